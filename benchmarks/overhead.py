@@ -1,0 +1,131 @@
+"""Cost of thinking: process time of one tell and the next ask.
+
+The space has 8 dimensions: 4 real on a log scale, 2 whole, 2 categorical. A history of
+the wanted size is told (random points, a smooth score and a little noise; the same for
+every method), then several consecutive steps of tell + ask are timed, in seconds of
+process time: mean and largest. "cold" is the telling of the whole history and the
+first ask, which is not among the steps: a library that keeps what it learnt for the
+next steps (skbayes learns its hyper-parameters anew only now and then) pays it there.
+
+Example: python benchmarks/overhead.py --sizes 10,100 --methods skbayes,skopt
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+import argparse
+import time
+
+import numpy as np
+from common import names, save_results
+from methods import (
+    METHODS,
+    Categories,
+    Float,
+    Int,
+    Method,
+    Params,
+    Space,
+    make_method,
+)
+
+SPACE: Space = {
+    "a": Float(1e-5, 1e1, log=True),
+    "b": Float(1e-5, 1e1, log=True),
+    "c": Float(1e-4, 1e0, log=True),
+    "d": Float(1e-3, 1e3, log=True),
+    "e": Int(1, 10),
+    "f": Int(8, 256, log=True),
+    "g": Categories(("relu", "tanh", "logistic")),
+    "h": Categories(("l1", "l2")),
+}
+SIZES = (10, 30, 100, 200, 500)
+# Rivals that take seconds per step get fewer steps once a history is this long.
+LONG, FEW_STEPS = 200, 2
+
+
+def score(params: Params, rng: np.random.Generator) -> float:
+    """Smooth in every dimension, with its best inside, and noise of sd 0.02."""
+    value = -0.05 * (np.log10(params["a"]) + 2) ** 2
+    value -= 0.05 * (np.log10(params["b"] * params["c"]) + 4) ** 2
+    value -= 0.02 * np.log10(params["d"]) ** 2
+    value -= 0.01 * (params["e"] - 6) ** 2 + 0.1 * np.log(params["f"] / 64) ** 2
+    value -= {"relu": 0.0, "tanh": 0.1, "logistic": 0.3}[params["g"]]
+    value -= {"l1": 0.05, "l2": 0.0}[params["h"]]
+    return float(value + 0.02 * rng.standard_normal())
+
+
+def steps(name: str, size: int, n_steps: int, seed: int) -> tuple[float, np.ndarray]:
+    """Process time of the cold start, and of each step, in seconds."""
+    rng = np.random.default_rng(seed)
+    draw = make_method("random", SPACE, seed)
+    method = make_method(name, SPACE, seed)
+    history = [draw.ask() for _ in range(size)]
+    values = [score(params, rng) for params in history]
+    began = time.process_time()
+    tell_history(method, history, values)
+    params = method.ask()
+    cold = time.process_time() - began
+    seconds = np.empty(n_steps)
+    for step in range(n_steps):
+        value = score(params, rng)
+        began = time.process_time()
+        method.tell(params, value)
+        params = method.ask()
+        seconds[step] = time.process_time() - began
+    return cold, seconds
+
+
+def tell_history(method: Method, history: list[Params], values: list[float]) -> None:
+    """Tell a whole history, at once where the library would refit at every tell."""
+    if hasattr(method, "tell_many"):
+        method.tell_many(history, values)
+        return
+    for params, value in zip(history, values, strict=True):
+        method.tell(params, value)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    default = "skbayes,optuna-tpe,optuna-gp,skopt"
+    add("--methods", type=names(METHODS), default=default)
+    add("--sizes", default=",".join(map(str, SIZES)), help="numbers of told trials")
+    add("--steps", type=int, default=5, help="timed steps")
+    add("--seed", type=int, default=0)
+    add("--save", action="store_true", help="write the figures into results/")
+    args = parser.parse_args()
+    summary: dict[str, dict[str, dict[str, float]]] = {}
+    print(
+        "seconds of process time per tell + ask: mean (largest), cold, "
+        "mean / skbayes' mean"
+    )
+    for size in map(int, args.sizes.split(",")):
+        for name in args.methods:
+            few = name != "skbayes" and size >= LONG
+            cold, seconds = steps(
+                name, size, FEW_STEPS if few else args.steps, args.seed
+            )
+            entry = {
+                "mean": round(float(seconds.mean()), 5),
+                "max": round(float(seconds.max()), 5),
+                "cold": round(cold, 5),
+            }
+            summary.setdefault(str(size), {})[name] = entry
+            ours = summary[str(size)].get("skbayes")
+            ratio = ""
+            if ours:
+                entry["ratio"] = round(entry["mean"] / ours["mean"], 2)
+                ratio = f"{entry['ratio']:8.2f}"
+            times = f"{entry['mean']:9.4f} ({entry['max']:.4f}){cold:9.4f}"
+            print(f"{size:5} {name:12}{times}{ratio}", flush=True)
+    if args.save:
+        save_results("overhead", {"told": summary})
+
+
+if __name__ == "__main__":
+    main()

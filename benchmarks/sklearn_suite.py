@@ -1,0 +1,100 @@
+"""How much of scikit-learn's own tests a search passes in GridSearchCV's place.
+
+scikit-learn's wheel ships the tests of GridSearchCV and RandomizedSearchCV. Each
+library that is installed takes the place of the two in turn; the tests that construct
+one of them are run, and their outcomes counted. Usage::
+
+    python benchmarks/sklearn_suite.py [skbayes] [skopt] [optuna] [sklearn]
+
+Every failure counts, also one over the order in which configurations are tried. Lists
+of values are handed to the others as their own kind of category.
+
+Without arguments all that can be imported are run. "sklearn" leaves the two where they
+are: what fails then fails for reasons of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import sklearn
+
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+sys.path.insert(0, str(TESTS))
+import drop_in_plugin  # noqa: E402
+
+NEEDS = {
+    "sklearn": ["sklearn"],
+    "skbayes": ["skbayes"],
+    "skopt": ["skopt"],
+    "optuna": ["optuna", "optuna_integration"],
+}
+
+
+def run(kind: str, timeout: float) -> tuple[dict[str, str], float]:
+    """Run the tests with `kind` in place; return outcomes by test, and seconds."""
+    modules = drop_in_plugin.MODULES
+    package = Path(sklearn.__file__).parent
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        env = {
+            **os.environ,
+            "DROP_IN_SEARCH": kind,
+            "DROP_IN_REPORT": str(report),
+            "PYTHONPATH": os.pathsep.join(
+                [str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
+            ),
+            "OMP_NUM_THREADS": "1",
+        }
+        command = [sys.executable, "-m", "pytest", "-p", "drop_in_plugin", "-q"]
+        command += ["-p", "no:cacheprovider", "-W", "ignore", "--tb=no"]
+        command += [str(package / m) for m in modules if (package / m).exists()]
+        begin = time.perf_counter()
+        done = subprocess.run(
+            command, env=env, cwd=folder, capture_output=True, timeout=timeout
+        )
+        if not report.exists():
+            raise SystemExit(done.stdout.decode() + done.stderr.decode())
+        return json.loads(report.read_text()), time.perf_counter() - begin
+
+
+def main() -> None:
+    """Print one line per library, then the tests that failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kinds", nargs="*", choices=[[], *NEEDS])
+    parser.add_argument("--timeout", type=float, default=3600.0)
+    arguments = parser.parse_args()
+    installed = [
+        kind
+        for kind, modules in NEEDS.items()
+        if all(importlib.util.find_spec(module) for module in modules)
+    ]
+    print(f"scikit-learn {sklearn.__version__}")
+    print(f"{'search':10} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8}")
+    failures = {}
+    for kind in arguments.kinds or installed:
+        outcomes, seconds = run(kind, arguments.timeout)
+        count = collections.Counter(outcomes.values())
+        print(
+            f"{kind:10} {count['passed']:7} {count['failed']:7} {count['skipped']:8} "
+            f"{seconds:8.0f}",
+            flush=True,
+        )
+        failures[kind] = sorted(t for t, what in outcomes.items() if what == "failed")
+    for kind, tests in failures.items():
+        print(f"\n{kind}: {len(tests)} failed")
+        for test in tests:
+            print("   ", "/".join(test.split("/")[-3:]))
+
+
+if __name__ == "__main__":
+    main()

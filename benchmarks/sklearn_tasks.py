@@ -1,0 +1,328 @@
+"""Tuning scikit-learn estimators: best cross-validated score after 10, 20, 40 trials.
+
+Sixteen tasks: digits, breast_cancer, wine, diabetes (shipped with scikit-learn), each
+with an RBF-SVM, a multi-layer perceptron, gradient boosting and a penalised linear
+model. The score is the estimator's own (accuracy, or R² on diabetes), the mean of 3
+folds that are the same for all. Columns are standardised within each fold. To keep fits
+cheap, digits is cut to 500 rows, the perceptron to 20 epochs and boosting to 20 rounds;
+diabetes' target is standardised, and its linear model sees products of columns too.
+
+Normalised regret after t trials, shown × 1000:
+
+    (best known − best so far) / (best known − median of random trials)
+
+"Best known" is the best score in any cached run on the task, including a reference of
+300 random trials; the median is the reference's. Means are over tasks, standard errors
+over seeds. A difference is method − skbayes, paired by seed: positive is in skbayes'
+favour.
+
+Example: python benchmarks/sklearn_tasks.py --methods skbayes,random --seeds 10
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from common import Cache, add_run_options, names, parse_option, run_all, save_results
+from methods import METHODS, Categories, Float, Int, Params, Space, make_method
+from sklearn import datasets
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn.linear_model import ElasticNet, SGDClassifier
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.svm import SVC, SVR
+
+N_TRIALS = 40
+SHOWN = (10, 20, 40)
+REFERENCE = "reference"
+REFERENCE_SEED, REFERENCE_TRIALS = 10_000, 300
+DIGITS_ROWS = 500
+
+SVM: Space = {
+    "C": Float(1e-2, 1e4, log=True),
+    "gamma": Float(1e-6, 1e1, log=True),
+}
+SVM_REGRESSION: Space = {
+    "C": Float(1e-3, 1e3, log=True),
+    "gamma": Float(1e-6, 1e1, log=True),
+    "epsilon": Float(1e-3, 1e0, log=True),
+}
+MLP: Space = {
+    "n_hidden": Int(4, 128, log=True),
+    "alpha": Float(1e-6, 1e1, log=True),
+    "learning_rate_init": Float(1e-4, 1e-1, log=True),
+    "activation": Categories(("relu", "tanh", "logistic")),
+    "solver": Categories(("adam", "sgd")),
+}
+BOOSTING: Space = {
+    "learning_rate": Float(1e-2, 1e0, log=True),
+    "max_iter": Int(5, 20),
+    "max_leaf_nodes": Int(2, 32, log=True),
+    "min_samples_leaf": Int(1, 50, log=True),
+    "l2_regularization": Float(1e-6, 1e2, log=True),
+    "max_features": Float(0.1, 1.0),
+}
+LINEAR: Space = {
+    "loss": Categories(("hinge", "log_loss", "modified_huber")),
+    "alpha": Float(1e-7, 1e0, log=True),
+    "l1_ratio": Float(0.0, 1.0),
+    "learning_rate": Categories(("optimal", "invscaling", "constant", "adaptive")),
+    "eta0": Float(1e-4, 1e0, log=True),
+}
+LINEAR_REGRESSION: Space = {
+    "degree": Int(1, 2),
+    "alpha": Float(1e-5, 1e1, log=True),
+    "l1_ratio": Float(0.0, 1.0),
+}
+
+
+def _mlp(kind: type) -> Callable[..., Any]:
+    def build(n_hidden: int, **params: Any) -> Any:
+        fixed = {"batch_size": 64, "max_iter": 20, "random_state": 0}
+        return kind(hidden_layer_sizes=(n_hidden,), **fixed, **params)
+
+    return build
+
+
+def _boosting(kind: type) -> Callable[..., Any]:
+    return lambda **params: kind(early_stopping=False, random_state=0, **params)
+
+
+def _sgd(**params: Any) -> SGDClassifier:
+    return SGDClassifier(penalty="elasticnet", max_iter=50, random_state=0, **params)
+
+
+Builder = Callable[..., Any]
+LEARNERS: dict[str, tuple[tuple[Builder, Space], tuple[Builder, Space]]] = {
+    # name: (classifier, its space), (regressor, its space)
+    "svm": ((SVC, SVM), (SVR, SVM_REGRESSION)),
+    "mlp": ((_mlp(MLPClassifier), MLP), (_mlp(MLPRegressor), MLP)),
+    "boosting": (
+        (_boosting(HistGradientBoostingClassifier), BOOSTING),
+        (_boosting(HistGradientBoostingRegressor), BOOSTING),
+    ),
+    "linear": ((_sgd, LINEAR), (ElasticNet, LINEAR_REGRESSION)),
+}
+DATA = ("digits", "breast_cancer", "wine", "diabetes")
+TASKS = tuple(f"{data}-{learner}" for data in DATA for learner in LEARNERS)
+Fold = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+@cache
+def folds(data: str, degree: int = 1) -> list[Fold]:
+    """Split into three folds, each (X_train, y_train, X_test, y_test), standardised."""
+    X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
+    if data == "digits":
+        rows = np.random.default_rng(0).permutation(len(y))[:DIGITS_ROWS]
+        X, y = X[rows], y[rows]
+    if data == "diabetes":
+        y = (y - y.mean()) / y.std()
+    X = PolynomialFeatures(degree, include_bias=False).fit_transform(X)
+    splitter = KFold if data == "diabetes" else StratifiedKFold
+    split = []
+    for train, test in splitter(3, shuffle=True, random_state=0).split(X, y):
+        scaler = StandardScaler().fit(X[train])
+        X_train, X_test = scaler.transform(X[train]), scaler.transform(X[test])
+        split.append((X_train, y[train], X_test, y[test]))
+    return split
+
+
+def evaluate(task: str, params: Params) -> float:
+    """Mean score of the three folds; NaN where a fit fails."""
+    data, learner = task.split("-")
+    build = LEARNERS[learner][data == "diabetes"][0]
+    params = dict(params)
+    degree = params.pop("degree", 1)
+    try:
+        return float(
+            np.mean(
+                [
+                    build(**params).fit(X_train, y_train).score(X_test, y_test)
+                    for X_train, y_train, X_test, y_test in folds(data, degree)
+                ]
+            )
+        )
+    except ValueError:  # a learning rate at which the weights overflow
+        return float("nan")
+
+
+def run(name: str, task: str, seed: int, option: list[str]) -> dict[str, Any]:
+    """Run one search; times are process times in seconds."""
+    warnings.simplefilter("ignore")
+    data, learner = task.split("-")
+    space = LEARNERS[learner][data == "diabetes"][1]
+    reference = name == REFERENCE
+    method = make_method(
+        "random" if reference else name, space, seed, **dict(map(parse_option, option))
+    )
+    trials = []
+    for _ in range(REFERENCE_TRIALS if reference else N_TRIALS):
+        began = time.process_time()
+        params = method.ask()
+        asked = time.process_time()
+        score = evaluate(task, params)
+        scored = time.process_time()
+        method.tell(params, score)
+        thought = asked - began + time.process_time() - scored
+        trials.append(
+            {
+                "params": params,
+                "score": None if np.isnan(score) else score,
+                "fit": round(scored - asked, 4),
+                "think": round(thought, 4),
+            }
+        )
+    return {"task": task, "seed": seed, "trials": trials}
+
+
+def scores(record: dict[str, Any]) -> np.ndarray:
+    values = [trial["score"] for trial in record["trials"]]
+    return np.array([-np.inf if v is None else v for v in values])
+
+
+# Values at each of SHOWN, by label, task and seed.
+Regrets = dict[str, dict[str, dict[int, np.ndarray]]]
+
+
+def regrets(
+    store: Cache, labels: list[str], tasks: list[str], n_seeds: int
+) -> tuple[Regrets, dict[str, float]]:
+    """Regrets × 1000 at each of SHOWN, and the best known score of each task."""
+    best = dict.fromkeys(tasks, -np.inf)
+    median: dict[str, float] = {}
+    found: Regrets = {}
+    for label in {*store.labels(), *labels}:
+        for record in store.load(label):
+            task, seed = record["task"], record["seed"]
+            if task not in best:
+                continue
+            score = scores(record)
+            best[task] = max(best[task], score.max())
+            if label == REFERENCE:
+                median[task] = float(np.median(score))
+            elif label in labels and seed < n_seeds:
+                so_far = np.maximum.accumulate(score)[np.array(SHOWN) - 1]
+                found.setdefault(label, {}).setdefault(task, {})[seed] = so_far
+    for by_task in found.values():
+        for task, by_seed in by_task.items():
+            for seed, so_far in by_seed.items():
+                gap = best[task] - median[task]
+                by_seed[seed] = 1000 * (best[task] - so_far) / gap
+    return found, best
+
+
+def _mean_se(values: np.ndarray) -> tuple[list[float], list[float]]:
+    """Mean and standard error over the first axis, rounded."""
+    mean = values.mean(axis=0)
+    se = values.std(axis=0, ddof=min(1, len(values) - 1)) / len(values) ** 0.5
+    return [round(float(v), 1) for v in mean], [round(float(v), 1) for v in se]
+
+
+def _show(values: tuple[list[float], list[float]], sign: str = "") -> str:
+    return "  ".join(
+        f"{mean:{sign}6.0f} ± {se:3.0f}" for mean, se in zip(*values, strict=True)
+    )
+
+
+def summarise(
+    store: Cache, labels: list[str], tasks: list[str], n_seeds: int, ours: str
+) -> dict[str, Any]:
+    """Print and return regrets per task, their mean, and differences from ours.
+
+    The mean is over the seeds that every shown method has finished on every task.
+    """
+    found, best = regrets(store, labels, tasks, n_seeds)
+    complete = [label for label in labels if set(found.get(label, {})) == set(tasks)]
+    seeds = sorted(
+        set.intersection(
+            set(range(n_seeds)),
+            *(set(found[label][task]) for label in complete for task in tasks),
+        )
+    )
+    if not complete or not seeds:
+        print("no seed is finished by every method on every task")
+        return {}
+    summary: dict[str, Any] = {"seeds": len(seeds), "trials": SHOWN, "methods": {}}
+    summary["best_known"] = {task: round(score, 5) for task, score in best.items()}
+    cube = {
+        label: np.array([[found[label][task][s] for task in tasks] for s in seeds])
+        for label in complete
+    }
+    print(f"regret × 1000 ± se over {len(seeds)} seeds, after {SHOWN} trials")
+    for i, task in enumerate(tasks):
+        for label in complete:
+            print(f"{task:24}{label:14}{_show(_mean_se(cube[label][:, i]))}")
+    for label in complete:
+        mean, se = _mean_se(cube[label].mean(axis=1))
+        entry: dict[str, Any] = {"mean": mean, "se": se}
+        line = f"{'MEAN':24}{label:14}{_show((mean, se))}"
+        if ours in complete and label != ours:
+            apart = _mean_se((cube[label] - cube[ours]).mean(axis=1))
+            entry |= {"minus_ours": apart[0], "minus_ours_se": apart[1]}
+            line += f"   difference {_show(apart, '+')}"
+        entry["tasks"] = {
+            task: _mean_se(cube[label][:, i])[0] for i, task in enumerate(tasks)
+        }
+        summary["methods"][label] = entry
+        print(line)
+    return summary
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--seeds", type=int, default=10, help="runs per task, seeds 0 … n-1")
+    add("--tasks", type=names(TASKS), default="all", help="comma-separated, or all")
+    add("--methods", type=names(METHODS), default="skbayes,random")
+    add("--compare", default="", help="further labels to show, comma-separated")
+    add_run_options(parser)
+    args = parser.parse_args()
+    store = Cache("sklearn_tasks")
+    label_of = {m: m for m in args.methods}
+    ours = args.label or "skbayes"
+    if "skbayes" in label_of:
+        label_of["skbayes"] = ours
+        if args.fresh:
+            store.clear(ours)
+    done = {
+        label: {(r["task"], r["seed"]) for r in store.load(label)}
+        for label in (*label_of.values(), REFERENCE)
+    }
+    wanted = [(REFERENCE, REFERENCE, REFERENCE_SEED, task) for task in args.tasks]
+    wanted += [
+        (method, label, seed, task)
+        for seed in range(args.seeds)
+        for task in args.tasks
+        for method, label in label_of.items()
+    ]
+    jobs = [
+        (label, (method, task, seed, args.option))
+        for method, label, seed, task in wanted
+        if (task, seed) not in done[label]
+    ]
+    run_all(run, jobs, store, args.jobs)
+    labels = list(
+        dict.fromkeys([*label_of.values(), *filter(None, args.compare.split(","))])
+    )
+    summary = summarise(store, labels, args.tasks, args.seeds, ours)
+    if args.save and summary:
+        save_results("sklearn_tasks", summary)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""Bayesian hyper-parameter search for scikit-learn.
+
+`BayesSearchCV` takes the place of scikit-learn's `GridSearchCV`; `Optimizer` is the
+machinery below it, for any Python function.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from skbayes.optimizer import Optimizer
+    from skbayes.search.bayes import BayesSearchCV
+
+__all__ = ["BayesSearchCV", "Optimizer"]
+
+# Imported when first used, so that `import skbayes` itself costs next to nothing.
+_HOMES = {"BayesSearchCV": "skbayes.search.bayes", "Optimizer": "skbayes.optimizer"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,17 @@
+"""What is worth trying: acquisition functions and their maximisation."""
+
+from skbayes.acquisition.improvement import (
+    Acquisition,
+    ExpectedImprovement,
+    ProbabilityOfImprovement,
+    UpperConfidenceBound,
+    Utility,
+)
+
+__all__ = [
+    "Acquisition",
+    "ExpectedImprovement",
+    "ProbabilityOfImprovement",
+    "UpperConfidenceBound",
+    "Utility",
+]

@@ -1,0 +1,250 @@
+"""Finding the configuration that an acquisition function likes best.
+
+Symbols (D columns):
+
+- ``X``: (m, D) candidates, encoded, NaN where inactive.
+- ``admit``: from candidates to a mask of those that may be proposed: allowed by the
+  constraint, neither told nor pending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from scipy import optimize
+from scipy.stats import qmc
+
+from skbayes.space import Space
+from skbayes.space.dimensions import FloatArray
+
+__all__ = ["Proposer", "maximize_over", "maximize_search", "sobol"]
+
+Admit = Callable[[FloatArray], np.ndarray]
+
+# Candidates of a scrambled Sobol sequence, a power of 2.
+N_SOBOL = 512
+
+# Perturbed copies of each incumbent, the standard deviations of the perturbation,
+# and the chance of each column to be perturbed at all.
+N_PERTURBED = 16
+PERTURBATIONS = (0.1, 0.02)
+PERTURBED_SHARE = 0.5
+
+# Starts of the local refinement.
+N_STARTS = 3
+
+# Rounds of gradient ascent followed by steps to neighbours.
+N_ROUNDS = 2
+MAX_ASCENT_STEPS = 10
+
+# An ordered column with more values than this is followed by its gradient; one with
+# at most MAX_GRID values by steps to the values on either side; many are both.
+FEW_VALUES, MAX_GRID = 12, 1000
+
+# At most this many other options of an unordered column are tried in one round.
+MAX_OPTIONS = 8
+
+
+class Proposer(Protocol):
+    """What decides between candidates."""
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        """Score candidates (m, D); greater is better. Returns (m,)."""
+
+    def scores_and_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Scores (m,) and their derivatives by the positions (m, D)."""
+
+
+def sobol(n_columns: int, log2_n: int, seed: np.random.Generator) -> FloatArray:
+    """Points of a scrambled Sobol sequence.
+
+    Parameters
+    ----------
+    n_columns : int
+        Dimensions, may be 0.
+    log2_n : int
+        Binary logarithm of the number of points.
+    seed : numpy.random.Generator
+        Source of the scrambling.
+
+    Returns
+    -------
+    U : ndarray of shape (2 ** log2_n, n_columns)
+        Points in [0, 1).
+    """
+    if n_columns == 0:
+        return np.empty((2**log2_n, 0))
+    return qmc.Sobol(n_columns, scramble=True, seed=seed).random_base2(log2_n)
+
+
+def maximize_over(proposer: Proposer, X: FloatArray) -> FloatArray:
+    """Rank all of a finite number of candidates.
+
+    Parameters
+    ----------
+    proposer : Proposer
+        What scores them.
+    X : ndarray of shape (m, D)
+        The candidates.
+
+    Returns
+    -------
+    X : ndarray of shape (m, D)
+        The same, best first.
+    """
+    return X[np.argsort(-proposer.scores(X), kind="stable")]
+
+
+def maximize_search(
+    proposer: Proposer,
+    space: Space,
+    incumbents: FloatArray,
+    admit: Admit,
+    random_state: np.random.Generator,
+) -> FloatArray:
+    """Search a space that is infinite or too large to enumerate.
+
+    Candidates of a Sobol sequence and perturbed incumbents are scored; the best of
+    them and the incumbents themselves are refined by gradient ascent in ordered
+    columns of many values and by steps to neighbouring values in the others.
+
+    Parameters
+    ----------
+    proposer : Proposer
+        What scores candidates.
+    space : Space
+        Where to search.
+    incumbents : ndarray of shape (k, D)
+        The best configurations so far, best first.
+    admit : callable
+        Mask of candidates that may be proposed.
+    random_state : numpy.random.Generator
+        Source of candidates.
+
+    Returns
+    -------
+    X : ndarray of shape (m, D)
+        Admitted candidates, best first; empty if none was found.
+    """
+    drawn = space.from_uniform(
+        sobol(space.n_columns, int(np.log2(N_SOBOL)), random_state)
+    )
+    near = _perturb(space, incumbents, random_state)
+    X = np.vstack([drawn, near])
+    X = X[admit(X)]
+    if not len(X):
+        return X
+    values = proposer.scores(X)
+    best = np.argsort(-values, kind="stable")[:N_STARTS]
+    starts = np.vstack([X[best], incumbents[:1]])
+    refined = _refine(proposer, space, starts, admit, random_state)
+    X = np.vstack([X, refined])
+    values = np.concatenate([values, proposer.scores(refined)])
+    return X[np.argsort(-values, kind="stable")]
+
+
+def _perturb(
+    space: Space, X: FloatArray, random_state: np.random.Generator
+) -> FloatArray:
+    """Perturb some columns of each row; unordered ones are drawn anew."""
+    copies = np.repeat(X, N_PERTURBED, axis=0)
+    fresh = space.from_uniform(random_state.random(copies.shape))
+    sd = random_state.choice(PERTURBATIONS, size=(len(copies), 1))
+    moved = np.clip(copies + sd * random_state.standard_normal(copies.shape), 0, 1)
+    moved = np.where(space.categorical | np.isnan(copies), fresh, moved)
+    chosen = random_state.random(copies.shape) < PERTURBED_SHARE
+    return space.snap(np.where(chosen, moved, copies))
+
+
+def _refine(
+    proposer: Proposer,
+    space: Space,
+    X: FloatArray,
+    admit: Admit,
+    random_state: np.random.Generator,
+) -> FloatArray:
+    """Improve each row; rows that end up not admitted are left out."""
+    counts = np.array([column.dimension.n_values for column in space.columns])
+    smooth = (counts > FEW_VALUES) & ~space.categorical
+    stepped = np.flatnonzero((counts <= MAX_GRID) & (counts > 1))
+    for _ in range(N_ROUNDS):
+        if np.any(smooth):
+            X = space.snap(_ascend(proposer, X, smooth))
+        if not len(stepped):
+            break
+        moved = _step(proposer, space, X, stepped, admit, random_state)
+        unchanged = np.array_equal(moved, X, equal_nan=True)
+        X = moved
+        if unchanged:
+            break
+    return X[admit(X)]
+
+
+def _ascend(proposer: Proposer, X: FloatArray, smooth: np.ndarray) -> FloatArray:
+    """Gradient ascent in the smooth columns, on all rows at once."""
+    free = smooth & ~np.isnan(X)
+    if not np.any(free):
+        return X
+    X = X.copy()
+
+    def loss(positions: FloatArray) -> tuple[float, FloatArray]:
+        X[free] = positions
+        values, gradient = proposer.scores_and_gradient(X)
+        return -float(np.sum(values)), -gradient[free]
+
+    result = optimize.minimize(
+        loss,
+        X[free],
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, 1.0)] * int(np.sum(free)),
+        options={"maxiter": MAX_ASCENT_STEPS},
+    )
+    X[free] = result.x
+    return X
+
+
+def _step(
+    proposer: Proposer,
+    space: Space,
+    X: FloatArray,
+    stepped: np.ndarray,
+    admit: Admit,
+    random_state: np.random.Generator,
+) -> FloatArray:
+    """Move each row to its best neighbour where that is better."""
+    neighbours, origins = [X], [np.arange(len(X))]
+    for row, origin in zip(X, origins[0], strict=True):
+        for column in stepped:
+            if not np.isnan(row[column]):
+                others = _other_values(space, column, row[column], random_state)
+                changed = np.repeat(row[None, :], len(others), axis=0)
+                changed[:, column] = others
+                neighbours.append(changed)
+                origins.append(np.full(len(others), origin))
+    candidates, origin_of = space.snap(np.vstack(neighbours)), np.concatenate(origins)
+    allowed = admit(candidates)
+    allowed[: len(X)] = True
+    candidates, origin_of = candidates[allowed], origin_of[allowed]
+    values = proposer.scores(candidates)
+    best = [
+        np.flatnonzero(origin_of == origin)[np.argmax(values[origin_of == origin])]
+        for origin in range(len(X))
+    ]
+    return candidates[best]
+
+
+def _other_values(
+    space: Space, column: int, position: float, random_state: np.random.Generator
+) -> FloatArray:
+    """Positions of the neighbouring values of a column."""
+    grid = space.columns[column].dimension.grid
+    own = int(np.argmin(np.abs(grid - position)))
+    if not space.categorical[column]:
+        return grid[[place for place in (own - 1, own + 1) if 0 <= place < len(grid)]]
+    others = np.delete(grid, own)
+    if len(others) > MAX_OPTIONS:
+        others = random_state.choice(others, MAX_OPTIONS, replace=False)
+    return others

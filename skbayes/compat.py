@@ -1,0 +1,353 @@
+"""Every private name of scikit-learn that the searches stand on.
+
+The functions here ask what a release offers (by signature or attribute), never which
+number it carries, so that a later release keeps working unless it changes one of these
+names. Nothing outside of this module imports a private name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from sklearn.base import _fit_context
+from sklearn.metrics._scorer import _MultimetricScorer
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._validation import (
+    _fit_and_score,
+    _insert_error_scores,
+    _warn_or_raise_about_fit_failures,
+)
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import _check_method_params
+
+__all__ = [
+    "HAS_CALLBACKS",
+    "BaseSearchCV",
+    "EvaluationTask",
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "TaskTree",
+    "check_fit_params",
+    "check_input",
+    "check_multimetric_refit",
+    "fit_and_score",
+    "fit_context",
+    "format_results",
+    "insert_error_scores",
+    "is_multimetric_scorer",
+    "public_scorers",
+    "report_failures",
+    "resolve_scorers",
+    "route_fit_params",
+    "select_best_index",
+]
+
+_FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(_fit_and_score).parameters)
+
+#: Whether this scikit-learn release has the callback API (since 1.9).
+HAS_CALLBACKS = {"caller", "callback_ctx"} <= _FIT_AND_SCORE_PARAMETERS and hasattr(
+    BaseSearchCV, "_init_callback_context"
+)
+
+fit_context = _fit_context
+
+
+# --- the journey of BaseSearchCV.fit, step by step ------------------------------------
+
+
+def resolve_scorers(search: BaseSearchCV) -> tuple[Any, Any]:
+    """Return the scorer of `search` and the metric that `refit` selects by.
+
+    Raises
+    ------
+    TypeError
+        If there is neither `scoring` nor a `score` method.
+    ValueError
+        If `scoring` is unknown, or `refit` does not suit several metrics.
+    """
+    return search._get_scorers()
+
+
+def is_multimetric_scorer(scorers: Any) -> bool:
+    """Whether several named metrics are scored together."""
+    return isinstance(scorers, _MultimetricScorer)
+
+
+def public_scorers(scorers: Any) -> Any:
+    """Return what `scorer_` shows: a dict for several metrics, else the scorer."""
+    return scorers._scorers if is_multimetric_scorer(scorers) else scorers
+
+
+def check_fit_params(X: Any, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the fit parameters that have one entry per sample indexable."""
+    return _check_method_params(X, params=params)
+
+
+def route_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
+    """Divide fit parameters among estimator, scorer and splitter.
+
+    Returns
+    -------
+    routed : Bunch
+        With `estimator.fit`, `scorer.score` and `splitter.split`, dicts each.
+    """
+    return search._get_routed_params_for_fit(params)
+
+
+def check_input(search: BaseSearchCV, X: Any, y: Any, split_params: dict) -> None:
+    """Run the release's own check of the input, where it has one."""
+    check = getattr(search, "_check_input_parameters", None)
+    if check is not None:
+        check(X=X, y=y, split_params=split_params)
+
+
+def check_multimetric_refit(search: BaseSearchCV, scores: Mapping) -> None:
+    """Raise ValueError if `refit` does not suit the metrics that `scores` names."""
+    search._check_refit_for_multimetric(scores)
+
+
+def fit_and_score(estimator: Any, X: Any, y: Any, **kwargs: Any) -> dict[str, Any]:
+    """Fit on one training set and score on its test set, as GridSearchCV does.
+
+    Arguments that this release does not know (`caller`, `callback_ctx` before 1.9) are
+    left out.
+    """
+    known = {k: v for k, v in kwargs.items() if k in _FIT_AND_SCORE_PARAMETERS}
+    return _fit_and_score(estimator, X, y, **known)
+
+
+def insert_error_scores(results: list[dict], error_score: Any) -> None:
+    """Give failed folds of a multi-metric callable one error score per metric."""
+    _insert_error_scores(results, error_score)
+
+
+def report_failures(results: list[dict], error_score: Any) -> None:
+    """Warn about failed fits.
+
+    Raises
+    ------
+    ValueError
+        If every fit failed; the message holds the tracebacks.
+    """
+    _warn_or_raise_about_fit_failures(results, error_score)
+
+
+def format_results(
+    search: BaseSearchCV,
+    params: list[dict],
+    n_splits: int,
+    results: list[dict],
+    more: Mapping[str, Sequence] | None = None,
+) -> dict[str, Any]:
+    """Build `cv_results_` with the release's own code."""
+    return search._format_results(params, n_splits, results, more)
+
+
+def select_best_index(refit: Any, metric: Any, results: Mapping[str, Any]) -> int:
+    """Return the row of `results` that `refit` chooses by `metric`."""
+    return BaseSearchCV._select_best_index(refit, metric, results)
+
+
+# --- callbacks ------------------------------------------------------------------------
+
+# Set on an estimator while it is being fitted; worthless, and large, in a worker.
+_FIT_TIME_ATTRIBUTES = (
+    "_callback_fit_ctx",
+    "_parent_callback_ctx",
+    "_skl_callbacks_to_teardown",
+)
+
+
+def _without_fit_state(search: Any) -> Any:
+    """Return a shallow copy of `search` that drags no callback context along."""
+    light = copy.copy(search)
+    for name in _FIT_TIME_ATTRIBUTES:
+        light.__dict__.pop(name, None)
+    return light
+
+
+def _trimmed(context: Any) -> Any:
+    """Return a copy of `context` whose tree is its own line of ancestors alone."""
+    node = copy.copy(context)
+    node._children_map = {}
+    top = node
+    while top.parent is not None:
+        parent = copy.copy(top.parent)
+        parent._children_map = {top.task_id: top}
+        top.parent = parent
+        top = parent
+    return node
+
+
+class _Children(dict):
+    """The children of a task, by id; sees an inner estimator take a child's place.
+
+    Where the inner estimator supports callbacks, its own root task replaces the
+    evaluation's, and reports the end of both to the callbacks handed on to it.
+
+    Attributes
+    ----------
+    watchers : dict of int to EvaluationTask
+        Who wants to hear what the end of the child with this id returns.
+    """
+
+    def __init__(self, children: Mapping = MappingProxyType({})) -> None:
+        self.watchers: dict[int, EvaluationTask] = {}
+        super().__init__(children)
+
+    def __setitem__(self, task_id: Any, node: Any) -> None:
+        super().__setitem__(task_id, node)
+        # Unpickling sets the items before the attributes.
+        watcher = self.__dict__.get("watchers", {}).get(task_id)
+        if watcher is not None:
+            node.call_on_fit_task_end = partial(watcher.end_of, node)
+
+
+class EvaluationTask:
+    """One evaluation's place in the callback tree, to be sent to where it runs.
+
+    It stands in for the context that `_fit_and_score` expects, forwards every call, and
+    remembers whether a hook asked to stop, which `_fit_and_score` itself ignores. In
+    the process of the search it holds the search and the context themselves; pickled
+    for a worker, it holds trimmed copies, because each context leads to the whole tree
+    of tasks.
+
+    Parameters
+    ----------
+    search : estimator
+        The search, which the hooks receive as `estimator`.
+    context : CallbackContext
+        The task of this evaluation.
+
+    Attributes
+    ----------
+    stop_requested : bool
+        Whether a callback returned True at the end of this task.
+    """
+
+    def __init__(self, search: Any, context: Any) -> None:
+        self.search = search
+        self._context = context
+        self.stop_requested = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "search": _without_fit_state(self.search),
+            "_context": _trimmed(self._context),
+            "stop_requested": self.stop_requested,
+        }
+
+    def propagate_callback_context(self, sub_estimator: Any) -> Any:
+        """Forward to the context: hand callbacks on to the inner estimator."""
+        parent = self._context.parent
+        if not isinstance(parent._children_map, _Children):
+            parent._children_map = _Children(parent._children_map)
+        parent._children_map.watchers[self._context.task_id] = self
+        return self._context.propagate_callback_context(sub_estimator)
+
+    def call_on_fit_task_begin(self, **kwargs: Any) -> EvaluationTask:
+        """Forward to the context: report the beginning."""
+        self._context.call_on_fit_task_begin(**kwargs)
+        return self
+
+    def call_on_fit_task_end(self, **kwargs: Any) -> bool:
+        """Forward to the context: report the end, and note a request to stop."""
+        return self.end_of(self._context, **kwargs)
+
+    def end_of(self, node: Any, **kwargs: Any) -> bool:
+        """Report the end of `node`, and note a request to stop."""
+        stop = bool(type(node).call_on_fit_task_end(node, **kwargs))
+        self.stop_requested |= stop
+        return stop
+
+
+class TaskTree:
+    """The tasks of one `fit`, reported to callbacks as GridSearchCV reports them.
+
+    The tree is: fit → "search" → one "candidate-split-evaluation" per fit, and
+    fit → "refit-with-best-params". Begin and end are paired also when an error passes
+    through. On releases without callbacks every method does nothing.
+
+    Parameters
+    ----------
+    search : BaseSearchCV
+        The search being fitted.
+    X, y : array-like
+        Its data, handed to the hooks.
+    sample_weight : array-like or None
+        Handed to the hooks as metadata.
+    """
+
+    def __init__(self, search: BaseSearchCV, X: Any, y: Any, sample_weight: Any):
+        self._search = search
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        self._data = {"X": X, "y": y, "metadata": metadata}
+        self._root: Any = None
+        self._evaluations: Any = None
+
+    @contextlib.contextmanager
+    def fit(self) -> Iterator[None]:
+        """Report the whole fit; the outermost task."""
+        if not HAS_CALLBACKS:
+            yield
+            return
+        n_children = 1 + (self._search.refit is not False)
+        root = self._search._init_callback_context(max_subtasks=n_children)
+        self._root = root
+        with self._task(root, **self._data):
+            yield
+
+    @contextlib.contextmanager
+    def searching(self, max_evaluations: int | None) -> Iterator[None]:
+        """Report the search for the best parameters.
+
+        Parameters
+        ----------
+        max_evaluations : int or None
+            The most fits that may follow; None if that is open.
+        """
+        if not HAS_CALLBACKS:
+            yield
+            return
+        self._evaluations = self._root.subcontext(
+            task_name="search", max_subtasks=max_evaluations, sequential_subtasks=False
+        )
+        # Here, and not by the fits, which may be threads.
+        self._evaluations._children_map = _Children()
+        with self._task(self._evaluations):
+            yield
+
+    def evaluation(self, task_id: int) -> EvaluationTask | None:
+        """Make the task of one fit; in the main thread, ahead of the parallel call."""
+        if not HAS_CALLBACKS:
+            return None
+        context = self._evaluations.subcontext(
+            task_name="candidate-split-evaluation", task_id=task_id
+        )
+        return EvaluationTask(self._search, context)
+
+    @contextlib.contextmanager
+    def refitting(self, estimator: Any) -> Iterator[None]:
+        """Report the refit of `estimator`, and hand callbacks on to it."""
+        if not HAS_CALLBACKS:
+            yield
+            return
+        context = self._root.subcontext(task_name="refit-with-best-params")
+        with context.propagate_callback_context(estimator):
+            with self._task(context, **self._data):
+                yield
+
+    @contextlib.contextmanager
+    def _task(self, context: Any, **data: Any) -> Iterator[None]:
+        context.call_on_fit_task_begin(estimator=self._search, **data)
+        try:
+            yield
+        finally:
+            context.call_on_fit_task_end(estimator=self._search, **data)

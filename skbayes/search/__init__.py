@@ -1,0 +1,6 @@
+"""The searches: scikit-learn estimators that tune another one."""
+
+from skbayes.search.base import BaseBayesSearchCV
+from skbayes.search.bayes import BayesSearchCV
+
+__all__ = ["BaseBayesSearchCV", "BayesSearchCV"]

@@ -1,0 +1,268 @@
+"""BayesSearchCV: GridSearchCV's contract, with a model choosing what to try."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import ParameterGrid
+
+from skbayes import compat
+from skbayes.acquisition.improvement import Acquisition
+from skbayes.optimizer import ACQUISITIONS, SURROGATES, Optimizer
+from skbayes.search.base import BaseBayesSearchCV
+from skbayes.space import Space
+
+__all__ = ["BayesSearchCV"]
+
+
+class BayesSearchCV(BaseBayesSearchCV):
+    """Bayesian search for the best parameters of an estimator, by cross-validation.
+
+    Takes the place of :class:`~sklearn.model_selection.GridSearchCV` and
+    :class:`~sklearn.model_selection.RandomizedSearchCV`: same methods, same attributes,
+    and their second argument is understood as it is. What to try next is decided by a
+    model of all trials so far, instead of by a grid or by chance.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        The estimator to tune; it provides `score`, or `scoring` is given.
+    search_spaces : dict, list of dict, or Space
+        For each parameter name what it may be: a list or array of values, a scipy
+        distribution, a tuple ``(low, high)`` or ``(low, high, "log-uniform")``, a
+        dimension of :mod:`skbayes.space`, or a :class:`~skbayes.space.Choice` for
+        parameters that exist only under an option. A list of dicts is one space: one
+        model and one budget serve all of them.
+    n_iter : int, default=50
+        The most configurations to try. If the space has no more than that, each is
+        tried once, in GridSearchCV's order unless `timeout` is set, and the search
+        ends.
+    timeout : float or None, default=None
+        Seconds the search may take, without the refit. No trial is started once the
+        time elapsed and the median duration of the trials so far together exceed it.
+        The first trial always runs, and a running trial is never cut short.
+    surrogate : str or surrogate object, default="gp"
+        The model of the scores; "gp" is a Gaussian process.
+    acquisition : str or acquisition object, default="ei"
+        What makes a configuration worth trying: "ei" (expected improvement), "pi"
+        (probability of improvement) or "ucb" (upper confidence bound).
+    n_initial_points : int or "auto", default="auto"
+        How many configurations are spread over the space before the model decides.
+    initial_points : list of dict or None, default=None
+        Configurations to try first, each with all parameters it needs.
+    constraint : callable or None, default=None
+        ``constraint(params) -> bool``; combinations for which it is False are never
+        tried. If it raises an exception, the search ends with a ValueError.
+    target_metric : str or None, default=None
+        With several metrics, the one that guides the search when `refit` does not name
+        one. None stands for the first metric. With one metric None is all there is to
+        say; its name in `scoring` is accepted too.
+    scoring : str, callable, list, tuple, dict or None, default=None
+        As for GridSearchCV: one metric, several, or a callable that returns either.
+        None takes the estimator's own `score`.
+    n_jobs : int or None, default=None
+        How many fits of one trial run at the same time. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, -1 all processors. The trials are the
+        same whatever it is.
+    refit : bool, str or callable, default=True
+        Whether to fit the best configuration on all data. With several metrics the
+        name of the one to choose by, or False. A callable receives `cv_results_` and
+        returns the row to choose.
+    cv : int, splitter, iterable or None, default=None
+        As for GridSearchCV. The splits are drawn once and shared by all trials, also
+        those of a splitter that shuffles without a seed.
+    verbose : int, default=0
+        From 1 on, one line is printed per trial: its score, the best so far and the
+        time elapsed. From 2 on, also GridSearchCV's lines per fit.
+    pre_dispatch : int or str, default="2*n_jobs"
+        How many fits are handed to the workers ahead of time, as in joblib.
+    random_state : int, RandomState instance or None, default=None
+        Makes the choice of configurations repeatable. Give an int for the same trials
+        from every call of `fit`.
+    error_score : "raise" or number, default=np.nan
+        Score of a fit that fails. "raise" passes its error on. A trial whose fits all
+        fail is told to the model as failed; only if every fit of the search fails is
+        that an error.
+    return_train_score : bool, default=False
+        Whether `cv_results_` holds scores on the training sets too.
+
+    Attributes
+    ----------
+    cv_results_ : dict of str to ndarray
+        One row per trial, with the columns that GridSearchCV has.
+    best_estimator_ : estimator
+        The estimator fitted on all data with the best parameters. Not there with
+        ``refit=False``.
+    best_score_ : float
+        Mean score of the best trial over the splits. Not there if `refit` is callable,
+        or with several metrics and ``refit=False``.
+    best_params_ : dict
+        The best parameters. Not there with several metrics and ``refit=False``.
+    best_index_ : int
+        Their row in `cv_results_`; the first one if several tie.
+    scorer_ : callable or dict of str to callable
+        What scored the fits; a dict with several metrics.
+    n_splits_ : int
+        Number of splits.
+    refit_time_ : float
+        Seconds taken by the refit. Not there with ``refit=False``.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, if the best estimator has them.
+    n_features_in_ : int
+        Number of features seen during `fit`, if the best estimator has it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the best estimator has them.
+    trials_ : History
+        The trials in the order they were made, as :class:`~skbayes.trials.Trial`.
+    optimizer_ : Optimizer
+        The optimiser with everything it was told.
+    stop_reason_ : str
+        Why the search ended: "n_iter", "timeout", "exhausted" (every configuration
+        was tried), "callback" (a callback returned True) or "interrupted" (Ctrl-C
+        after at least one trial).
+    target_metric_ : str
+        The metric that guided the search; "score" if there is one only.
+
+    See Also
+    --------
+    sklearn.model_selection.GridSearchCV : Tries every configuration.
+    skbayes.Optimizer : The same search for any Python function.
+
+    Notes
+    -----
+    A trial is one configuration, fitted and scored on every split. It is evaluated by
+    the function that GridSearchCV uses, so that scores, failures, weights, metadata
+    routing and callbacks mean what they mean there.
+
+    Interrupted by Ctrl-C, the search ends with the trials it has finished: the best is
+    refitted as usual. Before the first trial has finished, and during the refit, the
+    interrupt is passed on. Whatever ends the refit, what the search found is kept in
+    `cv_results_`, `best_params_` and the other attributes, except for
+    `best_estimator_`, which is not fitted then.
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skbayes import BayesSearchCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = BayesSearchCV(
+    ...     SVC(),
+    ...     {"C": loguniform(1e-2, 1e3), "kernel": ["linear", "rbf"]},
+    ...     n_iter=10,
+    ...     random_state=0,
+    ... )
+    >>> search.fit(X, y).score(X, y) > 0.9
+    True
+    >>> len(search.trials_), search.stop_reason_
+    (10, 'n_iter')
+    """
+
+    _parameter_constraints: dict = {
+        **BaseBayesSearchCV._parameter_constraints,
+        "surrogate": [
+            compat.StrOptions(set(SURROGATES)),
+            compat.HasMethods(["fit", "predict", "condition"]),
+        ],
+        "acquisition": [compat.StrOptions(set(ACQUISITIONS)), Acquisition],
+        "n_initial_points": [
+            compat.Interval(Integral, 0, None, closed="left"),
+            compat.StrOptions({"auto"}),
+        ],
+        "initial_points": [list, tuple, None],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        search_spaces: Any,
+        *,
+        n_iter: int = 50,
+        timeout: float | None = None,
+        surrogate: Any = "gp",
+        acquisition: Any = "ei",
+        n_initial_points: int | str = "auto",
+        initial_points: list[dict] | None = None,
+        constraint: Callable[[dict], bool] | None = None,
+        target_metric: str | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            search_spaces=search_spaces,
+            n_iter=n_iter,
+            timeout=timeout,
+            constraint=constraint,
+            target_metric=target_metric,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            random_state=random_state,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.surrogate = surrogate
+        self.acquisition = acquisition
+        self.n_initial_points = n_initial_points
+        self.initial_points = initial_points
+
+    def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
+        points = list(self.initial_points or [])
+        # Every configuration will be tried, so there is nothing to choose. In
+        # GridSearchCV's order ties go to the same configuration as there.
+        everything = self.timeout is None and space.n_cells <= self.n_iter
+        rest = _all_points(self.search_spaces, space) if everything else []
+        optimizer = Optimizer(
+            space,
+            surrogate=self.surrogate,
+            acquisition=self.acquisition,
+            n_initial_points=self.n_initial_points,
+            initial_points=points + rest or None,
+            random_state=seed,
+        )
+        n_different = len({row.tobytes() for row in space.encode(points)})
+        if n_different > self.n_iter:
+            warnings.warn(
+                f"initial_points has {n_different} different settings, of which only "
+                f"the first n_iter={self.n_iter} are tried.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return optimizer
+
+
+def _all_points(search_spaces: Any, space: Space) -> list[dict]:
+    """Return every configuration of a finite space, in GridSearchCV's order."""
+    points = _grid_points(search_spaces, space)
+    if points is None:
+        points = space.decode(space.cells(np.arange(int(space.n_cells))))
+    return [point for point in points if space.allows(point)]
+
+
+def _grid_points(search_spaces: Any, space: Space) -> list[dict] | None:
+    """Return the points of what GridSearchCV would accept too, else None."""
+    try:
+        grid = list(ParameterGrid(search_spaces))
+        # Encoded and decoded, so that the values are plain Python.
+        points = space.decode(space.encode(grid))
+    except (TypeError, ValueError):
+        return None
+    return points if len(points) == space.n_cells else None

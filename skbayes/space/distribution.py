@@ -1,0 +1,218 @@
+"""Frozen scipy distributions as dimensions, for users of RandomizedSearchCV."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skbayes.space.dimensions import (
+    Dimension,
+    FloatArray,
+    OptionKey,
+    is_finite,
+    is_number,
+    nearest,
+    on_lattice,
+)
+
+__all__ = ["Distribution"]
+
+# The mass left out at each end: of a continuous distribution where its support is
+# unbounded, of a discrete one always, for there would be no telling apart positions.
+TAIL = 2.0**-20
+
+# Values of a discrete distribution less likely than this are left out anywhere.
+RARE = 2.0**-40
+
+# No more values of a discrete distribution than this are listed.
+MAX_ATOMS = 2**20
+
+# Half the width of the first window in which the values are looked for.
+FIRST_REACH = 64
+
+# Where doubles are too coarse for the lattice, positions move to one that stays where
+# it is; the way is short unless cdf and ppf contradict each other.
+MAX_ROUNDS = 30
+
+
+class Distribution(Dimension):
+    """A frozen scipy distribution: positions are its cdf, values its ppf.
+
+    A value of a discrete distribution lies in the middle of its step of the cdf.
+
+    Parameters
+    ----------
+    distribution : frozen scipy.stats distribution
+        With ``cdf``, ``ppf`` and ``support``, or ``pmf`` and ``support`` if it is
+        discrete. A continuous one proposes floats; an unbounded support is cut
+        where 2**-20 of the mass is left. A discrete one proposes ints; values at its
+        ends that have less than 2**-20 of the mass together, and any that have less
+        than 2**-40, do not belong to the dimension.
+
+    Raises
+    ------
+    ValueError
+        If the distribution's parameters are such that it has no values, values too
+        large for a float, values between the whole numbers though it is discrete, or
+        more than 2**20 discrete values.
+
+    Notes
+    -----
+    Where a density is so steep that neighbouring floats lie more than 2**-30 of the
+    mass apart, only some of the values are proposed: those that come back exactly
+    from their positions.
+
+    Examples
+    --------
+    >>> from scipy.stats import norm
+    >>> from skbayes.space import Distribution
+    >>> Distribution(norm(5, 2)).decode([0.5])
+    [5.0]
+    """
+
+    def __init__(self, distribution: Any) -> None:
+        self.distribution = distribution
+        self._discrete = hasattr(distribution, "pmf")
+        try:
+            # A density may be infinite, a quantile beyond all floats.
+            with np.errstate(all="ignore"):
+                low, high = (float(end) for end in distribution.support())
+                if math.isnan(low) or math.isnan(high):
+                    raise ValueError(f"{self!r} has no values.")
+                self._low, self._high = low, high
+                if self._discrete:
+                    self._list_atoms()
+                else:
+                    self._look_at_quantiles()
+        except (OverflowError, RuntimeError) as error:
+            raise ValueError(f"{self!r} cannot be evaluated: {error}") from error
+
+    # -- making -------------------------------------------------------------------
+
+    def _look_at_quantiles(self) -> None:
+        self._lowest = TAIL if self._low == -math.inf else 0.0
+        self._highest = 1.0 - TAIL if self._high == math.inf else 1.0
+        if not np.all(np.isfinite(self._quantile([self._lowest, self._highest]))):
+            raise ValueError(f"{self!r} has values that are too large for a float.")
+        # Doubles are coarse near an end, if at all, or everywhere.
+        near = 2.0 ** -np.arange(2, 31)
+        probes = np.r_[np.linspace(0.0, 1.0, 257), near, 1.0 - near]
+        inside = np.clip(probes, self._lowest, self._highest)
+        self._is_fine = np.array_equal(self._there_and_back(inside), inside)
+
+    def _list_atoms(self) -> None:
+        """Tabulate the values of a discrete distribution and their mass."""
+        values, masses = self._find_atoms()
+        total = masses.sum()
+        up_to = np.cumsum(masses)
+        from_on = np.cumsum(masses[::-1])[::-1]
+        kept = np.minimum(up_to, from_on) >= TAIL * total
+        kept &= masses >= RARE * total
+        self._atoms = values[kept]
+        ends = np.cumsum(masses[kept])
+        self._ends = ends / ends[-1]
+        self._positions = (self._ends + np.r_[0.0, self._ends[:-1]]) / 2.0
+        self.n_values = len(self._atoms)
+
+    def _find_atoms(self) -> tuple[np.ndarray, FloatArray]:
+        """Whole numbers with all but a tail of the mass, and the mass of each.
+
+        Quantiles are avoided: for some distributions they need gigabytes or fail.
+        """
+        anchor = self._low if math.isfinite(self._low) else self._high
+        if not math.isfinite(anchor):
+            anchor = float(self.distribution.ppf(0.5))
+        reach = FIRST_REACH
+        while anchor.is_integer() and reach <= MAX_ATOMS:
+            first = int(max(self._low, anchor - reach))
+            last = int(min(self._high, anchor + reach))
+            values = np.arange(first, last + 1)
+            masses = np.asarray(self.distribution.pmf(values), dtype=np.float64)
+            whole = first == self._low and last == self._high
+            if whole or masses.sum() >= 1.0 - TAIL:
+                break
+            reach *= 2
+        else:
+            if anchor.is_integer():
+                raise ValueError(
+                    f"{self!r} has over {MAX_ATOMS} values; write it as (low, high)."
+                )
+            masses = np.zeros(1)
+        if not masses.sum() > 0.999:
+            raise ValueError(
+                f"{self!r} is discrete, but has values that are not whole numbers."
+            )
+        return values, masses
+
+    # -- values and positions -----------------------------------------------------
+
+    def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
+        for value in values:
+            if not is_number(value) or not is_finite(value):
+                raise self._reject(value)
+            if not self._low <= value <= self._high:
+                raise self._reject(value)
+        numbers = np.asarray(values, dtype=np.float64)
+        if not self._discrete:
+            return self.snap(np.asarray(self.distribution.cdf(numbers)))
+        places = np.searchsorted(self._atoms, numbers)
+        places = np.minimum(places, len(self._atoms) - 1)
+        for value, own in zip(values, self._atoms[places], strict=True):
+            if value == int(value) and value != own:
+                raise ValueError(f"{self._reject(value)}, its probability is too low")
+            if value != own:
+                raise self._reject(value)
+        return self._positions[places]
+
+    def decode(self, positions: ArrayLike) -> list[Any]:  # noqa: D102
+        positions = np.asarray(positions, dtype=np.float64)
+        if self._discrete:
+            return self._atoms[nearest(self._positions, positions)].tolist()
+        return self._quantile(self.snap(positions)).tolist()
+
+    def _quantile(self, positions: ArrayLike) -> FloatArray:
+        values = np.atleast_1d(self.distribution.ppf(positions))
+        return np.clip(values, self._low, self._high)
+
+    def _there_and_back(self, positions: FloatArray) -> FloatArray:
+        """Positions of the values at `positions`."""
+        again = on_lattice(self.distribution.cdf(self._quantile(positions)))
+        return np.clip(again, self._lowest, self._highest)
+
+    def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
+        if self._discrete:
+            return self._positions[nearest(self._positions, positions)]
+        snapped = np.clip(on_lattice(positions), self._lowest, self._highest)
+        if self._is_fine:
+            return snapped
+        for _ in range(MAX_ROUNDS):
+            settled, snapped = snapped, self._there_and_back(snapped)
+            if np.array_equal(settled, snapped):
+                break
+        return snapped
+
+    def from_uniform(self, uniform: FloatArray) -> FloatArray:
+        """Positions of values drawn from the distribution."""
+        if not self._discrete:
+            return self.snap(uniform)
+        places = np.searchsorted(self._ends, uniform, side="right")
+        return self._positions[np.minimum(places, len(self._ends) - 1)]
+
+    @property
+    def grid(self) -> FloatArray:  # noqa: D102
+        return self._positions if self._discrete else super().grid
+
+    @property
+    def key(self) -> tuple[Any, ...]:  # noqa: D102
+        return (*super().key, OptionKey(self.distribution))
+
+    def __repr__(self) -> str:
+        frozen = self.distribution
+        name = getattr(getattr(frozen, "dist", None), "name", type(frozen).__name__)
+        args = [repr(arg) for arg in getattr(frozen, "args", ())]
+        args += [f"{k}={v!r}" for k, v in sorted(getattr(frozen, "kwds", {}).items())]
+        return f"{name}({', '.join(args)})"

@@ -1,0 +1,332 @@
+"""What users write for a search space, turned into dimensions.
+
+The second argument of GridSearchCV, RandomizedSearchCV, scikit-optimize's
+BayesSearchCV and OptunaSearchCV can be passed as it is. The classes of the latter
+two are known by the attributes they carry, so that neither library is imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from skbayes.space.dimensions import (
+    Categorical,
+    Choice,
+    Dimension,
+    Integer,
+    OptionKey,
+    Ordinal,
+    Real,
+    is_finite,
+    is_number,
+    native,
+)
+from skbayes.space.distribution import Distribution
+
+__all__ = ["parse_dict", "parse_dimension", "parse_spaces"]
+
+PRIORS = ("uniform", "log-uniform")
+
+# Draws from an object that offers `rvs` alone, in place of its quantiles.
+N_DRAWS = 512
+
+# A range with a step becomes a list of its values; no more than these.
+MAX_STEPS = 100_000
+
+
+def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
+    """Read the outermost level: one dict, or a list of alternatives.
+
+    Parameters
+    ----------
+    search_spaces : dict, list of dicts, or list of (dict, int) pairs
+        The notation. Pairs are scikit-optimize's; all alternatives share one
+        budget here, so that their numbers are not used.
+
+    Returns
+    -------
+    spaces : list of dict
+        The alternatives, at least one.
+
+    Raises
+    ------
+    TypeError
+        If `search_spaces` or one of its items is not of this form.
+    ValueError
+        If the list is empty.
+    """
+    if isinstance(search_spaces, Mapping):
+        return [search_spaces]
+    if not isinstance(search_spaces, Sequence) or isinstance(search_spaces, str):
+        raise TypeError(
+            "search_spaces is not a dict or a list of dicts: "
+            f"{search_spaces!r} of type {type(search_spaces).__name__}."
+        )
+    if not search_spaces:
+        raise ValueError(
+            "search_spaces must have at least one dict, got an empty list."
+        )
+    spaces = []
+    for item in search_spaces:
+        pair = isinstance(item, tuple) and len(item) == 2 and is_number(item[1])
+        space = item[0] if pair else item
+        if not isinstance(space, Mapping):
+            raise TypeError(f"search_spaces: an item is not a dict ({item!r}).")
+        spaces.append(space)
+    return spaces
+
+
+def parse_dict(space: Mapping[str, Any]) -> dict[str, Dimension | Choice]:
+    """Read one dict of parameters.
+
+    Parameters
+    ----------
+    space : dict
+        From names to notations.
+
+    Returns
+    -------
+    dimensions : dict
+        From names, in sorted order, to dimensions.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`parse_dimension`; the message names the parameter.
+    """
+    for name in space:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"search_spaces: parameter names must be strings, got {name!r}."
+            )
+    return {name: parse_dimension(space[name], name) for name in sorted(space)}
+
+
+def parse_dimension(value: Any, name: str) -> Dimension | Choice:
+    """Read the notation of one parameter.
+
+    Parameters
+    ----------
+    value : object
+        The notation.
+    name : str
+        The parameter, for messages.
+
+    Returns
+    -------
+    dimension : Dimension or Choice
+        What it stands for.
+
+    Raises
+    ------
+    TypeError
+        If `value` is no notation.
+    ValueError
+        If its bounds or values are wrong.
+    """
+    _check_shape(value, name)
+    try:
+        return _parse(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"Parameter {name!r}: {error}") from error
+    except OverflowError as error:
+        raise ValueError(f"Parameter {name!r}: a number is too large.") from error
+
+
+def _check_shape(value: Any, name: str) -> None:
+    """Refuse what is no notation at all.
+
+    The first words of both messages are GridSearchCV's, which code and tests written
+    for it may look for.
+    """
+    known = ("rvs", "low", "categories", "choices")
+    if isinstance(value, Dimension | Choice) or any(hasattr(value, a) for a in known):
+        return
+    if not _is_listing(value):
+        raise TypeError(
+            f"Parameter grid for parameter {name!r} needs to be a list or a numpy "
+            f"array, but got {value!r} (of type {type(value).__name__}) instead. "
+            "Single values need to be wrapped in a list with one element. A "
+            "distribution, a tuple (low, high) or a dimension will do, too."
+        )
+    if len(value) == 0:
+        raise ValueError(
+            f"Parameter grid for parameter {name!r} need to be a non-empty sequence, "
+            f"got: {value!r}"
+        )
+
+
+def _parse(value: Any) -> Dimension | Choice:
+    if isinstance(value, Dimension | Choice):
+        return value
+    if isinstance(value, list | tuple):
+        if _is_range(value):
+            return _range(*value)
+        _check_no_range(value)
+    if hasattr(value, "rvs") or (hasattr(value, "low") and hasattr(value, "high")):
+        return _foreign(value)
+    for attribute in ("categories", "choices"):  # scikit-optimize's, Optuna's
+        if hasattr(value, attribute) and not hasattr(value, "__len__"):
+            return Categorical(getattr(value, attribute))
+    return _listed(value)
+
+
+def _is_listing(value: Any) -> bool:
+    if isinstance(value, str | bytes | Mapping):
+        return False
+    array = hasattr(value, "__array__") and getattr(value, "ndim", 1) > 0
+    return isinstance(value, Sequence) or array
+
+
+def _listed(values: Any) -> Dimension:
+    """Numbers are ordered, anything else is not."""
+    if not isinstance(values, Sequence):
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise ValueError(
+                f"the array of values should be one-dimensional, got {values!r} with "
+                f"shape {array.shape}."
+            )
+        values = array
+    items = [native(value) for value in values]
+    for item in items:
+        if _is_dimension(item):
+            raise TypeError(
+                "a list of values cannot hold a dimension or a distribution, got "
+                f"{item!r}; write it without the list."
+            )
+    if all(is_number(item) and is_finite(item) for item in items):
+        return Ordinal(items)
+    return Categorical(items)
+
+
+def _is_dimension(item: Any) -> bool:
+    """Whether an item of a list says what may be chosen instead of being a choice."""
+    if isinstance(item, Dimension | Choice):
+        return True
+    if isinstance(item, type) or hasattr(item, "get_params"):
+        return False
+    foreign = hasattr(item, "low") and hasattr(item, "high")
+    return foreign or hasattr(item, "rvs") or hasattr(item, "choices")
+
+
+# -- ranges -----------------------------------------------------------------------
+
+
+def _is_range(value: list[Any] | tuple[Any, ...]) -> bool:
+    """(low, high), (low, high, prior) or scikit-optimize's (low, high, prior, base).
+
+    With the prior also as a list, which scikit-optimize takes as well.
+    """
+    if len(value) == 2:
+        return isinstance(value, tuple) and all(map(is_number, value))
+    if len(value) not in (3, 4) or not isinstance(value[2], str):
+        return False
+    if isinstance(value, tuple):
+        return is_number(value[0])
+    return is_number(value[0]) and is_number(value[1]) and value[2] in PRIORS
+
+
+def _check_no_range(value: list[Any] | tuple[Any, ...]) -> None:
+    """Refuse a list of options that was surely meant as a range."""
+    strings = [item for item in value if isinstance(item, str)]
+    n_numbers = sum(map(is_number, value))
+    numerals = any(map(_is_numeral, strings))
+    prior = any(item in PRIORS for item in strings) and (n_numbers > 0 or numerals)
+    pair = isinstance(value, tuple) and len(value) == 2 and n_numbers == 1 and numerals
+    if prior or pair:
+        raise ValueError(
+            f"{value!r} is neither a range, (low, high) or (low, high, prior) with two "
+            "numbers, nor clearly a list of options; write Categorical([...]) if it "
+            "is one."
+        )
+
+
+def _is_numeral(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _range(low: Any, high: Any, prior: Any = "uniform", base: Any = None) -> Dimension:
+    """Make a range; a prior's base changes nothing about the prior."""
+    low, high = native(low), native(high)
+    if isinstance(low, int) and isinstance(high, int):
+        return Integer(low, high, prior)
+    return Real(low, high, prior)
+
+
+def _stepped(low: Any, high: Any, step: Any) -> Dimension:
+    """Values low, low + step, … up to high."""
+    if not is_number(step) or not step > 0:
+        raise ValueError(f"step must be a number > 0, got {step!r}.")
+    # Decimal steps miss high by a rounding error; half a thousandth forgives it.
+    count = math.floor((high - low) / step + 5e-4) + 1
+    if count > MAX_STEPS:
+        raise ValueError(f"at most {MAX_STEPS} steps, got {count}.")
+    values = [low + place * step for place in range(count)]
+    if isinstance(low, float) or isinstance(step, float):
+        values = [float(f"{value:.12g}") for value in values]
+    return Ordinal(values, scale="linear" if len(values) > 1 else "rank")
+
+
+# -- other libraries' objects -----------------------------------------------------
+
+
+def _foreign(value: Any) -> Dimension:
+    if hasattr(value, "low") and hasattr(value, "high"):
+        return _foreign_range(value)
+    if not hasattr(value, "ppf"):
+        return _drawn(value)
+    if getattr(value, "numargs", 0) and hasattr(value, "freeze"):
+        ends = value.name in ("loguniform", "reciprocal")
+        shapes = "low, high" if ends else value.shapes
+        raise TypeError(
+            "the distribution has no parameters yet; freeze it: "
+            f"{value.name}({shapes})."
+        )
+    frozen = getattr(value, "dist", None)
+    if getattr(frozen, "name", None) == "randint" and not value.kwds.get("loc"):
+        low, high = value.support()
+        if not low <= high:
+            raise ValueError(f"randint has no values: {value.args!r}.")
+        if low < high and high - low < 2**48:
+            return Integer(int(low), int(high))
+    return Distribution(value)
+
+
+def _foreign_range(value: Any) -> Dimension:
+    """scikit-optimize's Real and Integer, Optuna's Float- and IntDistribution."""
+    low, high = native(value.low), native(value.high)
+    step = getattr(value, "step", None)
+    log = getattr(value, "log", False) or getattr(value, "prior", None) == "log-uniform"
+    whole = "int" in type(value).__name__.lower()
+    if not is_number(low) or not is_number(high):
+        raise TypeError(f"low and high must be numbers, got {value!r}.")
+    if low == high:
+        return Ordinal([int(low) if whole else float(low)])
+    if step is not None and not (whole and step == 1):
+        return _stepped(low, high, step)
+    prior = "log-uniform" if log else "uniform"
+    if whole:
+        return Integer(low, high, prior)  # type: ignore[arg-type]
+    return Real(low, high, prior)  # type: ignore[arg-type]
+
+
+def _drawn(value: Any) -> Dimension:
+    """Values of an object that can only be drawn from, as its own draws show them."""
+    draws = [native(draw) for draw in _draw(value)]
+    if all(is_number(draw) and is_finite(draw) for draw in draws):
+        return Ordinal(sorted(set(draws)), scale="rank")
+    return Categorical([key.value for key in dict.fromkeys(map(OptionKey, draws))])
+
+
+def _draw(value: Any) -> list[Any]:
+    """Draw a fixed sample, one by one as scikit-learn's sampler does."""
+    stream = np.random.RandomState(0)
+    return [value.rvs(random_state=stream) for _ in range(N_DRAWS)]

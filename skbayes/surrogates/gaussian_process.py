@@ -1,0 +1,339 @@
+"""Gaussian process over encoded configurations.
+
+Symbols (n observations, m candidates, D columns, S samples of hyper-parameters):
+
+- ``X``: (n, D) observed configurations; ``y``: (n,) their scores.
+- ``L``: (S, n, n) Cholesky factors of K = amplitude * k(X, X) + noise * I.
+- ``alpha``: (S, n), K^-1 y for standardised y.
+- ``kx``: (S, m, n) covariances of candidates with observations.
+
+Rasmussen & Williams (2006), Gaussian Processes for Machine Learning, algorithm 2.1.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from skbayes.surrogates.hyperparameters import (
+    LogPosterior,
+    cholesky,
+    find_mode,
+    sample_posterior,
+)
+from skbayes.surrogates.kernels import (
+    KERNELS,
+    Embedding,
+    FloatArray,
+    squared_distances,
+)
+
+__all__ = ["GaussianProcess", "tame"]
+
+# Scores further below the median than this many times their scale are raised to that
+# level; the scale is never less than this share of the scores' spread.
+TAIL_FACTOR, SPREAD_SHARE = 2.0, 0.2
+
+# Hyper-parameters are learnt anew with each of the first observations, then whenever
+# their number has grown by a tenth.
+LEARN_ALWAYS, LEARN_GROWTH = 20, 1.1
+
+# They are learnt from at most this many observations.
+MAX_LEARNING_POINTS = 200
+
+# Work spent on samples of the hyper-parameters: their number falls as n grows and
+# their posterior narrows, so that S * n stays near this figure.
+SAMPLE_POINTS = 200
+
+
+def tame(y: FloatArray) -> FloatArray:
+    """Raise very bad scores, whose long tail would eat the length scales.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Scores, greater is better.
+
+    Returns
+    -------
+    y : ndarray of shape (n,)
+        The same with everything below ``median - 2 * scale`` raised to that level. The
+        scale is the distance from the median to the upper quartile, or, where many
+        scores (nearly) tie there, a fifth of the mean distance from the median among
+        the nine tenths of the scores that are nearest to it.
+    """
+    median, upper = np.quantile(y, [0.5, 0.75])
+    distances = np.sort(np.abs(y - median))[: len(y) - math.ceil(0.1 * len(y))]
+    spread = float(np.mean(distances)) if len(distances) else 0.0
+    scale = max(float(upper - median), SPREAD_SHARE * spread)
+    if scale == 0.0:
+        return y
+    return np.maximum(y, median - TAIL_FACTOR * scale)
+
+
+def _standardise(y: FloatArray) -> tuple[FloatArray, float, float]:
+    """Tame scores and bring them to mean 0 and variance 1; also offset and unit."""
+    peak = float(np.max(np.abs(y)))
+    if peak == 0.0:
+        return np.zeros_like(y), 0.0, 1.0
+    # In units of the largest score neither squares nor differences overflow.
+    tamed = tame(y / peak)
+    offset, unit = float(np.mean(tamed)), float(np.std(tamed))
+    # Rounding leaves a tiny deviation on constant scores.
+    if unit <= 1e-12:
+        return np.zeros_like(y), offset * peak, peak
+    return (tamed - offset) / unit, offset * peak, unit * peak
+
+
+def milestone(n: int) -> int:
+    """Of `n` observations, how many the hyper-parameters are learnt from.
+
+    Parameters
+    ----------
+    n : int
+        Number of observations, >= 1.
+
+    Returns
+    -------
+    m : int
+        `n` itself up to 20, then the last number up to `n` of a series that grows by
+        a tenth from one to the next.
+    """
+    if n <= LEARN_ALWAYS:
+        return n
+    m = LEARN_ALWAYS
+    while (following := int(m * LEARN_GROWTH)) <= n:
+        m = following
+    return m
+
+
+class GaussianProcess:
+    """Gaussian process with one length scale a column, fit for a dozen observations.
+
+    Outputs are standardised, very bad ones raised (:func:`tame`), the noise is
+    learnt. Predictions are made under several samples of the hyper-parameters from
+    their posterior, or at given ones. Beyond 20 observations the hyper-parameters are
+    learnt from the first ones only, up to the last :func:`milestone`; fitting again
+    with the same first ones does not learn anew. What is learnt is a function of the
+    data and `random_state` alone.
+
+    Parameters
+    ----------
+    kernel : {"matern52", "matern32", "rbf"}, default="matern52"
+        Correlation function.
+    n_options : list of int, default=None
+        For each column 0 if its positions are ordered, else the number of options.
+        None: all columns are ordered.
+    n_samples : int or None, default=None
+        Number of samples of the hyper-parameters; 0 for their mode alone. None: up
+        to 8, fewer the more observations there are.
+    hyperparameters : dict, default=None
+        Fixed values under the keys ``"length_scales"`` (D,), ``"amplitude"`` and
+        ``"noise"`` (variances, of standardised outputs). None: they are learnt.
+    random_state : int, default=0
+        Seed of the samples.
+
+    Attributes
+    ----------
+    thetas_ : ndarray of shape (S, D + 2)
+        Logarithms of length scales, amplitude and noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.surrogates import GaussianProcess
+    >>> X = np.array([[0.0], [0.4], [1.0]])
+    >>> model = GaussianProcess(n_samples=0).fit(X, np.array([0.0, 1.0, 0.5]))
+    >>> mean, sd = model.predict(np.array([[0.4], [0.7]]))
+    >>> mean.shape, bool(sd[0, 0] < sd[0, 1])
+    ((1, 2), True)
+    """
+
+    def __init__(
+        self,
+        kernel: str = "matern52",
+        *,
+        n_options: list[int] | None = None,
+        n_samples: int | None = None,
+        hyperparameters: dict[str, Any] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        if kernel not in KERNELS:
+            raise ValueError(
+                f"kernel must be one of {sorted(KERNELS)}, got {kernel!r}."
+            )
+        self.kernel = kernel
+        self.n_options = n_options
+        self.n_samples = n_samples
+        self.hyperparameters = hyperparameters
+        self.random_state = random_state
+        self._lesson: tuple[bytes, bytes] | None = None
+
+    # -- learning -----------------------------------------------------------------
+
+    def fit(self, X: FloatArray, y: FloatArray) -> GaussianProcess:
+        """Learn from scores.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, D)
+            Encoded configurations, NaN where inactive. n >= 1.
+        y : ndarray of shape (n,)
+            Their scores, finite.
+
+        Returns
+        -------
+        self : GaussianProcess
+            The fitted process.
+
+        Raises
+        ------
+        ValueError
+            If shapes differ, there are no observations, or a score is not finite.
+        """
+        X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        if X.ndim != 2 or y.shape != (len(X),) or not len(X):
+            raise ValueError(
+                "X must have shape (n, D) and y shape (n,) with n >= 1, got "
+                f"{X.shape} and {y.shape}."
+            )
+        if not np.all(np.isfinite(y)):
+            raise ValueError("y must be finite.")
+        n_options = self.n_options or [0] * X.shape[1]
+        self._embedding = Embedding(n_options)
+        m = milestone(len(X))
+        lesson = (X[:m].tobytes(), y[:m].tobytes())
+        if lesson != self._lesson:
+            self.thetas_ = self._learn(X[:m], _standardise(y[:m])[0])
+            self._lesson = lesson
+        target, self._offset, self._unit = _standardise(y)
+        self._observe(X, np.broadcast_to(target, (len(self.thetas_), len(X))))
+        return self
+
+    def _learn(self, X: FloatArray, target: FloatArray) -> FloatArray:
+        if self.hyperparameters is not None:
+            given = self.hyperparameters
+            tail = [given["amplitude"], given["noise"]]
+            return np.log(np.concatenate([given["length_scales"], tail]))[None, :]
+        rng = np.random.default_rng(self.random_state)
+        rows = self._learning_rows(target, rng)
+        posterior = LogPosterior(
+            self._embedding.squared_differences(X[rows]),
+            target[rows],
+            KERNELS[self.kernel],
+        )
+        mode = find_mode(posterior)
+        n_samples = self.n_samples
+        if n_samples is None:
+            n_samples = int(np.clip(SAMPLE_POINTS // len(X), 1, 8))
+            n_samples = 0 if n_samples == 1 else n_samples
+        if n_samples == 0:
+            return mode[None, :]
+        return sample_posterior(posterior, mode, n_samples, rng)
+
+    @staticmethod
+    def _learning_rows(target: FloatArray, rng: np.random.Generator) -> np.ndarray:
+        """Choose the best and a random part of the others, if there are many."""
+        n = len(target)
+        if n <= MAX_LEARNING_POINTS:
+            return np.arange(n)
+        order = np.argsort(-target, kind="stable")
+        best, rest = np.split(order, [MAX_LEARNING_POINTS // 2])
+        drawn = rng.choice(rest, MAX_LEARNING_POINTS - len(best), replace=False)
+        return np.sort(np.concatenate([best, drawn]))
+
+    def _observe(self, X: FloatArray, target: FloatArray) -> None:
+        """Condition on rows of X with targets of shape (S, n)."""
+        D = X.shape[1]
+        self._X, self._target = X, np.array(target)
+        self._length_scales = np.exp(self.thetas_[:, :D])
+        self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
+        placed = self._embedding.place(X)
+        self._scaled = self._embedding.scale(placed, self._length_scales)
+        k, _ = KERNELS[self.kernel](squared_distances(self._scaled, self._scaled))
+        identity = np.eye(len(X))
+        # L^-1 turns each prediction into matrix products, for all samples at once.
+        self._L_inverse = np.empty_like(k)
+        for s, correlations in enumerate(k):
+            L = cholesky(self._amplitude[s] * correlations + self._noise[s] * identity)
+            self._L_inverse[s] = solve_triangular(
+                L, identity, lower=True, check_finite=False
+            )
+        half = np.matmul(self._L_inverse, self._target[..., None])
+        self._alpha = np.matmul(np.swapaxes(self._L_inverse, 1, 2), half)[..., 0]
+
+    def condition(self, X: FloatArray) -> GaussianProcess:
+        """Process that also knows that `X` will be observed.
+
+        The scores are taken to be what the process predicts, so that means stay as
+        they are and standard deviations shrink near `X` (Ginsbourger et al. 2010,
+        "Kriging believer").
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded pending configurations.
+
+        Returns
+        -------
+        process : GaussianProcess
+            A new process; this one is unchanged.
+        """
+        believed = (self.predict(X)[0] - self._offset) / self._unit
+        process = copy.copy(self)
+        process._observe(np.vstack([self._X, X]), np.hstack([self._target, believed]))
+        return process
+
+    # -- predicting ---------------------------------------------------------------
+
+    def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
+        """Mean and standard deviation of the score itself, without noise.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+        gradient : bool, default=False
+            Whether to return derivatives by the positions, too.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (S, m)
+            Prediction under each sample of the hyper-parameters.
+        d_mean, d_sd : ndarray of shape (S, m, D)
+            Only with `gradient`: their derivatives; 0 in unordered columns.
+        """
+        placed = self._embedding.place(np.asarray(X, dtype=np.float64))
+        scaled = self._embedding.scale(placed, self._length_scales)
+        k, dk = KERNELS[self.kernel](squared_distances(scaled, self._scaled))
+        kx = self._amplitude[:, None, None] * k
+        mean = np.matmul(kx, self._alpha[..., None])[..., 0]
+        v = np.matmul(kx, np.swapaxes(self._L_inverse, 1, 2))
+        # Rounding may leave less than nothing at an observed point without noise.
+        floor = 1e-12 * self._amplitude[:, None]
+        variance = np.maximum(
+            self._amplitude[:, None] - np.einsum("smn,smn->sm", v, v), floor
+        )
+        sd = np.sqrt(variance)
+        result = (self._offset + self._unit * mean, self._unit * sd)
+        if not gradient:
+            return result
+        weights = self._amplitude[:, None, None] * dk
+        d_mean = self._by_position(weights * self._alpha[:, None, :], scaled)
+        solved = np.matmul(v, self._L_inverse)  # K^-1 kx
+        d_sd = self._by_position(weights * solved, scaled) / -sd[..., None]
+        return *result, self._unit * d_mean, self._unit * d_sd
+
+    def _by_position(self, weights: FloatArray, scaled: FloatArray) -> FloatArray:
+        """sum_n weights_mn d r2_mn / d x_m, with d r2 / d x = 2 (x - x_n) / l^2."""
+        ordered = self._embedding.ordered
+        count = len(ordered)
+        own, theirs = scaled[..., :count], self._scaled[..., :count]
+        total = np.sum(weights, axis=-1)[..., None] * own - np.matmul(weights, theirs)
+        result = np.zeros((*weights.shape[:2], self._embedding.n_columns))
+        result[..., ordered] = 2.0 * total / self._length_scales[:, None, ordered]
+        return result

@@ -1,0 +1,197 @@
+"""Stationary correlation functions and the distances they act on.
+
+Symbols:
+
+- ``r2``: squared scaled distance, r2(x, x') = sum_d delta_d(x, x')^2 / l_d^2, where
+  delta_d is the difference of two positions in an ordered column and 1 for two
+  different options in an unordered one. Unordered options are thus the corners of a
+  regular simplex: exchangeable, and the kernel stays positive definite.
+- ``l``: length scales, one a column.
+
+A column that is inactive in a configuration has one fixed place there: the middle of
+an ordered column, an option of its own in an unordered one. What was stored in it
+cannot matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["KERNELS", "Embedding", "matern32", "matern52", "rbf"]
+
+FloatArray = NDArray[np.float64]
+Correlation = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+# The place of an inactive configuration in an ordered column.
+INACTIVE = 0.5
+
+
+def rbf(r2: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Squared exponential, k = exp(-r2 / 2).
+
+    Parameters
+    ----------
+    r2 : ndarray
+        Squared scaled distances.
+
+    Returns
+    -------
+    k, dk : ndarray
+        Correlations and their derivatives by `r2`.
+    """
+    k = np.exp(-0.5 * r2)
+    return k, -0.5 * k
+
+
+def matern52(r2: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Matérn with smoothness 5/2, k = (1 + a + a^2 / 3) exp(-a), a = sqrt(5 r2).
+
+    Parameters
+    ----------
+    r2 : ndarray
+        Squared scaled distances.
+
+    Returns
+    -------
+    k, dk : ndarray
+        Correlations and their derivatives by `r2`.
+    """
+    a = np.sqrt(5.0 * r2)
+    e = np.exp(-a)
+    return (1.0 + a + (5.0 / 3.0) * r2) * e, (-5.0 / 6.0) * (1.0 + a) * e
+
+
+def matern32(r2: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Matérn with smoothness 3/2, k = (1 + a) exp(-a), a = sqrt(3 r2).
+
+    Parameters
+    ----------
+    r2 : ndarray
+        Squared scaled distances.
+
+    Returns
+    -------
+    k, dk : ndarray
+        Correlations and their derivatives by `r2`.
+    """
+    a = np.sqrt(3.0 * r2)
+    e = np.exp(-a)
+    return (1.0 + a) * e, -1.5 * e
+
+
+KERNELS: dict[str, Correlation] = {
+    "rbf": rbf,
+    "matern32": matern32,
+    "matern52": matern52,
+}
+
+
+class Embedding:
+    """Places encoded configurations in a Euclidean space whose distances are r2's.
+
+    Parameters
+    ----------
+    n_options : sequence of int
+        For each column 0 if it is ordered, else the number of its options.
+
+    Attributes
+    ----------
+    n_columns : int
+        Number of columns of encoded configurations.
+    ordered : ndarray of int
+        The columns that are ordered.
+    """
+
+    def __init__(self, n_options: list[int]) -> None:
+        self.n_columns = len(n_options)
+        self._n_options = np.asarray(n_options, dtype=int)
+        self.ordered = np.flatnonzero(self._n_options == 0)
+        self._unordered = np.flatnonzero(self._n_options)
+        widths = self._n_options[self._unordered] + 1  # one more: inactive
+        # Which column's length scale each coordinate is divided by.
+        self._column_of = np.concatenate(
+            [self.ordered, np.repeat(self._unordered, widths)]
+        ).astype(int)
+
+    def place(self, X: FloatArray) -> FloatArray:
+        """Coordinates before scaling.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_columns)
+            Encoded configurations, NaN where inactive.
+
+        Returns
+        -------
+        Z : ndarray of shape (n, n_coordinates)
+            Positions of ordered columns; for unordered ones a one-hot vector of
+            length sqrt(1/2), so that two options have distance 1.
+        """
+        ordered = X[:, self.ordered]
+        missing = np.isnan(ordered)
+        if np.any(missing):
+            ordered = np.where(missing, INACTIVE, ordered)
+        parts = [ordered]
+        for column, options in zip(
+            self._unordered, self._n_options[self._unordered], strict=True
+        ):
+            levels = self._levels(X[:, column], options)
+            parts.append(np.sqrt(0.5) * (levels[:, None] == np.arange(options + 1)))
+        return np.hstack(parts)
+
+    @staticmethod
+    def _levels(positions: FloatArray, options: int) -> NDArray[np.float64]:
+        levels = np.rint(positions * max(options - 1, 1))
+        return np.where(np.isnan(positions), options, levels)
+
+    def scale(self, Z: FloatArray, length_scales: FloatArray) -> FloatArray:
+        """Divide coordinates by length scales, shape (..., n_columns)."""
+        return Z / length_scales[..., None, self._column_of]
+
+    def squared_differences(self, X: FloatArray) -> FloatArray:
+        """delta_d^2 between all pairs of rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_columns)
+            Encoded configurations.
+
+        Returns
+        -------
+        differences : ndarray of shape (n_columns, n, n)
+            Squared unscaled distances, column by column.
+        """
+        result = np.empty((self.n_columns, len(X), len(X)))
+        for j, options in enumerate(self._n_options):
+            if options:
+                levels = self._levels(X[:, j], options)
+                result[j] = levels[:, None] != levels
+            else:
+                positions = np.where(np.isnan(X[:, j]), INACTIVE, X[:, j])
+                result[j] = np.square(positions[:, None] - positions)
+        return result
+
+
+def squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
+    """r2 between scaled coordinates.
+
+    Parameters
+    ----------
+    A : ndarray of shape (..., m, n_coordinates)
+        Scaled coordinates.
+    B : ndarray of shape (..., n, n_coordinates)
+        Scaled coordinates.
+
+    Returns
+    -------
+    r2 : ndarray of shape (..., m, n)
+        |a - b|^2 by its expansion, so that the work is one matrix product.
+    """
+    r2 = np.matmul(A, np.swapaxes(B, -1, -2))
+    r2 *= -2.0
+    r2 += np.sum(np.square(A), axis=-1)[..., :, None]
+    r2 += np.sum(np.square(B), axis=-1)[..., None, :]
+    return np.maximum(r2, 0.0, out=r2)

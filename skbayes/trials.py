@@ -1,0 +1,161 @@
+"""What a search remembers: the trials it made, in the order it made them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import numpy as np
+
+__all__ = ["History", "Trial"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One configuration and what its fits gave.
+
+    Parameters
+    ----------
+    number : int
+        Position in the search, from 0.
+    params : dict of str to object
+        The parameters that were tried.
+    folds : list of dict
+        One result per split: `test_scores` (a number, or a dict of numbers by metric),
+        `fit_time`, `score_time`, `fit_error` and, where asked for, `train_scores`.
+    score : float
+        The mean of the metric that guides the search over the splits, NaN for a failed
+        trial: what the optimiser was told.
+    duration : float
+        Wall time of the trial's fits in seconds.
+    state : {"complete", "failed"}
+        A trial failed if it has no usable score.
+    error : str or None
+        The first traceback among its fits; None if all of them succeeded.
+    stop_requested : bool
+        Whether a callback asked to end the search during this trial.
+
+    Examples
+    --------
+    >>> from skbayes.trials import Trial
+    >>> folds = [
+    ...     {"test_scores": 0.8, "fit_time": 0.1, "score_time": 0.0, "fit_error": None},
+    ...     {"test_scores": 0.6, "fit_time": 0.1, "score_time": 0.0, "fit_error": None},
+    ... ]
+    >>> trial = Trial(0, {"C": 1}, folds, score=0.7)
+    >>> trial.scores["score"]
+    array([0.8, 0.6])
+    """
+
+    number: int
+    params: dict[str, Any]
+    folds: list[dict[str, Any]] = field(repr=False)
+    score: float
+    duration: float = 0.0
+    state: str = "complete"
+    error: str | None = field(default=None, repr=False)
+    stop_requested: bool = field(default=False, repr=False)
+
+    @property
+    def scores(self) -> dict[str, np.ndarray]:
+        """Test scores by metric, each an array of shape (n_splits,)."""
+        return self._by_metric("test_scores")
+
+    @property
+    def train_scores(self) -> dict[str, np.ndarray]:
+        """Training scores by metric, each of shape (n_splits,); empty if not kept."""
+        return self._by_metric("train_scores")
+
+    @property
+    def fit_times(self) -> np.ndarray:
+        """Seconds of each fit, an array of shape (n_splits,)."""
+        return np.array([fold["fit_time"] for fold in self.folds], dtype=float)
+
+    @property
+    def score_times(self) -> np.ndarray:
+        """Seconds of each scoring, an array of shape (n_splits,)."""
+        return np.array([fold["score_time"] for fold in self.folds], dtype=float)
+
+    def _by_metric(self, key: str) -> dict[str, np.ndarray]:
+        values = [fold[key] for fold in self.folds if key in fold]
+        metrics = next((list(v) for v in values if isinstance(v, dict)), None)
+        if metrics is None:
+            return {"score": np.array(values, dtype=float)} if values else {}
+        # A failed fold of a multi-metric callable holds one number for all metrics.
+        return {
+            name: np.array([v[name] if isinstance(v, dict) else v for v in values])
+            for name in metrics
+        }
+
+
+class History(Sequence[Trial]):
+    """The finished trials of a search, in the order they were told.
+
+    A read-only sequence of :class:`Trial`, except for `append`.
+
+    Parameters
+    ----------
+    trials : iterable of Trial, default=()
+        Trials to begin with.
+
+    Examples
+    --------
+    >>> from skbayes.trials import History, Trial
+    >>> history = History([Trial(0, {"C": 1}, [], score=0.7)])
+    >>> history.append(Trial(1, {"C": 2}, [], score=0.9))
+    >>> len(history), history.best.params
+    (2, {'C': 2})
+    """
+
+    def __init__(self, trials: Sequence[Trial] = ()) -> None:
+        self._trials = list(trials)
+
+    @overload
+    def __getitem__(self, index: int) -> Trial: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> History: ...
+
+    def __getitem__(self, index: int | slice) -> Trial | History:
+        if isinstance(index, slice):
+            return History(self._trials[index])
+        return self._trials[index]
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(self._trials)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, History):
+            return NotImplemented
+        return self._trials == other._trials
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        n_failed = sum(trial.state == "failed" for trial in self)
+        return f"<History of {len(self)} trials, {n_failed} failed>"
+
+    def append(self, trial: Trial) -> None:
+        """Add a finished trial."""
+        self._trials.append(trial)
+
+    @property
+    def best(self) -> Trial | None:
+        """The first trial with the highest score; None before any succeeded."""
+        usable = [trial for trial in self if not math.isnan(trial.score)]
+        return max(usable, key=lambda trial: trial.score, default=None)
+
+    @property
+    def params(self) -> list[dict[str, Any]]:
+        """The parameters of every trial."""
+        return [trial.params for trial in self]
+
+    @property
+    def folds(self) -> list[dict[str, Any]]:
+        """The results of every fit, trial after trial, split after split."""
+        return [fold for trial in self for fold in trial.folds]

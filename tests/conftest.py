@@ -1,0 +1,13 @@
+"""What all tests share: threads, and how hypothesis draws its examples."""
+
+import os
+
+from hypothesis import settings
+
+# Before NumPy is imported. The matrices of the tests are small, and threads that wait
+# for one another on a busy machine take several times as long as one alone.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# The same examples on each run, however slow the machine is.
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.load_profile("repeatable")

@@ -1,0 +1,318 @@
+"""A pytest plugin that puts another search in the place of scikit-learn's two.
+
+Loaded with ``-p drop_in_plugin`` before scikit-learn's own test modules are imported,
+it replaces GridSearchCV and RandomizedSearchCV in `sklearn.model_selection`, keeps the
+tests that construct one of the two, and writes what became of them to the file that
+the environment variable ``DROP_IN_REPORT`` names.
+
+``DROP_IN_SEARCH`` says what takes their place: "skbayes", "skopt" or "optuna";
+"sklearn" leaves them where they are, as a check of the method. Without it nothing is
+replaced.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import json
+import os
+
+import numpy as np
+import sklearn.model_selection as model_selection
+from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection import _search as search_module
+
+NAMES = ("GridSearchCV", "RandomizedSearchCV")
+
+# Test modules of scikit-learn, relative to the package, with tests that construct one.
+MODULES = (
+    "model_selection/tests/test_search.py",
+    "decomposition/tests/test_kernel_pca.py",
+    "ensemble/tests/test_bagging.py",
+    "ensemble/tests/test_forest.py",
+    "ensemble/tests/test_voting.py",
+    "ensemble/tests/test_weight_boosting.py",
+    "feature_extraction/tests/test_text.py",
+    "impute/tests/test_impute.py",
+    "linear_model/tests/test_coordinate_descent.py",
+    "linear_model/tests/test_logistic.py",
+    "linear_model/tests/test_ridge.py",
+    "linear_model/tests/test_sgd.py",
+    "metrics/tests/test_regression.py",
+    "metrics/tests/test_score_objects.py",
+    "model_selection/tests/test_split.py",
+    "model_selection/tests/test_successive_halving.py",
+    "model_selection/tests/test_validation.py",
+    "neighbors/tests/test_kde.py",
+    "tests/test_base.py",
+    "tests/test_docstring_parameters.py",
+    "tests/test_metaestimators.py",
+    "tests/test_metaestimators_metadata_routing.py",
+    "tests/test_multiclass.py",
+    "tests/test_multioutput.py",
+    "utils/_repr_html/tests/test_estimator.py",
+    "utils/tests/test_estimator_html_repr.py",
+    "utils/tests/test_parallel.py",
+    "utils/tests/test_pprint.py",
+)
+
+_constructed: set[str] = set()
+_current: list[str] = []
+
+
+def _note_construction() -> None:
+    if _current:
+        _constructed.add(_current[0])
+
+
+def _grid_size(grid) -> int:
+    """Size of a parameter grid; 10 where the notation is wrong, to see it refused."""
+    try:
+        return max(1, len(ParameterGrid(grid)))
+    except (TypeError, ValueError):
+        return 10
+
+
+# --- what takes the place -------------------------------------------------------------
+
+
+def _adapters(base, constraints, spaces_attribute, n_attribute):
+    """Make the two classes over `base`, with scikit-learn's constructors.
+
+    `base` reads its space from `spaces_attribute` and its budget from `n_attribute`.
+    """
+
+    class GridSearchCV(base):
+        _parameter_constraints = {**constraints, "param_grid": [dict, list]}
+
+        def __init__(
+            self,
+            estimator,
+            param_grid,
+            *,
+            scoring=None,
+            n_jobs=None,
+            refit=True,
+            cv=None,
+            verbose=0,
+            pre_dispatch="2*n_jobs",
+            error_score=np.nan,
+            return_train_score=False,
+        ):
+            _note_construction()
+            for name, value in list(locals().items()):
+                if name not in ("self", "__class__"):
+                    setattr(self, name, value)
+
+    class RandomizedSearchCV(base):
+        _parameter_constraints = {**constraints, "param_distributions": [dict, list]}
+
+        def __init__(
+            self,
+            estimator,
+            param_distributions,
+            *,
+            n_iter=10,
+            scoring=None,
+            n_jobs=None,
+            refit=True,
+            cv=None,
+            verbose=0,
+            pre_dispatch="2*n_jobs",
+            random_state=None,
+            error_score=np.nan,
+            return_train_score=False,
+        ):
+            _note_construction()
+            for name, value in list(locals().items()):
+                if name not in ("self", "__class__"):
+                    setattr(self, name, value)
+
+    setattr(GridSearchCV, spaces_attribute, property(lambda self: self.param_grid))
+    setattr(GridSearchCV, n_attribute, property(lambda s: _grid_size(s.param_grid)))
+    setattr(
+        RandomizedSearchCV,
+        spaces_attribute,
+        property(lambda self: self.param_distributions),
+    )
+    if n_attribute != "n_iter":
+        setattr(RandomizedSearchCV, n_attribute, property(lambda self: self.n_iter))
+    return GridSearchCV, RandomizedSearchCV
+
+
+def _with_defaults(cls: type) -> type:
+    """Subclass `cls` with its arguments' defaults as attributes.
+
+    The adapters' constructors set those arguments alone that scikit-learn's have.
+    """
+    base = type("Base", (cls,), {})
+    for name, parameter in inspect.signature(cls.__init__).parameters.items():
+        if parameter.default is not inspect.Parameter.empty:
+            setattr(base, name, parameter.default)
+    return base
+
+
+def _skbayes():
+    from skbayes import BayesSearchCV
+
+    constraints = BayesSearchCV._parameter_constraints
+    base = _with_defaults(BayesSearchCV)
+    return _adapters(base, constraints, "search_spaces", "n_iter")
+
+
+def _as_categories(spaces, category):
+    """Wrap each list of values, which would mean something else there."""
+    if isinstance(spaces, dict):
+        listed = (list, tuple, range, np.ndarray)
+        return {
+            name: category(list(v)) if isinstance(v, listed) else v
+            for name, v in spaces.items()
+        }
+    return [_as_categories(space, category) for space in spaces]
+
+
+def _skopt():
+    from skopt import BayesSearchCV
+    from skopt.space import Categorical
+
+    base = _with_defaults(BayesSearchCV)
+    base.search_spaces = property(lambda s: _as_categories(s._spaces, Categorical))
+    return _adapters(base, {}, "_spaces", "n_iter")
+
+
+def _optuna():
+    from optuna.distributions import CategoricalDistribution
+    from optuna_integration import OptunaSearchCV
+
+    class Base(_with_defaults(OptunaSearchCV)):
+        def fit(self, X, y=None, **params):
+            # Its own default, and its own notation, while it fits.
+            given = {k: vars(self).get(k) for k in ("n_jobs", "param_distributions")}
+            self.n_jobs = given["n_jobs"] or 1
+            self.param_distributions = _as_categories(
+                self._spaces, CategoricalDistribution
+            )
+            try:
+                return super().fit(X, y, **params)
+            finally:
+                vars(self).update(given)
+
+    grid, randomized = _adapters(Base, {}, "_spaces", "n_trials")
+    randomized._spaces = property(lambda self: self.param_distributions)
+    return grid, randomized
+
+
+def _install(kind: str) -> tuple[type, type]:
+    if kind == "sklearn":
+        pair = model_selection.GridSearchCV, model_selection.RandomizedSearchCV
+        for cls in pair:
+            cls.__init__ = _noting(cls.__init__)
+        return pair
+    pair = {"skbayes": _skbayes, "skopt": _skopt, "optuna": _optuna}[kind]()
+    for name, cls in zip(NAMES, pair, strict=True):
+        cls.__name__ = cls.__qualname__ = name
+        cls.__module__ = __name__
+        globals()[name] = cls
+        setattr(model_selection, name, cls)
+        setattr(search_module, name, cls)
+    return pair
+
+
+def _noting(init):
+    @functools.wraps(init)
+    def wrapper(self, *args, **kwargs):
+        _note_construction()
+        init(self, *args, **kwargs)
+
+    return wrapper
+
+
+# At import, because the workers of joblib must find the classes here too.
+_kind = os.environ.get("DROP_IN_SEARCH")
+ADAPTERS: tuple[type, ...] = _install(_kind) if _kind else ()
+
+
+# --- which tests ----------------------------------------------------------------------
+
+
+@functools.cache
+def _tests_that_mention(path: str) -> frozenset[str]:
+    """Names of the module's top-level definitions that lead to one of the two."""
+    with open(path, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    mentions: dict[str, set[str]] = {}
+    for node in tree.body:
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        names |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+        # Fixtures are named by a test's arguments.
+        names |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            targets = [node.name]
+        elif isinstance(node, ast.Assign):
+            targets = [
+                n.id
+                for t in node.targets
+                for n in ast.walk(t)
+                if isinstance(n, ast.Name)
+            ]
+        else:
+            continue
+        for target in targets:
+            mentions.setdefault(target, set()).update(names)
+    found = set(NAMES)
+    while True:
+        more = {t for t, names in mentions.items() if names & found} - found
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def pytest_collection_modifyitems(config, items):
+    """Keep the tests whose code leads to one of the two."""
+    keep, drop = [], []
+    for item in items:
+        name = getattr(item, "originalname", item.name)
+        cls = getattr(item, "cls", None)
+        wanted = _tests_that_mention(str(item.path))
+        (keep if {name, cls and cls.__name__} & wanted else drop).append(item)
+    items[:] = keep
+    config.hook.pytest_deselected(items=drop)
+
+
+def _is_or_holds_adapter(value) -> bool:
+    if isinstance(value, type):
+        return issubclass(value, ADAPTERS)
+    return isinstance(value, ADAPTERS) or getattr(value, "func", None) in ADAPTERS
+
+
+# --- what became of them --------------------------------------------------------------
+
+_outcomes: dict[str, str] = {}
+
+
+def pytest_runtest_setup(item):
+    """Note which test is running, and whether it is handed one of the two."""
+    _current[:] = [item.nodeid]
+    callspec = getattr(item, "callspec", None)
+    if callspec and any(map(_is_or_holds_adapter, callspec.params.values())):
+        _constructed.add(item.nodeid)
+
+
+def pytest_runtest_logreport(report):
+    """Keep the worst outcome of a test's phases."""
+    if report.when == "call" or report.outcome != "passed":
+        if _outcomes.get(report.nodeid) != "failed":
+            outcome = report.outcome
+            if hasattr(report, "wasxfail"):
+                outcome = "skipped"
+            _outcomes[report.nodeid] = outcome
+
+
+def pytest_sessionfinish(session):
+    """Write the outcomes of the tests that did construct one of the two."""
+    path = os.environ.get("DROP_IN_REPORT")
+    if path:
+        chosen = {k: v for k, v in _outcomes.items() if k in _constructed}
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(chosen, file, indent=1)

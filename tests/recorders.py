@@ -1,0 +1,73 @@
+"""Callbacks for the tests; in a module of their own, so that workers can import it."""
+
+from collections import defaultdict
+
+
+class Recorder:
+    """Keeps what the hooks are called with, in the process of the search."""
+
+    def __init__(self):
+        self.events = []
+        self.limits = {}
+        self.weights = defaultdict(list)
+
+    def _note(self, hook, estimator, context):
+        path, node = [], context
+        while node is not None:
+            path.insert(0, (node.task_name, node.task_id))
+            node = node.parent
+        self.limits[context.task_name] = context.max_subtasks
+        self.events.append((hook, path, type(estimator).__name__, estimator))
+
+    def __getstate__(self):
+        return {"events": [], "limits": {}, "weights": defaultdict(list)}
+
+    def setup(self, estimator, context):
+        self._note("setup", estimator, context)
+
+    def on_fit_task_begin(self, estimator, context, *, metadata=None):
+        self._note("begin", estimator, context)
+        if metadata:
+            self.weights[context.task_name].append(metadata["sample_weight"])
+
+    def on_fit_task_end(self, estimator, context):
+        self._note("end", estimator, context)
+
+    def teardown(self, estimator, context):
+        self._note("teardown", estimator, context)
+
+
+class PropagatedRecorder(Recorder):
+    """The same, handed on to inner estimators."""
+
+    max_propagation_depth = None
+
+
+class Stopper:
+    """Asks to stop at the end of the evaluation with the number `task`."""
+
+    def __init__(self, task):
+        self.task = task
+
+    def setup(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        if context.task_name == "candidate-split-evaluation":
+            return context.task_id == self.task
+
+    def teardown(self, estimator, context):
+        pass
+
+
+class PropagatedStopper(Stopper):
+    """The same, handed on to inner estimators."""
+
+    max_propagation_depth = None
+
+    def on_fit_task_end(self, estimator, context):
+        merged = context.source_task_name or context.task_name
+        return merged == "candidate-split-evaluation" and context.task_id == self.task

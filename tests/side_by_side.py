@@ -1,0 +1,98 @@
+"""Fit our search and GridSearchCV on the same finite space, and compare."""
+
+import time
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import GridSearchCV
+
+from skbayes import BayesSearchCV
+
+# At least the size of every grid in these tests, so that all of it is visited.
+ENOUGH = 200
+
+
+def searches(estimator, grid, **kwargs):
+    """Return our search and GridSearchCV, with the same arguments."""
+    ours = BayesSearchCV(
+        clone(estimator), grid, n_iter=ENOUGH, random_state=0, **kwargs
+    )
+    return ours, GridSearchCV(clone(estimator), grid, **kwargs)
+
+
+def fit_both(estimator, grid, X, y=None, *, fit_params=None, **kwargs):
+    """Fit both."""
+    ours, theirs = searches(estimator, grid, **kwargs)
+    for search in (ours, theirs):
+        search.fit(X, y, **(fit_params or {}))
+    return ours, theirs
+
+
+def assert_same_results(ours, theirs):
+    """Check everything in `cv_results_` but the times, and what was chosen."""
+    a, b = ours.cv_results_, theirs.cv_results_
+    assert set(a) == set(b)
+    assert a["params"] == b["params"]
+    for key in set(a) - {"params"}:
+        assert type(a[key]) is type(b[key]), key
+        assert a[key].dtype == b[key].dtype, key
+        assert a[key].shape == b[key].shape, key
+        if not key.endswith("_time"):
+            np.testing.assert_array_equal(
+                np.ma.getmaskarray(a[key]), np.ma.getmaskarray(b[key]), err_msg=key
+            )
+            np.testing.assert_array_equal(a[key], b[key], err_msg=key)
+    for name in ("best_index_", "best_params_", "best_score_", "n_splits_"):
+        assert hasattr(ours, name) == hasattr(theirs, name), name
+        if hasattr(theirs, name):
+            assert getattr(ours, name) == getattr(theirs, name), name
+    assert ours.multimetric_ == theirs.multimetric_
+
+
+def assert_same_tables(a, b):
+    """Check that two `cv_results_` are equal but for the times."""
+    assert a.keys() == b.keys()
+    for key in a:
+        if not key.endswith("_time"):
+            np.testing.assert_array_equal(a[key], b[key], err_msg=key)
+
+
+class Sometimes(ClassifierMixin, BaseEstimator):
+    """A classifier that predicts the first class, and fails to fit when told so.
+
+    `bad` is None, "fit", "some" (fails on every second training set) or "params" (is
+    refused by `set_params`).
+    """
+
+    def __init__(self, quality=0.5, bad=None):
+        self.quality = quality
+        self.bad = bad
+
+    def set_params(self, **params):
+        if params.get("bad") == "params" and "quality" in params:
+            if params["quality"] > 1:
+                raise ValueError("quality and bad do not go together")
+        return super().set_params(**params)
+
+    def fit(self, X, y, sample_weight=None):
+        if self.bad == "fit":
+            raise RuntimeError("cannot be fitted")
+        if self.bad == "some" and X[0][0] % 2:
+            raise RuntimeError("cannot be fitted on this")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def score(self, X, y, sample_weight=None):
+        return float(self.quality)
+
+
+class Slow(Sometimes):
+    """Takes its time over a part of the rows, and none over all 150."""
+
+    def fit(self, X, y):
+        if len(X) < 150:
+            time.sleep(0.1)
+        return super().fit(X, y)

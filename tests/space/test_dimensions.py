@@ -1,0 +1,505 @@
+import copy
+import math
+import os
+import pickle
+import subprocess
+import sys
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from skbayes.space import (
+    Categorical,
+    Choice,
+    Distribution,
+    Integer,
+    Ordinal,
+    Real,
+    Space,
+)
+
+PRIORS = st.sampled_from(["uniform", "log-uniform"])
+POSITIONS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20)
+FINITE = {"allow_nan": False, "allow_infinity": False}
+
+
+@st.composite
+def reals(draw):
+    prior = draw(PRIORS)
+    ends = st.floats(1e-12, 1e12) if prior == "log-uniform" else st.floats(-1e9, 1e9)
+    low, high = sorted([draw(ends), draw(ends)])
+    assume(low < high)
+    return Real(low, high, prior)
+
+
+@st.composite
+def integers(draw):
+    prior = draw(PRIORS)
+    low = draw(st.integers(1 if prior == "log-uniform" else -(10**9), 10**9))
+    return Integer(low, low + draw(st.integers(1, 10**9)), prior)
+
+
+NUMBERS = st.one_of(st.integers(-(10**6), 10**6), st.floats(-1e6, 1e6, **FINITE))
+
+
+@st.composite
+def ordinals(draw):
+    values = draw(st.lists(NUMBERS, min_size=1, max_size=12, unique=True))
+    gap = np.diff(sorted(float(value) for value in values))
+    assume(not len(gap) or np.min(gap) > 1e-9 * np.max(gap))
+    return Ordinal(values, draw(st.sampled_from(["linear", "rank"])))
+
+
+OPTIONS = st.one_of(st.none(), st.booleans(), st.text(max_size=3), st.tuples(NUMBERS))
+CATEGORICALS = st.lists(OPTIONS, min_size=1, max_size=9, unique_by=repr).map(
+    Categorical
+)
+ANY = st.one_of(reals(), integers(), ordinals(), CATEGORICALS)
+
+
+@given(ANY, POSITIONS)
+def test_what_can_be_proposed_is_encoded_exactly(dimension, positions):
+    values = dimension.decode(np.array(positions))
+    again = dimension.encode(values)
+    assert dimension.decode(again) == values
+    np.testing.assert_array_equal(dimension.snap(again), again)
+    assert np.all((again >= 0) & (again <= 1))
+
+
+@given(ANY, POSITIONS)
+def test_snapping_goes_to_the_position_of_the_decoded_value(dimension, positions):
+    snapped = dimension.snap(np.array(positions))
+    assert dimension.decode(snapped) == dimension.decode(np.array(positions))
+    np.testing.assert_array_equal(dimension.snap(snapped), snapped)
+
+
+@given(ANY, POSITIONS)
+def test_values_are_plain_python(dimension, positions):
+    for value in dimension.decode(np.array(positions)):
+        assert not isinstance(value, np.generic)
+        if isinstance(dimension, Real):
+            assert type(value) is float
+        if isinstance(dimension, Integer):
+            assert type(value) is int
+
+
+@given(st.one_of(reals(), integers()), POSITIONS)
+def test_numbers_stay_within_their_bounds_and_in_order(dimension, positions):
+    positions = np.sort(positions)
+    values = dimension.decode(positions)
+    assert dimension.low <= values[0] and values[-1] <= dimension.high
+    assert values == sorted(values)
+
+
+@given(st.one_of(reals(), integers()))
+def test_bounds_are_reached(dimension):
+    assert dimension.decode(np.array([0.0, 1.0])) == [dimension.low, dimension.high]
+
+
+@given(st.one_of(ordinals(), CATEGORICALS))
+def test_the_grid_lists_every_value_once(dimension):
+    assert dimension.decode(dimension.grid) == list(dimension.values)
+    assert len(dimension.grid) == dimension.n_values
+
+
+@pytest.mark.parametrize("prior", ["uniform", "log-uniform"])
+def test_an_integer_grid_lists_every_value_once(prior):
+    dimension = Integer(3, 40, prior)
+    assert dimension.decode(dimension.grid) == list(range(3, 41))
+
+
+@pytest.mark.parametrize(
+    "dimension",
+    [
+        Integer(0, 4),
+        Ordinal([1, 2, 3, 50, 60]),
+        Ordinal([1, 10, 1000, 10_000, 1_000_000]),
+        Categorical(list("abcde")),
+    ],
+)
+def test_listed_values_and_integers_are_equally_likely(dimension):
+    positions = dimension.from_uniform((np.arange(500) + 0.5) / 500)
+    values = dimension.decode(positions)
+    assert [values.count(value) for value in dimension.decode(dimension.grid)] == [
+        100
+    ] * 5
+
+
+def test_a_log_scale_draws_equally_in_each_decade():
+    values = np.array(
+        Real(1e-3, 1e3, "log-uniform").decode((np.arange(600) + 0.5) / 600)
+    )
+    counts, _ = np.histogram(np.log10(values), bins=np.arange(-3, 4))
+    assert counts.tolist() == [100] * 6
+
+
+def test_real_at_extreme_magnitudes():
+    dimension = Real(1e-300, 1e300, "log-uniform")
+    values = dimension.decode(np.linspace(0, 1, 101))
+    assert all(math.isfinite(value) for value in values)
+    assert dimension.decode(dimension.encode(values)) == values
+
+
+def test_a_narrow_range_far_from_zero_is_still_exact():
+    dimension = Real(1e9, 1e9 + 1)
+    values = dimension.decode(np.random.default_rng(0).random(500))
+    assert dimension.decode(dimension.encode(values)) == values
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (1e9, 1e9 + 1e-3),
+        (1e300, 1e300 * (1 + 1e-13)),
+        (3.0, 6.0),
+        (3.0, 6.1),
+        (5e-324, 1e-320),
+        (1e-320, 1.5e-320),
+    ],
+)
+@pytest.mark.parametrize("prior", ["uniform", "log-uniform"])
+def test_reals_between_unusual_bounds_come_back_exactly(low, high, prior):
+    dimension = Real(low, high, prior)
+    positions = np.r_[0.0, np.random.default_rng(0).random(2000), 1.0]
+    values = dimension.decode(positions)
+    assert [values[0], values[-1]] == [low, high]
+    assert dimension.decode(dimension.encode(values)) == values
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "prior"),
+    [
+        (1, 2**44, "log-uniform"),
+        (10**18, 10**18 + 9, "log-uniform"),
+        (2**53, 2**53 + 2**44 - 1, "log-uniform"),
+        (-(2**47), 2**47 - 1, "uniform"),
+        (10**300, 10**300 + 9, "uniform"),
+    ],
+)
+def test_the_largest_integers_come_back_exactly(low, high, prior):
+    dimension = Integer(low, high, prior)
+    near = min(high - low + 1, 2000)
+    spread = np.random.default_rng(0).integers(0, high - low + 1, 2000).tolist()
+    values = sorted(
+        {low + step for step in [*range(near), *spread]}
+        | {high - step for step in range(near)}
+    )
+    positions = dimension.encode(values)
+    assert np.all(np.diff(positions) > 0)
+    assert dimension.decode(positions) == values
+
+
+CLOSE = [0, 1 - 2**-52, 1 - 2**-53, 1.0]
+
+
+@pytest.mark.parametrize("values", [CLOSE, [2**60, 2**60 + 1], [0.0, 5e-324]])
+def test_numbers_too_close_to_be_told_apart_are_ranked(values):
+    dimension = Ordinal(values)
+    assert dimension.scale == "rank"
+    assert dimension.decode(dimension.grid) == values
+    with pytest.raises(ValueError, match="too close"):
+        Ordinal(values, "linear")
+
+
+@pytest.mark.parametrize(
+    "dimension",
+    [
+        Real(0, 1),
+        Real(1, 2, "log-uniform"),
+        Integer(0, 9),
+        Integer(1, 9, "log-uniform"),
+        Ordinal([1, 2.5]),
+        Ordinal(["low", "high"]),
+        Categorical([1, "a", None]),
+        Distribution(stats.norm()),
+        Distribution(stats.expon()),
+        Distribution(stats.poisson(3)),
+    ],
+)
+@pytest.mark.parametrize("value", [10**400, -(10**400), Fraction(10**400, 3)])
+def test_numbers_beyond_every_float_are_in_no_dimension(dimension, value):
+    assert not dimension.contains(value)
+    assert {"a": value} not in Space.from_notation({"a": dimension})
+
+
+class Counted:
+    """Count how often values are compared for equality."""
+
+    comparisons = 0
+
+    def __eq__(self, other):
+        Counted.comparisons += 1
+        return super().__eq__(other)
+
+    def __hash__(self):
+        return super().__hash__()
+
+
+class CountedFloat(Counted, float):
+    pass
+
+
+class CountedStr(Counted, str):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [(Ordinal, CountedFloat), (Ordinal, CountedStr), (Categorical, CountedStr)],
+)
+def test_long_lists_are_not_compared_in_pairs(kind, make):
+    options = [make(number) for number in range(1000)]
+    Counted.comparisons = 0
+    dimension = kind(options)
+    assert dimension.encode([make(number) for number in range(1000)]).shape == (1000,)
+    assert Counted.comparisons <= 10 * len(options)
+
+
+def test_tuples_are_told_apart_by_what_they_hold():
+    options = [(CountedStr(number), (number, math.nan)) for number in range(300)]
+    Counted.comparisons = 0
+    dimension = Categorical(options)
+    again = [(CountedStr(number), (number, math.nan)) for number in range(300)]
+    assert [dimension.index(option) for option in again] == list(range(300))
+    assert Counted.comparisons <= 10 * len(options)
+
+
+def test_numbers_of_an_ordinal_are_found_whatever_their_type():
+    dimension = Ordinal([1, 2.0, Fraction(5, 2), 3])
+    values = [1.0, np.int64(2), 2.5, np.float32(3)]
+    assert [dimension.index(value) for value in values] == [0, 1, 2, 3]
+    assert not dimension.contains(True)
+
+
+def test_an_option_that_was_changed_is_still_known():
+    changed = [1, 2]
+    dimension = Categorical([changed, [3]])
+    changed.append(5)
+    assert dimension.index(changed) == 0
+
+
+SHOW_PLACES = """
+import pickle, sys
+dimension, options = pickle.loads(sys.stdin.buffer.read())
+print([dimension.index(option) for option in options])
+"""
+
+
+def test_options_are_found_in_another_process():
+    options = ["a", ("b", max), None, SVC(), len, 1.5]
+    run = subprocess.run(
+        [sys.executable, "-c", SHOW_PLACES],
+        input=pickle.dumps((Categorical(options), copy.deepcopy(options))),
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "1"},
+    )
+    assert run.stdout.decode().strip() == str(list(range(6)))
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ([1, 2, 3, 4], "linear"),
+        ([0.001, 0.01, 0.1], "log"),
+        ([0, 10, 1000], "linear"),
+        ([1, 100], "log"),
+        ([1, 99], "linear"),
+        ([256, 512, 1024], "log"),
+        ([10_000, 30_000, 50_000], "linear"),
+        (["low", "mid", "high"], "rank"),
+    ],
+)
+def test_the_scale_of_a_list(values, scale):
+    assert Ordinal(values).scale == scale
+
+
+def test_numbers_are_sorted_and_words_keep_their_order():
+    assert Ordinal([3, 1, 2]).values == (1, 2, 3)
+    assert Ordinal(["low", "mid", "high"]).values == ("low", "mid", "high")
+
+
+def test_numbers_of_a_list_keep_their_own_type():
+    values = Ordinal([1, 2.5, np.int64(3), np.float64(4.5)]).values
+    assert [type(value) for value in values] == [int, float, int, float]
+
+
+def test_options_are_told_apart_by_type():
+    dimension = Categorical([1, 1.0, True, "1", None, (1,), [1]])
+    assert [dimension.index(value) for value in dimension.values] == list(range(7))
+
+
+def test_arrays_and_estimators_may_be_options():
+    svc = SVC(C=2)
+    array = np.array([1.0, 2.0])
+    dimension = Categorical([array, svc, SVC(), float("nan")])
+    assert dimension.index(np.array([1.0, 2.0])) == 0
+    assert dimension.index(pickle.loads(pickle.dumps(svc))) == 1
+    assert dimension.index(float("nan")) == 3
+
+
+def columns(scaled):
+    """ColumnTransformers whose repr leaves out what differs."""
+    numeric = Pipeline([("impute", SimpleImputer()), ("scale", scaled)])
+    lists = [(f"name{i}", StandardScaler(), [f"a_long_column_{i}"]) for i in range(9)]
+    return ColumnTransformer([*lists, ("last", numeric, ["b"])])
+
+
+class Plain:
+    def __init__(self, **state):
+        self.__dict__.update(state)
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+    def __init__(self, x):
+        self.x = x
+
+
+DIFFERENT = [
+    columns(StandardScaler()),
+    columns(StandardScaler(with_mean=False)),
+    KFold(3),
+    KFold(4),
+    KFold(3, shuffle=True, random_state=np.random.RandomState(0)),
+    KFold(3, shuffle=True, random_state=np.random.RandomState(1)),
+    partial(max, 1),
+    partial(max, 2),
+    Plain(a={"x": [np.array([1.0, np.nan])]}),
+    Plain(a={"x": [np.array([1.0, 2.0])]}),
+    Plain(a={"y": [np.array([1.0, 2.0])]}),
+    Plain(a=np.array(["u", None], dtype=object)),
+    Plain(a=np.array([1])),
+    Plain(a=np.array([1.0])),
+    Slotted(1),
+    Slotted(2),
+    {"a": SVC(C=3)},
+    {"a": SVC(C=4)},
+    RBF(1.0),
+    RBF(2.0),
+    FrozenEstimator(SVC().fit([[0.0], [1.0]], [0, 1])),
+    FrozenEstimator(SVC().fit([[0.0], [2.0]], [0, 1])),
+    np.log,
+    np.exp,
+    max,
+    min,
+    SVC,
+    KFold,
+    stats.uniform(0, 1),
+    stats.uniform(0, 2),
+]
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [copy.deepcopy, lambda options: pickle.loads(pickle.dumps(options))],
+    ids=["deepcopy", "pickle"],
+)
+def test_options_equal_their_copies_and_nothing_else(copied):
+    dimension = Categorical(DIFFERENT)
+    places = [dimension.index(option) for option in copied(DIFFERENT)]
+    assert places == list(range(len(DIFFERENT)))
+    assert Categorical(copied(DIFFERENT)).key == dimension.key
+    assert hash(Categorical(copied(DIFFERENT)).key) == hash(dimension.key)
+    assert Categorical(DIFFERENT[::-1]).key != dimension.key
+
+
+def test_what_cannot_be_compared_is_the_same_as_itself_alone():
+    one, other = Plain(), Plain()
+    one.self, other.self = one, other
+    dimension = Categorical([one, other])
+    assert dimension.index(other) == 1
+    with pytest.raises(ValueError, match="not a value"):
+        dimension.index(copy.deepcopy(other))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Real(1, 1), ValueError, "low must be smaller than high"),
+        (lambda: Real(2, 1), ValueError, "low=2, high=1"),
+        (lambda: Real(math.nan, 1), ValueError, "low must be finite"),
+        (lambda: Real(0, math.inf), ValueError, "high must be finite"),
+        (lambda: Real("0", 1), TypeError, "low must be a number, got '0'"),
+        (lambda: Real(True, 2), TypeError, "low must be a number"),
+        (lambda: Real(-1e308, 1e308), ValueError, "too wide"),
+        (lambda: Real(0, 1, "log-uniform"), ValueError, "needs low > 0"),
+        (lambda: Real(1, 2, "log"), ValueError, "prior must be"),
+        (lambda: Integer(1, 2.5), TypeError, "high must be a whole number"),
+        (lambda: Integer(0, 5, "log-uniform"), ValueError, "needs low > 0"),
+        (lambda: Integer(0, 2**60), ValueError, "use Real"),
+        (
+            lambda: Integer(1, 2**44 + 1, "log-uniform"),
+            ValueError,
+            "2..44 values with the prior 'log-uniform'",
+        ),
+        (lambda: Real(0, 10**400), ValueError, "high must be finite"),
+        (lambda: Integer(-(10**400), 0), ValueError, "low must be finite"),
+        (lambda: Real(10**17, 10**17 + 1), ValueError, "must differ as floats"),
+        (lambda: Ordinal([1, 10**400]), ValueError, "larger than the largest float"),
+        (lambda: Ordinal([]), ValueError, "at least one value"),
+        (lambda: Ordinal([1, 2, 1.0]), ValueError, "1.0 occurs twice"),
+        (lambda: Ordinal(["a", "b"], "log"), ValueError, "needs finite numbers"),
+        (lambda: Ordinal([0, 1], "log"), ValueError, "values > 0"),
+        (lambda: Ordinal([1, 2], "cubic"), ValueError, "scale must be"),
+        (lambda: Ordinal([1e-300, 2e-300, 1e300], "linear"), ValueError, "too close"),
+        (lambda: Ordinal(5), TypeError, "Ordinal: the values must be given as a list"),
+        (lambda: Categorical(3), TypeError, "given as a list, got 3 of type int"),
+        (lambda: Categorical("abc"), TypeError, "given as a list, got 'abc'"),
+        (lambda: Categorical({"a", "b"}), TypeError, "given as a list.*of type set"),
+        (lambda: Categorical(np.array(3)), TypeError, "given as a list"),
+        (lambda: Categorical([]), ValueError, "at least one value"),
+        (lambda: Categorical(["a", "b", "a"]), ValueError, "'a' occurs twice"),
+        (lambda: Choice({}), ValueError, "at least one value"),
+        (lambda: Choice("abc"), TypeError, "dict or a list of pairs"),
+        (lambda: Choice(["a", "b"]), TypeError, "pair"),
+    ],
+)
+def test_mistakes_are_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("dimension", "value"),
+    [
+        (Real(0, 1), 1.5),
+        (Real(0, 1), "0.5"),
+        (Real(0, 1), math.nan),
+        (Integer(0, 9), 2.5),
+        (Integer(0, 9), 10),
+        (Ordinal([1, 2]), 3),
+        (Categorical(["a"]), "b"),
+        (Categorical([1]), True),
+    ],
+)
+def test_values_from_outside_are_refused(dimension, value):
+    with pytest.raises(ValueError, match="is not a value of"):
+        dimension.encode([value])
+
+
+def test_a_continuous_dimension_has_no_grid():
+    with pytest.raises(TypeError, match="infinitely many"):
+        _ = Real(0, 1).grid
+
+
+@pytest.mark.parametrize(
+    "dimension",
+    [Real(0, 1), Real(1, 9, "log-uniform"), Integer(1, 3, "log-uniform")],
+)
+def test_repr_can_be_evaluated(dimension):
+    assert repr(eval(repr(dimension))) == repr(dimension)

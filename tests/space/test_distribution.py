@@ -1,0 +1,208 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skbayes.space import Distribution
+from skbayes.space.notation import parse_dimension
+
+DISCRETE = [
+    stats.poisson(4),
+    stats.geom(0.3),
+    stats.binom(10, 0.4),
+    stats.binom(30, 0.1),
+    stats.binom(100, 0.5),
+    stats.binom(2**22, 1e-6),
+    stats.boltzmann(1.4, 50),
+    stats.hypergeom(200, 70, 120),
+    stats.logser(0.9),
+    stats.skellam(3, 4),
+    stats.randint(3, 9),
+    stats.randint(5, 6),
+    stats.rv_discrete(values=([1, 5, 7], [0.2, 0.5, 0.3]))(),
+]
+FROZEN = [
+    stats.uniform(2, 3),
+    stats.loguniform(1e-5, 1e5),
+    stats.norm(5, 2),
+    stats.expon(scale=10),
+    stats.halfcauchy(),
+    stats.beta(0.5, 0.5),
+    stats.truncnorm(-1, 2),
+    stats.lognorm(1.0),
+    stats.t(3),
+    *DISCRETE,
+]
+# Their quantiles crowd where doubles are coarse.
+COARSE = [
+    stats.beta(0.01, 0.01),
+    stats.beta(1.0, 0.2),
+    stats.norm(1e9, 1e-5),
+    stats.gamma(0.01),
+]
+
+
+@pytest.mark.parametrize(
+    "frozen", [*FROZEN, *COARSE], ids=lambda frozen: frozen.dist.name
+)
+def test_what_can_be_proposed_is_encoded_exactly(frozen):
+    dimension = Distribution(frozen)
+    uniform = np.r_[0.0, np.random.default_rng(0).random(300), 1.0]
+    positions = dimension.from_uniform(uniform)
+    values = dimension.decode(positions)
+    np.testing.assert_array_equal(dimension.encode(values), positions)
+    assert dimension.decode(dimension.encode(values)) == values
+    assert np.all(np.isfinite(values))
+    whole = hasattr(frozen, "pmf")
+    assert {type(value) for value in values} == {int if whole else float}
+
+
+@pytest.mark.parametrize("frozen", FROZEN, ids=lambda frozen: frozen.dist.name)
+def test_values_follow_the_distribution(frozen):
+    uniform = (np.arange(4000) + 0.5) / 4000
+    dimension = Distribution(frozen)
+    values = np.array(dimension.decode(dimension.from_uniform(uniform)))
+    for quantile in (0.1, 0.5, 0.9):
+        level = frozen.ppf(quantile)
+        assert np.mean(values <= level) == pytest.approx(frozen.cdf(level), abs=2e-3)
+
+
+@pytest.mark.parametrize("frozen", COARSE, ids=lambda frozen: frozen.dist.name)
+def test_values_follow_a_distribution_as_far_as_doubles_let_them(frozen):
+    dimension = Distribution(frozen)
+    uniform = (np.arange(4000) + 0.5) / 4000
+    values = np.array(dimension.decode(dimension.from_uniform(uniform)))
+    for quantile in (0.1, 0.5, 0.9):
+        level = frozen.ppf(quantile)
+        below = frozen.cdf(np.nextafter(level, -np.inf))
+        assert np.mean(values < level) <= frozen.cdf(level) + 2e-3
+        assert np.mean(values <= level) >= below - 2e-3
+
+
+def test_a_discrete_distribution_lists_the_values_it_can_take():
+    dimension = Distribution(stats.rv_discrete(values=([1, 5, 7], [0.2, 0.5, 0.3]))())
+    assert dimension.n_values == 3
+    assert dimension.decode(dimension.grid) == [1, 5, 7]
+
+
+def test_an_unbounded_discrete_distribution_is_cut_at_its_tail():
+    dimension = Distribution(stats.poisson(4))
+    assert 15 < dimension.n_values < 40
+    assert dimension.decode(dimension.grid)[0] == 0
+
+
+@pytest.mark.parametrize("frozen", DISCRETE, ids=lambda frozen: frozen.dist.name)
+def test_a_discrete_distribution_has_a_position_for_each_likely_value(frozen):
+    dimension = Distribution(frozen)
+    grid = dimension.grid
+    assert np.all(np.diff(grid) > 0) and len(grid) == dimension.n_values
+    assert 0.0 < grid[0] and grid[-1] < 1.0
+    atoms = dimension.decode(grid)
+    np.testing.assert_array_equal(dimension.encode(atoms), grid)
+    # The oracle: the probabilities of all whole numbers about the values.
+    numbers = np.arange(atoms[0] - 50, atoms[-1] + 51)
+    masses = frozen.pmf(numbers)
+    own = np.isin(numbers, atoms)
+    assert set(atoms) <= set(numbers[masses > 0].tolist())
+    assert masses[~own].sum() < 2.5 * 2.0**-20
+    # Nothing is left out between two values but what has no probability.
+    inner = (numbers > atoms[0]) & (numbers < atoms[-1])
+    assert np.all(masses[inner & ~own] == 0.0)
+
+
+def test_values_of_negligible_probability_do_not_belong_to_the_dimension():
+    dimension = Distribution(stats.binom(30, 0.1))
+    assert dimension.contains(13) and not dimension.contains(30)
+    with pytest.raises(ValueError, match="30 is not .* its probability is too low"):
+        dimension.encode([30])
+
+
+def test_what_lies_between_likely_values_may_be_too_rare():
+    frozen = stats.rv_discrete(values=([1, 2, 3], [0.5, 1e-20, 0.5]))()
+    dimension = Distribution(frozen)
+    assert dimension.decode(dimension.grid) == [1, 3]
+    assert dimension.decode(dimension.encode([3.0])) == [3]
+
+
+@pytest.mark.parametrize(
+    ("frozen", "value"),
+    [
+        (stats.uniform(0, 1), 2.0),
+        (stats.norm(), math.inf),
+        (stats.norm(), math.nan),
+        (stats.norm(), "1"),
+        (stats.poisson(3), 2.5),
+        (stats.poisson(3), -1),
+        (stats.poisson(3), math.inf),
+    ],
+)
+def test_values_from_outside_are_refused(frozen, value):
+    with pytest.raises(ValueError, match=f"is not a value of {frozen.dist.name}"):
+        Distribution(frozen).encode([value])
+
+
+def test_a_support_too_large_to_list_is_refused():
+    with pytest.raises(ValueError, match="write it as"):
+        Distribution(stats.randint(0, 2**30))
+
+
+def test_a_tail_too_long_to_list_is_refused_without_asking_for_its_quantiles():
+    frozen = stats.zipf(1.5)
+
+    def quantile(level):
+        raise AssertionError("this would take gigabytes")
+
+    frozen.ppf = quantile
+    with pytest.raises(ValueError, match=r"zipf\(1.5\) has over 1048576 values"):
+        Distribution(frozen)
+
+
+@pytest.mark.parametrize(
+    ("frozen", "message"),
+    [
+        (stats.uniform(0, -1), "has no values"),
+        (stats.randint(5, 5), "has no values"),
+        (stats.pareto(0.01), "too large for a float"),
+        (stats.binom(10, 0.5, loc=0.5), "not whole numbers"),
+        (stats.skellam(3, 4, loc=0.5), "not whole numbers"),
+        (
+            stats.rv_discrete(values=([1, 1.5, 2], [0.2, 0.5, 0.3]))(),
+            "not whole numbers",
+        ),
+    ],
+    ids=lambda case: case if isinstance(case, str) else case.dist.name,
+)
+def test_impossible_parameters_are_refused(frozen, message):
+    with pytest.raises(ValueError, match=message):
+        Distribution(frozen)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no end"), OverflowError("too large")])
+def test_what_scipy_cannot_evaluate_is_a_mistake_in_the_parameter(error):
+    class Broken:
+        def support(self):
+            return (-math.inf, math.inf)
+
+        def ppf(self, level):
+            raise error
+
+        rvs = cdf = ppf
+
+    with pytest.raises(ValueError, match=f"'n': Broken.* evaluated: {error}"):
+        parse_dimension(Broken(), "n")
+
+
+def test_a_continuous_distribution_has_no_grid():
+    with pytest.raises(TypeError, match="infinitely many"):
+        _ = Distribution(stats.norm()).grid
+
+
+def test_distributions_that_look_alike_are_told_apart():
+    one, other, copy = (
+        Distribution(stats.rv_histogram(np.histogram(data)))
+        for data in ([1, 2, 3], [1, 2, 9], [1, 2, 3])
+    )
+    assert repr(one) == repr(other)
+    assert one.key != other.key
+    assert one.key == copy.key and hash(one.key) == hash(copy.key)

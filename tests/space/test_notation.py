@@ -1,0 +1,239 @@
+from collections import OrderedDict
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import SVC
+
+from skbayes.space import (
+    Categorical,
+    Choice,
+    Distribution,
+    Integer,
+    Ordinal,
+    Real,
+    Space,
+)
+from skbayes.space.notation import parse_dict, parse_dimension, parse_spaces
+
+
+class ForeignReal(SimpleNamespace):
+    """Like scikit-optimize's Real."""
+
+
+class ForeignInteger(SimpleNamespace):
+    """Like scikit-optimize's Integer."""
+
+
+class FloatDistribution(SimpleNamespace):
+    """Like Optuna's."""
+
+
+class IntDistribution(SimpleNamespace):
+    """Like Optuna's."""
+
+
+class DrawsOnly:
+    def __init__(self, values):
+        self.values = values
+
+    def rvs(self, random_state=None):
+        return self.values[random_state.randint(len(self.values))]
+
+
+svc = SVC()
+
+
+@pytest.mark.parametrize(
+    ("notation", "expected"),
+    [
+        # GridSearchCV
+        ([1, 2, 3], Ordinal([1, 2, 3])),
+        (np.logspace(-2, 2, 5), Ordinal([0.01, 0.1, 1.0, 10.0, 100.0])),
+        (np.array([3, 1, 2]), Ordinal([1, 2, 3])),
+        (range(1, 4), Ordinal([1, 2, 3])),
+        (pd.Series([1, 2]), Ordinal([1, 2])),
+        ((1, 2, 3), Ordinal([1, 2, 3])),
+        (["rbf", "linear"], Categorical(["rbf", "linear"])),
+        (("l1", "l2"), Categorical(["l1", "l2"])),
+        ([True, False], Categorical([True, False])),
+        (np.array([True, False]), Categorical([True, False])),
+        ([None, 3, 5], Categorical([None, 3, 5])),
+        ([1, float("inf")], Categorical([1, float("inf")])),
+        ([(50,), (50, 50)], Categorical([(50,), (50, 50)])),
+        (np.array(["a", "b"]), Categorical(["a", "b"])),
+        ([7], Ordinal([7])),
+        # ranges
+        ((0.0, 1), Real(0, 1)),
+        ((0, 9), Integer(0, 9)),
+        ((np.int64(0), np.int64(9)), Integer(0, 9)),
+        ((1e-6, 1e6, "log-uniform"), Real(1e-6, 1e6, "log-uniform")),
+        ((1, 100, "log-uniform"), Integer(1, 100, "log-uniform")),
+        ((1, 100.0, "uniform"), Real(1, 100)),
+        ((1e-3, 1.0, "log-uniform", 2), Real(1e-3, 1, "log-uniform")),
+        ([0.1, 10.0, "log-uniform"], Real(0.1, 10, "log-uniform")),
+        ([1, 10, "uniform"], Integer(1, 10)),
+        ([0.1, 10.0, "log-uniform", 10], Real(0.1, 10, "log-uniform")),
+        (["uniform", "distance"], Categorical(["uniform", "distance"])),
+        ([1, 2, "auto"], Categorical([1, 2, "auto"])),
+        ([1, "auto"], Categorical([1, "auto"])),
+        # RandomizedSearchCV
+        (stats.randint(2, 10), Integer(2, 9)),
+        (stats.randint(5, 6), Distribution(stats.randint(5, 6))),
+        (stats.uniform(1, 2), Distribution(stats.uniform(1, 2))),
+        (DrawsOnly([3, 1, 2]), Ordinal([1, 2, 3], "rank")),
+        # scikit-optimize
+        (
+            ForeignReal(low=0.1, high=10, prior="log-uniform", base=10),
+            Real(0.1, 10, "log-uniform"),
+        ),
+        (ForeignInteger(low=1, high=10, prior="uniform"), Integer(1, 10)),
+        (SimpleNamespace(categories=("a", "b")), Categorical(["a", "b"])),
+        # Optuna
+        (
+            FloatDistribution(low=0.1, high=1.0, log=True, step=None),
+            Real(0.1, 1, "log-uniform"),
+        ),
+        (
+            FloatDistribution(low=0.0, high=0.3, log=False, step=0.1),
+            Ordinal([0.0, 0.1, 0.2, 0.3]),
+        ),
+        (IntDistribution(low=1, high=9, log=False, step=1), Integer(1, 9)),
+        (
+            IntDistribution(low=1, high=9, log=True, step=1),
+            Integer(1, 9, "log-uniform"),
+        ),
+        (
+            IntDistribution(low=16, high=64, log=False, step=16),
+            Ordinal([16, 32, 48, 64]),
+        ),
+        (FloatDistribution(low=2.0, high=2.0, log=False, step=None), Ordinal([2.0])),
+        (SimpleNamespace(choices=("a", None)), Categorical(["a", None])),
+        # our own
+        (Real(0, 1), Real(0, 1)),
+    ],
+    ids=repr,
+)
+def test_notations(notation, expected):
+    dimension = parse_dimension(notation, "p")
+    assert type(dimension) is type(expected)
+    assert repr(dimension) == repr(expected)
+
+
+def test_a_scale_that_was_asked_for_by_a_step_is_kept():
+    dimension = parse_dimension(
+        IntDistribution(low=1, high=901, log=False, step=300), "p"
+    )
+    assert dimension.scale == "linear"
+
+
+def test_draws_of_other_things_are_options():
+    dimension = parse_dimension(DrawsOnly(["a", None]), "p")
+    assert sorted(map(str, dimension.values)) == ["None", "a"]
+
+
+def test_estimators_with_the_attributes_of_a_dimension_are_options():
+    encoder = OneHotEncoder()
+    assert parse_dimension([encoder, "passthrough"], "p").values[0] is encoder
+
+
+def test_estimators_are_options_and_stay_the_same_objects():
+    dimension = parse_dimension([svc, "passthrough"], "step")
+    assert dimension.values[0] is svc
+
+
+@pytest.mark.parametrize(
+    ("notation", "error", "message"),
+    [
+        (1.0, TypeError, "'p' needs .*got 1.0 .of type float.*list with one element"),
+        ("abc", TypeError, "'p' needs to be a list or a numpy array"),
+        (None, TypeError, "'p'"),
+        ({"a": 1}, TypeError, "'p'"),
+        ([], ValueError, "'p' need to be a non-empty sequence"),
+        ((), ValueError, "'p' need to be a non-empty sequence"),
+        (np.ones((2, 2)), ValueError, "'p': .*one-dimensional"),
+        ([1, 1], ValueError, "'p': .*occurs twice"),
+        (["a", "a"], ValueError, "'p': .*occurs twice"),
+        ((2, 1), ValueError, "'p': .*low must be smaller"),
+        ((1, float("nan")), ValueError, "'p': .*high must be finite"),
+        ((0, 1, "log-uniform"), ValueError, "'p': .*low > 0"),
+        ((0, 1, "loguniform"), ValueError, "'p': .*prior must be"),
+        (stats.randint(5, 5), ValueError, "'p': .*has no values"),
+        (ForeignReal(low="a", high="b"), TypeError, "'p': .*must be numbers"),
+        ([10, 1, "log-uniform"], ValueError, "'p': .*low must be smaller"),
+        (("1", 10, "log-uniform"), ValueError, "'p': .*is neither a range"),
+        (["1", "10", "log-uniform"], ValueError, "'p': .*is neither a range"),
+        ((1, "10", "log-uniform"), TypeError, "'p': .*high must be a number"),
+        ([1, "10", "log-uniform"], ValueError, "'p': .*is neither a range"),
+        ((1, "log-uniform"), ValueError, "'p': .*is neither a range"),
+        ((0.1, "10"), ValueError, "'p': .*is neither a range"),
+        (stats.loguniform, TypeError, r"'p': .*freeze it: loguniform\(low, high\)"),
+        (stats.beta, TypeError, r"'p': .*freeze it: beta\(a, b\)"),
+        (np.array(3), TypeError, "'p' needs to be a list"),
+        (np.float64(3), TypeError, "'p' needs to be a list"),
+        ([Real(0.1, 1.0)], TypeError, "'p': .*cannot hold a dimension"),
+        ([1, stats.loguniform(1, 2)], TypeError, "'p': .*cannot hold a dimension"),
+        ([IntDistribution(low=1, high=9)], TypeError, "'p': .*cannot hold a dim"),
+        ([Choice({"a": {}})], TypeError, "'p': .*cannot hold a dimension"),
+        ((0, 10**400), ValueError, "'p': .*high must be finite"),
+        ((0.5, 10**400), ValueError, "'p': .*high must be finite"),
+        ([1, 10**400], ValueError, "'p': .*larger than the largest float"),
+        (DrawsOnly([1, 10**400]), ValueError, "'p': .*larger than the largest"),
+        (
+            IntDistribution(low=0, high=10**400, step=2),
+            ValueError,
+            "'p': a number is too large",
+        ),
+        (stats.binom(10, 0.5, loc=0.5), ValueError, "'p': .*not whole numbers"),
+        (stats.pareto(0.01), ValueError, "'p': .*too large for a float"),
+        (FloatDistribution(low=0, high=1, step=0), ValueError, "'p': step must be"),
+        (FloatDistribution(low=0, high=1, step=1e-9), ValueError, "'p': at most"),
+    ],
+)
+def test_mistakes_name_the_parameter(notation, error, message):
+    with pytest.raises(error, match=message):
+        parse_dimension(notation, "p")
+
+
+@pytest.mark.parametrize(
+    ("notation", "error", "message"),
+    [
+        (3, TypeError, "not a dict or a list"),
+        ("C", TypeError, "not a dict or a list"),
+        ([], ValueError, "at least one dict"),
+        ([{"C": [1]}, 3], TypeError, "not a dict"),
+    ],
+)
+def test_mistakes_at_the_outermost_level(notation, error, message):
+    with pytest.raises(error, match=message):
+        parse_spaces(notation)
+
+
+def test_names_must_be_strings():
+    with pytest.raises(TypeError, match="must be strings, got 3"):
+        parse_dict({3: [1]})
+
+
+def test_pairs_of_space_and_number_are_alternatives():
+    space = Space.from_notation([({"a": [1, 2]}, 20), ({"b": [3]}, 5)])
+    assert space.n_cells == 3
+
+
+def test_any_mapping_serves():
+    assert Space.from_notation(OrderedDict(a=[1, 2])).n_cells == 2
+
+
+def test_a_mistake_deep_in_a_tree_names_its_parameter():
+    notation = {"k": Choice({"x": {"m": Choice({"y": {"gamma": (1, 0)}})}})}
+    with pytest.raises(ValueError, match="'gamma'"):
+        Space.from_notation(notation)
+
+
+def test_what_was_passed_is_left_as_it_was():
+    notation = {"C": [3, 1, 2], "clf": Choice({"a": {"b": [1, 2]}})}
+    before = repr(notation)
+    Space.from_notation(notation)
+    assert repr(notation) == before

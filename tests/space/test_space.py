@@ -1,0 +1,374 @@
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from skbayes.space import Categorical, Choice, Integer, Real, Space
+
+KERNEL = Choice(
+    {
+        "rbf": {"gamma": (1e-3, 1e3, "log-uniform")},
+        "poly": {"gamma": (1e-3, 1e3, "log-uniform"), "degree": (2, 5)},
+        "linear": {},
+    }
+)
+
+
+def leaf(name):
+    return st.sampled_from(
+        [
+            [1, 2, 3],
+            ["a", "b", None],
+            (0.0, 1.0),
+            (1, 30, "log-uniform"),
+            (1e-3, 1e3, "log-uniform"),
+            [(1, 2), (3,)],
+        ]
+    ).map(lambda notation: {name: notation})
+
+
+def merged(dicts):
+    return {name: value for one in dicts for name, value in one.items()}
+
+
+@st.composite
+def trees(draw, depth=2, prefix="p"):
+    """Draw a dict in which each level's names are its own."""
+    count = draw(st.integers(1, 3))
+    space = merged(draw(leaf(f"{prefix}{place}")) for place in range(count))
+    if depth and draw(st.booleans()):
+        options = draw(st.integers(1, 3))
+        space[f"{prefix}choice"] = Choice(
+            {
+                f"option{place}": draw(trees(depth - 1, f"{prefix}c"))
+                for place in range(options)
+            }
+        )
+    return space
+
+
+SPACES = st.one_of(trees(), st.lists(trees(depth=1), min_size=1, max_size=3)).map(
+    Space.from_notation
+)
+
+
+@given(SPACES, st.integers(0, 2**31))
+def test_encoding_and_decoding_are_exact_on_any_tree(space, seed):
+    U = np.random.default_rng(seed).random((20, space.n_columns))
+    X = space.from_uniform(U)
+    params = space.decode(X)
+    assert space.decode(space.encode(params)) == params
+    assert all(one in space for one in params)
+    np.testing.assert_array_equal(space.snap(X), X)
+    np.testing.assert_array_equal(np.isnan(X), ~space.active(X))
+    for one in params:
+        assert list(one) == sorted(one)
+
+
+@given(SPACES)
+def test_representatives_are_configurations_and_use_every_option(space):
+    shown = space.representatives()
+    assert all(params in space for params in shown)
+    for column in space.columns:
+        if column.name and column.dimension.is_categorical:
+            for option in column.dimension.values:
+                assert any(
+                    column.name in params and params[column.name] == option
+                    for params in shown
+                )
+
+
+def test_the_rows_of_several_different_configurations():
+    space = Space.from_notation({"kernel": KERNEL, "C": [1, 10, 100]})
+    params = [
+        {"C": 1, "gamma": 1.0, "kernel": "rbf"},
+        {"C": 10, "degree": 2, "gamma": 1e-3, "kernel": "poly"},
+        {"C": 100, "kernel": "linear"},
+    ]
+    names = [column.name for column in space.columns]
+    X = space.encode(params)
+    assert names == ["C", "kernel", "gamma", "degree"]
+    nan = math.nan
+    expected = [[0, 0, 0.5, nan], [0.5, 0.5, 0, 0.125], [1, 1, nan, nan]]
+    np.testing.assert_allclose(X, expected, atol=1e-15)
+    assert space.decode(X) == params
+
+
+def test_alternatives_share_the_column_of_the_same_parameter():
+    space = Space.from_notation(
+        [
+            {"kernel": ["rbf"], "C": (0.1, 10.0), "gamma": (0.1, 1.0)},
+            {"kernel": ["linear"], "C": (0.1, 10.0)},
+            {"kernel": ["poly"], "C": (0.1, 99.0)},
+        ]
+    )
+    names = [column.name for column in space.columns]
+    assert names.count("C") == 2
+    assert names.count(None) == 1
+
+
+GRIDS = [
+    {},
+    {"a": [1, 2], "b": ["x", "y", "z"]},
+    [{"a": [1, 2], "b": ["x"]}, {"a": [1, 2, 3]}, {"c": [None, True]}],
+]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_the_cells_of_a_finite_space_are_those_of_a_grid(grid):
+    space = Space.from_notation(grid)
+    cells = space.decode(space.cells(np.arange(space.n_cells)))
+    expected = list(ParameterGrid(grid))
+    assert space.n_cells == len(expected)
+    assert sorted(map(repr, cells)) == sorted(
+        repr(dict(sorted(one.items()))) for one in expected
+    )
+
+
+def test_the_cells_of_a_tree_are_counted_and_listed():
+    space = Space.from_notation(
+        {
+            "a": [1, 2],
+            "k": Choice({"x": {"b": [1, 2, 3], "c": ["u", "v"]}, "y": {}}),
+        }
+    )
+    cells = space.decode(space.cells(np.arange(space.n_cells)))
+    expected = [
+        {"a": a, "b": b, "c": c, "k": "x"}
+        for a, b, c in itertools.product([1, 2], [1, 2, 3], ["u", "v"])
+    ] + [{"a": a, "k": "y"} for a in (1, 2)]
+    assert space.n_cells == 14
+    assert sorted(map(repr, cells)) == sorted(map(repr, expected))
+
+
+def test_estimators_may_be_options_that_open_their_own_parameters():
+    svc, forest = SVC(), RandomForestClassifier()
+    space = Space.from_notation(
+        {
+            "scale": [StandardScaler(), "passthrough"],
+            "clf": Choice(
+                [
+                    (
+                        svc,
+                        {"clf__C": (1e-2, 1e2, "log-uniform"), "clf__kernel": KERNEL2},
+                    ),
+                    (forest, {"clf__max_depth": [2, 4, None]}),
+                    (LogisticRegression(), None),
+                ]
+            ),
+        }
+    )
+    pipeline = Pipeline([("scale", StandardScaler()), ("clf", SVC())])
+    X = space.from_uniform(np.random.default_rng(0).random((60, space.n_columns)))
+    seen = set()
+    for params in space.decode(X):
+        pipeline.set_params(**params)
+        seen.add((type(params["clf"]).__name__, "clf__gamma" in params))
+        assert ("clf__max_depth" in params) == (params["clf"] is forest)
+    assert seen == {
+        ("SVC", True),
+        ("SVC", False),
+        ("RandomForestClassifier", False),
+        ("LogisticRegression", False),
+    }
+
+
+KERNEL2 = Choice({"rbf": {"clf__gamma": (1e-3, 1.0)}, "linear": {}})
+
+
+def test_two_options_may_declare_the_same_parameter_differently():
+    space = Space.from_notation(
+        {"k": Choice({"a": {"C": (0.0, 1.0)}, "b": {"C": [5, 6]}})}
+    )
+    assert {"k": "b", "C": 5} in space
+    assert {"k": "a", "C": 5} not in space
+
+
+@pytest.mark.parametrize(
+    "notation",
+    [
+        {"C": [1], "k": Choice({"a": {"C": [1, 2]}})},
+        {"k": Choice({"a": {"C": [1]}}), "m": Choice({"b": {"C": [1]}})},
+    ],
+)
+def test_a_parameter_declared_twice_at_once_is_refused(notation):
+    with pytest.raises(ValueError, match="'C' is declared twice"):
+        Space.from_notation(notation)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"C": 1}, "'kernel' is missing"),
+        ({"C": 1, "kernel": "rbf"}, "'gamma' is missing"),
+        ({"C": 1, "kernel": "linear", "gamma": 1.0}, "'gamma' does not exist"),
+        ({"C": 2, "kernel": "linear"}, "'C': 2 is not a value of"),
+        ({"C": 1, "kernel": "sigmoid"}, "'kernel': 'sigmoid' is not a value"),
+        ([("C", 1)], "must be a dict"),
+    ],
+)
+def test_what_is_no_configuration_is_refused_by_name(params, message):
+    space = Space.from_notation({"kernel": KERNEL, "C": [1, 10, 100]})
+    with pytest.raises(ValueError, match=message):
+        space.encode([params])
+    assert params not in space
+
+
+def test_a_configuration_is_found_among_overlapping_alternatives():
+    space = Space.from_notation([{"a": [1, 2]}, {"a": [2, 3], "b": [0]}, {"b": [0]}])
+    for params in ({"a": 2}, {"a": 2, "b": 0}, {"b": 0}):
+        assert space.decode(space.encode([params])) == [params]
+
+
+def test_a_space_is_read_only_once():
+    space = Space.from_notation({"a": [1, 2]})
+    assert Space.from_notation(space) is space
+    with pytest.raises(TypeError, match="constraint"):
+        Space.from_notation({"a": [1]}, constraint="a > 1")
+
+
+def test_infinite_and_finite_sizes():
+    assert Space.from_notation({"a": (0.0, 1.0), "b": [1]}).n_cells == math.inf
+    assert Space.from_notation({"a": (0, 10**6), "b": [1, 2]}).n_cells == 2 * (
+        10**6 + 1
+    )
+
+
+def test_a_space_survives_pickling_with_its_estimators():
+    space = Space.from_notation({"clf": [SVC(), LogisticRegression()], "C": (0.0, 1.0)})
+    params = space.decode(space.from_uniform(np.array([[0.3, 0.7]])))
+    again = pickle.loads(pickle.dumps(space))
+    np.testing.assert_array_equal(again.encode(params), space.encode(params))
+
+
+def test_repr_names_parameters_and_values():
+    space = Space.from_notation({"C": (0.0, 1.0), "k": ["a", "b"]})
+    assert repr(space) == "Space({C: Real(0.0, 1.0), k: Categorical(['a', 'b'])})"
+    assert space.parameter_names == ["C", "k"]
+    assert space.categorical.tolist() == [False, True]
+
+
+def test_an_inactive_position_counts_for_nothing():
+    space = Space.from_notation({"kernel": KERNEL})
+    rows = np.array([[1.0, 0.2, 0.9], [1.0, 0.7, 0.1]])  # "linear", whatever else
+    np.testing.assert_array_equal(space.snap(rows)[0], space.snap(rows)[1])
+
+
+def test_dimension_objects_are_taken_as_they_are():
+    dimensions = {"a": Real(0, 1), "b": Integer(1, 5), "c": Categorical([1, 2])}
+    space = Space.from_notation(dimensions)
+    assert [column.dimension for column in space.columns] == list(dimensions.values())
+
+
+@given(SPACES, st.integers(0, 2**31))
+def test_what_is_proposed_is_in_its_own_form_already(space, seed):
+    U = np.random.default_rng(seed).random((20, space.n_columns))
+    for params in space.decode(space.from_uniform(U)):
+        own = space.own(params)
+        assert own == params and list(own) == list(params)
+        assert [type(value) for value in own.values()] == [
+            type(value) for value in params.values()
+        ]
+
+
+def test_an_int_of_one_dict_is_not_rounded_by_a_range_of_another():
+    space = Space.from_notation([{"a": (1e-3, 1e3, "log-uniform")}, {"a": [1, 2, 3]}])
+    assert repr(space.decode(space.encode([{"a": 3}]))) == "[{'a': 3}]"
+
+
+def test_users_values_take_the_form_of_the_dimension():
+    svc = SVC()
+    space = Space.from_notation(
+        {
+            "depth": (1, 9),
+            "rate": (1e-3, 1.0, "log-uniform"),
+            "share": stats.uniform(0, 1),
+            "n": stats.poisson(4),
+            "size": [1, 2, 4],
+            "ratio": [0.5, 1.0],
+            "model": [svc, None],
+        }
+    )
+    given = {
+        "depth": 3.0,
+        "rate": 0.1234567890123456789,
+        "share": np.float64(0.1),
+        "n": 2.0,
+        "size": np.float64(4),
+        "ratio": 1,
+        "model": SVC(),
+    }
+    own = space.own(given)
+    assert own == {**given, "model": svc}
+    assert list(own) == sorted(given)
+    assert own["model"] is svc
+    types = {name: type(value) for name, value in own.items() if name != "model"}
+    assert types == {
+        "depth": int,
+        "rate": float,
+        "share": float,
+        "n": int,
+        "size": int,
+        "ratio": float,
+    }
+    assert type(space.own({**given, "rate": 1})["rate"]) is float
+    with pytest.raises(ValueError, match="'depth'"):
+        space.own({**given, "depth": 2.5})
+
+
+def test_a_space_without_a_constraint_is_given_one():
+    space = Space.from_notation({"a": [1, 2]})
+    other = Space.from_notation(space, lambda params: params["a"] > 1)
+    assert [other.allows({"a": a}) for a in (1, 2)] == [False, True]
+    assert space.constraint is None and space.allows({"a": 1})
+    with pytest.raises(ValueError, match="constraint: .*has a constraint already"):
+        Space.from_notation(other, lambda params: True)
+    with pytest.raises(TypeError, match="constraint must be a callable"):
+        Space.from_notation(space, 3)
+
+
+def test_what_a_constraint_raises_is_told_with_the_configuration():
+    def ambiguous(params):
+        return np.array([True, False])
+
+    for constraint in (lambda params: params["b"] > 1, ambiguous):
+        space = Space.from_notation({"a": [1, 2]}, constraint)
+        with pytest.raises(ValueError, match=r"constraint: raised .* \{'a': 1\}") as e:
+            space.allows({"a": 1})
+        assert e.value.__cause__ is not None
+
+
+def test_a_constraint_cannot_alter_what_is_proposed():
+    space = Space.from_notation({"a": [1, 2]}, lambda params: params.pop("a") > 0)
+    params = {"a": 1}
+    assert space.allows(params) and params == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("sub_space", "error", "message"),
+    [
+        (3, TypeError, "^Parameter 'k', option 'a': search_spaces is not a dict"),
+        ([], ValueError, "^Parameter 'k', option 'a': search_spaces must have"),
+        ({"g": (2, 1)}, ValueError, "^Parameter 'k', option 'a': Parameter 'g'"),
+        ({"k": [1]}, ValueError, "^Parameter 'k', option 'a': .*declared twice"),
+        (
+            {"m": Choice({"x": {3: [1]}})},
+            TypeError,
+            "'k', option 'a': Parameter 'm', option 'x': .*must be strings",
+        ),
+    ],
+)
+def test_mistakes_in_sub_spaces_name_parameter_and_option(sub_space, error, message):
+    with pytest.raises(error, match=message):
+        Space.from_notation({"k": Choice({"z": {}, "a": sub_space})})

@@ -1,0 +1,209 @@
+"""What `compat` covers, on the release that is installed."""
+
+import ast
+import inspect
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn
+from recorders import Recorder, Stopper
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+import skbayes
+from skbayes import BayesSearchCV, compat
+
+X, y = load_iris(return_X_y=True)
+
+
+def release():
+    return tuple(int(part) for part in sklearn.__version__.split(".")[:2])
+
+
+def test_everything_named_is_there():
+    for name in compat.__all__:
+        assert hasattr(compat, name)
+
+
+def test_callbacks_are_told_by_signature_and_agree_with_the_release():
+    assert compat.HAS_CALLBACKS == (release() >= (1, 9))
+
+
+@pytest.mark.parametrize(
+    "function, arguments",
+    [
+        ("_fit_and_score", {"estimator", "X", "y", "scorer", "train", "test",
+                            "verbose", "parameters", "fit_params", "score_params",
+                            "return_train_score", "return_n_test_samples",
+                            "return_times", "split_progress", "candidate_progress",
+                            "error_score"}),
+        ("_insert_error_scores", {"results", "error_score"}),
+        ("_warn_or_raise_about_fit_failures", {"results", "error_score"}),
+    ],
+)  # fmt: skip
+def test_private_functions_take_what_we_give_them(function, arguments):
+    from sklearn.model_selection import _validation
+
+    taken = inspect.signature(getattr(_validation, function)).parameters
+    assert arguments <= set(taken)
+
+
+@pytest.mark.parametrize(
+    "method, arguments",
+    [
+        ("_get_scorers", []),
+        ("_get_routed_params_for_fit", ["params"]),
+        ("_check_refit_for_multimetric", ["scores"]),
+        ("_select_best_index", ["refit", "refit_metric", "results"]),
+        (
+            "_format_results",
+            ["candidate_params", "n_splits", "out", "more_results"],
+        ),
+    ],
+)
+def test_private_methods_take_what_we_give_them(method, arguments):
+    search = GridSearchCV(SVC(), {})
+    assert list(inspect.signature(getattr(search, method)).parameters) == arguments
+
+
+def test_fit_and_score_drops_what_the_release_does_not_know():
+    train, test = np.arange(0, 150, 2), np.arange(1, 150, 2)
+    result = compat.fit_and_score(
+        SVC(),
+        X,
+        y,
+        scorer=get_scorer("accuracy"),
+        train=train,
+        test=test,
+        verbose=0,
+        parameters={"C": 2},
+        fit_params={},
+        score_params={},
+        error_score=np.nan,
+        caller=None,
+        callback_ctx=None,
+        no_release_knows_this=1,
+    )
+    expected = SVC(C=2).fit(X[train], y[train]).score(X[test], y[test])
+    assert result["test_scores"] == expected
+    assert result["fit_error"] is None
+
+
+def test_format_results_is_that_of_the_release():
+    search = GridSearchCV(SVC(), {"C": [1, 2]}, cv=2).fit(X, y)
+    table = search.cv_results_
+    out = [
+        {
+            "test_scores": table[f"split{split}_test_score"][row],
+            "fit_time": 1.0,
+            "score_time": 2.0,
+            "n_test_samples": 75,
+            "fit_error": None,
+        }
+        for row in range(2)
+        for split in range(2)
+    ]
+    again = compat.format_results(search, table["params"], 2, out, {"more": [3, 4]})
+    assert set(again) == {*table, "more"}
+    for key in set(table) - {"params"}:
+        if not key.endswith("_time"):
+            np.testing.assert_array_equal(again[key], table[key])
+    assert isinstance(again["more"], np.ndarray)
+    best = compat.select_best_index(True, "score", again)
+    assert best == search.best_index_
+
+
+def test_scorers_are_seen_for_what_they_are():
+    several, metric = compat.resolve_scorers(
+        GridSearchCV(SVC(), {}, scoring=["accuracy", "f1_macro"], refit="f1_macro")
+    )
+    assert compat.is_multimetric_scorer(several)
+    assert metric == "f1_macro"
+    assert set(compat.public_scorers(several)) == {"accuracy", "f1_macro"}
+    one, metric = compat.resolve_scorers(GridSearchCV(SVC(), {}))
+    assert not compat.is_multimetric_scorer(one)
+    assert metric == "score"
+    assert compat.public_scorers(one) is one
+
+
+def test_routed_parameters_have_the_three_consumers():
+    weights = np.ones(150)
+    groups = np.arange(150)
+    routed = compat.route_fit_params(
+        GridSearchCV(LogisticRegression(), {}),
+        {"sample_weight": weights, "groups": groups},
+    )
+    assert routed.splitter.split == {"groups": groups}
+    assert routed.estimator.fit == {"sample_weight": weights}
+    assert set(routed.scorer.score) == (
+        {"sample_weight"} if release() >= (1, 7) else set()
+    )
+
+
+def test_without_a_callback_api_the_tree_costs_nothing(monkeypatch):
+    monkeypatch.setattr(compat, "HAS_CALLBACKS", False)
+    tree = compat.TaskTree(object(), X, y, None)
+    with tree.fit(), tree.searching(3), tree.refitting(object()):
+        assert tree.evaluation(0) is None
+
+
+def test_a_search_works_without_a_callback_api(monkeypatch):
+    search = BayesSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2)
+    expected = clone(search).fit(X, y).best_params_
+    monkeypatch.setattr(compat, "HAS_CALLBACKS", False)
+    assert search.fit(X, y).best_params_ == expected
+
+
+@pytest.fixture
+def task():
+    if not compat.HAS_CALLBACKS:
+        pytest.skip("scikit-learn has callbacks since 1.9")
+    search = BayesSearchCV(SVC(), {}).set_callbacks(Stopper(1), Recorder())
+    root = search._init_callback_context(max_subtasks=2)
+    middle = root.subcontext("search", max_subtasks=9, sequential_subtasks=False)
+    contexts = [
+        middle.subcontext("candidate-split-evaluation", task_id=i) for i in range(9)
+    ]
+    return compat.EvaluationTask(search, contexts[1])
+
+
+def test_a_task_notes_the_request_to_stop(task):
+    assert task.call_on_fit_task_begin(estimator=task.search) is task
+    assert not task.stop_requested
+    assert task.call_on_fit_task_end(estimator=task.search)
+    assert task.stop_requested
+
+
+def test_a_pickled_task_leads_to_its_ancestors_alone(task):
+    node = pickle.loads(pickle.dumps(task))._context
+    assert (node.task_name, node.task_id) == ("candidate-split-evaluation", 1)
+    search = node.parent
+    assert (search.task_name, search.max_subtasks) == ("search", 9)
+    assert list(search._children_map.values()) == [node]
+    assert search.parent.task_name == "fit"
+    assert search.parent._children_map == {search.task_id: search}
+    assert search.parent.parent is None
+    # What is at home is untouched.
+    assert len(list(task._context.parent)) == 10
+
+
+def test_private_names_are_touched_nowhere_else():
+    folder = Path(skbayes.__file__).parent
+    for path in folder.rglob("*.py"):
+        if path.name == "compat.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.ImportFrom):
+                names = [*(node.module or "").split("."), *[n.name for n in node.names]]
+            elif isinstance(node, ast.Import):
+                names = [part for n in node.names for part in n.name.split(".")]
+            if names and names[0] in ("sklearn", "joblib", "scipy"):
+                private = [name for name in names if name.startswith("_")]
+                assert not private, f"{path.name}: {private}"

@@ -1,0 +1,73 @@
+"""The examples run, with budgets cut down through their own options."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+# Options that keep each example short.
+OPTIONS = {
+    "ask_and_tell.py": ["--n-iter", "8"],
+    "conditional_pipeline.py": ["--n-iter", "5", "--n-jobs", "1"],
+    "quickstart.py": ["--n-iter", "5", "--n-jobs", "1", "--rows", "120"],
+}
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, capsys):
+    """Run an example as a script in an empty directory; return what it prints."""
+
+    def run_example(name):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [name, *OPTIONS[name]])
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run_example
+
+
+def test_every_example_is_run():
+    assert sorted(OPTIONS) == sorted(path.name for path in EXAMPLES.glob("*.py"))
+
+
+def test_quickstart(run, tmp_path):
+    rows = [line.split() for line in run("quickstart.py").splitlines()]
+    lines = {" ".join(row[:-2]): row[-2:] for row in rows}
+    assert lines["candidates"] == ["64", "5"]
+    assert lines["fits"] == ["320", "25"]
+    for row in ("svr__C", "svr__epsilon", "svr__gamma", "error (RMSE)"):
+        assert all(float(cell) > 0 for cell in lines[row])
+
+    from matplotlib.image import imread
+
+    picture = imread(tmp_path / "quickstart.png")
+    # Lines, text and background: a picture with something in it.
+    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
+
+
+def test_quickstart_expects_of_a_grid_what_its_orders_give():
+    expected_best = runpy.run_path(str(EXAMPLES / "quickstart.py"))["expected_best"]
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=7)
+    orders = [np.maximum.accumulate(rng.permutation(scores)) for _ in range(20_000)]
+    np.testing.assert_allclose(
+        expected_best(scores), np.mean(orders, axis=0), atol=0.03
+    )
+    assert expected_best(scores)[-1] == pytest.approx(scores.max())
+
+
+def test_ask_and_tell(run):
+    printed = run("ask_and_tell.py")
+    assert "best of 8" in printed
+    assert "evaluations: " in printed
+
+
+def test_conditional_pipeline(run):
+    printed = run("conditional_pipeline.py")
+    assert "SVC: " in printed
+    assert "of 5 candidates" in printed
+    assert "model = " in printed

@@ -1,0 +1,397 @@
+import copy
+import math
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skbayes.acquisition import UpperConfidenceBound
+from skbayes.candidates import MAX_LISTED
+from skbayes.optimizer import Optimizer, SpaceExhausted
+from skbayes.space import Choice, Space
+from skbayes.surrogates import GaussianProcess
+
+MIXED = {
+    "x": (-5.0, 5.0),
+    "C": (1e-3, 1e3, "log-uniform"),
+    "n": (1, 50),
+    "kernel": Choice({"rbf": {"gamma": (1e-3, 1.0)}, "linear": {}}),
+    "flag": [True, False],
+}
+
+
+def score(params):
+    value = -abs(params["x"] - 1) - abs(math.log10(params["C"]) - 1)
+    return value - abs(params["n"] - 20) / 50 - params.get("gamma", 0.5)
+
+
+def run(optimizer, n, objective=score):
+    asked = []
+    for _ in range(n):
+        (params,) = optimizer.ask()
+        optimizer.tell(params, objective(params))
+        asked.append(params)
+    return asked
+
+
+def test_it_finds_the_optimum_of_a_mixed_space():
+    best = []
+    for seed in range(3):
+        optimizer = Optimizer(MIXED, random_state=seed)
+        run(optimizer, 35)
+        best.append(score(optimizer.best_params))
+    assert np.mean(best) > -0.6
+
+
+def test_it_beats_random_search_on_average():
+    def objective(params):
+        return -((params["a"] - 0.3) ** 2) - (params["b"] - 0.7) ** 2
+
+    space = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+    ours, random = [], []
+    for seed in range(5):
+        optimizer = Optimizer(space, random_state=seed)
+        run(optimizer, 15, objective)
+        ours.append(objective(optimizer.best_params))
+        rng = np.random.default_rng(seed)
+        draws = [dict(zip("ab", rng.random(2), strict=True)) for _ in range(15)]
+        random.append(max(map(objective, draws)))
+    assert np.mean(ours) > np.mean(random) / 10
+
+
+def test_the_same_seed_gives_the_same_trials():
+    runs = [run(Optimizer(MIXED, random_state=3), 9) for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert run(Optimizer(MIXED, random_state=4), 9) != runs[0]
+
+
+def test_a_generator_and_a_random_state_are_sources_of_a_seed():
+    for make in (np.random.default_rng, np.random.RandomState):
+        one, other = (run(Optimizer(MIXED, random_state=make(5)), 4) for _ in range(2))
+        assert one == other
+    assert run(Optimizer(MIXED), 3) != run(Optimizer(MIXED), 3)
+
+
+SCRIPT = """
+from skbayes import Optimizer
+optimizer = Optimizer({"a": (0.0, 1.0), "b": ["u", "v", None]}, random_state=1)
+for _ in range(7):
+    params, = optimizer.ask()
+    optimizer.tell(params, params["a"])
+print(repr(params))
+"""
+
+
+def test_trials_repeat_in_other_processes_with_other_hashing():
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1 and "'a'" in outputs.pop()
+
+
+@pytest.mark.parametrize("when", [0, 2, 6])
+def test_a_copy_made_on_the_way_continues_alike(when):
+    optimizer = Optimizer(MIXED, random_state=0)
+    run(optimizer, when)
+    optimizer.ask()
+    again = pickle.loads(pickle.dumps(optimizer))
+    assert run(again, 4) == run(copy.deepcopy(optimizer), 4) == run(optimizer, 4)
+
+
+def test_a_proposal_depends_on_what_was_told_and_not_on_how_it_was_asked():
+    first = Optimizer(MIXED, random_state=0)
+    trials = run(first, 8)
+    replayed = Optimizer(MIXED, random_state=0)
+    for params in trials:
+        replayed.tell(params, score(params))
+    assert replayed.ask() == first.ask()
+
+
+def test_several_at_once_are_as_many_asked_one_by_one():
+    one, other = (Optimizer(MIXED, random_state=0) for _ in range(2))
+    for optimizer in (one, other):
+        run(optimizer, 5)
+    assert one.ask(4) == [other.ask()[0] for _ in range(4)]
+
+
+def test_pending_configurations_keep_others_away():
+    """A batch spreads out, also where the model expects one place to be the best."""
+    spreads = []
+    for seed in range(4):
+        optimizer = Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, random_state=seed)
+        run(optimizer, 5, lambda p: -((p["x"] - 0.4) ** 2) - (p["y"] - 0.6) ** 2)
+        points = np.array([[one["x"], one["y"]] for one in optimizer.ask(8)])
+        gaps = np.linalg.norm(points[:, None] - points, axis=2)
+        spreads.append(np.median(gaps[np.triu_indices(8, 1)]))
+    assert np.median(spreads) > 0.15
+
+
+def test_the_next_proposal_leaves_the_pending_best_alone():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0, n_initial_points=0)
+    for x in (0.0, 0.2, 0.4, 0.8, 1.0):
+        optimizer.tell({"x": x}, -((x - 0.6) ** 2))
+    first, second = (params["x"] for params in optimizer.ask(2))
+    assert abs(first - 0.6) < 0.1
+    assert abs(second - first) > 0.01
+
+
+def test_an_ask_that_fails_leaves_nothing_pending():
+    calls = []
+
+    def constraint(params):
+        calls.append(params)
+        if len(calls) > 700:
+            raise RuntimeError("tired")
+        return True
+
+    optimizer = Optimizer({"x": (0.0, 1.0)}, constraint=constraint, random_state=0)
+    run(optimizer, 2, lambda params: params["x"])
+    calls.clear()
+    with pytest.raises(ValueError, match="tired"):
+        optimizer.ask(40)
+    again = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    run(again, 2, lambda params: params["x"])
+    calls.clear()
+    assert optimizer.ask() == again.ask()
+
+
+FINITE = st.dictionaries(
+    st.sampled_from("abc"),
+    st.sampled_from([[1, 2, 3], ["u", "v"], [None], (1, 4), [0.1, 1.0, 10.0]]),
+    max_size=3,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(FINITE, st.integers(0, 1000), st.integers(1, 3))
+def test_a_finite_space_is_exhausted_in_exactly_its_size(notation, seed, n):
+    optimizer = Optimizer(notation, random_state=seed)
+    size = int(optimizer.space.n_cells)
+    seen = []
+    while len(seen) < size:
+        batch = optimizer.ask(n)
+        assert len(batch) == min(n, size - len(seen))
+        for place, params in enumerate(batch):
+            optimizer.tell(params, math.nan if place else float(len(seen)))
+        seen += batch
+    assert len({repr(params) for params in seen}) == size
+    with pytest.raises(SpaceExhausted, match=f"All {size} configurations"):
+        optimizer.ask()
+
+
+def test_overlapping_alternatives_are_visited_once():
+    optimizer = Optimizer([{"a": [1, 2]}, {"a": [2, 3]}], random_state=0)
+    assert sorted(params["a"] for params in optimizer.ask(9)) == [1, 2, 3]
+
+
+def test_a_large_finite_space_is_scanned_to_its_end():
+    """Only two cells are allowed, far too few to be met by chance."""
+    optimizer = Optimizer(
+        {"a": (1, 300), "b": (1, 300)},
+        constraint=lambda p: p["a"] == 300 and p["b"] >= 299,
+        random_state=0,
+    )
+    assert optimizer.space.n_cells > MAX_LISTED
+    assert sorted(params["b"] for params in optimizer.ask(3)) == [299, 300]
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+
+
+def test_a_constraint_is_kept_by_every_proposal():
+    optimizer = Optimizer(
+        {"a": (0.0, 1.0), "b": (0.0, 1.0), "k": (1, 9)},
+        constraint=lambda p: p["a"] + p["b"] < 1,
+        random_state=0,
+    )
+    for params in run(optimizer, 15, lambda p: p["a"] + p["b"]):
+        assert params["a"] + params["b"] < 1
+    best = optimizer.best_params
+    assert best["a"] + best["b"] > 0.95
+
+
+def test_a_constraint_that_allows_nothing_is_found_out():
+    with pytest.raises(ValueError, match="constraint: it allows none of the 3"):
+        Optimizer({"a": [1, 2, 3]}, constraint=lambda params: False)
+    endless = Optimizer({"a": (0.0, 1.0)}, constraint=lambda params: False)
+    with pytest.raises(SpaceExhausted, match="allowed by the constraint"):
+        endless.ask()
+
+
+def test_failures_steer_away():
+    def objective(params):
+        return math.nan if params["x"] > 0.5 else params["x"]
+
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    asked = run(optimizer, 25, objective)
+    failed = sum(params["x"] > 0.5 for params in asked[8:])
+    assert failed < 9
+    assert 0.4 < optimizer.best_params["x"] <= 0.5
+
+
+def test_failures_only():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    asked = run(optimizer, 8, lambda params: math.nan)
+    assert len({params["x"] for params in asked}) == 8
+    with pytest.raises(ValueError, match="No score"):
+        _ = optimizer.best_params
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_scores_that_are_not_finite_are_failures(value):
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0, n_initial_points=0)
+    optimizer.tell({"x": 0.2}, 1.0)
+    optimizer.tell({"x": 0.9}, value)
+    assert optimizer.best_params == {"x": 0.2}
+    assert optimizer.ask()
+
+
+def test_initial_points_come_first_and_count():
+    points = [{"x": 0.25, "k": "b"}, {"x": 0.5, "k": "a"}]
+    space = {"x": (0.0, 1.0), "k": ["a", "b"]}
+    optimizer = Optimizer(space, initial_points=points, random_state=0)
+    assert optimizer.ask(2) == points
+    told = Optimizer(space, initial_points=points, random_state=0)
+    told.tell(points[0], 0.1)
+    assert told.ask() == [points[1]]
+
+
+def test_with_no_initial_points_the_model_decides_after_one_score():
+    space = {"x": (0.0, 1.0)}
+    optimizer = Optimizer(space, n_initial_points=0, random_state=0)
+    optimizer.tell({"x": 0.5}, 1.0)
+    (params,) = optimizer.ask()
+    # One score says only that what is far away is least known.
+    assert abs(params["x"] - 0.5) > 0.3
+
+
+def test_the_first_configuration_is_the_centre():
+    space = {"x": (-1.0, 3.0), "C": (1e-2, 1e4, "log-uniform"), "k": ["usual", "other"]}
+    (params,) = Optimizer(space, random_state=0).ask()
+    assert params["x"] == 1.0
+    assert params["C"] == pytest.approx(10.0)
+    assert params["k"] == "usual"
+
+
+def test_the_design_does_not_depend_on_scores():
+    runs = []
+    for sign in (1, -1):
+        optimizer = Optimizer(MIXED, n_initial_points=6, random_state=0)
+        runs.append(run(optimizer, 6, lambda params, s=sign: s * params["x"]))
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("acquisition", ["ei", "pi", "ucb", UpperConfidenceBound(0.5)])
+def test_acquisitions(acquisition):
+    optimizer = Optimizer({"x": (0.0, 1.0)}, acquisition=acquisition, random_state=0)
+    run(optimizer, 12, lambda params: -abs(params["x"] - 0.3))
+    assert abs(optimizer.best_params["x"] - 0.3) < 0.1
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "matern52"])
+def test_a_surrogate_of_ones_own_making(kernel):
+    surrogate = GaussianProcess(kernel, n_samples=2)
+    optimizer = Optimizer(MIXED, surrogate=surrogate, random_state=0)
+    run(optimizer, 6)
+    assert surrogate.n_options is None and not hasattr(surrogate, "thetas_")
+
+
+def test_points_never_asked_for_are_welcome():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for x in np.linspace(0, 1, 11):
+        optimizer.tell({"x": float(x)}, -abs(x - 0.42))
+    (params,) = optimizer.ask()
+    assert abs(params["x"] - 0.42) < 0.15
+    assert optimizer.n_told == 11
+
+
+def test_a_space_of_one_configuration():
+    optimizer = Optimizer({}, random_state=0)
+    assert optimizer.ask() == [{}]
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+
+
+def test_a_space_object_is_taken_as_it_is():
+    space = Space.from_notation({"x": (0.0, 1.0)})
+    assert Optimizer(space).space is space
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"surrogate": "gauss"}, ValueError, "surrogate must be one of.*'gauss'"),
+        ({"surrogate": object()}, ValueError, "with fit, predict"),
+        ({"surrogate": GaussianProcess}, ValueError, "got the class GaussianProcess"),
+        ({"acquisition": "best"}, ValueError, "acquisition must be one of.*'best'"),
+        ({"n_initial_points": -1}, ValueError, "n_initial_points must be"),
+        ({"n_initial_points": 2.5}, ValueError, "n_initial_points must be"),
+        ({"initial_points": {"x": 1}}, TypeError, "list of dicts"),
+        ({"initial_points": [{"x": 2.0}]}, ValueError, r"initial_points\[0\].*'x'"),
+        ({"initial_points": [{"x": 0.1}, {}]}, ValueError, r"\[1\].*'x' is missing"),
+        (
+            {"initial_points": [{"x": 0.9}], "constraint": lambda p: p["x"] < 0.5},
+            ValueError,
+            "not allowed by the constraint",
+        ),
+        ({"random_state": "a"}, ValueError, "random_state must be"),
+        ({"random_state": -1}, ValueError, "random_state must be"),
+        ({"constraint": 3}, TypeError, "constraint must be a callable"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        Optimizer({"x": (0.0, 1.0)}, **arguments)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
+def test_wrong_numbers_to_ask_for(n):
+    with pytest.raises(ValueError, match="n must be an integer >= 1"):
+        Optimizer({"x": (0.0, 1.0)}).ask(n)
+
+
+def test_whole_floats_are_ints_where_ints_are_expected():
+    spaces = {"depth": (1, 9), "x": (0.0, 1.0), "size": [1, 2]}
+    point = {"x": 0.1 + 0.2, "depth": 3.0, "size": 2.0}
+    optimizer = Optimizer(spaces, initial_points=[point], random_state=0)
+    (asked,) = optimizer.ask()
+    optimizer.tell(point, 1.0)
+    for params in (asked, optimizer.best_params):
+        assert repr(params) == "{'depth': 3, 'size': 2, 'x': 0.30000000000000004}"
+
+
+@pytest.mark.parametrize("notation", [{"x": [1, 2]}, {"x": (0.0, 1.0)}])
+def test_a_constraint_that_raises(notation):
+    def broken(params):
+        return params["y"] > 0
+
+    message = r"constraint: raised KeyError\('y'\) for \{'x':"
+    with pytest.raises(ValueError, match=message):
+        Optimizer(notation, constraint=broken, random_state=0).ask()
+    with pytest.raises(ValueError, match=message):
+        Optimizer(notation, constraint=broken, initial_points=[{"x": 1}])
+
+
+def test_scores_too_large_for_a_float_are_failures():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    optimizer.tell({"x": 0.5}, 10**400)
+    with pytest.raises(ValueError, match="No score"):
+        _ = optimizer.best_params
+
+
+def test_wrong_things_to_tell():
+    optimizer = Optimizer({"x": (0.0, 1.0)})
+    with pytest.raises(TypeError, match="score must be a number"):
+        optimizer.tell({"x": 0.5}, "good")
+    with pytest.raises(ValueError, match="'x'"):
+        optimizer.tell({"x": 1.5}, 1.0)

@@ -1,0 +1,94 @@
+"""The distribution: version, typing marker, and nothing in it of one machine."""
+
+import importlib.metadata
+import re
+import subprocess
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# Absolute paths that mean something on one machine only.
+MACHINE_PATH = re.compile(
+    rb"""(?<![\w.:/~-])/(?:home|Users|root|work|opt|mnt|workspace)/[\w.-]+"""
+    rb"""|(?<![\w])[A-Z]:\\\\?Users\\"""
+)
+
+
+@pytest.fixture(scope="module")
+def project():
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        return tomllib.load(file)["project"]
+
+
+@pytest.fixture(scope="module")
+def tracked_files():
+    """Files under version control."""
+    try:
+        listing = subprocess.run(
+            ["git", "-C", str(ROOT), "ls-files", "-z"],
+            capture_output=True,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in listing.decode().split("\0") if name]
+
+
+def test_version(project):
+    version = importlib.metadata.version("skbayes")
+    assert version == project["version"]
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|rc\d+)?", version)
+
+
+def test_version_is_in_the_changelog(project):
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "## [Unreleased]" in changelog
+    if "dev" not in project["version"]:
+        assert f"## [{project['version']}]" in changelog
+
+
+def test_typing_marker_is_installed():
+    assert files("skbayes").joinpath("py.typed").is_file()
+
+
+def test_licence_is_distributed():
+    metadata = importlib.metadata.metadata("skbayes")
+    assert metadata["License-Expression"] == "BSD-3-Clause"
+    assert "LICENSE" in metadata.get_all("License-File")
+
+
+def test_lower_bounds_are_those_tested(project):
+    """The oldest environment of continuous integration has the oldest releases."""
+    oldest = (ROOT / ".ci" / "oldest.txt").read_text(encoding="utf-8")
+    for requirement in project["dependencies"]:
+        name, lowest = re.match(r"([\w-]+)>=([\d.]+)", requirement).groups()
+        assert re.search(rf"^{name}=={lowest}(\.0)*\b", oldest, re.MULTILINE)
+
+
+def test_no_path_of_a_machine(tracked_files):
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0].decode()}"
+        for path in tracked_files
+        if path.is_file() and path.suffix not in {".png", ".gz"}
+        for match in MACHINE_PATH.finditer(path.read_bytes())
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        (b"see /" + b"home/someone/x", True),
+        (b'"/' + b'root/.cache"', True),
+        (b"C:\\" + b"Users\\someone", True),
+        (b"https://example.org/home/page", False),
+        (b"~/home/x", False),
+        (b"docs/work/x", False),
+    ],
+)
+def test_paths_of_a_machine_are_recognised(text, found):
+    assert bool(MACHINE_PATH.search(text)) is found

@@ -1,0 +1,91 @@
+"""scikit-learn's own tests of its two searches, with ours in their place.
+
+The wheel of scikit-learn ships them. They run in a process of their own, in which
+`drop_in_plugin` replaced GridSearchCV and RandomizedSearchCV before the test modules
+were imported.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import drop_in_plugin
+import pytest
+import sklearn
+
+# Tests that cannot hold for a search that learns, each with its reason.
+EXCEPTIONS = {
+    "test_grid_search_classifier_all_fits_fail": (
+        "repeats a value in a list and counts the fits; we refuse a repeated value"
+    ),
+    "test_callable_multimetric_clf_all_fits_fail": (
+        "repeats a value in a list and counts the fits; we refuse a repeated value"
+    ),
+    "test_grid_search_cv_splits_consistency": (
+        "repeats values in a list; we refuse a repeated value (that the folds are the "
+        "same for all trials is tested in tests/search)"
+    ),
+    "test_custom_run_search": (
+        "compares all attributes with those of a subclass of a private class, which "
+        "lacks those that ours adds"
+    ),
+    "test_search_with_2d_array": (
+        "expects the configurations that RandomizedSearchCV draws by its seed, in order"
+    ),
+}
+
+# Holds or not with the few configurations that a seed draws.
+DRAW_DEPENDENT = {
+    "test_multi_core_gridsearch_and_early_stopping": (
+        "asks for a score that 13 of 27 configurations reach, of 5 draws"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    report = tmp_path_factory.mktemp("drop_in") / "report.json"
+    package = Path(sklearn.__file__).parent
+    here = Path(__file__).parent
+    modules = [package / name for name in drop_in_plugin.MODULES]
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(here), str(here.parent)]),
+        "DROP_IN_SEARCH": "skbayes",
+        "DROP_IN_REPORT": str(report),
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-m", "pytest", "-p", "drop_in_plugin", "-q"]
+    command += ["-p", "no:cacheprovider", "-W", "ignore", "--tb=short", "--no-header"]
+    command += [str(module) for module in modules if module.exists()]
+    done = subprocess.run(
+        command, env=env, cwd=report.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (0, 1), done.stdout[-5000:] + done.stderr[-5000:]
+    return json.loads(report.read_text(encoding="utf-8")), done.stdout
+
+
+def _names(outcomes, outcome):
+    """Names of the tests with one outcome, without module and parameters."""
+    return {
+        test.rpartition("::")[2].partition("[")[0]
+        for test, what in outcomes.items()
+        if what == outcome
+    }
+
+
+def test_enough_tests_construct_a_search(outcomes):
+    ran = [what for what in outcomes[0].values() if what != "skipped"]
+    assert len(ran) >= 140
+
+
+def test_every_behaviour_holds(outcomes):
+    failed = _names(outcomes[0], "failed")
+    surprising = failed - set(EXCEPTIONS) - set(DRAW_DEPENDENT)
+    assert not surprising, outcomes[1][-10_000:]
+
+
+def test_the_list_of_exceptions_is_not_stale(outcomes):
+    assert set(EXCEPTIONS) <= _names(outcomes[0], "failed")
