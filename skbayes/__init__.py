@@ -20,6 +20,10 @@ _HOMES = {"BayesSearchCV": "skbayes.search.bayes", "Optimizer": "skbayes.optimiz
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("skbayes")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

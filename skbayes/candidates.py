@@ -31,7 +31,18 @@ class SpaceExhausted(Exception):
 
 
 def key_of(row: FloatArray) -> bytes:
-    """Hashable identity of an encoded configuration, shape (D,)."""
+    """Identity of an encoded configuration.
+
+    Parameters
+    ----------
+    row : ndarray of shape (D,)
+        The configuration.
+
+    Returns
+    -------
+    key : bytes
+        Equal for equal configurations, and hashable.
+    """
     return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
 
 

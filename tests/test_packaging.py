@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import skbayes
+
 ROOT = Path(__file__).parents[1]
 
 # Absolute paths that mean something on one machine only.
@@ -40,7 +42,7 @@ def tracked_files():
 
 def test_version(project):
     version = importlib.metadata.version("skbayes")
-    assert version == project["version"]
+    assert version == skbayes.__version__ == project["version"]
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|rc\d+)?", version)
 
 

@@ -116,7 +116,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         Class labels, if the best estimator has them.
     n_features_in_ : int
         Number of features seen during `fit`, if the best estimator has it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if the best estimator has them.
     trials_ : History
         The trials in the order they were made, as :class:`~skbayes.trials.Trial`.

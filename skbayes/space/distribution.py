@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from skbayes.space.dimensions import (
     Dimension,
     FloatArray,
-    OptionKey,
     is_finite,
     is_number,
     nearest,
     on_lattice,
 )
+from skbayes.space.identity import OptionKey
 
 __all__ = ["Distribution"]
 

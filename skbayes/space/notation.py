@@ -18,7 +18,6 @@ from skbayes.space.dimensions import (
     Choice,
     Dimension,
     Integer,
-    OptionKey,
     Ordinal,
     Real,
     is_finite,
@@ -26,6 +25,7 @@ from skbayes.space.dimensions import (
     native,
 )
 from skbayes.space.distribution import Distribution
+from skbayes.space.identity import OptionKey
 
 __all__ = ["parse_dict", "parse_dimension", "parse_spaces"]
 

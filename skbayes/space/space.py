@@ -29,8 +29,8 @@ from skbayes.space.dimensions import (
     Dimension,
     FloatArray,
     native,
-    same,
 )
+from skbayes.space.identity import same
 from skbayes.space.notation import parse_dict, parse_spaces
 
 __all__ = ["Space", "Column"]

@@ -116,6 +116,8 @@ def test_ctrl_c_from_a_terminal(n_jobs, whole_group):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Where the tests run in the background, interrupts are ignored from birth on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         env={**os.environ, "PYTHONPATH": search_path},
     )
     with process:

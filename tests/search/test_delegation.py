@@ -155,7 +155,13 @@ def test_d5_namespace_errors_name_the_outer_class():
 
 
 ARRAY_API_PROGRAM = """
+import sys
 import array_api_strict as strict, numpy as np, sklearn
+try:
+    sklearn.set_config(array_api_dispatch=True)
+except ImportError as error:
+    sys.exit(f"cannot dispatch: {error}")
+sklearn.set_config(array_api_dispatch=False)
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from skbayes import BayesSearchCV
@@ -182,4 +188,6 @@ def test_d6_array_api_input_gives_the_same_choice():
         text=True,
         check=False,
     )
+    if done.stderr.startswith("cannot dispatch"):
+        pytest.skip(done.stderr.strip())
     assert done.stdout.strip() == "done", done.stderr

@@ -52,7 +52,7 @@ svc = SVC()
     [
         # GridSearchCV
         ([1, 2, 3], Ordinal([1, 2, 3])),
-        (np.logspace(-2, 2, 5), Ordinal([0.01, 0.1, 1.0, 10.0, 100.0])),
+        (10.0 ** np.arange(-2, 3), Ordinal([0.01, 0.1, 1.0, 10.0, 100.0])),
         (np.array([3, 1, 2]), Ordinal([1, 2, 3])),
         (range(1, 4), Ordinal([1, 2, 3])),
         (pd.Series([1, 2]), Ordinal([1, 2])),
@@ -115,7 +115,7 @@ svc = SVC()
         # our own
         (Real(0, 1), Real(0, 1)),
     ],
-    ids=repr,
+    ids=lambda value: repr(value).split(" object at ")[0],
 )
 def test_notations(notation, expected):
     dimension = parse_dimension(notation, "p")
