@@ -52,7 +52,7 @@ svc = SVC()
     [
         # GridSearchCV
         ([1, 2, 3], Ordinal([1, 2, 3])),
-        (10.0 ** np.arange(-2, 3), Ordinal([0.01, 0.1, 1.0, 10.0, 100.0])),
+        (np.logspace(-2, 2, 5), Ordinal(np.logspace(-2, 2, 5).tolist())),
         (np.array([3, 1, 2]), Ordinal([1, 2, 3])),
         (range(1, 4), Ordinal([1, 2, 3])),
         (pd.Series([1, 2]), Ordinal([1, 2])),
