@@ -1,4 +1,4 @@
-"""Every private name of scikit-learn that the searches stand on.
+"""Every private name of scikit-learn and joblib that the searches stand on.
 
 The functions here ask what a release offers (by signature or attribute), never which
 number it carries, so that a later release keeps working unless it changes one of these
@@ -11,10 +11,13 @@ import contextlib
 import copy
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from joblib.parallel import _backend as _joblib_state
+from joblib.parallel import _Sentinel, default_parallel_config, get_active_backend
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection._search import BaseSearchCV
@@ -24,6 +27,7 @@ from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures,
 )
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
 __all__ = [
@@ -34,6 +38,7 @@ __all__ = [
     "Interval",
     "StrOptions",
     "TaskTree",
+    "active_backend",
     "check_fit_params",
     "check_input",
     "check_multimetric_refit",
@@ -41,11 +46,15 @@ __all__ = [
     "fit_context",
     "format_results",
     "insert_error_scores",
+    "is_death",
     "is_multimetric_scorer",
+    "joblib_settings",
+    "own_backend",
     "public_scorers",
     "report_failures",
     "resolve_scorers",
     "route_fit_params",
+    "safe_split",
     "select_best_index",
 ]
 
@@ -85,9 +94,18 @@ def public_scorers(scorers: Any) -> Any:
     return scorers._scorers if is_multimetric_scorer(scorers) else scorers
 
 
-def check_fit_params(X: Any, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the fit parameters that have one entry per sample indexable."""
-    return _check_method_params(X, params=params)
+def check_fit_params(
+    X: Any, params: Mapping[str, Any], indices: Any = None
+) -> dict[str, Any]:
+    """Make the fit parameters that have one entry per sample indexable, or cut them."""
+    return _check_method_params(X, params=params, indices=indices)
+
+
+def safe_split(
+    estimator: Any, X: Any, y: Any, indices: Any, train: Any = None
+) -> tuple[Any, Any]:
+    """Cut the data; a precomputed kernel in its columns too, those of `train`."""
+    return _safe_split(estimator, X, y, indices, train)
 
 
 def route_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
@@ -166,9 +184,10 @@ _FIT_TIME_ATTRIBUTES = (
 
 
 def _without_fit_state(search: Any) -> Any:
-    """Return a shallow copy of `search` that drags no callback context along."""
+    """Return a shallow copy of `search` without its context and earlier results."""
     light = copy.copy(search)
-    for name in _FIT_TIME_ATTRIBUTES:
+    fitted = [name for name in light.__dict__ if name.endswith("_")]
+    for name in (*_FIT_TIME_ATTRIBUTES, *fitted):
         light.__dict__.pop(name, None)
     return light
 
@@ -351,3 +370,45 @@ class TaskTree:
             yield
         finally:
             context.call_on_fit_task_end(estimator=self._search, **data)
+
+
+# --- joblib ---------------------------------------------------------------------------
+
+
+def joblib_settings() -> dict[str, Any]:
+    """Return what the enclosing `joblib.parallel_config` blocks of this thread set."""
+    config = getattr(_joblib_state, "config", default_parallel_config)
+    return {k: v for k, v in config.items() if not isinstance(v, _Sentinel)}
+
+
+def active_backend() -> Any:
+    """Return the joblib backend that is active in this thread."""
+    return get_active_backend()[0]
+
+
+def own_backend(backend: Any) -> Any:
+    """Return another backend of the same class and settings, for another thread.
+
+    Two threads that share one lose results. Returns None for a class that cannot be
+    made anew.
+    """
+    try:
+        if hasattr(backend, "client"):
+            arguments = {"client": backend.client}
+            arguments |= getattr(backend, "submit_kwargs", {})
+        else:
+            arguments = getattr(backend, "backend_kwargs", {})
+        own = type(backend)(**arguments)
+    except TypeError:
+        return None
+    for name in ("nesting_level", "inner_max_num_threads", "wait_for_workers_timeout"):
+        if hasattr(backend, name):
+            setattr(own, name, getattr(backend, name))
+    return own
+
+
+def is_death(error: BaseException) -> bool:
+    """Whether an exception says that a worker died, not that its work failed."""
+    return (
+        isinstance(error, BrokenExecutor) or type(error).__qualname__ == "KilledWorker"
+    )

@@ -1,12 +1,16 @@
-"""One configuration becomes one trial: its fits on all splits, and what they gave."""
+"""One configuration becomes one trial: its fits on all splits, and what they gave.
+
+A trial passes through three hands: the main thread prepares it (only there may callback
+tasks be made), any thread runs it, and the main thread concludes what it gave.
+"""
 
 from __future__ import annotations
 
 import math
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,43 +18,11 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from skbayes import compat
+from skbayes.fold import Fold, FoldOutcome, run_fold
+from skbayes.racing import Race
 from skbayes.trials import Trial
 
-__all__ = ["CandidateEvaluator", "check_candidates"]
-
-
-@dataclass
-class _FoldOutcome:
-    """What comes back from where a fold ran."""
-
-    result: dict[str, Any] | None
-    stop_requested: bool
-    exception: Exception | None = None
-    traceback_text: str = ""
-
-
-def _run_fold(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    task: compat.EvaluationTask | None,
-    contain: bool,
-    kwargs: dict[str, Any],
-) -> _FoldOutcome:
-    """Run one fold, possibly in a worker.
-
-    With `contain`, an exception is returned instead of raised: one that leaves a worker
-    makes joblib tear down the pool.
-    """
-    if task is not None:
-        kwargs = {**kwargs, "caller": task.search, "callback_ctx": task}
-    try:
-        result = compat.fit_and_score(estimator, X, y, **kwargs)
-    except Exception as error:
-        if not contain:
-            raise
-        return _FoldOutcome(None, False, error, traceback.format_exc())
-    return _FoldOutcome(result, task is not None and task.stop_requested)
+__all__ = ["CandidateEvaluator", "Evaluation", "check_candidates"]
 
 
 def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> None:
@@ -95,10 +67,79 @@ def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
     return None
 
 
+@dataclass
+class Evaluation:
+    """A trial that is prepared, and can be run in any thread.
+
+    Parameters
+    ----------
+    number : int
+        The trial's number.
+    params : dict
+        Its parameters.
+    folds : callable
+        Given the deadline, yields for each split a call that joblib can make.
+    n_splits : int
+        How many there are.
+    refusal : Exception or None
+        Why the estimator refuses the parameters.
+    limit : float or None
+        Seconds after which no further fold is begun.
+    hopeless : callable or None
+        Given the outcomes of the first folds, whether the others can be spared. The
+        folds are then run one after the other.
+    table : sequence of ndarray
+        Scores by split of the complete trials that were told when it was prepared.
+    duration : float
+        Seconds it took.
+    """
+
+    number: int
+    params: dict[str, Any]
+    folds: Callable[[float | None], Iterator[Any]]
+    n_splits: int
+    refusal: Exception | None = None
+    limit: float | None = None
+    hopeless: Callable[[list[FoldOutcome]], bool] | None = None
+    table: Sequence[np.ndarray] = ()
+    duration: float = 0.0
+
+    def __call__(self, parallel: Parallel) -> list[FoldOutcome]:
+        """Run it.
+
+        Parameters
+        ----------
+        parallel : Parallel
+            Where the fits run.
+
+        Returns
+        -------
+        outcomes : list
+            One for each fold, fewer if the others were spared.
+        """
+        if self.refusal is not None:
+            return []
+        begin = time.perf_counter()
+        deadline = None if self.limit is None else time.time() + self.limit
+        calls = self.folds(deadline)
+        try:
+            if self.hopeless is None:
+                return list(parallel(calls))
+            outcomes: list[FoldOutcome] = []
+            for call in calls:
+                outcomes += parallel([call])
+                if self.hopeless(outcomes):
+                    break
+            return outcomes
+        finally:
+            self.duration = time.perf_counter() - begin
+
+
+@dataclass
 class CandidateEvaluator:
     """Fits and scores configurations, all of them on the same splits.
 
-    One call is one parallel call of scikit-learn's own fit-and-score function over the
+    A trial is one parallel call of scikit-learn's own fit-and-score function over the
     splits, so that scores, failures, weights, routing and callbacks mean what they mean
     in GridSearchCV.
 
@@ -106,12 +147,10 @@ class CandidateEvaluator:
     ----------
     estimator : estimator
         Cloned for each fit.
-    X, y : array-like
-        The data; `y` may be None.
-    splits : list of (train, test)
-        Index arrays.
-    parallel : joblib.Parallel
-        Where the fits run.
+    parcel : Parcel
+        Leads the fits to their data: see :mod:`skbayes.shipping`.
+    test_sizes : list of int
+        Rows of each split's test set.
     contain_errors : bool
         Whether exceptions are carried home from workers before they are raised.
     tasks : compat.TaskTree
@@ -126,50 +165,42 @@ class CandidateEvaluator:
         As for GridSearchCV.
     return_train_score : bool
         As for GridSearchCV.
-    **kwargs : dict
-        Further arguments of the fit-and-score function.
+    verbose : int, default=0
+        As for GridSearchCV.
+    limit : float or None, default=None
+        Seconds after which no further fold of a trial is begun.
+    risk : float or None, default=None
+        A trial whose chance to become the best falls below this is given up; None:
+        none is.
+    keep_fits : {"best", "all"} or None, default=None
+        Of which trials the fitted estimators are kept: the best so far, or all.
+
+    Attributes
+    ----------
+    kept : dict of int to list
+        The fitted estimators, by the trial's number.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        splits: Sequence[tuple],
-        parallel: Parallel,
-        contain_errors: bool,
-        tasks: compat.TaskTree,
-        n_candidates: int,
-        target: Callable[[Any], float],
-        scorer: Any,
-        error_score: float | str,
-        return_train_score: bool,
-        **kwargs: Any,
-    ) -> None:
-        self._estimator = estimator
-        self._X, self._y = X, y
-        self._splits = list(splits)
-        self._parallel = parallel
-        self._contain_errors = contain_errors
-        self._tasks = tasks
-        self._n_candidates = n_candidates
-        self._target = target
-        self._scorer = scorer
-        self._error_score = error_score
-        self._return_train_score = return_train_score
-        self._fixed = {
-            "scorer": scorer,
-            "error_score": error_score,
-            "return_train_score": return_train_score,
-            "return_n_test_samples": True,
-            "return_times": True,
-            "return_parameters": False,
-            **kwargs,
-        }
+    estimator: Any
+    parcel: Any
+    test_sizes: Sequence[int]
+    contain_errors: bool
+    tasks: compat.TaskTree
+    n_candidates: int
+    target: Callable[[Any], float]
+    scorer: Any
+    error_score: float | str
+    return_train_score: bool
+    verbose: int = 0
+    limit: float | None = None
+    risk: float | None = None
+    keep_fits: str | None = None
+    kept: dict[int, list] = field(default_factory=dict, init=False)
+    _best: Trial | None = field(default=None, init=False)
+    _table: list[np.ndarray] = field(default_factory=list, init=False)
 
-    def __call__(self, number: int, params: dict[str, Any]) -> Trial:
-        """Evaluate one configuration.
+    def prepare(self, number: int, params: dict[str, Any]) -> Evaluation:
+        """Get a trial ready to be run; in the main thread.
 
         Parameters
         ----------
@@ -180,8 +211,82 @@ class CandidateEvaluator:
 
         Returns
         -------
-        trial : Trial
-            Failed if no fit succeeded or the mean score is not finite.
+        evaluation : Evaluation
+            What a thread can run.
+        """
+        refusal = _refusal(self.estimator, params)
+        n = len(self.test_sizes)
+        # The tasks are made before any of them is sent off: making one while another
+        # is being pickled changes a dict under the pickler's feet.
+        tasks = [
+            None if refusal else self.tasks.evaluation(number * n + index)
+            for index in range(n)
+        ]
+        fixed = {
+            "scorer": self.scorer,
+            "error_score": self.error_score,
+            "return_train_score": self.return_train_score,
+            "return_estimator": self.keep_fits is not None,
+            "return_n_test_samples": True,
+            "return_times": True,
+            "return_parameters": False,
+            "verbose": self.verbose,
+        }
+
+        def folds(deadline: float | None) -> Iterator[Any]:
+            for index, task in enumerate(tasks):
+                progress = (number, self.n_candidates)
+                fold = Fold(index, params, task, deadline, progress)
+                yield delayed(run_fold)(
+                    self.parcel, self.estimator, self.contain_errors, fixed, fold
+                )
+
+        # What is known now: what is told while it runs depends on the timing.
+        table = tuple(self._table)
+        hopeless = None if self.risk is None else self._hopeless(table, self.risk)
+        return Evaluation(
+            number, params, folds, n, refusal, self.limit, hopeless, table
+        )
+
+    def _hopeless(
+        self, table: Sequence[np.ndarray], risk: float
+    ) -> Callable[[list[FoldOutcome]], bool]:
+        """Return the test that ends a race."""
+        race = Race(table)
+
+        def hopeless(outcomes: list[FoldOutcome]) -> bool:
+            scores = self._first_scores(outcomes)
+            if scores is None or len(scores) == len(self.test_sizes):
+                return False
+            return race.chance(scores) < risk
+
+        return hopeless
+
+    def _first_scores(self, outcomes: list[FoldOutcome]) -> np.ndarray | None:
+        """Return the guiding scores of the folds; None if one of them is no score."""
+        results = [outcome.result for outcome in outcomes]
+        if any(r is None or r["fit_error"] is not None for r in results):
+            return None
+        scores = np.array([self.target(r["test_scores"]) for r in results if r])
+        return scores if np.all(np.isfinite(scores)) else None
+
+    def conclude(
+        self, evaluation: Evaluation, outcomes: list[FoldOutcome]
+    ) -> Trial | None:
+        """Make a trial of what its folds gave; in the main thread.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+            What was run.
+        outcomes : list
+            What it returned.
+
+        Returns
+        -------
+        trial : Trial or None
+            Failed if no fit succeeded or the mean score is not finite; None if it was
+            interrupted.
 
         Raises
         ------
@@ -189,89 +294,143 @@ class CandidateEvaluator:
             What a fit raises with `error_score="raise"`, or what a scorer raises that
             returns something other than numbers.
         """
-        begin = time.perf_counter()
-        refusal = _refusal(self._estimator, params)
-        if refusal is not None:
-            if self._error_score == "raise":
-                raise refusal
-            folds, stop = self._failed_folds(refusal), False
-        else:
-            folds, stop = self._run(number, params)
-        duration = time.perf_counter() - begin
-        return self._trial(number, params, folds, stop, duration)
-
-    def _run(self, number: int, params: dict[str, Any]) -> tuple[list[dict], bool]:
-        n_splits = len(self._splits)
-        # The tasks are made before any of them is sent off: making one while another
-        # is being pickled changes a dict under the pickler's feet.
-        tasks = [self._tasks.evaluation(number * n_splits + i) for i in range(n_splits)]
-        outcomes = self._parallel(
-            delayed(_run_fold)(
-                clone(self._estimator),
-                self._X,
-                self._y,
-                task,
-                self._contain_errors,
-                {
-                    "train": train,
-                    "test": test,
-                    "parameters": params,
-                    "split_progress": (i, n_splits),
-                    "candidate_progress": (number, self._n_candidates),
-                    **self._fixed,
-                },
-            )
-            for i, ((train, test), task) in enumerate(
-                zip(self._splits, tasks, strict=True)
-            )
-        )
+        if evaluation.refusal is not None:
+            if self.error_score == "raise":
+                raise evaluation.refusal
+            text = "".join(traceback.format_exception(evaluation.refusal))
+            return self.failed(evaluation, text)
         for outcome in outcomes:
             if outcome.exception is not None:
                 raise _with_origin(outcome)
-        folds = [outcome.result for outcome in outcomes]
-        return folds, any(outcome.stop_requested for outcome in outcomes)
+        if any(outcome.interrupted for outcome in outcomes):
+            return None
+        return self._trial(evaluation, outcomes)
 
-    def _failed_folds(self, error: Exception) -> list[dict[str, Any]]:
-        """Return the results of a trial that the estimator refused to begin."""
-        text = "".join(traceback.format_exception(error))
-        scores: Any = self._error_score
-        scorers = compat.public_scorers(self._scorer)
+    def failed(self, evaluation: Evaluation, text: str) -> Trial:
+        """Make a trial of which no fold could be fitted.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+            What could not be run.
+        text : str
+            Why.
+
+        Returns
+        -------
+        trial : Trial
+            Failed.
+        """
+        scores: Any = self.error_score
+        scorers = compat.public_scorers(self.scorer)
         if isinstance(scorers, dict):
-            scores = dict.fromkeys(scorers, self._error_score)
-        fold = {"fit_error": text, "test_scores": scores, "n_test_samples": 0}
-        fold |= {"fit_time": 0.0, "score_time": 0.0}
-        if self._return_train_score:
-            fold["train_scores"] = scores
-        return [dict(fold) for _ in self._splits]
+            scores = dict.fromkeys(scorers, self.error_score)
+        folds = [self._no_fold(scores, text, 0) for _ in self.test_sizes]
+        return self._make(evaluation, folds, math.nan, "failed")
 
-    def _trial(
+    def _no_fold(self, scores: Any, error: str | None, size: int) -> dict[str, Any]:
+        """Return what stands for the result of a fold that was not fitted."""
+        fold = {"fit_error": error, "test_scores": scores, "n_test_samples": size}
+        seconds = math.nan if error is None else 0.0
+        fold |= {"fit_time": seconds, "score_time": seconds}
+        if self.return_train_score:
+            fold["train_scores"] = scores
+        return fold
+
+    def _trial(self, evaluation: Evaluation, outcomes: list[FoldOutcome]) -> Trial:
+        results = [outcome.result for outcome in outcomes]
+        finished = [result for result in results if result is not None]
+        fits = [result.pop("estimator", None) for result in finished]
+        if self.keep_fits is not None and len(fits) == len(self.test_sizes):
+            self.kept[evaluation.number] = fits
+        stop = any(outcome.stop_requested for outcome in outcomes)
+        if len(finished) == len(self.test_sizes):
+            score = self._mean(finished)
+            state = "failed" if math.isnan(score) else "complete"
+            return self._make(evaluation, finished, score, state, stop)
+        return self._partial_trial(evaluation, outcomes, stop)
+
+    def _mean(self, folds: list[dict[str, Any]]) -> float:
+        """Mean score that guides the search; NaN if there is none."""
+        # With a numeric error_score a wholly failed trial would look like a score.
+        if all(fold["fit_error"] is not None for fold in folds):
+            return math.nan
+        score = float(np.mean([self.target(fold["test_scores"]) for fold in folds]))
+        return score if math.isfinite(score) else math.nan
+
+    def _partial_trial(
+        self, evaluation: Evaluation, outcomes: list[FoldOutcome], stop: bool
+    ) -> Trial:
+        """Make a trial of its first folds: some were spared, or came too late."""
+        first = next(o.result for o in outcomes if o.result is not None)
+        blank: Any = math.nan
+        if isinstance(first["test_scores"], dict):
+            blank = dict.fromkeys(first["test_scores"], math.nan)
+        by_split = [outcome.result for outcome in outcomes]
+        by_split += [None] * (len(self.test_sizes) - len(by_split))
+        folds = [
+            fold or {**self._no_fold(blank, None, size), "skipped": True}
+            for fold, size in zip(by_split, self.test_sizes, strict=True)
+        ]
+        begun = [outcome for outcome in outcomes if outcome.result is not None]
+        scores = self._first_scores(begun)
+        score, noise = self._mean([fold for fold in by_split if fold is not None]), None
+        places = [i for i, fold in enumerate(by_split) if fold is not None]
+        if scores is not None:
+            race = Race([self._places_first(row, places) for row in evaluation.table])
+            score, noise = race.estimate(scores)
+        censored = any(outcome.too_late for outcome in outcomes)
+        state = "censored" if censored else "raced"
+        return self._make(evaluation, folds, score, state, stop, noise)
+
+    @staticmethod
+    def _places_first(row: np.ndarray, places: list[int]) -> np.ndarray:
+        """Put the splits that were fitted first."""
+        return np.concatenate([row[places], np.delete(row, places)])
+
+    def _make(
         self,
-        number: int,
-        params: dict[str, Any],
+        evaluation: Evaluation,
         folds: list[dict[str, Any]],
-        stop: bool,
-        duration: float,
+        score: float,
+        state: str,
+        stop: bool = False,
+        noise: float | None = None,
     ) -> Trial:
         errors = [f["fit_error"] for f in folds if f["fit_error"] is not None]
-        score = math.nan
-        # With a numeric error_score a wholly failed trial would look like a score.
-        if len(errors) < len(folds):
-            score = float(np.mean([self._target(f["test_scores"]) for f in folds]))
-        if not math.isfinite(score):
-            score = math.nan
         return Trial(
-            number=number,
-            params=params,
+            number=evaluation.number,
+            params=evaluation.params,
             folds=folds,
             score=score,
-            duration=duration,
-            state="failed" if math.isnan(score) else "complete",
+            duration=evaluation.duration,
+            state=state,
             error=errors[0] if errors else None,
             stop_requested=stop,
+            noise=noise,
         )
 
+    def learn(self, trial: Trial) -> None:
+        """Compare later trials with this one, too; called when it is told.
 
-def _with_origin(outcome: _FoldOutcome) -> Exception:
+        Parameters
+        ----------
+        trial : Trial
+            Only a complete one without failed folds counts.
+        """
+        beaten: Trial | None = trial
+        if trial.state == "complete":
+            if self._best is None or trial.score > self._best.score:
+                self._best, beaten = trial, self._best
+        if self.keep_fits == "best" and beaten is not None:
+            self.kept.pop(beaten.number, None)
+        if trial.state == "complete" and trial.error is None:
+            self._table.append(
+                np.array([self.target(fold["test_scores"]) for fold in trial.folds])
+            )
+
+
+def _with_origin(outcome: FoldOutcome) -> Exception:
     """Return the exception; one from another process tells where it came from."""
     error = outcome.exception
     assert error is not None

@@ -1,116 +1,397 @@
-"""The loop of a search: ask, evaluate, tell, until a budget is spent."""
+"""The loop of a search: ask, evaluate, tell, until a budget is spent.
+
+Symbols: ``q`` is the number of trials in flight, ``n_points``.
+
+Trial k is proposed from the results of the trials 0 … k - q exactly, with the q - 1
+after them pending, even if some of those have finished: results are told in the order
+in which the trials were asked for. So what is tried depends on q, never on timing.
+"""
 
 from __future__ import annotations
 
-import statistics
+import dataclasses
+import logging
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from skbayes import compat
+from skbayes.evaluation import Evaluation
 from skbayes.optimizer import SpaceExhausted
 from skbayes.trials import History, Trial
 
-__all__ = ["StopReason", "run_trials"]
+__all__ = ["Budget", "Log", "Scheduler", "StopReason"]
+
+logger = logging.getLogger("skbayes")
 
 
 class StopReason:
-    """Why a search ended: the values of `stop_reason_`."""
+    """Why a search ended: the values of `stop_reason_` that no stopper chose."""
 
     N_ITER = "n_iter"
     TIMEOUT = "timeout"
     EXHAUSTED = "exhausted"
     CALLBACK = "callback"
+    STOPPER = "stopper"
     INTERRUPTED = "interrupted"
 
 
 class _AskTell(Protocol):
+    last_expected_improvement: float | None
+
     def ask(self, n: int = 1) -> list[dict[str, Any]]: ...
 
-    def tell(self, params: dict[str, Any], score: float) -> Any: ...
+    def tell(self, params: dict[str, Any], score: float, **more: Any) -> Any: ...
+
+    def pend(self, params: dict[str, Any]) -> None: ...
+
+    def forget(self, params: dict[str, Any]) -> None: ...
+
+    def expected_cost(self, params: dict[str, Any]) -> float | None: ...
 
 
-def run_trials(
-    optimizer: _AskTell,
-    evaluate: Callable[[int, dict[str, Any]], Trial],
-    *,
-    n_iter: int,
-    timeout: float | None = None,
-    n_cells: float = float("inf"),
-    report: Callable[[Trial, History], None] | None = None,
-    clock: Callable[[], float] = time.perf_counter,
-) -> tuple[History, str]:
-    """Make trials one after the other until a budget is spent.
+class _Evaluator(Protocol):
+    def prepare(self, number: int, params: dict[str, Any]) -> Evaluation: ...
+
+    def conclude(self, evaluation: Any, outcomes: Any) -> Trial | None: ...
+
+    def failed(self, evaluation: Any, text: str) -> Trial: ...
+
+    def learn(self, trial: Trial) -> None: ...
+
+
+class _Crew(Protocol):
+    under_way: list[int]
+
+    def start(self, number: int, task: Any) -> None: ...
+
+    def finished(self) -> Mapping[int, Any]: ...
+
+    def drop(self) -> list[int]: ...
+
+
+class Log:
+    """Where proposals and results are kept; this one forgets them.
+
+    Attributes
+    ----------
+    proposals : list of dict
+        Parameters of the trials that an earlier run asked for, in order.
+    expected_improvements : list of float or None
+        What the model expected of each.
+    results : dict of int to Trial
+        Those of them that finished.
+    """
+
+    def __init__(self) -> None:
+        self.proposals: list[dict[str, Any]] = []
+        self.expected_improvements: list[float | None] = []
+        self.results: dict[int, Trial] = {}
+
+    def record_proposal(
+        self, number: int, params: dict[str, Any], expected_improvement: float | None
+    ) -> None:
+        """Keep what was asked for, before it is begun."""
+
+    def record_result(self, trial: Trial) -> None:
+        """Keep a finished trial, before its successor is asked for."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """What ends a search.
 
     Parameters
     ----------
-    optimizer : object with `ask` and `tell`
-        Proposes configurations and learns their scores.
-    evaluate : callable
-        Called with the trial's number and parameters; returns the :class:`Trial`.
     n_iter : int
-        The most trials to make.
+        The most trials.
     timeout : float or None, default=None
-        Seconds. No trial is started once the time elapsed and the median duration of
-        the finished trials together exceed it. The first trial always runs.
+        Seconds. No trial is started that is expected to overrun; the first always is.
     n_cells : float, default=inf
         Number of configurations in the space.
-    report : callable or None, default=None
-        Called after each trial was told, with the trial and the history.
+    stoppers : sequence of callable, default=()
+        Called with the history after each trial was told; True ends the search.
     clock : callable, default=time.perf_counter
         Returns the time in seconds.
-
-    Returns
-    -------
-    history : History
-        The finished trials.
-    stop_reason : str
-        One of the values of :class:`StopReason`.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If the user interrupted before any trial had finished.
     """
-    history = History()
-    cycles: list[float] = []
-    start = clock()
-    try:
-        while True:
-            reason = _budget_spent(history, n_iter, n_cells)
-            if reason is not None:
-                return history, reason
-            begin = clock()
-            # A limit that plans: a trial expected to overrun is not started.
-            if timeout is not None and cycles:
-                if begin - start + statistics.median(cycles) > timeout:
-                    return history, StopReason.TIMEOUT
+
+    n_iter: int
+    timeout: float | None = None
+    n_cells: float = float("inf")
+    stoppers: Sequence[Callable[[History], bool]] = ()
+    clock: Callable[[], float] = time.perf_counter
+
+
+class Scheduler:
+    """Makes trials, up to `n_points` of them at a time.
+
+    Parameters
+    ----------
+    optimizer : object with `ask`, `tell`, `pend`, `forget` and `expected_cost`
+        Proposes configurations and learns their scores.
+    evaluator : object with `prepare`, `conclude`, `failed` and `learn`
+        Makes trials of them.
+    crew : Crew
+        Runs them.
+    budget : Budget
+        What ends the search.
+    n_points : int, default=1
+        Trials in flight.
+    log : Log or Journal, default=None
+        Keeps proposals and results; what it holds already is not done again.
+    report : callable, default=None
+        Called after each trial was told, with the trial and the history.
+
+    Attributes
+    ----------
+    history : History
+        The trials that were told.
+    """
+
+    def __init__(
+        self,
+        optimizer: _AskTell,
+        evaluator: _Evaluator,
+        crew: _Crew,
+        budget: Budget,
+        *,
+        n_points: int = 1,
+        log: Any = None,
+        report: Callable[[Trial, History], None] | None = None,
+    ) -> None:
+        self.optimizer = optimizer
+        self.evaluator = evaluator
+        self.crew = crew
+        self.budget = budget
+        self.n_points = n_points
+        self.log = Log() if log is None else log
+        self.report = report
+        self.history = History()
+        self._n_asked = 0
+        self._asked: dict[int, tuple[dict[str, Any], float | None]] = {}
+        self._evaluations: dict[int, Evaluation] = {}
+        # Finished, and waiting for their turn to be told.
+        self._done: dict[int, Trial] = {}
+        self._reason: str | None = None
+
+    def run(self, on_interrupt: Callable[[], None] = lambda: None) -> str:
+        """Make trials until a budget is spent.
+
+        Parameters
+        ----------
+        on_interrupt : callable, default=None
+            Called on Ctrl-C; keeps fits that have not begun from running.
+
+        Returns
+        -------
+        stop_reason : str
+            A value of :class:`StopReason`, or what a stopper gives as its `reason`.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If the user interrupted before any trial had finished, or twice.
+        Exception
+            What evaluating a trial raises, after those in flight have ended.
+        """
+        self._start = self.budget.clock()
+        try:
             try:
-                params = optimizer.ask()[0]
-            except SpaceExhausted:
-                return history, StopReason.EXHAUSTED
-            trial = evaluate(len(history), params)
-            history.append(trial)
-            optimizer.tell(params, trial.score)
-            cycles.append(clock() - begin)
-            if report is not None:
-                report(trial, history)
-            if trial.stop_requested:
-                return history, StopReason.CALLBACK
-    except KeyboardInterrupt:
-        if not history:
+                self._loop()
+            except KeyboardInterrupt:
+                on_interrupt()
+                self._wind_up()
+                if not self.history:
+                    raise
+                warnings.warn(
+                    f"The search was interrupted; it ends with {len(self.history)} "
+                    "finished trials.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+                return StopReason.INTERRUPTED
+        except Exception:
+            on_interrupt()
+            self._await_all()
             raise
-        warnings.warn(
-            f"The search was interrupted; it ends with {len(history)} finished trials.",
-            UserWarning,
-            stacklevel=2,
-        )
-        return history, StopReason.INTERRUPTED
+        assert self._reason is not None
+        return self._reason
 
+    def _loop(self) -> None:
+        while True:
+            while self._reason is None and len(self._asked) < self.n_points:
+                self._ask()
+            if not self._asked:
+                return
+            first = min(self._asked)
+            while first not in self._done:
+                self._collect()
+            self._tell(first)
 
-def _budget_spent(history: History, n_iter: int, n_cells: float) -> str | None:
-    if len(history) >= n_cells:
-        return StopReason.EXHAUSTED
-    if len(history) >= n_iter:
-        return StopReason.N_ITER
-    return None
+    # -- asking -------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        """Start one more trial, or set the reason why not."""
+        number = self._n_asked
+        if number >= min(self.budget.n_cells, self.budget.n_iter):
+            exhausted = number >= self.budget.n_cells
+            self._reason = StopReason.EXHAUSTED if exhausted else StopReason.N_ITER
+            return
+        if number < len(self.log.proposals):
+            params = self.log.proposals[number]
+            promise = self.log.expected_improvements[number]
+            self.optimizer.pend(params)
+            if number in self.log.results:
+                self._n_asked += 1
+                self._asked[number] = params, promise
+                self._done[number] = self.log.results[number]
+                return
+        else:
+            try:
+                params = self.optimizer.ask()[0]
+            except SpaceExhausted:
+                self._reason = StopReason.EXHAUSTED
+                return
+            promise = self.optimizer.last_expected_improvement
+        if self._would_overrun(params):
+            self.optimizer.forget(params)
+            self._reason = StopReason.TIMEOUT
+            return
+        if number >= len(self.log.proposals):
+            self.log.record_proposal(number, params, promise)
+        self._n_asked += 1
+        self._asked[number] = params, promise
+        self._evaluations[number] = self.evaluator.prepare(number, params)
+        self.crew.start(number, self._evaluations[number])
+        logger.debug("trial %d started: %r", number + 1, params)
+
+    def _would_overrun(self, params: dict[str, Any]) -> bool:
+        if self.budget.timeout is None or self._n_asked == 0:
+            return False
+        elapsed = self.budget.clock() - self._start
+        expected = self.optimizer.expected_cost(params) or 0.0
+        return elapsed + expected > self.budget.timeout
+
+    # -- finishing ----------------------------------------------------------------
+
+    def _collect(self) -> None:
+        """Wait for trials to finish, and keep what they gave."""
+        dead = self._gather()
+        if dead:
+            self._recover(dead)
+
+    def _gather(self) -> dict[int, BaseException]:
+        """Keep what finished trials gave; return those whose workers died.
+
+        What one of them raises is raised when the others have been kept.
+        """
+        dead: dict[int, BaseException] = {}
+        raised: BaseException | None = None
+        for number, future in self.crew.finished().items():
+            error = future.exception()
+            if error is not None and compat.is_death(error):
+                dead[number] = error
+                continue
+            try:
+                if error is not None:
+                    raise error
+                self._finish(number, future.result())
+            except BaseException as problem:
+                raised = raised or problem
+        if raised is not None:
+            raise raised
+        return dead
+
+    def _finish(self, number: int, outcomes: Any) -> None:
+        trial = self.evaluator.conclude(self._evaluations[number], outcomes)
+        if trial is None:
+            # A worker was interrupted; so, from a terminal, are all.
+            raise KeyboardInterrupt
+        self._keep(trial)
+
+    def _keep(self, trial: Trial) -> None:
+        promise = self._asked[trial.number][1]
+        trial = dataclasses.replace(trial, expected_improvement=promise)
+        self.log.record_result(trial)
+        self._done[trial.number] = trial
+        del self._evaluations[trial.number]
+
+    def _recover(self, dead: dict[int, BaseException]) -> None:
+        """Find the trial that kills its worker, and run the others again.
+
+        The death of one worker takes down the pool, and with it all trials in flight.
+        One that dies alone is failed; which it is does not change what is proposed.
+        """
+        while self.crew.under_way:
+            dead |= self._gather()
+        for number in sorted(dead):
+            logger.warning("trial %d: a worker died: %s", number + 1, dead[number])
+            again = dead
+            if len(dead) > 1:
+                self.crew.start(number, self._evaluations[number])
+                again = self._gather()
+            if number in again:
+                text = f"The worker that ran this trial died: {again[number]}"
+                self._keep(self.evaluator.failed(self._evaluations[number], text))
+
+    # -- telling ------------------------------------------------------------------
+
+    def _tell(self, number: int) -> None:
+        params, _ = self._asked.pop(number)
+        trial = self._done.pop(number)
+        more: dict[str, Any] = {"censored": trial.state == "censored"}
+        if trial.duration > 0.0:
+            more["cost"] = trial.duration
+        if trial.noise is not None:
+            more["noise"] = trial.noise
+        self.optimizer.tell(params, trial.score, **more)
+        self.evaluator.learn(trial)
+        self.history.append(trial)
+        logger.info("trial %d told: %s, score %r", number + 1, trial.state, trial.score)
+        if self.report is not None:
+            self.report(trial, self.history)
+        if self._reason is None:
+            self._reason = self._wish_to_stop(trial)
+
+    def _wish_to_stop(self, trial: Trial) -> str | None:
+        if trial.stop_requested:
+            return StopReason.CALLBACK
+        for stopper in self.budget.stoppers:
+            if stopper(self.history):
+                return str(getattr(stopper, "reason", StopReason.STOPPER))
+        return None
+
+    # -- interrupts ---------------------------------------------------------------
+
+    def _withdraw(self, number: int) -> None:
+        """Give up a trial that was asked for."""
+        params, _ = self._asked.pop(number)
+        self._evaluations.pop(number, None)
+        self.optimizer.forget(params)
+
+    def _wind_up(self) -> None:
+        """Let running fits end; keep the trials that finished, give up the others."""
+        self.crew.drop()
+        while self.crew.under_way:
+            for number, future in self.crew.finished().items():
+                if future.exception() is not None:
+                    continue
+                evaluation = self._evaluations[number]
+                try:
+                    trial = self.evaluator.conclude(evaluation, future.result())
+                except Exception:  # a fit that failed while all was being stopped
+                    continue
+                if trial is not None:
+                    self._keep(trial)
+        for number in sorted(self._asked):
+            if number in self._done:
+                self._tell(number)
+            else:
+                self._withdraw(number)
+
+    def _await_all(self) -> None:
+        """Wait for what is in flight, whatever it gives."""
+        self.crew.drop()
+        while self.crew.under_way:
+            self.crew.finished()

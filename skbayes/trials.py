@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
@@ -24,18 +23,27 @@ class Trial:
         The parameters that were tried.
     folds : list of dict
         One result per split: `test_scores` (a number, or a dict of numbers by metric),
-        `fit_time`, `score_time`, `fit_error` and, where asked for, `train_scores`.
+        `fit_time`, `score_time`, `fit_error` and, where asked for, `train_scores`. A
+        split that was not fitted is `skipped`, and has NaN for scores and times.
     score : float
         The mean of the metric that guides the search over the splits, NaN for a failed
-        trial: what the optimiser was told.
+        trial: what the optimiser was told. For a censored or raced trial the mean that
+        its first folds promise.
     duration : float
         Wall time of the trial's fits in seconds.
-    state : {"complete", "failed"}
-        A trial failed if it has no usable score.
+    state : {"complete", "failed", "censored", "raced"}
+        A trial failed if it has no usable score; it was censored if the limit per trial
+        kept some of its folds from being fitted, and raced if its first folds left it
+        no chance to become the best.
     error : str or None
         The first traceback among its fits; None if all of them succeeded.
     stop_requested : bool
         Whether a callback asked to end the search during this trial.
+    expected_improvement : float or None
+        By how much the model expected it to exceed the best score, when it proposed it;
+        None if no model did.
+    noise : float or None
+        Variance that the folds left out add to `score`; None for all other trials.
 
     Examples
     --------
@@ -57,6 +65,8 @@ class Trial:
     state: str = "complete"
     error: str | None = field(default=None, repr=False)
     stop_requested: bool = field(default=False, repr=False)
+    expected_improvement: float | None = field(default=None, repr=False)
+    noise: float | None = field(default=None, repr=False)
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
@@ -146,8 +156,8 @@ class History(Sequence[Trial]):
 
     @property
     def best(self) -> Trial | None:
-        """The first trial with the highest score; None before any succeeded."""
-        usable = [trial for trial in self if not math.isnan(trial.score)]
+        """The first complete trial with the highest score; None before there is one."""
+        usable = [trial for trial in self if trial.state == "complete"]
         return max(usable, key=lambda trial: trial.score, default=None)
 
     @property

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, indexable
-from sklearn.utils.parallel import Parallel
+from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.evaluation import CandidateEvaluator, check_candidates
-from skbayes.scheduling import run_trials
+from skbayes.fingerprint import describe_search
+from skbayes.journal import Journal
+from skbayes.progress import Lines, progress_bar
+from skbayes.results import corrected_best_score, known_results, results_frame
+from skbayes.scheduling import Budget, Log, Scheduler
+from skbayes.search.keeping import check_partition, fit_folds, out_of_fold
+from skbayes.search.target import TargetMetric
+from skbayes.shipping import Inputs, ship
 from skbayes.space import Space
-from skbayes.trials import History, Trial
+from skbayes.trials import History
+from skbayes.workers import Crew, Environment
 
 __all__ = ["BaseBayesSearchCV"]
+
+# With racing=True, the chance to become the best below which a trial is given up.
+RACING_RISK = 0.01
 
 
 class BaseBayesSearchCV(compat.BaseSearchCV):
@@ -39,6 +52,17 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         "constraint": [callable, None],
         "target_metric": [str, None],
         "random_state": ["random_state"],
+        "n_points": [
+            compat.Interval(Integral, 1, None, closed="left"),
+            compat.StrOptions({"auto"}),
+        ],
+        "stopper": [callable, list, tuple, None],
+        "trial_timeout": [compat.Interval(Real, 0, None, closed="neither"), None],
+        "racing": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
+        "journal": [str, PathLike, None],
+        "progress_bar": ["boolean"],
+        "return_fold_estimators": ["boolean"],
+        "return_oof": [str, None],
     }
 
     @abstractmethod
@@ -60,6 +84,15 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         random_state: Any = None,
         error_score: Any = np.nan,
         return_train_score: bool = False,
+        n_points: int | str = "auto",
+        stopper: Any = None,
+        trial_timeout: float | None = None,
+        racing: bool | float = False,
+        warm_start_from: Any = None,
+        journal: str | PathLike | None = None,
+        progress_bar: bool = False,
+        return_fold_estimators: bool = False,
+        return_oof: str | None = None,
     ) -> None:
         super().__init__(
             estimator=estimator,
@@ -78,6 +111,15 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         self.constraint = constraint
         self.target_metric = target_metric
         self.random_state = random_state
+        self.n_points = n_points
+        self.stopper = stopper
+        self.trial_timeout = trial_timeout
+        self.racing = racing
+        self.warm_start_from = warm_start_from
+        self.journal = journal
+        self.progress_bar = progress_bar
+        self.return_fold_estimators = return_fold_estimators
+        self.return_oof = return_oof
 
     @abstractmethod
     def _make_optimizer(self, space: Space, seed: int) -> Any:
@@ -113,7 +155,9 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             an exception, or if every fit failed.
         """
         scorers, refit_metric = compat.resolve_scorers(self)
-        target = _TargetMetric(self, scorers)
+        target = TargetMetric(self, scorers)
+        stoppers = self._check_stoppers()
+        self._check_keeping()
         X, y = indexable(X, y)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
@@ -121,14 +165,27 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         for candidate in space.representatives():
             # Only to see that it can be called on each kind of configuration.
             space.allows(candidate)
-        optimizer = self._make_optimizer(space, self._draw_seed())
+        seed = self._draw_seed()
+        self._make_optimizer(space, seed)  # its arguments, before anything is written
         check_candidates(self.estimator, space.representatives())
+        known = self._known_results(space, target)
+        self.n_points_ = 1 if self.n_points == "auto" else int(self.n_points)
 
         tasks = compat.TaskTree(self, X, y, params.get("sample_weight"))
-        with tasks.fit():
+        with tasks.fit(), contextlib.ExitStack() as stack:
             splits = self._draw_splits(X, y, routed.splitter.split)
-            history, self.stop_reason_ = self._run(
-                X, y, splits, scorers, routed, target, tasks, optimizer
+            log = stack.enter_context(self._open_log(space, X, y, params, splits, seed))
+            if isinstance(log, Journal):
+                seed, splits = log.seed, log.splits
+            optimizer = self._make_optimizer(space, seed)
+            for one, score, noise in known:
+                optimizer.learn(one, score, noise)
+            if known:
+                # So that the search ends with nothing worse than what was known.
+                optimizer.enqueue(max(known, key=lambda one: one[1])[0])
+            inputs = Inputs(X, y, splits, routed.estimator.fit, routed.scorer.score)
+            history, winner_fits = self._run(
+                inputs, scorers, target, stoppers, tasks, optimizer, log
             )
             results = self._results(history)
             # All of it before anything else can fail: a search may have taken days.
@@ -143,9 +200,64 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 refit_metric = self.refit
             self.target_metric_ = target.name or "score"
             self._select(results, refit_metric)
+            self._keep_winner_fits(inputs, winner_fits)
             if self.refit:
                 self._refit(X, y, routed.estimator.fit, tasks)
         return self
+
+    # -- before the first fit -----------------------------------------------------
+
+    def _check_stoppers(self) -> list[Callable[[History], bool]]:
+        stopper = self.stopper
+        stoppers = [] if stopper is None else stopper
+        stoppers = [stoppers] if callable(stoppers) else list(stoppers)
+        for one in stoppers:
+            if not callable(one) or isinstance(one, type):
+                raise TypeError(
+                    f"stopper must be a callable or a list of callables, got {one!r}."
+                )
+        return stoppers
+
+    def _check_keeping(self) -> None:
+        if not (self.return_fold_estimators or self.return_oof):
+            return
+        if self.refit is False:
+            raise ValueError(
+                "return_fold_estimators and return_oof are about the best trial, which "
+                "refit chooses; refit must not be False."
+            )
+        if self.return_oof and not hasattr(self.estimator, self.return_oof):
+            raise ValueError(
+                f"return_oof={self.return_oof!r} is not a method of the estimator."
+            )
+
+    def _known_results(self, space: Space, target: TargetMetric) -> list[tuple]:
+        if self.warm_start_from is None:
+            return []
+        return known_results(self.warm_start_from, space, target.name or "score")
+
+    def _open_log(
+        self,
+        space: Space,
+        X: Any,
+        y: Any,
+        fit_params: dict[str, Any],
+        splits: list[tuple],
+        seed: int,
+    ) -> contextlib.AbstractContextManager:
+        """Open the journal, if there is one."""
+        if self.journal is None:
+            return contextlib.nullcontext(Log())
+        return Journal.open(
+            self.journal,
+            space=space,
+            identity=describe_search(self, space, X, y, fit_params),
+            seed=seed,
+            any_seed=not isinstance(self.random_state, Integral),
+            n_points=self.n_points_,
+            splits=splits,
+            reproducible_splits=self._splits_are_reproducible(X, y, fit_params, splits),
+        )
 
     def _draw_seed(self) -> int:
         """Return `random_state` as one integer; draws it unless it is one."""
@@ -174,52 +286,123 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             )
         return splits
 
+    def _splits_are_reproducible(
+        self, X: Any, y: Any, fit_params: dict[str, Any], splits: list[tuple]
+    ) -> bool:
+        """Whether another process that is given the same `cv` draws these splits."""
+        if hasattr(self.cv, "__next__"):
+            return False
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        routed = compat.route_fit_params(self, fit_params)
+        again = list(cv.split(X, y, **routed.splitter.split))
+        return all(
+            np.array_equal(mine, theirs)
+            for one, other in zip(splits, again, strict=True)
+            for mine, theirs in zip(one, other, strict=True)
+        )
+
+    # -- the trials ---------------------------------------------------------------
+
     def _run(
         self,
-        X: Any,
-        y: Any,
-        splits: list[tuple],
+        inputs: Inputs,
         scorers: Any,
-        routed: Any,
-        target: _TargetMetric,
+        target: TargetMetric,
+        stoppers: list[Callable[[History], bool]],
         tasks: compat.TaskTree,
         optimizer: Any,
-    ) -> tuple[History, str]:
-        """Make the trials."""
+        log: Any,
+    ) -> tuple[History, dict[int, list]]:
+        """Make the trials; return them, and the fits kept of the best."""
+        n_splits = len(inputs.splits)
+        if self.return_oof:
+            check_partition(inputs.splits, _n_samples(inputs))
         n_planned = int(min(self.n_iter, optimizer.n_cells))
-        n_fits = n_planned * len(splits)
-        if self.verbose > 0:
-            print(
-                f"Fitting {len(splits)} folds for each of {n_planned} candidates, "
-                f"totalling {n_fits} fits"
-            )
-        parallel = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)
-        with parallel, tasks.searching(n_fits):
-            evaluate = CandidateEvaluator(
+        environment = Environment(self.n_jobs, self.pre_dispatch)
+        shipment = ship(
+            inputs,
+            environment.way,
+            n_slots=environment.n_workers,
+            client=getattr(environment.backend, "client", None),
+            temp_folder=environment.temp_folder,
+            max_nbytes=environment.max_nbytes,
+        )
+        with (
+            shipment,
+            environment.bounded_blas(),
+            tasks.searching(n_planned * n_splits),
+            Crew(environment, self.n_points_, n_splits) as crew,
+            self._reporting(n_planned, n_splits, environment.n_workers) as report,
+        ):
+            evaluator = CandidateEvaluator(
                 self.estimator,
-                X,
-                y,
-                splits=splits,
-                parallel=parallel,
-                contain_errors=effective_n_jobs(self.n_jobs) > 1,
+                shipment.parcel,
+                [len(np.arange(_n_samples(inputs))[test]) for _, test in inputs.splits],
+                contain_errors=not crew.in_this_thread,
                 tasks=tasks,
                 n_candidates=n_planned,
                 target=target,
                 scorer=scorers,
                 error_score=self.error_score,
                 return_train_score=self.return_train_score,
-                fit_params=routed.estimator.fit,
-                score_params=routed.scorer.score,
                 verbose=self.verbose,
+                limit=self.trial_timeout,
+                risk=self._risk(),
+                keep_fits=self._keep_fits(),
             )
-            return run_trials(
+            scheduler = Scheduler(
                 optimizer,
-                evaluate,
-                n_iter=self.n_iter,
-                timeout=self.timeout,
-                n_cells=optimizer.n_cells,
-                report=_Reporter(n_planned) if self.verbose > 0 else None,
+                evaluator,
+                crew,
+                Budget(self.n_iter, self.timeout, optimizer.n_cells, stoppers),
+                n_points=self.n_points_,
+                log=log,
+                report=report,
             )
+            self.stop_reason_ = scheduler.run(on_interrupt=shipment.stop)
+        return scheduler.history, evaluator.kept
+
+    def _risk(self) -> float | None:
+        if isinstance(self.racing, bool | np.bool_):
+            return RACING_RISK if self.racing else None
+        return float(self.racing)
+
+    def _keep_fits(self) -> str | None:
+        """Return of which trials the fold estimators must be kept."""
+        if not (self.return_fold_estimators or self.return_oof):
+            return None
+        # A callable may choose any trial.
+        return "all" if callable(self.refit) else "best"
+
+    @contextlib.contextmanager
+    def _reporting(
+        self, n_planned: int, n_splits: int, n_workers: int
+    ) -> Iterator[Callable | None]:
+        """Yield what is called with each trial that was told."""
+        with contextlib.ExitStack() as stack:
+            reports = []
+            if self.progress_bar:
+                reports.append(stack.enter_context(progress_bar(n_planned)))
+            if self.verbose > 0:
+                print(
+                    f"Fitting {n_splits} folds for each of {n_planned} candidates, "
+                    f"totalling {n_planned * n_splits} fits"
+                )
+                if n_workers > self.n_points_ * n_splits:
+                    print(
+                        f"{n_workers} workers can do more than {n_splits} fits at a "
+                        f"time: n_points={-(-n_workers // n_splits) + 2} would keep "
+                        "them busy."
+                    )
+                reports.append(Lines(n_planned, self.timeout, self.verbose > 1))
+
+            def report(trial: Any, history: History) -> None:
+                for one in reports:
+                    one(trial, history)
+
+            yield report if reports else None
+
+    # -- after the last trial -----------------------------------------------------
 
     def _results(self, history: History) -> dict[str, Any]:
         """Build `cv_results_`; warn about failed fits, or raise if all of them did."""
@@ -228,21 +411,85 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 "No fits were performed. Were there no candidates? The constraint "
                 "rejects every configuration of search_spaces."
             )
-        compat.report_failures(history.folds, self.error_score)
+        fitted = [fold for fold in history.folds if "skipped" not in fold]
+        compat.report_failures(fitted, self.error_score)
         if callable(self.scoring):
             compat.insert_error_scores(history.folds, self.error_score)
-        return compat.format_results(
-            self, history.params, self.n_splits_, history.folds
-        )
+        more = None
+        if self.trial_timeout is not None or self._risk() is not None:
+            more = {"state": [trial.state for trial in history]}
+        with warnings.catch_warnings():
+            partial = {"censored", "raced"}
+            if all(trial.state in {"complete", *partial} for trial in history):
+                # Trials that were not finished have no mean score, as they should.
+                warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
+            return compat.format_results(
+                self, history.params, self.n_splits_, history.folds, more
+            )
 
     def _select(self, results: dict[str, Any], refit_metric: Any) -> None:
         """Set the `best_*` attributes where they mean something."""
         if not self.refit and self.multimetric_:
             return
         self.best_index_ = compat.select_best_index(self.refit, refit_metric, results)
+        if self.trials_[self.best_index_].state in {"censored", "raced"}:
+            raise ValueError(
+                f"No trial was finished within trial_timeout={self.trial_timeout}; "
+                "cv_results_ and trials_ hold what there is."
+            )
         if not callable(self.refit):
             self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
+            self.best_score_corrected_ = corrected_best_score(
+                results, self.best_index_, self.n_splits_, refit_metric
+            )
         self.best_params_ = results["params"][self.best_index_]
+
+    def _keep_winner_fits(self, inputs: Inputs, kept: dict[int, list]) -> None:
+        """Set `fold_estimators_` and `oof_predictions_`, if they are wanted."""
+        if self._keep_fits() is None:
+            return
+        fits = kept.get(self.trials_[self.best_index_].number)
+        if fits is None:
+            # The winner was fitted by an earlier run; a journal keeps no estimators.
+            fits = fit_folds(
+                self.estimator,
+                self.best_params_,
+                inputs.X,
+                inputs.y,
+                inputs.splits,
+                inputs.fit_params,
+            )
+        if self.return_fold_estimators:
+            self.fold_estimators_ = fits
+        if self.return_oof:
+            self.oof_predictions_ = out_of_fold(
+                fits, inputs.X, inputs.splits, self.return_oof
+            )
+
+    def results_frame(self, library: str = "pandas", **kwargs: Any) -> Any:
+        """Return the results as a data frame, a row for each trial.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}, default="pandas"
+            Whose data frame.
+        **kwargs : dict
+            Passed on to :func:`skbayes.results.results_frame`.
+
+        Returns
+        -------
+        frame : DataFrame
+            `cv_results_` with the parameters in columns of their own types.
+
+        Raises
+        ------
+        ImportError
+            If the library is not installed.
+        sklearn.exceptions.NotFittedError
+            If the search was not fitted.
+        """
+        check_is_fitted(self, "cv_results_")
+        return results_frame(self.cv_results_, library, **kwargs)
 
     def _refit(self, X: Any, y: Any, fit_params: dict, tasks: compat.TaskTree) -> None:
         """Fit the best candidate on all data."""
@@ -260,83 +507,6 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 self.feature_names_in_ = best.feature_names_in_
 
 
-class _TargetMetric:
-    """The metric that guides the search, read off the scores of one fold.
-
-    With a callable `scoring` the names are known only after the first fit, so that they
-    are checked then.
-    """
-
-    def __init__(self, search: BaseBayesSearchCV, scorers: Any) -> None:
-        self._search = search
-        self.name: str | None = None
-        if compat.is_multimetric_scorer(scorers):
-            self._resolve(compat.public_scorers(scorers))
-        elif not callable(search.scoring):
-            self._check_single()
-            self.name = "score"
-
-    def __call__(self, scores: Any) -> float:
-        """Return the guiding score among the test scores of a fold."""
-        if not isinstance(scores, dict):
-            # A failed fit has the error score, whatever the metrics are.
-            if not _equal(scores, self._search.error_score):
-                self._check_single()
-            return float(scores)
-        if self.name is None:
-            compat.check_multimetric_refit(self._search, scores)
-            self._resolve(scores)
-        assert self.name is not None
-        return float(scores[self.name])
-
-    def _check_single(self) -> None:
-        """Refuse a name for the one metric there is, unless it is its own."""
-        wanted, scoring = self._search.target_metric, self._search.scoring
-        names = {"score", scoring} if isinstance(scoring, str) else {"score"}
-        if wanted is not None and (callable(scoring) or wanted not in names):
-            raise ValueError(
-                f"target_metric={wanted!r}, but there is one metric only, that of "
-                f"scoring={scoring!r}; leave target_metric=None"
-            )
-
-    def _resolve(self, names: Any) -> None:
-        names = list(names)
-        refit, wanted = self._search.refit, self._search.target_metric
-        if wanted is not None and wanted not in names:
-            raise ValueError(
-                f"target_metric={wanted!r} is not among the metrics of scoring: {names}"
-            )
-        by_refit = refit if isinstance(refit, str) and refit in names else None
-        if wanted is not None and by_refit is not None and wanted != by_refit:
-            raise ValueError(
-                f"target_metric={wanted!r} and refit={refit!r} name different metrics; "
-                "leave target_metric=None, or make refit a callable or False"
-            )
-        self.name = by_refit or wanted or names[0]
-
-
-def _equal(score: Any, error_score: Any) -> bool:
-    return bool(score == error_score or (score != score and error_score != error_score))
-
-
-class _Reporter:
-    """Prints one line per trial."""
-
-    def __init__(self, n_planned: int) -> None:
-        self._n_planned = n_planned
-        self._begin = time.perf_counter()
-
-    def __call__(self, trial: Trial, history: History) -> None:
-        """Print number, score, best so far and time elapsed."""
-        score = "failed" if trial.state == "failed" else f"score {trial.score:.6g}"
-        best = history.best
-        so_far = (
-            "none yet"
-            if best is None
-            else f"{best.score:.6g} (trial {best.number + 1})"
-        )
-        elapsed = time.perf_counter() - self._begin
-        print(
-            f"[trial {trial.number + 1}/{self._n_planned}] {score}, best so far "
-            f"{so_far}, elapsed {elapsed:.1f}s"
-        )
+def _n_samples(inputs: Inputs) -> int:
+    X = inputs.X
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

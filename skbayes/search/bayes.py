@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from numbers import Integral
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,15 @@ class BayesSearchCV(BaseBayesSearchCV):
         random_state: Any = None,
         error_score: Any = np.nan,
         return_train_score: bool = False,
+        n_points: int | str = "auto",
+        stopper: Any = None,
+        trial_timeout: float | None = None,
+        racing: bool | float = False,
+        warm_start_from: Any = None,
+        journal: str | PathLike | None = None,
+        progress_bar: bool = False,
+        return_fold_estimators: bool = False,
+        return_oof: str | None = None,
     ) -> None:
         super().__init__(
             estimator=estimator,
@@ -218,6 +228,15 @@ class BayesSearchCV(BaseBayesSearchCV):
             random_state=random_state,
             error_score=error_score,
             return_train_score=return_train_score,
+            n_points=n_points,
+            stopper=stopper,
+            trial_timeout=trial_timeout,
+            racing=racing,
+            warm_start_from=warm_start_from,
+            journal=journal,
+            progress_bar=progress_bar,
+            return_fold_estimators=return_fold_estimators,
+            return_oof=return_oof,
         )
         self.surrogate = surrogate
         self.acquisition = acquisition
@@ -228,7 +247,10 @@ class BayesSearchCV(BaseBayesSearchCV):
         points = list(self.initial_points or [])
         # Every configuration will be tried, so there is nothing to choose. In
         # GridSearchCV's order ties go to the same configuration as there.
-        everything = self.timeout is None and space.n_cells <= self.n_iter
+        # What a journal holds must not depend on n_iter.
+        budgets = (self.timeout, self.journal, self.stopper)
+        open_ended = any(budget is not None for budget in budgets)
+        everything = not open_ended and space.n_cells <= self.n_iter
         rest = _all_points(self.search_spaces, space) if everything else []
         optimizer = Optimizer(
             space,

@@ -1,0 +1,137 @@
+"""One fold of one trial, where it runs: perhaps in another process."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import clone
+
+from skbayes import compat
+from skbayes.shipping import Parcel
+
+__all__ = ["Fold", "FoldOutcome", "run_fold"]
+
+
+@dataclass
+class FoldOutcome:
+    """What comes back from where a fold ran.
+
+    Parameters
+    ----------
+    result : dict or None
+        Scores and times; None if it was not fitted.
+    stop_requested : bool
+        Whether a callback asked to end the search.
+    exception : Exception or None
+        What was raised.
+    traceback_text : str
+        Where.
+    too_late : bool
+        Whether it was not begun for the limit per trial.
+    interrupted : bool
+        Whether Ctrl-C kept it from being finished.
+    """
+
+    result: dict[str, Any] | None = None
+    stop_requested: bool = False
+    exception: Exception | None = None
+    traceback_text: str = ""
+    too_late: bool = False
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fold of one trial, on its way to where it runs.
+
+    Parameters
+    ----------
+    index : int
+        Number of the split.
+    params : dict
+        The trial's parameters.
+    task : EvaluationTask or None
+        Its place in the callback tree.
+    deadline : float or None
+        Time (seconds since the epoch) after which it is not begun, unless it is the
+        first.
+    candidate_progress : (int, int)
+        Number of the trial, and how many are planned, for scikit-learn's messages.
+    """
+
+    index: int
+    params: dict[str, Any]
+    task: compat.EvaluationTask | None
+    deadline: float | None
+    candidate_progress: tuple[int, int]
+
+
+def run_fold(
+    parcel: Parcel, estimator: Any, contain: bool, fixed: dict[str, Any], fold: Fold
+) -> FoldOutcome:
+    """Run one fold, possibly in a worker.
+
+    Parameters
+    ----------
+    parcel : Parcel
+        Leads to the data.
+    estimator : estimator
+        Cloned before it is fitted.
+    contain : bool
+        Whether nothing is raised: what leaves a worker makes joblib tear down the pool,
+        and with it the folds of other trials.
+    fixed : dict
+        Arguments of the fit-and-score function that all folds share.
+    fold : Fold
+        Which fold.
+
+    Returns
+    -------
+    outcome : FoldOutcome
+        What it gave.
+    """
+    try:
+        with parcel.room():
+            if parcel.stopped():
+                return FoldOutcome(interrupted=True)
+            # Some fold must be fitted, or nothing would be learnt of the trial.
+            late = fold.deadline is not None and time.time() > fold.deadline
+            if late and fold.index > 0:
+                return FoldOutcome(too_late=True)
+            result = _fit_fold(parcel, clone(estimator), fixed, fold)
+    except KeyboardInterrupt:
+        # A terminal sends it to the workers too.
+        if not contain:
+            raise
+        return FoldOutcome(interrupted=True)
+    except Exception as error:
+        if not contain:
+            raise
+        return FoldOutcome(exception=error, traceback_text=traceback.format_exc())
+    return FoldOutcome(result, fold.task is not None and fold.task.stop_requested)
+
+
+def _fit_fold(
+    parcel: Parcel, estimator: Any, fixed: dict[str, Any], fold: Fold
+) -> dict[str, Any]:
+    inputs = parcel.load()
+    train, test = inputs.splits[fold.index]
+    kwargs = dict(fixed)
+    if fold.task is not None:
+        kwargs |= {"caller": fold.task.search, "callback_ctx": fold.task}
+    return compat.fit_and_score(
+        estimator,
+        inputs.X,
+        inputs.y,
+        train=train,
+        test=test,
+        parameters=fold.params,
+        fit_params=inputs.fit_params,
+        score_params=inputs.score_params,
+        split_progress=(fold.index, len(inputs.splits)),
+        candidate_progress=fold.candidate_progress,
+        **kwargs,
+    )

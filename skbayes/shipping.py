@@ -1,0 +1,283 @@
+"""Handing the data of a search to where its fits run, once for all fits.
+
+joblib dumps what it hands to another process anew with every trial. Here the data are
+written once: the large arrays in them side by side into one file, which the workers map
+into memory, so that the machine holds one copy however many of them there are.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import shutil
+import tempfile
+import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import cloudpickle
+import numpy as np
+
+__all__ = ["Inputs", "Parcel", "Shipment", "ship"]
+
+# Arrays begin at multiples of this many bytes, as processors like it.
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What all fits of a search share.
+
+    Parameters
+    ----------
+    X, y : array-like
+        The data; `y` may be None.
+    splits : list of (train, test)
+        Index arrays.
+    fit_params, score_params : dict
+        What goes to the estimator's `fit` and to the scorer.
+    """
+
+    X: Any
+    y: Any
+    splits: Sequence[tuple[Any, Any]]
+    fit_params: dict[str, Any] = field(default_factory=dict)
+    score_params: dict[str, Any] = field(default_factory=dict)
+
+
+class Parcel(Protocol):
+    """What is sent along with a fit in place of the inputs themselves."""
+
+    def load(self) -> Inputs:
+        """Return the inputs, where the fit runs."""
+
+    def stopped(self) -> bool:
+        """Whether fits that have not begun yet are to be skipped."""
+
+    def room(self) -> AbstractContextManager:
+        """Wait until a fit may run; it runs in this context."""
+
+
+class Shipment:
+    """Inputs on their way to the fits; a context manager that cleans up behind it.
+
+    Parameters
+    ----------
+    parcel : object
+        What to send along with each fit: a :class:`Parcel`, or what becomes one on the
+        way.
+    """
+
+    def __init__(self, parcel: Any) -> None:
+        self.parcel = parcel
+
+    def __enter__(self) -> Shipment:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Nothing is left behind."""
+
+    def stop(self) -> None:
+        """Ask for the fits that have not begun to be skipped, where that is heard."""
+
+
+class _Here:
+    """Inputs at hand where the fit runs."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
+
+    def load(self) -> Inputs:
+        return self._inputs
+
+    def stopped(self) -> bool:
+        return False
+
+    def room(self) -> AbstractContextManager:
+        return nullcontext()
+
+
+class _Heard(_Here):
+    """The same, in the memory of the search."""
+
+    def __init__(self, inputs: Inputs, n_slots: int) -> None:
+        super().__init__(inputs)
+        self.stop = threading.Event()
+        # Each trial in flight has threads enough for all slots.
+        self._slots = threading.BoundedSemaphore(n_slots)
+
+    def room(self) -> AbstractContextManager:
+        return self._slots
+
+    def stopped(self) -> bool:
+        return self.stop.is_set()
+
+
+class _InMemory(Shipment):
+    """For fits that run in the memory of the search."""
+
+    def __init__(self, inputs: Inputs, n_slots: int) -> None:
+        super().__init__(_Heard(inputs, n_slots))
+
+    def stop(self) -> None:
+        self.parcel.stop.set()
+
+
+# What this process loaded last, by the folder it came from.
+_loaded: dict[str, Inputs] = {}
+
+
+@dataclass(frozen=True)
+class _OnDisk:
+    """For fits that run in other processes of this machine."""
+
+    folder: str
+    places: tuple[tuple[int, int, bool], ...]
+
+    def load(self) -> Inputs:
+        if self.folder not in _loaded:
+            _loaded.clear()
+            _loaded[self.folder] = self._read()
+        return _loaded[self.folder]
+
+    def _read(self) -> Inputs:
+        head = (Path(self.folder) / "head").read_bytes()
+        if not self.places:
+            return pickle.loads(head)
+        with open(Path(self.folder) / "arrays", "rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        view = memoryview(mapped)
+        arrays = [view[begin:end] for begin, end, _ in self.places]
+        # As joblib does it: what is small may be written to.
+        buffers = [
+            array if shared else bytearray(array)
+            for array, (_, _, shared) in zip(arrays, self.places, strict=True)
+        ]
+        return pickle.loads(head, buffers=buffers)
+
+    def stopped(self) -> bool:
+        return os.path.exists(os.path.join(self.folder, "stop"))
+
+    def room(self) -> AbstractContextManager:
+        return nullcontext()
+
+
+class _Folder(Shipment):
+    """Write inputs into a temporary folder, and remove it at the end."""
+
+    def __init__(
+        self, inputs: Inputs, temp_folder: str | None, max_nbytes: float
+    ) -> None:
+        temp_folder = temp_folder or os.environ.get("JOBLIB_TEMP_FOLDER")
+        self._folder = tempfile.mkdtemp(prefix="skbayes-", dir=temp_folder)
+        try:
+            super().__init__(_OnDisk(self._folder, self._write(inputs, max_nbytes)))
+        except BaseException:
+            self._remove()
+            raise
+
+    def _write(
+        self, inputs: Inputs, max_nbytes: float
+    ) -> tuple[tuple[int, int, bool], ...]:
+        buffers: list[pickle.PickleBuffer] = []
+        head = cloudpickle.dumps(
+            _plain(inputs), protocol=5, buffer_callback=buffers.append
+        )
+        (Path(self._folder) / "head").write_bytes(head)
+        places = []
+        with open(Path(self._folder) / "arrays", "wb") as file:
+            for buffer in buffers:
+                raw = buffer.raw()
+                file.write(bytes(-file.tell() % ALIGNMENT))
+                begin = file.tell()
+                file.write(raw)
+                places.append((begin, begin + raw.nbytes, raw.nbytes > max_nbytes))
+        return tuple(places) if any(end for _, end, _ in places) else ()
+
+    def _remove(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __exit__(self, *exception: object) -> None:
+        self._remove()
+
+    def stop(self) -> None:
+        (Path(self._folder) / "stop").touch()
+
+
+def _plain(inputs: Inputs) -> Inputs:
+    """Return the inputs with memory maps as arrays, which pickle without a copy."""
+
+    def plain(value: Any) -> Any:
+        return value.view(np.ndarray) if isinstance(value, np.memmap) else value
+
+    return Inputs(
+        plain(inputs.X),
+        plain(inputs.y),
+        inputs.splits,
+        {name: plain(value) for name, value in inputs.fit_params.items()},
+        {name: plain(value) for name, value in inputs.score_params.items()},
+    )
+
+
+class _Scattered(Shipment):
+    """Hand inputs to the workers of a Dask cluster."""
+
+    def __init__(self, inputs: Inputs, client: Any) -> None:
+        # Dask replaces a future among the arguments of a task by its value. No hash of
+        # the data: it takes longer than sending them.
+        super().__init__(client.scatter(_Here(inputs), broadcast=True, hash=False))
+
+    def __exit__(self, *exception: object) -> None:
+        self.parcel.release()
+
+
+def ship(
+    inputs: Inputs,
+    way: str,
+    *,
+    n_slots: int = 1,
+    client: Any = None,
+    temp_folder: str | None = None,
+    max_nbytes: float = 1e6,
+) -> Shipment:
+    """Bring the inputs to where the fits run.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        What all fits share.
+    way : {"memory", "disk", "scatter", "value"}
+        "memory": the fits run in this process; "disk": in other processes of this
+        machine; "scatter": on the Dask cluster of `client`; "value": elsewhere, and
+        the inputs are sent with every fit.
+    n_slots : int, default=1
+        For "memory": how many fits may run at a time.
+    client : distributed.Client, default=None
+        For "scatter".
+    temp_folder : str, default=None
+        For "disk": where to write; None for the environment variable
+        ``JOBLIB_TEMP_FOLDER``, or the system's temporary folder.
+    max_nbytes : float, default=1e6
+        For "disk": larger arrays are mapped into memory and cannot be written to.
+
+    Returns
+    -------
+    shipment : Shipment
+        To be used as a context manager: on leaving it, what was written is removed.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written to.
+    """
+    if way == "disk":
+        return _Folder(inputs, temp_folder, max_nbytes)
+    if way == "scatter":
+        return _Scattered(inputs, client)
+    if way == "memory":
+        return _InMemory(inputs, n_slots)
+    return Shipment(_Here(inputs))

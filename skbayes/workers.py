@@ -1,0 +1,292 @@
+"""Where the fits of a search run: in the calling thread, or several trials in flight.
+
+joblib decides where a fit runs, as for every estimator of scikit-learn. Here is only
+what lets several of its calls be under way together: a few threads, each with a joblib
+backend of its own and with the settings of the thread that called `fit`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn import config_context, get_config
+from sklearn.utils.parallel import Parallel
+from threadpoolctl import threadpool_limits
+
+from skbayes import compat
+
+__all__ = ["Crew", "Environment"]
+
+Task = Callable[[Parallel], Any]
+
+# Seconds between looks at whether Ctrl-C was pressed, where waiting cannot be
+# interrupted.
+PATIENCE = 0.2
+
+
+class Environment:
+    """What a thread has to know of the thread that called `fit`.
+
+    scikit-learn's configuration, joblib's and NumPy's error state belong to a thread,
+    and others start without them.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As for GridSearchCV.
+    pre_dispatch : int or str
+        As for GridSearchCV.
+
+    Attributes
+    ----------
+    n_workers : int
+        How many fits can run at a time.
+    backend : joblib backend
+        Where.
+    """
+
+    def __init__(self, n_jobs: int | None, pre_dispatch: int | str) -> None:
+        self._n_jobs = n_jobs
+        self._pre_dispatch = pre_dispatch
+        self._sklearn = get_config()
+        self._joblib = compat.joblib_settings()
+        self._errstate = np.geterr()
+        self._context = contextvars.copy_context()
+        self.backend = compat.active_backend()
+        self.n_workers = int(joblib.effective_n_jobs(n_jobs))
+
+    @property
+    def way(self) -> str:
+        """How data get to the fits: see :func:`skbayes.shipping.ship`."""
+        if hasattr(getattr(self.backend, "client", None), "scatter"):
+            return "scatter"
+        if self.n_workers == 1 or getattr(self.backend, "supports_sharedmem", False):
+            return "memory"
+        kind = type(self.backend)
+        # Others, derived from them, may run on another machine.
+        of_joblib = kind.__module__.partition(".")[0] == "joblib"
+        return "disk" if of_joblib else "value"
+
+    @property
+    def temp_folder(self) -> str | None:
+        """Where joblib was told to keep temporary files."""
+        return self._joblib.get("temp_folder")
+
+    @property
+    def max_nbytes(self) -> float:
+        """From which size on joblib was told to map arrays into memory."""
+        limit = self._joblib.get("max_nbytes", "1M")
+        if limit is None:
+            return np.inf
+        if isinstance(limit, str):
+            return float(limit[:-1]) * {"K": 2**10, "M": 2**20, "G": 2**30}[limit[-1]]
+        return float(limit)
+
+    def bounded_blas(self) -> contextlib.AbstractContextManager:
+        """Share the processors among fits that are threads of this process.
+
+        Processes are told so by joblib and Dask.
+        """
+        if self.n_workers == 1 or self.way != "memory":
+            return contextlib.nullcontext()
+        limit = max(1, (joblib.cpu_count() or 1) // self.n_workers)
+        return threadpool_limits(limits=limit)
+
+    @property
+    def can_overlap(self) -> bool:
+        """Whether several trials can be under way together."""
+        return self.n_workers > 1 and compat.own_backend(self.backend) is not None
+
+    def parallel(self, n_tasks: int) -> Parallel:
+        """Make a parallel call for trials of so many fits.
+
+        Parameters
+        ----------
+        n_tasks : int
+            Fits of a trial.
+
+        Returns
+        -------
+        parallel : Parallel
+            Takes fits one by one, unless there are many.
+        """
+        few = n_tasks <= 4 * self.n_workers
+        return Parallel(
+            n_jobs=self._n_jobs,
+            pre_dispatch=self._pre_dispatch,
+            batch_size=1 if few else "auto",
+        )
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Call a function as in the thread that called `fit`.
+
+        Parameters
+        ----------
+        function : callable
+            Takes no arguments.
+
+        Returns
+        -------
+        result : object
+            What it returns.
+        """
+        settings = dict(self._joblib)
+        if settings.get("backend") is not None:
+            settings["backend"] = compat.own_backend(self.backend)
+
+        def entered() -> Any:
+            with (
+                config_context(**self._sklearn),
+                joblib.parallel_config(**settings),
+                np.errstate(**self._errstate),
+            ):
+                return function()
+
+        return self._context.copy().run(entered)
+
+
+class Crew:
+    """Runs tasks, at most `size` at a time; a context manager.
+
+    With one worker, tasks run in the calling thread when their result is wanted, the
+    first one first: the results are the same, and debuggers, warnings and Ctrl-C
+    behave as in a loop.
+
+    Parameters
+    ----------
+    environment : Environment
+        Where the fits run.
+    size : int
+        The most tasks under way.
+    n_tasks : int
+        Fits of a task.
+
+    Attributes
+    ----------
+    in_this_thread : bool
+        Whether tasks run in the calling thread.
+    """
+
+    def __init__(self, environment: Environment, size: int, n_tasks: int) -> None:
+        self._environment = environment
+        self._n_tasks = n_tasks
+        self._size = size if environment.can_overlap else 1
+        self.in_this_thread = environment.n_workers == 1
+        self._waiting: queue.SimpleQueue = queue.SimpleQueue()
+        self._futures: dict[int, Future] = {}
+        self._tasks: dict[int, Task] = {}
+        self._n_threads = 0
+        self._parallel: Parallel | None = None
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for _ in range(self._n_threads):
+            self._waiting.put(None)
+
+    @property
+    def under_way(self) -> list[int]:
+        """Numbers of the tasks that were started and not handed back."""
+        return sorted(self._futures)
+
+    def start(self, number: int, task: Task) -> None:
+        """Let a task run as soon as there is room.
+
+        Parameters
+        ----------
+        number : int
+            Its name.
+        task : callable
+            Called with a :class:`~sklearn.utils.parallel.Parallel`.
+        """
+        future: Future = Future()
+        self._futures[number] = future
+        self._tasks[number] = task
+        if self.in_this_thread:
+            return
+        self._waiting.put((task, future))
+        if self._n_threads < min(self._size, len(self._futures)):
+            self._n_threads += 1
+            # A daemon: after a second Ctrl-C nobody waits for it.
+            threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self) -> None:
+        self._environment.call(self._serve)
+
+    def _serve(self) -> None:
+        with self._lasting() as parallel:
+            while (job := self._waiting.get()) is not None:
+                task, future = job
+                _settle(future, task, parallel or self._make())
+
+    def _make(self) -> Parallel:
+        return self._environment.parallel(self._n_tasks)
+
+    @contextlib.contextmanager
+    def _lasting(self) -> Iterator[Parallel | None]:
+        """Hold the workers of a backend that would start them anew for every call.
+
+        Those of loky and Dask outlive a call, and loky's would be held on to even if
+        one of them died.
+        """
+        kind = type(self._environment.backend).__name__
+        if kind in ("LokyBackend", "DaskDistributedBackend"):
+            yield None
+            return
+        with self._make() as parallel:
+            yield parallel
+
+    def finished(self) -> dict[int, Future]:
+        """Wait for at least one task to end, and hand back those that did.
+
+        Returns
+        -------
+        futures : dict of int to Future
+            By number, the lowest first.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            On Ctrl-C; the tasks go on.
+        """
+        if self.in_this_thread:
+            number = min(self._futures)
+            if self._parallel is None:
+                self._parallel = self._make()
+            _settle(self._futures[number], self._tasks[number], self._parallel, False)
+        else:
+            done: set[Future] = set()
+            while not done:
+                done, _ = wait(self._futures.values(), PATIENCE, FIRST_COMPLETED)
+        ended = [n for n in self.under_way if self._futures[n].done()]
+        for number in ended:
+            del self._tasks[number]
+        return {number: self._futures.pop(number) for number in ended}
+
+    def drop(self) -> list[int]:
+        """Forget the tasks that did not begin; only with one worker is that known."""
+        numbers = self.under_way if self.in_this_thread else []
+        for number in numbers:
+            del self._futures[number], self._tasks[number]
+        return numbers
+
+
+def _settle(
+    future: Future, task: Task, parallel: Parallel, contain: bool = True
+) -> None:
+    """Run a task; `contain` carries home what it raises."""
+    try:
+        future.set_result(task(parallel))
+    except BaseException as error:
+        if not contain:
+            raise
+        future.set_exception(error)
