@@ -272,12 +272,11 @@ class Crew:
             del self._tasks[number]
         return {number: self._futures.pop(number) for number in ended}
 
-    def drop(self) -> list[int]:
-        """Forget the tasks that did not begin; only with one worker is that known."""
-        numbers = self.under_way if self.in_this_thread else []
-        for number in numbers:
-            del self._futures[number], self._tasks[number]
-        return numbers
+    def drop(self) -> None:
+        """Give up the tasks that wait for the calling thread."""
+        if self.in_this_thread:
+            self._futures.clear()
+            self._tasks.clear()
 
 
 def _settle(

@@ -19,16 +19,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.evaluation import CandidateEvaluator, check_candidates
-from skbayes.fingerprint import describe_search
-from skbayes.journal import Journal
 from skbayes.progress import Lines, progress_bar
-from skbayes.results import corrected_best_score, known_results, results_frame
+from skbayes.results import corrected_best_score, results_frame
 from skbayes.scheduling import Budget, Log, Scheduler
 from skbayes.search.keeping import check_partition, fit_folds, out_of_fold
 from skbayes.search.target import TargetMetric
 from skbayes.shipping import Inputs, ship
 from skbayes.space import Space
 from skbayes.trials import History
+from skbayes.warm_start import known_results
 from skbayes.workers import Crew, Environment
 
 __all__ = ["BaseBayesSearchCV"]
@@ -180,9 +179,10 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             optimizer = self._make_optimizer(space, seed)
             for one, score, noise in known:
                 optimizer.learn(one, score, noise)
-            if known:
+            allowed = [one for one in known if space.allows(one[0])]
+            if allowed:
                 # So that the search ends with nothing worse than what was known.
-                optimizer.enqueue(max(known, key=lambda one: one[1])[0])
+                optimizer.enqueue(max(allowed, key=lambda one: one[1])[0])
             inputs = Inputs(X, y, splits, routed.estimator.fit, routed.scorer.score)
             history, winner_fits = self._run(
                 inputs, scorers, target, stoppers, tasks, optimizer, log
