@@ -384,7 +384,7 @@ class GaussianProcess:
         return *result, self._unit * d_mean, self._unit * d_sd
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
-        """What would be expected of each score, had it not been observed.
+        """Predict each score from the others.
 
         Rasmussen & Williams (2006), equation 5.12, under the hyper-parameters learnt
         from all scores: mean y_i - alpha_i / (K^-1)_ii, variance 1 / (K^-1)_ii.
