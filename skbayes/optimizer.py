@@ -1,9 +1,10 @@
 """Ask for a configuration, tell its score: the search without any estimator.
 
 Symbols: ``k`` is the number of configurations told or pending when one is asked for.
-Proposal k is a pure function of the space, the settings, what was told, what is
-pending, the seed and k: it has a random generator of its own, and what the surrogate
-keeps from one proposal to the next it would compute again just so.
+Proposal k is a pure function of the space, the settings, what was told or learnt from
+an earlier search, what is pending, the seed and k: it has a random generator of its
+own, and what the surrogate keeps from one proposal to the next it would compute again
+just so.
 """
 
 from __future__ import annotations
@@ -12,20 +13,26 @@ import copy
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.improvement import (
-    Acquisition,
-    ExpectedImprovement,
-    ProbabilityOfImprovement,
-    UpperConfidenceBound,
-)
 from skbayes.acquisition.maximize import maximize_over, maximize_search, sobol
 from skbayes.acquisition.proposer import ModelProposer
+from skbayes.arguments import (
+    check_acquisition,
+    check_cost,
+    check_initial_points,
+    check_n_initial_points,
+    check_noise,
+    check_random_state,
+    check_score,
+    check_surrogate,
+)
 from skbayes.blas import one_blas_thread
 from skbayes.candidates import Candidates, SpaceExhausted, key_of
+from skbayes.costs import CostModel
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates import GaussianProcess
@@ -34,15 +41,23 @@ __all__ = ["Optimizer", "SpaceExhausted"]
 
 Params = dict[str, Any]
 
-ACQUISITIONS: dict[str, type[Acquisition]] = {
-    "ei": ExpectedImprovement,
-    "pi": ProbabilityOfImprovement,
-    "ucb": UpperConfidenceBound,
-}
-SURROGATES = ("gp",)
-
 # The best configurations so far around which the acquisition is searched closely.
 N_INCUMBENTS = 5
+
+
+@dataclass
+class _Observations:
+    """Encoded configurations, their scores (NaN: failed) and the scores' variances."""
+
+    rows: list[FloatArray] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    noise: list[float] = field(default_factory=list)
+
+    def add(self, row: FloatArray, score: float, noise: float) -> None:
+        self.rows.append(row)
+        self.scores.append(score)
+        # A failure is taken for the worst score, of which nothing is uncertain.
+        self.noise.append(0.0 if math.isnan(score) else noise)
 
 
 class Optimizer:
@@ -58,14 +73,16 @@ class Optimizer:
     surrogate : {"gp"} or object, default="gp"
         Model of the score: "gp" for :class:`skbayes.surrogates.GaussianProcess`, or an
         instance with ``fit(X, y)``, ``predict(X, gradient)`` and ``condition(X)``.
+        For scores told with `noise` it takes ``fit(X, y, noise)``.
     acquisition : {"ei", "pi", "ucb"} or Acquisition, default="ei"
         What a proposal maximises: expected improvement, probability of improvement,
         upper confidence bound, or an instance.
     n_initial_points : int or "auto", default="auto"
-        Configurations told or proposed before the model decides; `initial_points`
-        count. The first is the middle of all ranges with the first option of each
-        list that is not numeric, the others are spread evenly (scrambled Sobol). 0:
-        the model decides as soon as one score is known. "auto": 3.
+        Configurations told, learnt or proposed before the model decides;
+        `initial_points` count. The first is the middle of all ranges with the first
+        option of each list that is not numeric, the others are spread evenly
+        (scrambled Sobol). 0: the model decides as soon as one score is known.
+        "auto": 3.
     initial_points : list of dict, default=None
         Configurations to propose first.
     constraint : callable, default=None
@@ -78,6 +95,10 @@ class Optimizer:
     ----------
     space : Space
         The space.
+    last_expected_improvement : float or None
+        How much better than the best score the last proposal was expected to be, in
+        units of the score, on average and counting what is worse as 0; whatever the
+        acquisition. None if the model did not make the proposal.
 
     Raises
     ------
@@ -111,18 +132,20 @@ class Optimizer:
         random_state: Any = None,
     ) -> None:
         self.space = Space.from_notation(search_spaces, constraint)
-        self.surrogate = _check_surrogate(surrogate)
-        self.acquisition = _check_acquisition(acquisition)
-        self._n_initial = _check_n_initial(n_initial_points)
-        self._seed = _draw_seed(random_state)
+        self.surrogate = check_surrogate(surrogate)
+        self.acquisition = check_acquisition(acquisition)
+        self._n_initial = check_n_initial_points(n_initial_points)
+        self._seed = check_random_state(random_state)
         self._model = self._make_model()
-        self._told: list[FloatArray] = []
-        self._told_params: list[Params] = []
-        self._scores: list[float] = []
+        self._costs = CostModel(self._n_options())
+        self._told, self._learnt = _Observations(), _Observations()
+        # Told and comparable: neither failed nor cut short.
+        self._eligible: list[tuple[float, Params]] = []
         self._pending: dict[bytes, FloatArray] = {}
         self._candidates = Candidates(self.space)
-        self._queue = self._check_initial(initial_points)
+        self._queue = check_initial_points(initial_points, self.space)
         self._design = self._draw_design()
+        self.last_expected_improvement: float | None = None
 
     # -- the two calls ------------------------------------------------------------
 
@@ -150,32 +173,33 @@ class Optimizer:
         if not isinstance(n, numbers.Integral) or n < 1:
             raise ValueError(f"n must be an integer >= 1, got {n!r}.")
         params: list[Params] = []
+        improvement: float | None = None
         with one_blas_thread():
             try:
                 for _ in range(int(n)):
-                    params.append(self._next())
-                    self._set_pending(params[-1])
+                    one, improvement = self._next()
+                    params.append(one)
+                    self.pend(one)
             except SpaceExhausted:
                 if not params:
                     raise
             except BaseException:
                 # Nobody will ever tell what was never returned.
                 for one in params:
-                    self._withdraw(one)
+                    self._withdraw(self.space.encode([one])[0])
                 raise
+        self.last_expected_improvement = improvement
         return params
 
-    def _set_pending(self, params: Params) -> None:
-        row = self.space.encode([params])[0]
-        self._pending[key_of(row)] = row
-        self._candidates.add(row)
-
-    def _withdraw(self, params: Params) -> None:
-        row = self.space.encode([params])[0]
-        self._pending.pop(key_of(row), None)
-        self._candidates.discard(row)
-
-    def tell(self, params: Mapping[str, Any], score: float) -> None:
+    def tell(
+        self,
+        params: Mapping[str, Any],
+        score: float,
+        *,
+        cost: float | None = None,
+        noise: float | None = None,
+        censored: bool = False,
+    ) -> None:
         """Learn the score of a configuration.
 
         Parameters
@@ -185,29 +209,145 @@ class Optimizer:
         score : float
             Its score, greater is better. NaN (or an infinity) says that it failed:
             the model then takes it for as bad as the worst score known.
+        cost : float, default=None
+            What it cost to find out, > 0, in seconds or any other unit; see
+            :meth:`expected_cost`.
+        noise : float, default=None
+            Known variance of `score`, in squared units of it, on top of the noise
+            that all scores share and that is learnt: for scores that are less certain
+            than others. None: 0.
+        censored : bool, default=False
+            Whether the trial was cut short, so that it would have cost more than
+            `cost`. Its score may be NaN, or what is known by then, with its `noise`;
+            it is not eligible for :attr:`best_params`.
 
         Raises
         ------
         TypeError
-            If `score` is not a number.
+            If `score`, `cost` or `noise` is not a number, or `censored` no bool.
+        ValueError
+            If `params` is not a configuration of the space, a number is out of range,
+            `censored` comes without a cost, or `noise` is told to an optimiser whose
+            `surrogate` cannot take it.
+        """
+        value, cost = check_score(score), check_cost(cost, censored)
+        variance = check_noise(noise, self.surrogate)
+        row, own = self.space.encode([params])[0], self.space.own(params)
+        self._pending.pop(key_of(row), None)
+        self._candidates.add(row)
+        self._told.add(row, value, variance)
+        if not (censored or math.isnan(value)):
+            self._eligible.append((value, own))
+        if cost is not None:
+            self._costs.add(row, cost, censored)
+
+    # -- besides ------------------------------------------------------------------
+
+    def pend(self, params: Mapping[str, Any]) -> None:
+        """Take a configuration as asked for, as if :meth:`ask` had just returned it.
+
+        To continue an interrupted run: tell what was told and pend what was asked
+        for, each in the order of old, and the proposals that follow are the same.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration of the space.
+
+        Raises
+        ------
         ValueError
             If `params` is not a configuration of the space.
         """
-        if not isinstance(score, numbers.Real):
-            raise TypeError(f"score must be a number, got {score!r}.")
         row = self.space.encode([params])[0]
-        self._pending.pop(key_of(row), None)
+        self._pending[key_of(row)] = row
         self._candidates.add(row)
-        self._told.append(row)
-        self._told_params.append(self.space.own(params))
-        self._scores.append(_finite(score))
+
+    def forget(self, params: Mapping[str, Any]) -> None:
+        """Give up a configuration that was asked for and will never be told.
+
+        Parameters
+        ----------
+        params : dict
+            A pending configuration. It may be asked for again, unless it was told
+            before.
+
+        Raises
+        ------
+        ValueError
+            If it is not pending, or no configuration of the space.
+        """
+        row = self.space.encode([params])[0]
+        if key_of(row) not in self._pending:
+            raise ValueError(f"params: {dict(params)!r} is not pending.")
+        self._withdraw(row)
+
+    def _withdraw(self, row: FloatArray) -> None:
+        key = key_of(row)
+        self._pending.pop(key, None)
+        if key not in map(key_of, self._told.rows):
+            self._candidates.discard(row)
+
+    def learn(
+        self, params: Mapping[str, Any], score: float, noise: float | None = None
+    ) -> None:
+        """Take knowledge from an earlier search, at any time.
+
+        The model sees it, and it counts as one of `n_initial_points`. Otherwise the
+        configuration is as new as before: it may be asked for, and it is in neither
+        :attr:`n_told` nor :attr:`best_params`.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration of the space.
+        score : float
+            The score it had, NaN if it failed.
+        noise : float, default=None
+            Known variance of `score` as an estimate of what would be told here, as in
+            :meth:`tell`: greater than 0 where the earlier search was not quite the
+            same.
+
+        Raises
+        ------
+        TypeError
+            If `score` or `noise` is not a number.
+        ValueError
+            If `params` is not a configuration of the space, or `noise` is negative or
+            told to an optimiser whose `surrogate` cannot take it.
+        """
+        value, variance = check_score(score), check_noise(noise, self.surrogate)
+        self._learnt.add(self.space.encode([params])[0], value, variance)
+
+    def expected_cost(self, params: Mapping[str, Any]) -> float | None:
+        """Cost that is to be expected of a configuration.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration of the space.
+
+        Returns
+        -------
+        cost : float or None
+            Its median, by a model of all costs told; None if there are none. See
+            :class:`skbayes.costs.CostModel`.
+
+        Raises
+        ------
+        ValueError
+            If `params` is not a configuration of the space.
+        """
+        row = self.space.encode([params])[0]
+        with one_blas_thread():
+            return self._costs.expected(row)
 
     # -- looking at it ------------------------------------------------------------
 
     @property
     def n_told(self) -> int:
         """Number of scores told."""
-        return len(self._scores)
+        return len(self._told.scores)
 
     @property
     def n_cells(self) -> float:
@@ -220,36 +360,48 @@ class Optimizer:
 
     @property
     def best_params(self) -> Params:
-        """Configuration with the best score told; ValueError if there is none."""
-        if not np.any(np.isfinite(self._scores)):
+        """Configuration with the best score told; ValueError if there is none.
+
+        Failed and censored trials do not count.
+        """
+        if not self._eligible:
             raise ValueError("No score has been told yet.")
-        return dict(self._told_params[int(np.nanargmax(self._scores))])
+        return dict(max(self._eligible, key=lambda trial: trial[0])[1])
 
     # -- proposals ----------------------------------------------------------------
 
-    def _next(self) -> Params:
-        """Return the next configuration: the user's first, then our own."""
+    def _next(self) -> tuple[Params, float | None]:
+        """Return the next configuration and the improvement the model expects of it.
+
+        The user's configurations come first, then our own.
+        """
         for params in self._queue:
             if not self._candidates.is_known(self.space.encode([params])[0]):
-                return params
-        return self.space.decode(self._best_row()[None, :])[0]
+                return params, None
+        row, improvement = self._best_row()
+        return self.space.decode(row[None, :])[0], improvement
 
-    def _best_row(self) -> FloatArray:
-        k = len(self._scores) + len(self._pending)
+    def _best_row(self) -> tuple[FloatArray, float | None]:
+        k = len(self._told.scores) + len(self._pending)
         rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(k,)))
-        if k >= self._n_initial and np.any(np.isfinite(self._scores)):
-            ranked = self._rank(rng)
+        scores = self._learnt.scores + self._told.scores
+        n_known = len(self._learnt.scores) + k
+        if n_known >= self._n_initial and np.any(np.isfinite(scores)):
+            proposer = self._make_proposer()
+            ranked = self._rank(proposer, rng)
             if len(ranked):
-                return ranked[0]
+                return ranked[0], proposer.expected_improvement(ranked[0])
         elif k < len(self._design) and self._candidates.admit(self._design[[k]])[0]:
-            return self._design[k]
-        return self._candidates.draw(rng)[0]
+            return self._design[k], None
+        return self._candidates.draw(rng)[0], None
 
-    def _rank(self, rng: np.random.Generator) -> FloatArray:
-        """Return new and allowed rows, the best by the acquisition first."""
-        X, y = np.array(self._told), self._outputs()
-        surrogate = self._model.fit(X, y)
-        incumbents = X[np.argsort(-y, kind="stable")[:N_INCUMBENTS]]
+    def _make_proposer(self) -> ModelProposer:
+        """Fit the model to what is known and pending."""
+        X, y = self._observed()
+        noise = np.array(self._learnt.noise + self._told.noise)
+        # A surrogate need not know of noise unless there is some.
+        known = {"noise": noise} if np.any(noise) else {}
+        surrogate = self._model.fit(X, y, **known)
         if self._pending:
             pending = np.array(list(self._pending.values()))
             surrogate = surrogate.condition(pending)
@@ -258,17 +410,24 @@ class Optimizer:
         # are; the best of what the model makes of the scores is not. What is pending
         # counts as if it were told, or all would be asked for around the same place.
         best_f = np.max(surrogate.predict(X)[0], axis=1, keepdims=True)
-        proposer = ModelProposer(surrogate, self.acquisition, best_f)
+        return ModelProposer(surrogate, self.acquisition, best_f)
+
+    def _rank(self, proposer: ModelProposer, rng: np.random.Generator) -> FloatArray:
+        """Return new and allowed rows, the best by the acquisition first."""
         if self._candidates.listed:
             return maximize_over(proposer, self._candidates.remaining())
+        X, y = self._observed()
+        incumbents = X[np.argsort(-y, kind="stable")[:N_INCUMBENTS]]
         return maximize_search(
             proposer, self.space, incumbents, self._candidates.admit, rng
         )
 
-    def _outputs(self) -> FloatArray:
-        """Scores with failures set to the worst."""
-        scores = np.array(self._scores)
-        return np.where(np.isnan(scores), np.nanmin(scores), scores)
+    def _observed(self) -> tuple[FloatArray, FloatArray]:
+        """Rows learnt and told, and their scores with failures set to the worst."""
+        scores = np.array(self._learnt.scores + self._told.scores)
+        worst = np.nanmin(scores)
+        rows = np.array(self._learnt.rows + self._told.rows)
+        return rows, np.where(np.isnan(scores), worst, scores)
 
     def _make_model(self) -> Any:
         """Return a surrogate of our own, which knows the columns of the space."""
@@ -299,88 +458,3 @@ class Optimizer:
         log2_n = max(self._n_initial, 1).bit_length()
         others = sobol(self.space.n_columns, log2_n, rng)
         return self.space.from_uniform(np.vstack([centre, others]))
-
-    def _check_initial(
-        self, initial_points: Sequence[Mapping[str, Any]] | None
-    ) -> list[Params]:
-        if initial_points is None:
-            return []
-        if isinstance(initial_points, Mapping | str):
-            raise TypeError(
-                f"initial_points must be a list of dicts, got {initial_points!r}."
-            )
-        points = []
-        for place, params in enumerate(initial_points):
-            try:
-                point = self.space.own(params)
-            except ValueError as error:
-                raise ValueError(f"initial_points[{place}]: {error}") from error
-            if not self.space.allows(point):
-                raise ValueError(
-                    f"initial_points[{place}]: not allowed by the constraint: "
-                    f"{point!r}."
-                )
-            points.append(point)
-        return points
-
-
-def _finite(score: numbers.Real) -> float:
-    """Return a score as a float, NaN if it is no finite one."""
-    try:
-        value = float(score)
-    except OverflowError:
-        return math.nan
-    return value if math.isfinite(value) else math.nan
-
-
-def _draw_seed(random_state: Any) -> int:
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, numbers.Integral) and int(random_state) >= 0:
-        return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    raise ValueError(
-        "random_state must be an integer >= 0, a RandomState, a Generator or None, "
-        f"got {random_state!r}."
-    )
-
-
-def _check_n_initial(n_initial_points: Any) -> int:
-    if n_initial_points == "auto":
-        return 3
-    if isinstance(n_initial_points, numbers.Integral) and int(n_initial_points) >= 0:
-        return int(n_initial_points)
-    raise ValueError(
-        f"n_initial_points must be an integer >= 0 or 'auto', got {n_initial_points!r}."
-    )
-
-
-def _check_acquisition(acquisition: Any) -> Acquisition:
-    if isinstance(acquisition, Acquisition):
-        return acquisition
-    if isinstance(acquisition, str) and acquisition in ACQUISITIONS:
-        return ACQUISITIONS[acquisition]()
-    raise ValueError(
-        f"acquisition must be one of {sorted(ACQUISITIONS)} or an Acquisition, "
-        f"got {acquisition!r}."
-    )
-
-
-def _check_surrogate(surrogate: Any) -> Any:
-    if isinstance(surrogate, str):
-        if surrogate in SURROGATES:
-            return surrogate
-    elif isinstance(surrogate, type):
-        raise ValueError(
-            f"surrogate must be an object, got the class {surrogate.__name__}; write "
-            f"{surrogate.__name__}() with its parameters."
-        )
-    elif all(hasattr(surrogate, name) for name in ("fit", "predict", "condition")):
-        return surrogate
-    raise ValueError(
-        f"surrogate must be one of {sorted(SURROGATES)} or an object with fit, predict "
-        f"and condition, got {surrogate!r}."
-    )

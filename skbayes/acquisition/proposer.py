@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.improvement import Acquisition, FloatArray
+from skbayes.acquisition.improvement import (
+    Acquisition,
+    ExpectedImprovement,
+    FloatArray,
+)
 
 __all__ = ["ModelProposer"]
 
@@ -77,3 +81,22 @@ class ModelProposer:
         by_position = utility.by_mean[..., None] * d_mean
         by_position += utility.by_sd[..., None] * d_sd
         return value, np.einsum("sm,smd->md", shares, by_position)
+
+    def expected_improvement(self, row: FloatArray) -> float:
+        """How much better than `best_f` one candidate is expected to be.
+
+        Parameters
+        ----------
+        row : ndarray of shape (D,)
+            The candidate.
+
+        Returns
+        -------
+        improvement : float
+            E max(f - best_f, 0) in units of the score, averaged over samples,
+            whatever the acquisition; >= 0.
+        """
+        improvement = ExpectedImprovement()
+        mean, sd = self.surrogate.predict(row[None, :])
+        value, _ = improvement.average(improvement(mean, sd, self.best_f))
+        return float(np.exp(value[0]))

@@ -13,7 +13,8 @@ from sklearn.model_selection import ParameterGrid
 
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
-from skbayes.optimizer import ACQUISITIONS, SURROGATES, Optimizer
+from skbayes.arguments import ACQUISITIONS, SURROGATES
+from skbayes.optimizer import Optimizer
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
 

@@ -3,7 +3,9 @@
 Symbols (n observations, m candidates, D columns, S samples of hyper-parameters):
 
 - ``X``: (n, D) observed configurations; ``y``: (n,) their scores.
-- ``L``: (S, n, n) Cholesky factors of K = amplitude * k(X, X) + noise * I.
+- ``L``: (S, n, n) Cholesky factors of K = amplitude * k(X, X) + noise * I
+  + diag(extra).
+- ``extra``: (n,) known variances of the standardised scores, beyond the noise.
 - ``alpha``: (S, n), K^-1 y for standardised y.
 - ``kx``: (S, m, n) covariances of candidates with observations.
 
@@ -49,6 +51,10 @@ MAX_LEARNING_POINTS = 200
 # their posterior narrows, so that S * n stays near this figure.
 SAMPLE_POINTS = 200
 
+# A known variance of more than this, in units of the scores' own, leaves a score
+# without a meaning; it is taken for as much, which no computation overflows on.
+MAX_EXTRA = 1e10
+
 
 def tame(y: FloatArray) -> FloatArray:
     """Raise very bad scores, whose long tail would eat the length scales.
@@ -75,18 +81,29 @@ def tame(y: FloatArray) -> FloatArray:
     return np.maximum(y, median - TAIL_FACTOR * scale)
 
 
-def _standardise(y: FloatArray) -> tuple[FloatArray, float, float]:
+def _standardise(
+    y: FloatArray, tame_scores: bool = True
+) -> tuple[FloatArray, float, float]:
     """Tame scores and bring them to mean 0 and variance 1; also offset and unit."""
     peak = float(np.max(np.abs(y)))
     if peak == 0.0:
         return np.zeros_like(y), 0.0, 1.0
     # In units of the largest score neither squares nor differences overflow.
-    tamed = tame(y / peak)
+    tamed = tame(y / peak) if tame_scores else y / peak
     offset, unit = float(np.mean(tamed)), float(np.std(tamed))
     # Rounding leaves a tiny deviation on constant scores.
     if unit <= 1e-12:
         return np.zeros_like(y), offset * peak, peak
     return (tamed - offset) / unit, offset * peak, unit * peak
+
+
+def _relative(noise: FloatArray | None, unit: float) -> FloatArray | None:
+    """Variances of scores that were divided by `unit`."""
+    if noise is None:
+        return None
+    # Roots first: the square of a tiny unit is 0, that of a huge one infinite.
+    with np.errstate(over="ignore"):
+        return np.minimum(np.square(np.sqrt(noise) / unit), MAX_EXTRA)
 
 
 def milestone(n: int) -> int:
@@ -136,6 +153,9 @@ class GaussianProcess:
         ``"noise"`` (variances, of standardised outputs). None: they are learnt.
     random_state : int, default=0
         Seed of the samples.
+    tame_scores : bool, default=True
+        Whether very bad outputs are raised. Where low outputs matter as much as high
+        ones they should not be.
 
     Attributes
     ----------
@@ -161,6 +181,7 @@ class GaussianProcess:
         n_samples: int | None = None,
         hyperparameters: dict[str, Any] | None = None,
         random_state: int = 0,
+        tame_scores: bool = True,
     ) -> None:
         if kernel not in KERNELS:
             raise ValueError(
@@ -171,11 +192,14 @@ class GaussianProcess:
         self.n_samples = n_samples
         self.hyperparameters = hyperparameters
         self.random_state = random_state
-        self._lesson: tuple[bytes, bytes] | None = None
+        self.tame_scores = tame_scores
+        self._lesson: tuple[bytes, ...] | None = None
 
     # -- learning -----------------------------------------------------------------
 
-    def fit(self, X: FloatArray, y: FloatArray) -> GaussianProcess:
+    def fit(
+        self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
+    ) -> GaussianProcess:
         """Learn from scores.
 
         Parameters
@@ -184,6 +208,10 @@ class GaussianProcess:
             Encoded configurations, NaN where inactive. n >= 1.
         y : ndarray of shape (n,)
             Their scores, finite.
+        noise : ndarray of shape (n,), default=None
+            Known variances of the scores, in squared units of `y`, finite and >= 0.
+            They are added to the noise that is learnt, which is common to all. None:
+            there are none.
 
         Returns
         -------
@@ -193,7 +221,8 @@ class GaussianProcess:
         Raises
         ------
         ValueError
-            If shapes differ, there are no observations, or a score is not finite.
+            If shapes differ, there are no observations, a score is not finite, or a
+            variance is negative or not finite.
         """
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if X.ndim != 2 or y.shape != (len(X),) or not len(X):
@@ -203,18 +232,33 @@ class GaussianProcess:
             )
         if not np.all(np.isfinite(y)):
             raise ValueError("y must be finite.")
+        if noise is not None:
+            noise = _check_noise(noise, len(X))
         n_options = self.n_options or [0] * X.shape[1]
         self._embedding = Embedding(n_options)
         m = milestone(len(X))
-        lesson = (X[:m].tobytes(), y[:m].tobytes())
-        if lesson != self._lesson:
-            self.thetas_ = self._learn(X[:m], _standardise(y[:m])[0])
-            self._lesson = lesson
-        target, self._offset, self._unit = _standardise(y)
-        self._observe(X, np.broadcast_to(target, (len(self.thetas_), len(X))))
+        self._take_lesson(X[:m], y[:m], None if noise is None else noise[:m])
+        target, self._offset, self._unit = _standardise(y, self.tame_scores)
+        self._observe(
+            X,
+            np.broadcast_to(target, (len(self.thetas_), len(X))),
+            _relative(noise, self._unit),
+        )
         return self
 
-    def _learn(self, X: FloatArray, target: FloatArray) -> FloatArray:
+    def _take_lesson(
+        self, X: FloatArray, y: FloatArray, noise: FloatArray | None
+    ) -> None:
+        """Learn the hyper-parameters, unless from the very same as before."""
+        lesson = tuple(part.tobytes() for part in (X, y, noise) if part is not None)
+        if lesson != self._lesson:
+            target, _, unit = _standardise(y, self.tame_scores)
+            self.thetas_ = self._learn(X, target, _relative(noise, unit))
+            self._lesson = lesson
+
+    def _learn(
+        self, X: FloatArray, target: FloatArray, extra: FloatArray | None
+    ) -> FloatArray:
         if self.hyperparameters is not None:
             given = self.hyperparameters
             tail = [given["amplitude"], given["noise"]]
@@ -225,6 +269,7 @@ class GaussianProcess:
             self._embedding.squared_differences(X[rows]),
             target[rows],
             KERNELS[self.kernel],
+            None if extra is None else extra[rows],
         )
         mode = find_mode(posterior)
         n_samples = self.n_samples
@@ -246,10 +291,12 @@ class GaussianProcess:
         drawn = rng.choice(rest, MAX_LEARNING_POINTS - len(best), replace=False)
         return np.sort(np.concatenate([best, drawn]))
 
-    def _observe(self, X: FloatArray, target: FloatArray) -> None:
+    def _observe(
+        self, X: FloatArray, target: FloatArray, extra: FloatArray | None
+    ) -> None:
         """Condition on rows of X with targets of shape (S, n)."""
         D = X.shape[1]
-        self._X, self._target = X, np.array(target)
+        self._X, self._target, self._extra = X, np.array(target), extra
         self._length_scales = np.exp(self.thetas_[:, :D])
         self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
         placed = self._embedding.place(X)
@@ -259,7 +306,10 @@ class GaussianProcess:
         # L^-1 turns each prediction into matrix products, for all samples at once.
         self._L_inverse = np.empty_like(k)
         for s, correlations in enumerate(k):
-            L = cholesky(self._amplitude[s] * correlations + self._noise[s] * identity)
+            K = self._amplitude[s] * correlations + self._noise[s] * identity
+            if extra is not None:
+                K += np.diag(extra)
+            L = cholesky(K)
             self._L_inverse[s] = solve_triangular(
                 L, identity, lower=True, check_finite=False
             )
@@ -284,8 +334,13 @@ class GaussianProcess:
             A new process; this one is unchanged.
         """
         believed = (self.predict(X)[0] - self._offset) / self._unit
+        extra = self._extra
+        if extra is not None:
+            extra = np.append(extra, np.zeros(len(X)))
         process = copy.copy(self)
-        process._observe(np.vstack([self._X, X]), np.hstack([self._target, believed]))
+        process._observe(
+            np.vstack([self._X, X]), np.hstack([self._target, believed]), extra
+        )
         return process
 
     # -- predicting ---------------------------------------------------------------
@@ -328,6 +383,23 @@ class GaussianProcess:
         d_sd = self._by_position(weights * solved, scaled) / -sd[..., None]
         return *result, self._unit * d_mean, self._unit * d_sd
 
+    def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
+        """Predict each score from the others.
+
+        Rasmussen & Williams (2006), equation 5.12, under the hyper-parameters learnt
+        from all scores: mean y_i - alpha_i / (K^-1)_ii, variance 1 / (K^-1)_ii.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (S, n)
+            Prediction of the scores as they are observed, with noise, under each
+            sample of the hyper-parameters.
+        """
+        precision = np.sum(np.square(self._L_inverse), axis=1)  # diagonal of K^-1
+        mean = self._target - self._alpha / precision
+        sd = 1.0 / np.sqrt(precision)
+        return self._offset + self._unit * mean, self._unit * sd
+
     def _by_position(self, weights: FloatArray, scaled: FloatArray) -> FloatArray:
         """sum_n weights_mn d r2_mn / d x_m, with d r2 / d x = 2 (x - x_n) / l^2."""
         ordered = self._embedding.ordered
@@ -337,3 +409,12 @@ class GaussianProcess:
         result = np.zeros((*weights.shape[:2], self._embedding.n_columns))
         result[..., ordered] = 2.0 * total / self._length_scales[:, None, ordered]
         return result
+
+
+def _check_noise(noise: Any, n: int) -> FloatArray:
+    noise = np.asarray(noise, dtype=np.float64)
+    if noise.shape != (n,):
+        raise ValueError(f"noise must have shape ({n},), got {noise.shape}.")
+    if not np.all(np.isfinite(noise) & (noise >= 0.0)):
+        raise ValueError("noise must be finite and >= 0.")
+    return noise

@@ -4,7 +4,8 @@ Symbols (D columns, n observations, S samples):
 
 - ``theta``: (D + 2,), the logarithms of the D length scales, of the amplitude (signal
   variance) and of the noise variance, for outputs with mean 0 and variance 1.
-- ``K``: (n, n), amplitude * k(r2) + noise * I.
+- ``K``: (n, n), amplitude * k(r2) + noise * I + diag(extra).
+- ``extra``: (n,), known variances of the outputs beyond the noise that is learnt.
 - ``alpha``: (n,), K^-1 y.
 
 Maximum likelihood overfits badly with a dozen observations; the priors are those of
@@ -85,11 +86,14 @@ class LogPosterior:
         Outputs, standardised.
     correlation : callable
         Kernel, from r2 to correlations and their derivatives.
+    extra : ndarray of shape (n,), default=None
+        Known variances of the outputs beyond the noise. None: there are none.
     """
 
     differences: FloatArray
     y: FloatArray
     correlation: Correlation
+    extra: FloatArray | None = None
 
     def __post_init__(self) -> None:
         D, n, _ = self.differences.shape
@@ -109,7 +113,7 @@ class LogPosterior:
         r2 = (inverse_squares @ self._flat).reshape(n, n)
         k, dk = self.correlation(r2)
         K = amplitude * k
-        K.flat[:: n + 1] += noise
+        K.flat[:: n + 1] += noise if self.extra is None else noise + self.extra
         L = cholesky(K)
         inverse, _ = lapack.dpotri(L, lower=1)
         inverse = np.tril(inverse) + np.tril(inverse, -1).T

@@ -1,5 +1,6 @@
 import numpy as np
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 from skbayes.acquisition import ExpectedImprovement, UpperConfidenceBound
 from skbayes.acquisition.proposer import ModelProposer
@@ -45,3 +46,16 @@ def test_many_candidates_are_scored_as_few_are():
         proposer.scores(many)[[0, 1500, 2499]], proposer.scores(many[[0, 1500, 2499]])
     )
     assert proposer.scores(many[:0]).shape == (0,)
+
+
+def test_the_expected_improvement_is_an_integral_whatever_the_acquisition():
+    for acquisition in (ExpectedImprovement(), UpperConfidenceBound()):
+        proposer, candidates = make(acquisition)
+        mean, sd = proposer.surrogate.predict(candidates)
+        improvements = np.array([proposer.expected_improvement(x) for x in candidates])
+        assert improvements.shape == (6,)
+        # By the quantiles of each sample's normal distribution.
+        share = (np.arange(20_000) + 0.5) / 20_000
+        f = mean[..., None] + sd[..., None] * norm.ppf(share)
+        expected = np.maximum(f - proposer.best_f[..., None], 0.0).mean(axis=(0, 2))
+        np.testing.assert_allclose(improvements, expected, rtol=1e-2, atol=1e-6)

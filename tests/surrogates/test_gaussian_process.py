@@ -42,6 +42,71 @@ def test_predictions_equal_scikit_learns_at_the_same_hyper_parameters(kernel):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_known_variances_are_scikit_learns_alpha(kernel):
+    X, y, rng = make_data()
+    noise = rng.exponential(0.5, len(y))
+    noise[:5] = 0.0
+    model = GaussianProcess(kernel, hyperparameters=FIXED).fit(X, y, noise=noise)
+    tamed = tame(y)
+    offset, unit = tamed.mean(), tamed.std()
+    pending, candidates = rng.random((3, 4)), np.vstack([rng.random((40, 4)), X[:9]])
+    X_all = np.vstack([X, pending])
+    believed = model.predict(pending)[0][0]
+    y_all = (np.append(tamed, believed) - offset) / unit
+    # What is pending is believed, and has no noise but the learnt one.
+    alpha = 1e-3 + np.append(noise, np.zeros(3)) / unit**2
+    for n, ours in ((30, model), (33, model.condition(pending))):
+        reference = GaussianProcessRegressor(
+            ConstantKernel(1.3) * KERNELS[kernel], alpha=alpha[:n], optimizer=None
+        ).fit(X_all[:n], y_all[:n])
+        mean, sd = ours.predict(candidates)
+        expected_mean, expected_sd = reference.predict(candidates, return_std=True)
+        np.testing.assert_allclose(mean[0], offset + unit * expected_mean, atol=1e-8)
+        np.testing.assert_allclose(sd[0], unit * expected_sd, atol=1e-8)
+
+
+def test_variances_of_zero_change_nothing():
+    X, y, rng = make_data()
+    candidates = rng.random((5, 4))
+    plain = GaussianProcess().fit(X, y).predict(candidates)
+    zero = GaussianProcess().fit(X, y, noise=np.zeros(30)).predict(candidates)
+    np.testing.assert_array_equal(zero, plain)
+
+
+def test_known_variances_explain_what_would_be_learnt_as_noise():
+    X, y, rng = make_data(60)
+    noise = np.where(np.arange(60) % 2, 4.0, 0.0)
+    noisy = y + np.sqrt(noise) * rng.standard_normal(60)
+    model = GaussianProcess(n_samples=0)
+    learnt = []
+    for known in (None, noise):
+        # The same model: what is learnt from one noise is not kept for another.
+        model.fit(X, noisy, noise=known)
+        learnt.append(np.exp(model.thetas_[0, -1]) * noisy.var())
+    assert learnt[1] < 0.2 < 1.0 < learnt[0]
+    clean = np.arange(60) % 2 == 0
+    error = model.predict(X)[0][0] - y
+    assert np.sqrt(np.mean(error[clean] ** 2)) < 0.2
+
+
+@pytest.mark.parametrize(("scale", "variance"), [(1.0, 1e8), (1e-140, 1e200)])
+def test_a_score_that_is_nothing_but_noise_is_ignored(scale, variance):
+    """Also where its variance is infinite in units of the scores' spread."""
+    X, y, rng = make_data(15)
+    candidates = rng.random((5, 4))
+    mean, sd = GaussianProcess(n_samples=0).fit(X, scale * y).predict(candidates)
+    # Told at the mean of the others, so that only its variance matters.
+    with_it = GaussianProcess(n_samples=0).fit(
+        np.vstack([X, candidates[:1]]),
+        scale * np.append(y, tame(y).mean()),
+        noise=np.append(np.zeros(15), variance),
+    )
+    new_mean, new_sd = with_it.predict(candidates)
+    np.testing.assert_allclose(new_mean / scale, mean / scale, atol=0.1)
+    np.testing.assert_allclose(new_sd, sd, rtol=0.1)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_gradients_agree_with_finite_differences(kernel):
     X, y, rng = make_data()
     X[:, 2] = np.rint(X[:, 2] * 2) / 2  # three options
@@ -173,14 +238,25 @@ def test_an_outlier_beside_a_plateau_leaves_what_is_bad_distinct():
     assert -2.0 < mean[1] < -0.05
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-13, 1.0, 1e13, 1e290])
-def test_the_scale_of_the_scores_does_not_matter(scale):
+def check_scale(scale, noise, scaled_noise):
     X, y, rng = make_data(15)
     candidates = rng.random((5, 4))
-    mean, sd = GaussianProcess().fit(X, y).predict(candidates)
-    scaled_mean, scaled_sd = GaussianProcess().fit(X, scale * y).predict(candidates)
+    mean, sd = GaussianProcess().fit(X, y, noise).predict(candidates)
+    scaled = GaussianProcess().fit(X, scale * y, scaled_noise)
+    scaled_mean, scaled_sd = scaled.predict(candidates)
     np.testing.assert_allclose(scaled_mean / scale, mean, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(scaled_sd / scale, sd, rtol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-13, 1.0, 1e13, 1e290])
+def test_the_scale_of_the_scores_does_not_matter(scale):
+    check_scale(scale, None, None)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-13, 1e13, 1e140])
+def test_the_scale_of_the_scores_and_their_variances_does_not_matter(scale):
+    noise = np.linspace(0, 1, 15)
+    check_scale(scale, noise, scale**2 * noise)
 
 
 def test_the_noise_is_learnt():
@@ -256,6 +332,40 @@ def test_conditioning_equals_the_joint_process():
     np.testing.assert_allclose(sd[0], unit * expected_sd, atol=1e-8)
 
 
+def test_leaving_one_out_is_predicting_from_the_others():
+    X, y, rng = make_data()
+    noise = rng.exponential(0.1, len(y))
+    model = GaussianProcess(hyperparameters=FIXED, tame_scores=False)
+    mean, sd = model.fit(X, y, noise).leave_one_out()
+    assert mean.shape == sd.shape == (1, 30)
+    offset, unit = y.mean(), y.std()
+    alpha = 1e-3 + noise / unit**2
+    for place in (0, 7, 29):
+        others = np.arange(30) != place
+        reference = GaussianProcessRegressor(
+            ConstantKernel(1.3) * KERNELS["matern52"],
+            alpha=alpha[others],
+            optimizer=None,
+        ).fit(X[others], (y[others] - offset) / unit)
+        expected_mean, expected_sd = reference.predict(X[[place]], return_std=True)
+        expected_sd = np.sqrt(expected_sd**2 + alpha[place])
+        np.testing.assert_allclose(mean[0, place], offset + unit * expected_mean[0])
+        np.testing.assert_allclose(sd[0, place], unit * expected_sd[0])
+
+
+def test_without_taming_bad_scores_are_taken_as_they_are():
+    X, y, _ = make_data()
+    y[3] = -100.0
+    means = [
+        GaussianProcess(hyperparameters=FIXED, tame_scores=tamed)
+        .fit(X, y)
+        .predict(X[[3]])[0][0, 0]
+        for tamed in (True, False)
+    ]
+    assert means[0] == pytest.approx(tame(y)[3], abs=0.5)
+    assert means[1] == pytest.approx(-100.0, abs=5.0)
+
+
 def test_conditioning_keeps_means_and_shrinks_deviations():
     X, y, rng = make_data()
     pending, candidates = rng.random((3, 4)), rng.random((20, 4))
@@ -283,6 +393,21 @@ def test_pickling_keeps_predictions():
     again = pickle.loads(pickle.dumps(model))
     candidates = rng.random((4, 4))
     np.testing.assert_array_equal(again.predict(candidates), model.predict(candidates))
+
+
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        (np.zeros(3), r"noise must have shape \(2,\), got \(3,\)"),
+        (0.1, r"noise must have shape \(2,\)"),
+        ([0.1, -0.1], "noise must be finite and >= 0"),
+        ([0.1, np.nan], "noise must be finite and >= 0"),
+        ([np.inf, 0.1], "noise must be finite and >= 0"),
+    ],
+)
+def test_variances_that_are_none_are_refused(noise, message):
+    with pytest.raises(ValueError, match=message):
+        GaussianProcess().fit(np.zeros((2, 1)), np.zeros(2), noise=noise)
 
 
 @pytest.mark.parametrize(

@@ -14,18 +14,23 @@ from skbayes.surrogates.hyperparameters import (
 from skbayes.surrogates.kernels import KERNELS, Embedding
 
 
-def make_posterior(n=15, D=3, kernel="matern52", seed=0):
+def make_posterior(n=15, D=3, kernel="matern52", seed=0, extra=None):
     rng = np.random.default_rng(seed)
     X = rng.random((n, D))
     y = np.sin(6 * X[:, 0]) + 0.1 * rng.standard_normal(n)
     y = (y - y.mean()) / y.std()
     differences = Embedding([0] * D).squared_differences(X)
-    return X, LogPosterior(differences, y, KERNELS[kernel])
+    return X, LogPosterior(differences, y, KERNELS[kernel], extra)
 
 
+# Known variances of 15 outputs: none, some, more than all else.
+EXTRA = np.repeat([0.0, 0.01, 0.5, 2.0, 1e4], 3)
+
+
+@pytest.mark.parametrize("extra", [None, EXTRA], ids=["plain", "extra"])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_the_gradient_agrees_with_finite_differences(kernel):
-    _, posterior = make_posterior(kernel=kernel)
+def test_the_gradient_agrees_with_finite_differences(kernel, extra):
+    _, posterior = make_posterior(kernel=kernel, extra=extra)
     rng = np.random.default_rng(1)
     for _ in range(5):
         theta = posterior.prior_mean + posterior.prior_sd * rng.standard_normal(5)
@@ -38,14 +43,16 @@ def test_the_gradient_agrees_with_finite_differences(kernel):
         np.testing.assert_allclose(posterior(theta)[1], numeric, rtol=1e-5, atol=1e-5)
 
 
-def test_the_density_is_likelihood_times_prior():
-    X, posterior = make_posterior(n=8)
+@pytest.mark.parametrize("extra", [None, EXTRA[:8]], ids=["plain", "extra"])
+def test_the_density_is_likelihood_times_prior(extra):
+    X, posterior = make_posterior(n=8, extra=extra)
 
     def log_density(theta):
         scaled = X / np.exp(theta[:3])
         r2 = np.square(scaled[:, None] - scaled).sum(axis=2)
         K = math.exp(theta[3]) * KERNELS["matern52"](r2)[0]
         K += math.exp(theta[4]) * np.eye(8)
+        K += np.diag(np.zeros(8) if extra is None else extra)
         likelihood = stats.multivariate_normal(np.zeros(8), K).logpdf(posterior.y)
         prior = stats.norm(math.log(0.5 * math.sqrt(3)), 1.0).logpdf(theta[:3]).sum()
         prior += stats.norm(0, 1).logpdf(theta[3]) + stats.norm(-5, 1.5).logpdf(
