@@ -263,6 +263,21 @@ class Optimizer:
         self._pending[key_of(row)] = row
         self._candidates.add(row)
 
+    def enqueue(self, params: Mapping[str, Any]) -> None:
+        """Propose a configuration as soon as those of `initial_points` are known.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration of the space; it is not proposed if it is known by then.
+
+        Raises
+        ------
+        ValueError
+            If it is not a configuration of the space, or the constraint forbids it.
+        """
+        self._queue += check_initial_points([params], self.space)
+
     def forget(self, params: Mapping[str, Any]) -> None:
         """Give up a configuration that was asked for and will never be told.
 

@@ -62,7 +62,8 @@ class _Evaluator(Protocol):
 
 
 class _Crew(Protocol):
-    under_way: list[int]
+    @property
+    def under_way(self) -> list[int]: ...
 
     def start(self, number: int, task: Any) -> None: ...
 
@@ -83,6 +84,9 @@ class Log:
     results : dict of int to Trial
         Those of them that finished.
     """
+
+    seed: int | None = None
+    splits: list[tuple] = []  # noqa: RUF012
 
     def __init__(self) -> None:
         self.proposals: list[dict[str, Any]] = []
@@ -340,7 +344,7 @@ class Scheduler:
     def _tell(self, number: int) -> None:
         params, _ = self._asked.pop(number)
         trial = self._done.pop(number)
-        more: dict[str, Any] = {"censored": trial.state == "censored"}
+        more: dict[str, Any] = {"censored": trial.state in {"censored", "raced"}}
         if trial.duration > 0.0:
             more["cost"] = trial.duration
         if trial.noise is not None:

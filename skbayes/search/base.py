@@ -58,6 +58,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         "stopper": [callable, list, tuple, None],
         "trial_timeout": [compat.Interval(Real, 0, None, closed="neither"), None],
         "racing": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
+        "warm_start_from": "no_validation",
         "journal": [str, PathLike, None],
         "progress_bar": ["boolean"],
         "return_fold_estimators": ["boolean"],
@@ -165,7 +166,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             # Only to see that it can be called on each kind of configuration.
             space.allows(candidate)
         seed = self._draw_seed()
-        self._make_optimizer(space, seed)  # its arguments, before anything is written
+        optimizer = self._make_optimizer(space, seed)
         check_candidates(self.estimator, space.representatives())
         known = self._known_results(space, target)
         self.n_points_ = 1 if self.n_points == "auto" else int(self.n_points)
@@ -174,9 +175,10 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         with tasks.fit(), contextlib.ExitStack() as stack:
             splits = self._draw_splits(X, y, routed.splitter.split)
             log = stack.enter_context(self._open_log(space, X, y, params, splits, seed))
-            if isinstance(log, Journal):
-                seed, splits = log.seed, log.splits
-            optimizer = self._make_optimizer(space, seed)
+            if log.seed is not None:
+                splits = log.splits
+                if log.seed != seed:
+                    optimizer = self._make_optimizer(space, log.seed)
             for one, score, noise in known:
                 optimizer.learn(one, score, noise)
             allowed = [one for one in known if space.allows(one[0])]
@@ -248,6 +250,8 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         """Open the journal, if there is one."""
         if self.journal is None:
             return contextlib.nullcontext(Log())
+        from skbayes.fingerprint import describe_search
+        from skbayes.journal import Journal
         return Journal.open(
             self.journal,
             space=space,

@@ -31,8 +31,8 @@ def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
     tested = np.concatenate([np.asarray(test) for _, test in splits])
     if not np.array_equal(np.sort(tested), np.arange(n_samples)):
         raise ValueError(
-            "return_oof needs a cv whose test sets hold every sample exactly once, such "
-            "as KFold."
+            "return_oof needs a cv whose test sets hold every sample exactly once, as "
+            "those of KFold do."
         )
 
 

@@ -153,7 +153,7 @@ def test_s3_one_line_per_trial():
     for number, (line, trial) in enumerate(zip(lines, search.trials_, strict=True), 1):
         shown = re.fullmatch(
             r"\[trial (\d)/6\] score (\S+), best so far (\S+) \(trial (\d)\), "
-            r"elapsed \d+\.\ds",
+            r"elapsed \d+\.\ds, left \d+\.\ds",
             line,
         )
         best = max(best, trial.score)
@@ -176,4 +176,7 @@ def test_s3_lines_of_each_fit_are_scikit_learns(verbose):
         ]
 
     assert timeless(ours) == timeless(theirs)
-    assert sum(line.startswith("[trial") for line in ours) == 2
+    lines = [line for line in ours if line.startswith("[trial")]
+    assert len(lines) == 4
+    assert "score" in lines[0]
+    assert lines[1] == "[trial 1/2] C=0.1"
