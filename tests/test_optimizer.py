@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from skbayes.acquisition import UpperConfidenceBound
 from skbayes.candidates import MAX_LISTED
@@ -389,9 +390,402 @@ def test_scores_too_large_for_a_float_are_failures():
         _ = optimizer.best_params
 
 
-def test_wrong_things_to_tell():
+@pytest.mark.parametrize(
+    ("params", "score", "details", "error", "message"),
+    [
+        ({"x": 0.5}, "good", {}, TypeError, "score must be a number"),
+        ({"x": 1.5}, 1.0, {}, ValueError, "'x'"),
+        ({"x": 0.5}, 1.0, {"cost": 0.0}, ValueError, "cost must be > 0"),
+        ({"x": 0.5}, 1.0, {"noise": -1.0}, ValueError, "noise must be >= 0"),
+        ({"x": 0.5}, 1.0, {"censored": True}, ValueError, "cost must be given"),
+    ],
+)
+def test_wrong_things_to_tell(params, score, details, error, message):
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    with pytest.raises(error, match=message):
+        optimizer.tell(params, score, **details)
+    assert optimizer.n_told == 0
+    assert optimizer.ask() == Optimizer({"x": (0.0, 1.0)}, random_state=0).ask()
+
+
+# -- noise ----------------------------------------------------------------------------
+
+
+def test_a_score_told_with_much_noise_misleads_less():
+    """A lucky score at one end draws the proposals, unless it is doubtful."""
+    near = {}
+    for noise in (None, 25.0):
+        optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+        for x in np.linspace(0, 0.7, 8):
+            optimizer.tell({"x": float(x)}, -((x - 0.3) ** 2))
+        optimizer.tell({"x": 1.0}, 0.5, noise=noise)
+        near[noise] = sum(params["x"] > 0.8 for params in optimizer.ask(6))
+    assert near[25.0] < near[None]
+
+
+def test_noise_of_zero_is_no_noise():
+    proposals = []
+    for noise in (None, 0.0, 0):
+        optimizer = Optimizer(MIXED, random_state=0)
+        for params in run(Optimizer(MIXED, random_state=0), 5):
+            optimizer.tell(params, score(params), noise=noise)
+        proposals.append(optimizer.ask(2))
+    assert proposals[0] == proposals[1] == proposals[2]
+
+
+class Minimal:
+    """A surrogate of the first days, which knows no noise."""
+
+    def __init__(self):
+        self._model = GaussianProcess(n_samples=0)
+
+    def fit(self, X, y):
+        self._model.fit(X, y)
+        return self
+
+    def predict(self, X, gradient=False):
+        return self._model.predict(X, gradient)
+
+    def condition(self, X):
+        return self._model.condition(X)
+
+
+def test_a_surrogate_without_noise_serves_as_long_as_there_is_none():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, surrogate=Minimal(), random_state=0)
+    for x in (0.1, 0.4, 0.8):
+        optimizer.tell({"x": x}, x, noise=0.0, cost=1.0)
+    assert optimizer.ask()
+    for teach in (optimizer.tell, optimizer.learn):
+        with pytest.raises(ValueError, match="surrogate .*Minimal.* no parameter"):
+            teach({"x": 0.5}, 1.0, noise=0.1)
+    assert optimizer.n_told == 3
+
+
+def test_a_noisy_failure_is_a_failure():
+    proposals = []
+    for noise in (None, 1.0):
+        optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+        for x in (0.1, 0.4, 0.8):
+            optimizer.tell({"x": x}, x)
+        optimizer.tell({"x": 0.9}, math.nan, noise=noise)
+        proposals.append(optimizer.ask())
+    assert proposals[0] == proposals[1]
+
+
+# -- costs ----------------------------------------------------------------------------
+
+
+def test_costs_are_expected_from_costs_told():
+    optimizer = Optimizer(
+        {"x": (0.0, 1.0), "model": ["small", "large"]}, random_state=0
+    )
+    point = {"x": 0.5, "model": "large"}
+    assert optimizer.expected_cost(point) is None
+    for params in optimizer.ask(20):
+        slow = 100.0 if params["model"] == "large" else 1.0
+        optimizer.tell(params, params["x"], cost=slow * 10 ** params["x"])
+    assert optimizer.expected_cost(point) == pytest.approx(316, rel=0.2)
+    point["model"] = "small"
+    assert optimizer.expected_cost(point) == pytest.approx(3.16, rel=0.2)
+    with pytest.raises(ValueError, match="'x'"):
+        optimizer.expected_cost({"x": 2.0, "model": "large"})
+
+
+def test_costs_do_not_change_proposals():
+    plain, costly = (Optimizer(MIXED, random_state=0) for _ in range(2))
+    for n in range(7):
+        (params,), (same,) = plain.ask(), costly.ask()
+        assert params == same
+        plain.tell(params, score(params))
+        costly.tell(params, score(params), cost=n + 1.0)
+        costly.expected_cost(params)
+
+
+def test_a_censored_trial_teaches_its_cost_and_is_not_the_best():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    with pytest.raises(ValueError, match="No score"):
+        optimizer.tell({"x": 0.5}, 9.0, cost=10.0, censored=True, noise=0.1)
+        _ = optimizer.best_params
+    for x in (0.0, 0.1, 0.2, 0.3, 0.6):
+        optimizer.tell({"x": x}, x, cost=10 ** (2 * x))
+    assert optimizer.best_params == {"x": 0.6}
+    assert optimizer.n_told == 6
+    bound = optimizer.expected_cost({"x": 0.9})
+    optimizer.tell({"x": 0.9}, math.nan, cost=2 * bound, censored=True)
+    assert optimizer.expected_cost({"x": 0.9}) > 1.5 * bound
+
+
+def test_a_censored_trial_without_a_score_is_to_the_model_a_failure():
+    proposals = []
+    for details in ({}, {"cost": 5.0, "censored": True}):
+        optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+        for x in (0.1, 0.4, 0.8):
+            optimizer.tell({"x": x}, x, cost=1.0)
+        optimizer.tell({"x": 0.9}, math.nan, **details)
+        proposals.append(optimizer.ask())
+    assert proposals[0] == proposals[1]
+
+
+# -- going on after an interruption ---------------------------------------------------
+
+
+@pytest.mark.parametrize("spaces", [MIXED, {"a": (1, 6), "b": ["u", "v", "w"]}])
+@pytest.mark.parametrize("when", [0, 1, 4, 9])
+def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces, when):
+    def objective(params):
+        return score(params) if spaces is MIXED else params["a"] - len(params["b"])
+
+    def go_on(optimizer, in_flight, n):
+        """Tell the oldest, ask for another; what was done, in order."""
+        record = []
+        for _ in range(n):
+            params = in_flight.pop(0)
+            number = params.get("n", params.get("a"))
+            value = math.nan if number % 5 == 0 else objective(params)
+            details = {"cost": 1.5, "noise": 0.01 if number % 2 else None}
+            optimizer.tell(params, value, **details)
+            (new,) = optimizer.ask()
+            in_flight.append(new)
+            record += [("tell", params, value, details), ("ask", new)]
+        return record
+
+    initial = [{"a": 2, "b": "w"}] if spaces is not MIXED else None
+    first, second = (
+        Optimizer(spaces, initial_points=initial, random_state=3) for _ in range(2)
+    )
+    in_flight = first.ask(3)
+    for params in in_flight:
+        second.pend(params)
+    for what, params, *told in go_on(first, in_flight, when):
+        if what == "tell":
+            second.tell(params, told[0], **told[1])
+        else:
+            second.pend(params)
+    rest = [dict(params) for params in in_flight]
+    assert go_on(second, rest, 5) == go_on(first, in_flight, 5)
+    # Told all that was told, then pended all that was in flight: the same again.
+    third = Optimizer(spaces, initial_points=initial, random_state=3)
+    for row, value, noise in zip(
+        first._told.rows, first._told.scores, first._told.noise, strict=True
+    ):
+        (params,) = first.space.decode(row[None, :])
+        third.tell(params, value, noise=noise)
+    for params in in_flight:
+        third.pend(params)
+    assert third.ask(2) == first.ask(2)
+
+
+def test_what_is_forgotten_is_asked_for_again():
+    optimizer = Optimizer(MIXED, random_state=0)
+    run(optimizer, 5)
+    before = pickle.loads(pickle.dumps(optimizer))
+    first, second = optimizer.ask(2)
+    optimizer.forget(second)
+    assert optimizer.ask() == [second]
+    optimizer.forget(first)
+    optimizer.forget(second)
+    assert optimizer.ask(2) == before.ask(2) == [first, second]
+
+
+def test_a_forgotten_cell_of_a_finite_space_is_open_again():
+    optimizer = Optimizer({"a": [1, 2, 3]}, random_state=0)
+    asked = optimizer.ask(3)
+    optimizer.forget(asked[1])
+    assert optimizer.ask() == [asked[1]]
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+
+
+def test_what_was_told_stays_known_when_its_repetition_is_forgotten():
+    optimizer = Optimizer({"a": [1, 2]}, random_state=0)
+    optimizer.tell({"a": 1}, 0.5)
+    optimizer.pend({"a": 1})
+    optimizer.forget({"a": 1})
+    assert optimizer.ask() == [{"a": 2}]
+    assert optimizer.n_told == 1
+
+
+def test_only_what_is_pending_can_be_forgotten():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    (params,) = optimizer.ask()
+    with pytest.raises(ValueError, match=r"params: \{'x': 0.25\} is not pending"):
+        optimizer.forget({"x": 0.25})
+    optimizer.tell(params, 1.0)
+    with pytest.raises(ValueError, match="is not pending"):
+        optimizer.forget(params)
+    for call in (optimizer.forget, optimizer.pend):
+        with pytest.raises(ValueError, match="'x'"):
+            call({"x": 3.0})
+
+
+# -- knowledge from an earlier search -------------------------------------------------
+
+
+def peak(params):
+    return -((params["x"] - 0.37) ** 2)
+
+
+def test_what_was_learnt_guides_from_the_first_proposal():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for x in np.linspace(0, 1, 9):
+        optimizer.learn({"x": float(x)}, peak({"x": x}))
+    assert optimizer.n_told == 0
+    with pytest.raises(ValueError, match="No score"):
+        _ = optimizer.best_params
+    (params,) = optimizer.ask()
+    assert optimizer.last_expected_improvement is not None
+    assert abs(params["x"] - 0.37) < 0.1
+    optimizer.tell(params, peak(params))
+    assert optimizer.best_params == params and optimizer.n_told == 1
+
+
+def test_what_was_learnt_counts_as_initial_and_leaves_the_rest_of_the_design():
+    cold, warm = (
+        Optimizer(MIXED, n_initial_points=4, random_state=0) for _ in range(2)
+    )
+    design = cold.ask(4)
+    for params in run(Optimizer(MIXED, random_state=9), 2):
+        warm.learn(params, score(params))
+    assert run(warm, 2) == design[:2]
+    assert warm.last_expected_improvement is None
+    assert warm.ask() != design[2:3]
+    assert warm.last_expected_improvement is not None
+
+
+def test_what_was_learnt_stays_a_candidate():
+    optimizer = Optimizer({"a": [1, 2, 3]}, n_initial_points=0, random_state=0)
+    for a in (1, 2, 3):
+        optimizer.learn({"a": a}, a)
+    asked = optimizer.ask(3)
+    assert sorted(params["a"] for params in asked) == [1, 2, 3]
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+
+
+def test_it_does_not_matter_when_something_was_learnt():
+    trials = run(Optimizer(MIXED, random_state=1), 5)
+    early, late = (Optimizer(MIXED, random_state=0) for _ in range(2))
+    told = run(Optimizer(MIXED, random_state=0), 4)
+    for optimizer, order in ((early, "learn tell"), (late, "tell learn")):
+        for what in order.split():
+            for params in trials if what == "learn" else told:
+                getattr(optimizer, what)(params, score(params))
+    assert early.ask(2) == late.ask(2)
+
+
+def test_what_was_learnt_and_told_is_known_twice():
+    """Two scores of one configuration: the model is between them."""
+    improvements = []
+    for scores in ([0.0], [0.0, 4.0], [4.0]):
+        optimizer = Optimizer({"a": [1, 2, 3, 4]}, n_initial_points=0, random_state=0)
+        for a in (1, 3):
+            optimizer.tell({"a": a}, a)
+        for value in scores[:-1]:
+            optimizer.learn({"a": 4}, value)
+        optimizer.tell({"a": 4}, scores[-1])
+        assert optimizer.n_told == 3
+        assert optimizer.ask() == [{"a": 2}]
+        improvements.append(optimizer.last_expected_improvement)
+    assert len(set(improvements)) == 3
+
+
+def test_failures_of_an_earlier_search_steer_away():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for x in np.linspace(0, 1, 11):
+        optimizer.learn({"x": float(x)}, math.nan if x > 0.55 else float(x))
+    assert sum(params["x"] > 0.6 for params in run(optimizer, 6, peak)) <= 2
+    only_failures = Optimizer({"x": (0.0, 1.0)}, n_initial_points=0, random_state=0)
+    only_failures.learn({"x": 0.5}, math.nan)
+    assert only_failures.ask()
+
+
+def test_wrong_things_to_learn():
     optimizer = Optimizer({"x": (0.0, 1.0)})
     with pytest.raises(TypeError, match="score must be a number"):
-        optimizer.tell({"x": 0.5}, "good")
+        optimizer.learn({"x": 0.5}, None)
     with pytest.raises(ValueError, match="'x'"):
-        optimizer.tell({"x": 1.5}, 1.0)
+        optimizer.learn({"x": 1.5}, 1.0)
+    with pytest.raises(ValueError, match="noise must be >= 0"):
+        optimizer.learn({"x": 0.5}, 1.0, noise=-1.0)
+
+
+# -- the expected improvement ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("acquisition", ["ei", "pi", "ucb"])
+def test_the_expected_improvement_is_that_of_the_proposal(acquisition):
+    """Compared with the definition, sample by sample of the hyper-parameters."""
+    optimizer = Optimizer({"x": (0.0, 1.0)}, acquisition=acquisition, random_state=0)
+    points = [{"x": float(x)} for x in (0.05, 0.3, 0.55, 0.9)]
+    for params in points:
+        optimizer.tell(params, peak(params))
+    X = np.array([[params["x"]] for params in points])
+    model = GaussianProcess(n_options=[0], random_state=0)
+    model.fit(X, np.array([peak(params) for params in points]))
+    for _ in range(2):  # the second with the first pending
+        (params,) = optimizer.ask()
+        best_f = model.predict(X)[0].max(axis=1)
+        row = np.array([[params["x"]]])
+        mean, sd = (part[:, 0] for part in model.predict(row))
+        z = (mean - best_f) / sd
+        expected = np.mean(sd * (stats.norm.pdf(z) + z * stats.norm.cdf(z)))
+        assert optimizer.last_expected_improvement == pytest.approx(expected, rel=1e-6)
+        model, X = model.condition(row), np.vstack([X, row])
+
+
+def test_the_expected_improvement_has_the_unit_of_the_score():
+    values = []
+    for unit in (1.0, 1000.0):
+        optimizer = Optimizer({"a": [1, 2, 3, 4, 5]}, random_state=0)
+        for a in (1, 2, 4):
+            optimizer.tell({"a": a}, unit * a)
+        optimizer.ask()
+        values.append(optimizer.last_expected_improvement)
+    assert 0 < values[0] < 5
+    assert values[1] == pytest.approx(1000 * values[0], rel=1e-3)
+
+
+def test_only_the_model_expects_improvements():
+    optimizer = Optimizer(
+        {"x": (0.0, 1.0)}, initial_points=[{"x": 0.2}], random_state=0
+    )
+    assert optimizer.last_expected_improvement is None
+    for number in range(6):
+        (params,) = optimizer.ask()
+        assert (optimizer.last_expected_improvement is None) == (number < 3)
+        optimizer.tell(params, peak(params))
+    late = Optimizer({"x": (0.0, 1.0)}, initial_points=[{"x": 0.2}], random_state=0)
+    for x in (0.1, 0.5, 0.7):
+        late.tell({"x": x}, x)
+    late.ask(2)
+    assert late.last_expected_improvement is not None
+    failed = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    run(failed, 5, lambda params: math.nan)
+    assert failed.last_expected_improvement is None
+
+
+def test_the_expected_improvement_is_that_of_the_last_proposal_made():
+    one, other = (Optimizer({"a": (1, 8)}, random_state=0) for _ in range(2))
+    for optimizer in (one, other):
+        run(optimizer, 4, lambda params: params["a"])
+    assert len(one.ask(9)) == 4  # all that are left
+    for _ in range(4):
+        other.ask()
+    assert one.last_expected_improvement == other.last_expected_improvement > 0
+    value = other.last_expected_improvement
+    with pytest.raises(SpaceExhausted):
+        other.ask()
+    assert other.last_expected_improvement == value
+
+
+def test_a_copy_keeps_costs_noise_and_knowledge():
+    optimizer = Optimizer(MIXED, random_state=0)
+    for params in run(Optimizer(MIXED, random_state=5), 3):
+        optimizer.learn(params, score(params), noise=0.2)
+    for params in optimizer.ask(5):
+        optimizer.tell(params, score(params), cost=params["n"] + 1.0, noise=0.1)
+    optimizer.ask()
+    again = pickle.loads(pickle.dumps(optimizer))
+    assert again.last_expected_improvement == optimizer.last_expected_improvement
+    assert again.expected_cost(params) == optimizer.expected_cost(params)
+    assert run(again, 3) == run(optimizer, 3)
