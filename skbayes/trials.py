@@ -30,12 +30,19 @@ class Trial:
         trial: what the optimiser was told.
     duration : float
         Wall time of the trial's fits in seconds.
-    state : {"complete", "failed"}
-        A trial failed if it has no usable score.
+    state : {"complete", "failed", "censored", "raced"}
+        A trial failed if it has no usable score; it was censored if the limit per trial
+        stopped it, and raced if its first folds left it no chance to be the best.
     error : str or None
         The first traceback among its fits; None if all of them succeeded.
     stop_requested : bool
         Whether a callback asked to end the search during this trial.
+    expected_improvement : float or None
+        How much the model expected it to better the best score when it was proposed;
+        None if the design or the user proposed it.
+    noise : float or None
+        Extra variance of `score`, in squared units of it, where only some of the folds
+        were fitted.
 
     Examples
     --------
@@ -57,6 +64,8 @@ class Trial:
     state: str = "complete"
     error: str | None = field(default=None, repr=False)
     stop_requested: bool = field(default=False, repr=False)
+    expected_improvement: float | None = field(default=None, repr=False)
+    noise: float | None = field(default=None, repr=False)
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
