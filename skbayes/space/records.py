@@ -12,6 +12,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from skbayes.space.dimensions import Dimension, is_number
 from skbayes.space.identity import same
 from skbayes.space.space import Params, Space
@@ -116,19 +118,17 @@ def _value(space: Space, name: str, entry: Any) -> Any:
     if not isinstance(entry, Mapping):
         return entry
     place, option = entry.get("column"), entry.get("option")
-    if not _is_place(place, space.columns) or space.columns[place].name != name:
+    if type(place) is not int or not 0 <= place < space.n_columns:
         raise ValueError(f"Parameter {name!r}: the space has no column {place!r}.")
-    dimension = space.columns[place].dimension
+    column = space.columns[place]
+    if column.name != name:
+        raise ValueError(f"Parameter {name!r} is not in column {place}.")
     if "position" in entry and is_number(entry["position"]):
-        return dimension.decode([entry["position"]])[0]  # type: ignore[arg-type]
-    values = getattr(dimension, "values", ())
-    if not _is_place(option, values):
+        return column.dimension.decode(np.array([entry["position"]], dtype=float))[0]
+    values = getattr(column.dimension, "values", ())
+    if type(option) is not int or not 0 <= option < len(values):
         raise ValueError(f"Parameter {name!r} has no option {option!r}.")
     return values[option]
-
-
-def _is_place(place: Any, values: Any) -> bool:
-    return type(place) is int and 0 <= place < len(values)
 
 
 def adapt_record(space: Space, record: Mapping[str, Any]) -> Params | None:

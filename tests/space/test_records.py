@@ -19,7 +19,15 @@ def square(x):
     return x * x
 
 
-OBJECTS = [SVC(C=2), LogisticRegression(), square, np.log1p, lambda x: x, (1, 2), ("a",)]
+OBJECTS = [
+    SVC(C=2),
+    LogisticRegression(),
+    square,
+    np.log1p,
+    lambda x: x,
+    (1, 2),
+    ("a",),
+]
 LEAVES = [
     [1, 2, 3],
     [0.1, 1, 2.0],
