@@ -1,7 +1,8 @@
 """Bayesian hyper-parameter search for scikit-learn.
 
 `BayesSearchCV` takes the place of scikit-learn's `GridSearchCV`; `Optimizer` is the
-machinery below it, for any Python function.
+machinery below it, for any Python function; `load_history` shows the journal of a
+search.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skbayes.history import load_history
     from skbayes.optimizer import Optimizer
     from skbayes.search.bayes import BayesSearchCV
 
-__all__ = ["BayesSearchCV", "Optimizer"]
+__all__ = ["BayesSearchCV", "Optimizer", "load_history"]
 
 # Imported when first used, so that `import skbayes` itself costs next to nothing.
-_HOMES = {"BayesSearchCV": "skbayes.search.bayes", "Optimizer": "skbayes.optimizer"}
+_HOMES = {
+    "BayesSearchCV": "skbayes.search.bayes",
+    "Optimizer": "skbayes.optimizer",
+    "load_history": "skbayes.history",
+}
 
 
 def __getattr__(name: str) -> Any:

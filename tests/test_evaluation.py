@@ -16,6 +16,8 @@ from sklearn.utils.parallel import Parallel
 
 from skbayes import compat
 from skbayes.evaluation import CandidateEvaluator, check_candidates
+from skbayes.shipping import Inputs, ship
+from skbayes.trials import Trial
 
 X, y = load_iris(return_X_y=True)
 SPLITS = list(StratifiedKFold(3).split(X, y))
@@ -26,22 +28,17 @@ class NoTasks:
         return None
 
 
-def evaluator(estimator, n_jobs=None, contain=False, **kwargs):
+def evaluator(estimator, contain=False, **kwargs):
     arguments = {
         "scorer": get_scorer("accuracy"),
         "error_score": math.nan,
         "return_train_score": False,
-        "fit_params": {},
-        "score_params": {},
-        "verbose": 0,
         **kwargs,
     }
     return CandidateEvaluator(
         estimator,
-        X,
-        y,
-        splits=SPLITS,
-        parallel=Parallel(n_jobs=n_jobs),
+        ship(Inputs(X, y, SPLITS), "value").parcel,
+        [len(test) for _, test in SPLITS],
         contain_errors=contain,
         tasks=NoTasks(),
         n_candidates=1,
@@ -50,9 +47,14 @@ def evaluator(estimator, n_jobs=None, contain=False, **kwargs):
     )
 
 
+def trial_of(run, number, params, n_jobs=None):
+    evaluation = run.prepare(number, params)
+    return run.conclude(evaluation, evaluation(Parallel(n_jobs=n_jobs)))
+
+
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_scores_are_those_of_cross_val_score(n_jobs):
-    trial = evaluator(SVC(), n_jobs)(4, {"C": 0.3})
+    trial = trial_of(evaluator(SVC()), 4, {"C": 0.3}, n_jobs)
     expected = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)
     np.testing.assert_array_equal(trial.scores["score"], expected)
     assert trial.score == pytest.approx(expected.mean())
@@ -64,13 +66,13 @@ def test_scores_are_those_of_cross_val_score(n_jobs):
 
 def test_the_estimator_is_left_alone():
     model = SVC()
-    evaluator(model)(0, {"C": 0.3})
+    trial_of(evaluator(model), 0, {"C": 0.3})
     assert model.C == 1.0
     assert not hasattr(model, "support_")
 
 
 def test_a_trial_that_fails_everywhere():
-    trial = evaluator(Sometimes(bad="fit"))(0, {"quality": 1})
+    trial = trial_of(evaluator(Sometimes(bad="fit")), 0, {"quality": 1})
     assert trial.state == "failed"
     assert math.isnan(trial.score)
     assert trial.error.rstrip().endswith("RuntimeError: cannot be fitted")
@@ -78,26 +80,27 @@ def test_a_trial_that_fails_everywhere():
 
 
 def test_train_scores():
-    trial = evaluator(SVC(), return_train_score=True)(0, {"C": 0.3})
+    trial = trial_of(evaluator(SVC(), return_train_score=True), 0, {"C": 0.3})
     assert trial.train_scores["score"].shape == (3,)
 
 
 @pytest.mark.parametrize("n_jobs, contain", [(None, False), (2, True)])
 def test_an_exception_reaches_the_caller(n_jobs, contain):
-    run = evaluator(Sometimes(bad="fit"), n_jobs, contain, error_score="raise")
+    run = evaluator(Sometimes(bad="fit"), contain, error_score="raise")
     with pytest.raises(RuntimeError, match="cannot be fitted") as raised:
-        run(0, {"quality": 1})
+        trial_of(run, 0, {"quality": 1}, n_jobs)
     if contain:
         # The traceback stayed in the worker; the note tells it.
         assert "Raised in a worker" in "".join(raised.value.__notes__)
     # The pool is still of use.
-    assert evaluator(Sometimes(), n_jobs, contain)(1, {"quality": 1}).score >= 0
+    run = evaluator(Sometimes(), contain)
+    assert trial_of(run, 1, {"quality": 1}, n_jobs).score >= 0
 
 
 def test_a_trial_that_set_params_refuses_has_a_row_like_any_other():
     run = evaluator(Sometimes(), return_train_score=True)
-    refused = run(0, {"quality": 2.0, "bad": "params"})
-    fine = run(1, {"quality": 2.0})
+    refused = trial_of(run, 0, {"quality": 2.0, "bad": "params"})
+    fine = trial_of(run, 1, {"quality": 2.0})
     assert refused.state == "failed"
     assert "do not go together" in refused.error
     assert refused.folds[0].keys() == fine.folds[0].keys()
@@ -136,6 +139,86 @@ def test_error_scores_of_several_metrics_are_told_apart():
     )
     scorers, _ = compat.resolve_scorers(search)
     run = evaluator(Sometimes(), scorer=scorers, error_score=-1.0)
-    trial = run(0, {"quality": 2.0, "bad": "params"})
+    trial = trial_of(run, 0, {"quality": 2.0, "bad": "params"})
     assert trial.scores.keys() == {"accuracy", "f1_macro"}
     np.testing.assert_array_equal(trial.scores["accuracy"], -1.0)
+
+
+@pytest.mark.parametrize("n_jobs, contain", [(None, False), (2, True)])
+def test_a_limit_keeps_later_folds_from_being_begun(n_jobs, contain):
+    run = evaluator(SVC(), contain, limit=1e-9)
+    # One after the other, so that some fold is begun after the limit.
+    evaluation = run.prepare(0, {"C": 0.3})
+    outcomes = evaluation(Parallel(n_jobs=n_jobs, pre_dispatch=1))
+    trial = run.conclude(evaluation, outcomes)
+    assert trial.state == "censored"
+    fitted = ["skipped" not in fold for fold in trial.folds]
+    assert fitted == [True, False, False]
+    first = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)[0]
+    assert trial.score == first
+    np.testing.assert_array_equal(trial.scores["score"], [first, np.nan, np.nan])
+    assert [fold["n_test_samples"] for fold in trial.folds] == [50, 50, 50]
+    assert math.isnan(trial.folds[1]["fit_time"])
+
+
+def complete(number, folds):
+    results = [{"test_scores": score, "fit_error": None} for score in folds]
+    return Trial(number, {}, results, float(np.mean(folds)))
+
+
+def test_a_race_spares_the_folds_of_a_hopeless_trial():
+    run = evaluator(SVC(), risk=0.01)
+    for number in range(4):
+        run.learn(complete(number, [0.99, 0.97 + 0.001 * number, 0.99]))
+    hopeless = trial_of(run, 4, {"C": 1e-9, "kernel": "linear"})
+    assert hopeless.state == "raced"
+    assert [fold.get("skipped") for fold in hopeless.folds] == [None, True, True]
+    assert hopeless.noise > 0
+    # It is compared on the split that both saw.
+    shift = hopeless.folds[0]["test_scores"] - 0.99
+    assert hopeless.score == pytest.approx(np.mean([0.99, 0.973, 0.99]) + shift)
+    good = trial_of(run, 5, {"C": 1.0})
+    assert good.state == "complete"
+    np.testing.assert_array_equal(
+        good.scores["score"], cross_val_score(SVC(C=1.0), X, y, cv=SPLITS)
+    )
+
+
+def test_a_race_does_not_judge_by_failed_folds():
+    run = evaluator(Sometimes(bad="fit"), risk=0.01)
+    for number in range(4):
+        run.learn(complete(number, [0.99, 0.97, 0.99]))
+    assert trial_of(run, 4, {"quality": 1}).state == "failed"
+
+
+def test_what_a_race_knows_is_what_was_told_when_it_was_prepared():
+    run = evaluator(SVC(), risk=0.01)
+    evaluation = run.prepare(0, {"C": 1e-9, "kernel": "linear"})
+    for number in range(1, 5):
+        run.learn(complete(number, [0.99, 0.97, 0.99]))
+    assert run.conclude(evaluation, evaluation(Parallel())).state == "complete"
+
+
+@pytest.mark.parametrize("keep, expected", [("best", [1]), ("all", [0, 1, 2])])
+def test_fits_are_kept(keep, expected):
+    run = evaluator(SVC(), keep_fits=keep)
+    for number, C in enumerate([1e-9, 1.0, 1e-8]):
+        trial = trial_of(run, number, {"C": C})
+        assert "estimator" not in trial.folds[0]
+        run.learn(trial)
+    assert sorted(run.kept) == expected
+    predicted = [
+        fit.score(X[test], y[test])
+        for fit, (_, test) in zip(run.kept[1], SPLITS, strict=True)
+    ]
+    np.testing.assert_array_equal(
+        predicted, cross_val_score(SVC(C=1.0), X, y, cv=SPLITS)
+    )
+
+
+def test_a_stopped_shipment_interrupts():
+    shipment = ship(Inputs(X, y, SPLITS), "memory")
+    run = evaluator(SVC())
+    run.parcel = shipment.parcel
+    shipment.stop()
+    assert trial_of(run, 0, {"C": 1.0}) is None
