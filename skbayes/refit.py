@@ -7,7 +7,7 @@ a callable `refit`. Candidates without a score (NaN) are never chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -118,29 +118,12 @@ class OneStandardError:
         return _cheapest(costs, means, np.nanmax(means) - standard_error)
 
     def _costs(self, cv_results: Mapping[str, Any]) -> FloatArray:
-        """How far from simple each candidate is."""
+        """Return how far from simple each candidate is."""
         if self.by is None:
             costs = np.array(cv_results["mean_fit_time"], dtype=float)
         else:
-            values = list(map(self._value, cv_results["params"]))
-            if all(value is None for value in values):
-                names = sorted({name for p in cv_results["params"] for name in p})
-                raise ValueError(
-                    f"by={self.by!r} gives no number for any candidate; the parameters "
-                    f"are {names}"
-                )
-            costs = np.array([np.nan if v is None else v for v in values], dtype=float)
+            costs = _numbers(self.by, cv_results["params"])
         return -costs if self.largest else costs
-
-    def _value(self, params: dict[str, Any]) -> Any:
-        given = self.by(params) if callable(self.by) else params.get(self.by)
-        value = native(given)
-        if not (value is None or isinstance(value, bool) or is_number(value)):
-            raise ValueError(
-                f"by={self.by!r} must give numbers, got {value!r} for {params!r}; pass "
-                "a callable that says how simple a candidate is"
-            )
-        return value
 
 
 @dataclass(frozen=True)
@@ -240,6 +223,23 @@ def _check_metric(metric: Any) -> None:
         raise TypeError(f"metric must be the name of a metric, got {metric!r}")
 
 
+def _numbers(by: str | Callable, params: Sequence[dict[str, Any]]) -> FloatArray:
+    """Return what `by` makes of each candidate's parameters, NaN for None."""
+    found = []
+    for one in params:
+        value = native(by(one) if callable(by) else one.get(by))
+        if not (value is None or isinstance(value, bool) or is_number(value)):
+            raise ValueError(
+                f"by={by!r} must give numbers, got {value!r} for {one!r}; pass a "
+                "callable that says how simple a candidate is"
+            )
+        found.append(math.nan if value is None else float(value))
+    if isinstance(by, str) and not any(by in one for one in params):
+        names = sorted({name for one in params for name in one})
+        raise ValueError(f"by={by!r} is none of the parameters, which are {names}")
+    return np.array(found)
+
+
 def _usable_means(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
     means = mean_scores(cv_results, metric)
     if not np.isfinite(means).any():
@@ -251,7 +251,7 @@ def _usable_means(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
 
 
 def _cheapest(costs: FloatArray, means: FloatArray, lowest: float) -> int:
-    """Row with the lowest cost among those whose mean score is not below `lowest`.
+    """Return the cheapest row among those whose mean score is not below `lowest`.
 
     Ties go to the better score, then to the first row; an unknown cost comes last.
     """

@@ -33,10 +33,9 @@ def mean_scores(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
     resources than its last candidates.
     """
     if _MEAN + metric not in cv_results:
-        names = [key[len(_MEAN) :] for key in cv_results if key.startswith(_MEAN)]
         raise ValueError(
             f"there are no scores {_MEAN + metric!r} among the results; the metrics "
-            f"are {names}"
+            f"are {_metrics(cv_results)}"
         )
     means = np.array(cv_results[_MEAN + metric], dtype=float)
     means[~np.isfinite(means)] = np.nan
@@ -44,6 +43,10 @@ def mean_scores(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
         n_resources = np.asarray(cv_results["n_resources"])
         means[n_resources < n_resources.max(initial=0)] = np.nan
     return means
+
+
+def _metrics(cv_results: Mapping[str, Any]) -> list[str]:
+    return [key[len(_MEAN) :] for key in cv_results if key.startswith(_MEAN)]
 
 
 def fold_scores(
@@ -273,11 +276,12 @@ def results_frame(
 def _order(cv_results: Mapping[str, Any], sort_by: str | None) -> np.ndarray:
     """Return the rows in the order they are shown in."""
     if sort_by is None:
-        return np.arange(len(cv_results["params"]))
+        return np.arange(len(next(iter(cv_results.values()))))
     key = f"rank_test_{sort_by}"
     if key not in cv_results:
-        names = [k[10:] for k in cv_results if k.startswith("rank_test_")]
-        raise ValueError(f"sort_by must be one of {names} or None, got {sort_by!r}")
+        raise ValueError(
+            f"sort_by must be one of {_metrics(cv_results)} or None, got {sort_by!r}"
+        )
     return np.argsort(cv_results[key], kind="stable")
 
 

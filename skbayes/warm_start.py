@@ -125,13 +125,13 @@ def _known_rows(source: Any, metric: str) -> list[Known]:
         guiding = getattr(source, "target_metric_", "score")
         return _rows_of_trials(trials, metric, guiding)
     results = getattr(source, "cv_results_", source)
-    if results is source and hasattr(source, "fit"):
+    if results is source and hasattr(source, "fit") and not isinstance(source, type):
         raise ValueError(
             f"warm_start_from: this {type(source).__name__} is not fitted; fit it "
             "first, or pass its cv_results_"
         )
     if hasattr(results, "columns"):
-        results = {name: results[name].to_list() for name in results.columns}
+        results = {str(name): results[name].to_list() for name in results.columns}
     if isinstance(results, Mapping):
         return _rows_of_results(results, metric)
     listed = _listed(results)
