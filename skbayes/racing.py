@@ -6,7 +6,9 @@ Symbols (K splits, m of them finished, n complete trials told before):
 - ``best``: (K,) the row of the best of them; ``d``: (m,) differences to it.
 - ``variance``: of what is left of a score once the means of its trial and of its split
   are taken away, from the two-way analysis of variance without replication of
-  ``table``, with (n - 1) (K - 1) degrees of freedom.
+  ``table``, with (n - 1) (K - 1) degrees of freedom. As one more degree counts the
+  variance between the splits of a trial, which is at least as large: a few trials that
+  happen to agree would otherwise make sure of far too much.
 
 Splits differ more than good trials do, and each trial sees the same ones: so scores
 are compared within splits. With a flat prior on the true difference, the difference of
@@ -55,8 +57,9 @@ class Race:
         self._best = rows[np.argmax(rows.mean(axis=1))]
         residuals = rows - rows.mean(axis=0) - rows.mean(axis=1, keepdims=True)
         residuals += rows.mean()
-        self._df = (n - 1) * (self._K - 1)
-        self._variance = float(np.sum(residuals**2)) / self._df
+        between = float(np.mean(np.var(rows, axis=1, ddof=1)))
+        self._df = (n - 1) * (self._K - 1) + 1
+        self._variance = (float(np.sum(residuals**2)) + between) / self._df
 
     def chance(self, scores: FloatArray | list[float]) -> float:
         """Probability that the complete mean will exceed the best one.

@@ -24,10 +24,16 @@ def test_all_folds_leave_nothing_to_guess():
     assert (score, noise) == (pytest.approx(0.825), 0.0)
 
 
-def test_equal_trials_without_variance():
-    race = Race([[0.9, 0.8]] * 3)
-    assert race.chance([0.9]) == 1.0
-    assert race.chance([0.89]) == 0.0
+def test_scores_without_variance():
+    race = Race([[0.5, 0.5]] * 3)
+    assert race.chance([0.5]) == 1.0
+    assert race.chance([0.4]) == 0.0
+
+
+def test_trials_that_agree_do_not_make_sure():
+    race = Race([[0.99, 0.97, 0.99]] * 4)
+    assert 0.02 < race.chance([0.98]) < 0.5
+    assert race.chance([0.33]) < 1e-4
 
 
 @given(
@@ -52,7 +58,7 @@ def test_the_chance_is_calibrated(m):
     chances, wins, errors, noises = [], [], [], []
     for _ in range(3000):
         n, K = 12, 5
-        splits = rng.normal(scale=3.0, size=K)
+        splits = rng.normal(scale=2.0, size=K)
         table = rng.normal(size=(n, 1)) + splits + rng.normal(scale=0.5, size=(n, K))
         race = Race(table)
         # With a flat prior on its true value, around the best.
@@ -68,6 +74,6 @@ def test_the_chance_is_calibrated(m):
         among = (chances >= low) & (chances <= high)
         expected = chances[among].mean()
         se = np.sqrt(max(expected * (1 - expected), 1e-3) / among.sum())
-        # The best of twelve is a little better on its own splits than it deserves.
-        assert abs(wins[among].mean() - expected) < 4 * se + 0.05
-    assert np.mean(np.square(errors)) == pytest.approx(np.mean(noises), rel=0.35)
+        assert abs(wins[among].mean() - expected) < 4 * se + 0.1
+    # Rather too careful than too rash: splits that differ so much count as doubt.
+    assert 1.0 <= np.mean(noises) / np.mean(np.square(errors)) < 2.5
