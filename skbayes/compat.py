@@ -411,7 +411,15 @@ def own_backend(backend: Any) -> Any:
     for name in ("nesting_level", "inner_max_num_threads", "wait_for_workers_timeout"):
         if hasattr(backend, name):
             setattr(own, name, getattr(backend, name))
+    if hasattr(own, "client"):
+        # While the workers of a cluster start anew there may be one, and joblib then
+        # runs fits in the process of the search, even one that has killed a worker.
+        own.effective_n_jobs = partial(_at_least_two, own.effective_n_jobs)
     return own
+
+
+def _at_least_two(effective_n_jobs: Any, n_jobs: int | None) -> int:
+    return max(2, effective_n_jobs(n_jobs))
 
 
 def owns_processes(backend: Any) -> bool:
@@ -420,7 +428,11 @@ def owns_processes(backend: Any) -> bool:
 
 
 def is_death(error: BaseException) -> bool:
-    """Whether an exception says that a worker died, not that its work failed."""
-    return (
-        isinstance(error, BrokenExecutor) or type(error).__qualname__ == "KilledWorker"
+    """Whether an exception says that a worker died, not that its work failed.
+
+    Dask cancels what it cannot compute any more as the data died with the workers.
+    """
+    return isinstance(error, BrokenExecutor) or (
+        type(error).__module__.partition(".")[0] == "distributed"
+        and type(error).__qualname__ in ("KilledWorker", "FutureCancelledError")
     )

@@ -67,10 +67,11 @@ class Environment:
     @property
     def way(self) -> str:
         """How data get to the fits: see :func:`skbayes.shipping.ship`."""
-        if hasattr(getattr(self.backend, "client", None), "scatter"):
-            return "scatter"
+        # joblib runs what there is but one worker for in the calling thread.
         if self.n_workers == 1 or getattr(self.backend, "supports_sharedmem", False):
             return "memory"
+        if hasattr(getattr(self.backend, "client", None), "scatter"):
+            return "scatter"
         kind = type(self.backend)
         # Others, derived from them, may run on another machine.
         of_joblib = kind.__module__.partition(".")[0] == "joblib"
@@ -97,11 +98,6 @@ class Environment:
         if self.n_workers == 1 or self.way != "memory":
             return contextlib.nullcontext()
         return shared_blas_threads(self.n_workers)
-
-    @property
-    def in_this_thread(self) -> bool:
-        """Whether all fits run in the calling thread."""
-        return self.n_workers == 1 and self.way == "memory"
 
     @property
     def can_overlap(self) -> bool:
@@ -190,7 +186,7 @@ class Crew:
         self._environment = environment
         self._n_tasks = n_tasks
         self._size = size if environment.can_overlap else 1
-        self.in_this_thread = environment.in_this_thread
+        self.in_this_thread = environment.n_workers == 1
         self._waiting: queue.SimpleQueue = queue.SimpleQueue()
         self._futures: dict[int, Future] = {}
         self._tasks: dict[int, Task] = {}

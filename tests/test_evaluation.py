@@ -37,7 +37,7 @@ def evaluator(estimator, contain=False, **kwargs):
     }
     return CandidateEvaluator(
         estimator,
-        ship(Inputs(X, y, SPLITS), "value").parcel,
+        ship(Inputs(X, y, SPLITS), "value"),
         [len(test) for _, test in SPLITS],
         contain_errors=contain,
         tasks=NoTasks(),

@@ -343,7 +343,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         ):
             evaluator = CandidateEvaluator(
                 self.estimator,
-                shipment.parcel,
+                shipment,
                 [len(np.arange(_n_samples(inputs))[test]) for _, test in inputs.splits],
                 contain_errors=not crew.in_this_thread,
                 tasks=tasks,
@@ -366,7 +366,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 log=log,
                 report=report,
             )
-            self.stop_reason_ = scheduler.run(on_interrupt=shipment.stop)
+            self.stop_reason_ = scheduler.run(shipment.stop, shipment.renew)
         return scheduler.history, evaluator.kept
 
     def _risk(self) -> float | None:
