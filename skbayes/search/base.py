@@ -26,7 +26,7 @@ from skbayes.search.keeping import check_partition, fit_folds, out_of_fold
 from skbayes.search.target import TargetMetric
 from skbayes.shipping import Inputs, ship
 from skbayes.space import Space
-from skbayes.trials import History
+from skbayes.trials import History, Trial
 from skbayes.warm_start import known_results
 from skbayes.workers import Crew, Environment
 
@@ -426,8 +426,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         if self.trial_timeout is not None or self._risk() is not None:
             more = {"state": [trial.state for trial in history]}
         with warnings.catch_warnings():
-            partial = {"censored", "raced"}
-            if all(trial.state in {"complete", *partial} for trial in history):
+            if all(_is_partial(t) or _has_finite_scores(t) for t in history):
                 # Trials that were not finished have no mean score, as they should.
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
             return compat.format_results(
@@ -439,7 +438,13 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         if not self.refit and self.multimetric_:
             return
         self.best_index_ = compat.select_best_index(self.refit, refit_metric, results)
-        if self.trials_[self.best_index_].state in {"censored", "raced"}:
+        best = self.trials_[self.best_index_]
+        if _is_partial(best) and callable(self.refit):
+            raise ValueError(
+                f"refit chose row {self.best_index_}, a trial that was not finished: "
+                f"cv_results_['state'] says it was {best.state}."
+            )
+        if _is_partial(best):
             raise ValueError(
                 f"No trial was finished within trial_timeout={self.trial_timeout}; "
                 "cv_results_ and trials_ hold what there is."
@@ -512,6 +517,16 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             self.refit_time_ = time.time() - begin
             if hasattr(best, "feature_names_in_"):
                 self.feature_names_in_ = best.feature_names_in_
+
+
+def _is_partial(trial: Trial) -> bool:
+    """Whether some of its folds were spared, or came too late."""
+    return trial.state in {"censored", "raced"}
+
+
+def _has_finite_scores(trial: Trial) -> bool:
+    tables = [trial.scores, trial.train_scores]
+    return all(np.isfinite(row).all() for t in tables for row in t.values())
 
 
 def _n_samples(inputs: Inputs) -> int:
