@@ -19,6 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.evaluation import CandidateEvaluator, check_candidates
+from skbayes.fingerprint import describe_search
+from skbayes.journal import Journal
 from skbayes.progress import Lines, progress_bar
 from skbayes.results import corrected_best_score, results_frame
 from skbayes.scheduling import Budget, Log, Scheduler
@@ -250,8 +252,6 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         """Open the journal, if there is one."""
         if self.journal is None:
             return contextlib.nullcontext(Log())
-        from skbayes.fingerprint import describe_search
-        from skbayes.journal import Journal
         return Journal.open(
             self.journal,
             space=space,
