@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid
 
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
-from skbayes.arguments import ACQUISITIONS, SURROGATES
+from skbayes.arguments import ACQUISITIONS, SURROGATES, check_noise
 from skbayes.optimizer import Optimizer
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
@@ -253,6 +253,9 @@ class BayesSearchCV(BaseBayesSearchCV):
         open_ended = any(budget is not None for budget in budgets)
         everything = not open_ended and space.n_cells <= self.n_iter
         rest = _all_points(self.search_spaces, space) if everything else []
+        if self.racing or self.trial_timeout is not None:
+            # Trials that are cut short are less certain than others.
+            check_noise(1.0, self.surrogate)
         optimizer = Optimizer(
             space,
             surrogate=self.surrogate,

@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
-from side_by_side import Sometimes, assert_same_tables
+from side_by_side import Slow, Sometimes, assert_same_tables
 from sklearn.datasets import load_iris
 from sklearn.model_selection import ShuffleSplit
 from sklearn.svm import SVC
@@ -83,8 +84,14 @@ def test_splits_that_cannot_be_drawn_again_are_the_journals(path):
     assert first.trials_[0].scores["score"].tolist() == (
         second.trials_[0].scores["score"].tolist()
     )
-    one_shot = iter(list(ShuffleSplit(3).split(X)))
-    assert len(make(path, 6, cv=one_shot).fit(X, y).trials_) == 6
+
+
+def test_a_one_shot_iterable_of_splits_is_the_journals(path):
+    def search(n_iter):
+        return make(path, n_iter, cv=ShuffleSplit(3).split(X))
+
+    first, second = search(3).fit(X, y), search(4).fit(X, y)
+    assert first.trials_ == second.trials_[:3]
 
 
 CHANGES = {
@@ -142,72 +149,91 @@ def test_failed_trials_are_kept_as_such(path):
             random_state=0,
         )
 
-    with pytest.warns(UserWarning):
-        first = search(6).fit(X, y)
-    with pytest.warns(UserWarning):
-        second = search(8).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        first, second = search(6).fit(X, y), search(8).fit(X, y)
     assert [t.state for t in second.trials_[:6]] == [t.state for t in first.trials_]
     assert "failed" in {t.state for t in first.trials_}
     assert [t.error for t in second.trials_[:6]] == [t.error for t in first.trials_]
 
 
+# Imports once; then each line read starts a search in a process of its own.
 PROGRAM = """
-import sys
+import os, sys, traceback
 from sklearn.datasets import load_iris
 from side_by_side import Slow
 from skbayes import BayesSearchCV
 X, y = load_iris(return_X_y=True)
-BayesSearchCV(
-    Slow(), {"quality": (0.0, 1.0), "kind": list("abc")}, n_iter=10, cv=3,
-    random_state=0, n_points=int(sys.argv[2]), n_jobs=int(sys.argv[3]),
-    journal=sys.argv[1], refit=False,
-).fit(X, y)
+search = BayesSearchCV(
+    Slow(), {"quality": (0.0, 1.0)}, n_iter=8, cv=2, random_state=0, refit=False,
+    n_points=int(sys.argv[2]), n_jobs=int(sys.argv[3]), journal=sys.argv[1],
+)
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        try:
+            search.fit(X, y)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitpid(child, 0)[1], flush=True)
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
-@pytest.mark.parametrize("n_points, n_jobs, n_kills", [(1, 1, 12), (3, 2, 8)])
-def test_killed_at_random_instants_it_ends_as_if_it_had_not_been(
-    path, n_points, n_jobs, n_kills
-):
-    from side_by_side import Slow
-
+def kill_at_random(path, n_points, n_jobs, n_kills, seconds):
+    """Start the search again and again and kill it; return how often it was killed."""
     tests = Path(__file__).parents[1]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)])}
-    command = [sys.executable, "-c", PROGRAM, str(path), str(n_points), str(n_jobs)]
     rng = random.Random(0)
-    finished: dict[int, tuple] = {}
-    for _ in range(n_kills):
-        process = subprocess.Popen(command, env=env, start_new_session=True)
-        # Importing takes a while; what matters is the time after the journal exists.
-        deadline = time.monotonic() + 60
-        n_before = len(finished)
-        while process.poll() is None and time.monotonic() < deadline:
+    finished, n_killed = {}, 0
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(path), str(n_points), str(n_jobs)],
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for _ in range(n_kills):
+            print(file=process.stdin, flush=True)
+            child = int(process.stdout.readline())
+            time.sleep(rng.random() * seconds)
+            try:
+                os.killpg(child, signal.SIGKILL)
+            except ProcessLookupError:  # not born yet, or ended
+                pass
+            n_killed += int(process.stdout.readline()) == signal.SIGKILL
             if path.exists() and path.stat().st_size:
-                break
-            time.sleep(0.01)
-        if n_before or path.exists():
-            time.sleep(1.0 + rng.random() * 0.6)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if not path.exists():
-            continue
-        frame = load_history(path)
-        done = frame[frame["score"].notna()]
-        now = {row.number: (row.score, row.finished) for row in done.itertuples()}
-        # Nothing finished is lost or made again.
-        assert finished.items() <= now.items()
-        finished = now
-    assert subprocess.run(command, env=env, check=False).returncode == 0
-    arguments = {"n_iter": 10, "cv": 3, "random_state": 0, "n_points": n_points}
-    space = {"quality": (0.0, 1.0), "kind": list("abc")}
+                frame = load_history(path)
+                now = dict(zip(frame["number"], frame["finished"], strict=True))
+                # Nothing finished is lost, or made again.
+                for number, when in finished.items():
+                    assert now[number] == when
+                finished = {n: when for n, when in now.items() if when == when}
+        process.stdin.close()
+    return n_killed, finished
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
+@pytest.mark.parametrize(
+    "n_points, n_jobs, n_kills, seconds", [(1, 1, 12, 0.5), (3, 2, 8, 1.0)]
+)
+def test_killed_at_random_instants_it_ends_as_if_it_had_not_been(
+    path, n_points, n_jobs, n_kills, seconds
+):
+    n_killed, finished = kill_at_random(path, n_points, n_jobs, n_kills, seconds)
+    assert n_killed >= n_kills // 2
+    arguments = {"n_iter": 8, "cv": 2, "random_state": 0, "n_points": n_points}
+    space = {"quality": (0.0, 1.0)}
     whole = BayesSearchCV(Slow(), space, refit=False, **arguments).fit(X, y)
     resumed = BayesSearchCV(Slow(), space, refit=False, journal=path, **arguments)
     assert_same_tables(resumed.fit(X, y).cv_results_, whole.cv_results_)
     frame = load_history(path)
-    assert finished.items() <= {
-        row.number: (row.score, row.finished) for row in frame.itertuples()
-    }.items()
+    assert len(frame) == 8
+    now = dict(zip(frame["number"], frame["finished"], strict=True))
+    assert finished.items() <= now.items()
 
 
 def test_a_running_search_can_be_watched_and_not_joined(path):
@@ -224,9 +250,9 @@ def test_a_running_search_can_be_watched_and_not_joined(path):
                     seen["refused"] = True
             return super().fit(X, y)
 
-    BayesSearchCV(
-        Watching(), SPACE, n_iter=5, cv=3, random_state=0, journal=path
-    ).fit(X, y)
+    BayesSearchCV(Watching(), SPACE, n_iter=5, cv=3, random_state=0, journal=path).fit(
+        X, y
+    )
     assert seen["refused"]
     assert list(seen["frame"]["number"]) == [0, 1, 2]
 
