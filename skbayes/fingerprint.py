@@ -267,7 +267,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     return {
         name: params[name]
         for name in params.keys() - NOT_OF_AN_ESTIMATOR
-        if name not in defaults or not same(params[name], defaults[name])
+        if name not in defaults or not same(native(params[name]), defaults[name])
     }
 
 
