@@ -1,6 +1,4 @@
-"""
-The same search on processes, threads and a cluster, killed and resumed
-=======================================================================
+"""The same search on processes, threads and a cluster; stopped and resumed.
 
 `n_jobs` and joblib decide where the fits run, `n_points` how many trials are under way
 at a time. What is tried depends on neither backend nor timing, so that all searches
@@ -30,7 +28,7 @@ SPACE = {
 
 
 def make_search(**kwargs):
-    """A search with three trials under way at a time."""
+    """Return a search with three trials under way at a time."""
     model = make_pipeline(StandardScaler(), SVC())
     arguments = {"n_iter": 10, "cv": 3, "n_points": 3, "random_state": 0, **kwargs}
     return BayesSearchCV(model, SPACE, **arguments)
@@ -42,7 +40,7 @@ def on_a_cluster(X, y):
         from distributed import Client, LocalCluster
     except ImportError:
         return None
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with cluster, Client(cluster), joblib.parallel_config(backend="dask"):
         return make_search().fit(X, y)
 
