@@ -219,6 +219,6 @@ def test_fits_are_kept(keep, expected):
 def test_a_stopped_shipment_interrupts():
     shipment = ship(Inputs(X, y, SPLITS), "memory")
     run = evaluator(SVC())
-    run.parcel = shipment.parcel
+    run.shipment = shipment
     shipment.stop()
     assert trial_of(run, 0, {"C": 1.0}) is None
