@@ -242,5 +242,6 @@ def test_a_second_ctrl_c_passes_on_at_once(tmp_path):
     os.kill(process.pid, signal.SIGINT)
     _, err = finish(process)
     assert process.returncode != 0
-    assert err.rstrip().endswith("KeyboardInterrupt")
+    # Whatever loky says about the end of its workers.
+    assert "\nKeyboardInterrupt\n" in err
     assert not list(tmp_path.glob("skbayes*"))
