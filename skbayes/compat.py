@@ -16,6 +16,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend import resource_tracker
 from joblib.parallel import MultiprocessingBackend as _MultiprocessingBackend
 from joblib.parallel import _backend as _joblib_state
 from joblib.parallel import _Sentinel, default_parallel_config, get_active_backend
@@ -46,13 +48,17 @@ __all__ = [
     "fit_and_score",
     "fit_context",
     "format_results",
+    "guard_folder",
     "insert_error_scores",
     "is_death",
     "is_multimetric_scorer",
     "joblib_settings",
+    "kill_workers",
+    "outlive_calls",
     "own_backend",
     "owns_processes",
     "public_scorers",
+    "release_folder",
     "report_failures",
     "resolve_scorers",
     "route_fit_params",
@@ -425,6 +431,31 @@ def _at_least_two(effective_n_jobs: Any, n_jobs: int | None) -> int:
 def owns_processes(backend: Any) -> bool:
     """Whether each instance of this joblib backend starts processes of its own."""
     return isinstance(backend, _MultiprocessingBackend)
+
+
+def outlive_calls(backend: Any) -> bool:
+    """Whether the workers of this joblib backend are there for the next call, too."""
+    return _is_loky(backend) or hasattr(backend, "client")
+
+
+def kill_workers(backend: Any) -> None:
+    """Kill the processes that all calls share, as joblib does on Ctrl-C."""
+    if _is_loky(backend):
+        get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)
+
+
+def _is_loky(backend: Any) -> bool:
+    return type(backend).__name__ == "LokyBackend"
+
+
+def guard_folder(path: str) -> None:
+    """Have a folder removed if this process is killed before it does that itself."""
+    resource_tracker.register(path, "folder")
+
+
+def release_folder(path: str) -> None:
+    """Say that a guarded folder is no more."""
+    resource_tracker.unregister(path, "folder")
 
 
 def is_death(error: BaseException) -> bool:

@@ -22,6 +22,8 @@ from typing import Any, Protocol
 import cloudpickle
 import numpy as np
 
+from skbayes import compat
+
 __all__ = ["Inputs", "Parcel", "Shipment", "ship"]
 
 # Arrays begin at multiples of this many bytes, as processors like it.
@@ -194,6 +196,7 @@ class _Folder(Shipment):
         try:
             os.makedirs(place, exist_ok=True)
             self._folder = tempfile.mkdtemp(prefix="skbayes-", dir=place)
+            compat.guard_folder(self._folder)
             try:
                 super().__init__(_OnDisk(self._folder, self._write(inputs, max_nbytes)))
             except BaseException:
@@ -226,6 +229,7 @@ class _Folder(Shipment):
 
     def _remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
+        compat.release_folder(self._folder)
 
     def __exit__(self, *exception: object) -> None:
         self._remove()

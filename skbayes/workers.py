@@ -199,9 +199,12 @@ class Crew:
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         for _ in self._threads:
             self._waiting.put(None)
-        if kind is None or issubclass(kind, Exception):
-            for thread in self._threads:
-                thread.join()
+        if kind is not None and not issubclass(kind, Exception):
+            if self._threads:
+                compat.kill_workers(self._environment.backend)
+            return
+        for thread in self._threads:
+            thread.join()
 
     @property
     def under_way(self) -> list[int]:
@@ -245,11 +248,9 @@ class Crew:
     def _lasting(self) -> Iterator[Parallel | None]:
         """Hold the workers of a backend that would start them anew for every call.
 
-        Those of loky and Dask outlive a call, and loky's would be held on to even if
-        one of them died.
+        Others need not be held, and loky's would be held on to even if one died.
         """
-        kind = type(self._environment.backend).__name__
-        if kind in ("LokyBackend", "DaskDistributedBackend"):
+        if compat.outlive_calls(self._environment.backend):
             yield None
             return
         with self._make() as parallel:

@@ -35,7 +35,7 @@ def in_a_thread(function):
     return result[0]
 
 
-# --- the environment ----------------------------------------------------------
+# --- the environment -----------------------------------------------------------------
 
 
 def seen():
@@ -163,7 +163,7 @@ def test_fits_of_many_trials_are_taken_one_by_one():
     assert environment(n_jobs=2).parallel(5).pre_dispatch == "2*n_jobs"
 
 
-# --- threads of linear algebra --------------------------------------------------
+# --- threads of linear algebra -------------------------------------------------------
 
 
 def blas_threads():
@@ -193,7 +193,7 @@ def test_fits_that_are_threads_share_those_of_blas(backend, before, inside):
         assert blas_threads() == {before}
 
 
-# --- the crew -------------------------------------------------------------------
+# --- the crew ------------------------------------------------------------------------
 
 
 class Task:
