@@ -113,7 +113,7 @@ class Journal:
         drawn_seed : int or None, default=None
             What a new journal takes for a `seed` that is None; None for any.
         durability : {"auto", "full"}, default="auto"
-            "full": not even a power cut loses a trial; each takes some ten
+            "full": not even a power cut loses a trial; each takes tens of
             milliseconds longer. "auto": a power cut may lose the last ones, the death
             of the process none.
 

@@ -55,7 +55,7 @@ class JournalFile:
         The file. If it is missing or empty it becomes a journal.
     durability : {"auto", "full"}, default="auto"
         "auto": a commit survives the death of the process, and as a rule a power cut,
-        which may lose the last commits. "full": it survives both, and takes some ten
+        which may lose the last commits. "full": it survives both, and takes tens of
         milliseconds. Where the file system refuses the former it is the latter.
 
     Attributes
@@ -203,6 +203,8 @@ def _hold(lock_path: str, path: str) -> sqlite3.Connection:
         lock = None
         try:
             lock = _connect(lock_path, "rwc", patience=0.0)
+            # Nothing is ever written; a journal of this file itself would be litter.
+            lock.execute("PRAGMA journal_mode=MEMORY")
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.DatabaseError as error:
             if lock is not None:

@@ -124,7 +124,9 @@ class Budget:
     timeout: float | None = None
     n_cells: float = float("inf")
     stoppers: Sequence[Callable[[History], bool]] = ()
-    clock: Callable[[], float] = time.perf_counter
+    clock: Callable[[], float] = dataclasses.field(
+        default_factory=lambda: time.perf_counter
+    )
 
 
 class Scheduler:

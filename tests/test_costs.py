@@ -168,10 +168,23 @@ def test_censored_costs_are_worth_more_than_their_bounds_and_than_nothing():
     assert mean["censored"] < 0.8 * mean["bounds"]
 
 
+def test_censored_costs_raise_one_another():
+    """Two cut short near each other, at the smaller and at the greater cost."""
+    X, costs, _ = make_data(16, D=1)
+    low, high = 0.98, 1.0
+    X = np.vstack([X, [[low], [high]]])
+    costs = np.append(costs, [1.0, 100.0])
+    at_low = [
+        make(X[:n], costs[:n], np.arange(n) >= 16).expected(np.array([low]))
+        for n in (17, 18)
+    ]
+    assert at_low[1] > 2 * at_low[0]
+
+
 def test_all_costs_censored():
     X = np.linspace(0, 1, 8)[:, None]
     costs = expected(make(X, np.full(8, 10.0), np.ones(8, bool)), X)
-    assert np.all((costs > 10.0) & (costs < 1e4))
+    assert np.all((costs > 10.0 * (1 + 1e-6)) & (costs < 1e4))
 
 
 # -- as an object ---------------------------------------------------------------------

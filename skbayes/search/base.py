@@ -19,6 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.evaluation import CandidateEvaluator, check_candidates
+from skbayes.fingerprint import describe_search
+from skbayes.history import load_history
+from skbayes.journal import Journal
 from skbayes.progress import Lines, progress_bar
 from skbayes.results import corrected_best_score, results_frame
 from skbayes.scheduling import Budget, Log, Scheduler
@@ -236,7 +239,10 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
     def _known_results(self, space: Space, target: TargetMetric) -> list[tuple]:
         if self.warm_start_from is None:
             return []
-        return known_results(self.warm_start_from, space, target.name or "score")
+        source = self.warm_start_from
+        if isinstance(source, str | PathLike):
+            source = load_history(source)
+        return known_results(source, space, target.name or "score")
 
     def _open_log(
         self,
@@ -250,8 +256,6 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         """Open the journal, if there is one."""
         if self.journal is None:
             return contextlib.nullcontext(Log())
-        from skbayes.fingerprint import describe_search
-        from skbayes.journal import Journal
         return Journal.open(
             self.journal,
             space=space,

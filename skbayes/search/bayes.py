@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid
 
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
-from skbayes.arguments import ACQUISITIONS, SURROGATES
+from skbayes.arguments import ACQUISITIONS, SURROGATES, check_noise
 from skbayes.optimizer import Optimizer
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
@@ -41,12 +41,13 @@ class BayesSearchCV(BaseBayesSearchCV):
         model and one budget serve all of them.
     n_iter : int, default=50
         The most configurations to try. If the space has no more than that, each is
-        tried once, in GridSearchCV's order unless `timeout` is set, and the search
-        ends.
+        tried once, and the search ends; the order is GridSearchCV's unless `timeout`,
+        `stopper` or `journal` is set.
     timeout : float or None, default=None
-        Seconds the search may take, without the refit. No trial is started once the
-        time elapsed and the median duration of the trials so far together exceed it.
-        The first trial always runs, and a running trial is never cut short.
+        Seconds the search may take, without the refit. Times are modelled like scores,
+        and no trial is started that is expected to overrun; the search ends there,
+        cheaper trials are not looked for. The first trial always runs, and those that
+        are running when the time is up are finished and count.
     surrogate : str or surrogate object, default="gp"
         The model of the scores; "gp" is a Gaussian process.
     acquisition : str or acquisition object, default="ei"
@@ -67,9 +68,10 @@ class BayesSearchCV(BaseBayesSearchCV):
         As for GridSearchCV: one metric, several, or a callable that returns either.
         None takes the estimator's own `score`.
     n_jobs : int or None, default=None
-        How many fits of one trial run at the same time. None means 1 unless in a
-        :obj:`joblib.parallel_config` context, -1 all processors. The trials are the
-        same whatever it is.
+        How many fits run at the same time. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, which also says where (processes,
+        threads, a Dask cluster); -1 means all processors. The trials are the same
+        whatever it is.
     refit : bool, str or callable, default=True
         Whether to fit the best configuration on all data. With several metrics the
         name of the one to choose by, or False. A callable receives `cv_results_` and
@@ -78,8 +80,10 @@ class BayesSearchCV(BaseBayesSearchCV):
         As for GridSearchCV. The splits are drawn once and shared by all trials, also
         those of a splitter that shuffles without a seed.
     verbose : int, default=0
-        From 1 on, one line is printed per trial: its score, the best so far and the
-        time elapsed. From 2 on, also GridSearchCV's lines per fit.
+        From 1 on, one line is printed per trial: its score, the best so far, the time
+        elapsed and the time that is probably left. From 2 on, also its parameters, and
+        GridSearchCV's lines per fit. Nothing is printed otherwise; the logger
+        ``skbayes`` tells of each trial.
     pre_dispatch : int or str, default="2*n_jobs"
         How many fits are handed to the workers ahead of time, as in joblib.
     random_state : int, RandomState instance or None, default=None
@@ -91,17 +95,63 @@ class BayesSearchCV(BaseBayesSearchCV):
         that an error.
     return_train_score : bool, default=False
         Whether `cv_results_` holds scores on the training sets too.
+    n_points : int or "auto", default="auto"
+        How many trials are under way at a time. "auto" is 1: the fits of one trial run
+        in parallel, and each trial is proposed with all others known. With more, more
+        than `n_splits_` workers are kept busy; trial k is then proposed from the
+        results of all trials up to k - `n_points`. What is tried depends on it, but not
+        on timing.
+    stopper : callable, list of callable or None, default=None
+        Called with `trials_` so far after each trial; the search ends when one returns
+        True, and the trials under way are finished. Ready-made ones are in
+        :mod:`skbayes.stopping`.
+    trial_timeout : float or None, default=None
+        Seconds after which no further fit of a trial is begun, counted from when it was
+        handed to the workers. Running fits are not cut short. What the finished ones
+        promise is told to the model; the trial cannot be chosen. With it, what is tried
+        depends on timing.
+    racing : bool or float, default=False
+        Whether a trial is given up when its first folds leave it practically no chance
+        to become the best: a chance below 1 %, or below the number given. Its other
+        folds are not fitted, and it cannot be chosen. The fits of a trial then run one
+        after the other; give `n_points` for more workers.
+    warm_start_from : search, dict, data frame, path or None, default=None
+        What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
+        a data frame of these, or the path of a journal, scored by the same metric. The
+        space may be another one; what lies outside is ignored, with a warning. The
+        best setting that is known is tried first, or after `initial_points`.
+    journal : path or None, default=None
+        A file in which every trial is recorded when it is finished. A search that is
+        run again with the same journal, after a crash or with a larger `n_iter`, goes
+        on where it was. The file of another search (estimator, space, data, splits,
+        scoring, settings) is refused. See :func:`skbayes.load_history`.
+    progress_bar : bool, default=False
+        Whether a bar shows the progress, in notebooks a widget; needs tqdm.
+    return_fold_estimators : bool, default=False
+        Whether the estimators that were fitted on the splits with the best parameters
+        are kept, as `fold_estimators_`. With a callable `refit` those of all trials are
+        kept until the search ends.
+    return_oof : str or None, default=None
+        The name of a method such as "predict" or "predict_proba": what it gives for
+        each sample, by the best parameters fitted on a split without it, becomes
+        `oof_predictions_`. Needs a `cv` that tests each sample once.
 
     Attributes
     ----------
     cv_results_ : dict of str to ndarray
-        One row per trial, with the columns that GridSearchCV has.
+        One row per trial, with the columns that GridSearchCV has. With `racing` or
+        `trial_timeout` the column `state` says which trials were cut short; their mean
+        scores are NaN.
     best_estimator_ : estimator
         The estimator fitted on all data with the best parameters. Not there with
         ``refit=False``.
     best_score_ : float
         Mean score of the best trial over the splits. Not there if `refit` is callable,
         or with several metrics and ``refit=False``.
+    best_score_corrected_ : float
+        `best_score_` less what it owes to having been chosen as the best, estimated by
+        the method of Tibshirani & Tibshirani (2009); see
+        :func:`skbayes.results.corrected_best_score`. There whenever `best_score_` is.
     best_params_ : dict
         The best parameters. Not there with several metrics and ``refit=False``.
     best_index_ : int
@@ -126,8 +176,15 @@ class BayesSearchCV(BaseBayesSearchCV):
         The optimiser with everything it was told.
     stop_reason_ : str
         Why the search ended: "n_iter", "timeout", "exhausted" (every configuration
-        was tried), "callback" (a callback returned True) or "interrupted" (Ctrl-C
-        after at least one trial).
+        was tried), "callback" (a callback returned True), "interrupted" (Ctrl-C
+        after at least one trial), or what the stopper has for its `reason`, "stopper"
+        if it has none.
+    n_points_ : int
+        How many trials were under way at a time.
+    fold_estimators_ : list of estimators
+        With `return_fold_estimators`, one for each split.
+    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        With `return_oof`, in the order of the samples.
     target_metric_ : str
         The metric that guided the search; "score" if there is one only.
 
@@ -142,11 +199,18 @@ class BayesSearchCV(BaseBayesSearchCV):
     the function that GridSearchCV uses, so that scores, failures, weights, metadata
     routing and callbacks mean what they mean there.
 
-    Interrupted by Ctrl-C, the search ends with the trials it has finished: the best is
-    refitted as usual. Before the first trial has finished, and during the refit, the
-    interrupt is passed on. Whatever ends the refit, what the search found is kept in
-    `cv_results_`, `best_params_` and the other attributes, except for
-    `best_estimator_`, which is not fitted then.
+    Interrupted by Ctrl-C, the search lets running fits end, and ends with the trials it
+    has finished: the best is refitted as usual. A second Ctrl-C is passed on. Before
+    the first trial has finished, and during the refit, so is the first. Whatever ends
+    the refit, what the search found is kept in `cv_results_`, `best_params_` and the other
+    attributes, except for `best_estimator_`, which is not fitted then.
+
+    A worker that dies, out of memory perhaps, costs its trial, which counts as failed.
+
+    References
+    ----------
+    Snoek, Larochelle & Adams (2012), "Practical Bayesian optimization of machine
+    learning algorithms".
 
     Examples
     --------
@@ -253,6 +317,9 @@ class BayesSearchCV(BaseBayesSearchCV):
         open_ended = any(budget is not None for budget in budgets)
         everything = not open_ended and space.n_cells <= self.n_iter
         rest = _all_points(self.search_spaces, space) if everything else []
+        if self.racing or self.trial_timeout is not None:
+            # Trials that are cut short are less certain than others.
+            check_noise(1.0, self.surrogate)
         optimizer = Optimizer(
             space,
             surrogate=self.surrogate,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["OptionKey", "hash_of", "same"]
+__all__ = ["OptionKey", "hash_of", "keeps_more_than_parameters", "same"]
 
 # What copy.deepcopy hands on as it is.
 _ATOMS = (
@@ -72,14 +72,28 @@ def _same_arrays(a: np.ndarray, b: np.ndarray, whole: bool) -> bool:
 def _same_objects(a: Any, b: Any, whole: bool) -> bool:
     """Compare objects without an ``__eq__`` by what makes a copy of them."""
     if hasattr(a, "get_params") and not whole:
-        # A class that is cloned in a way of its own, such as FrozenEstimator, keeps
-        # more than its parameters.
-        usual = BaseEstimator.__sklearn_clone__
-        whole = getattr(type(a), "__sklearn_clone__", usual) is not usual
+        whole = keeps_more_than_parameters(a)
         if not whole:
             return same(a.get_params(deep=False), b.get_params(deep=False))
     state, other = a.__reduce_ex__(4), b.__reduce_ex__(4)
     return isinstance(state, tuple) and same(state[:3], other[:3], whole)
+
+
+def keeps_more_than_parameters(estimator: Any) -> bool:
+    """Whether an estimator is cloned in a way of its own, as FrozenEstimator is.
+
+    Parameters
+    ----------
+    estimator : object
+        With `get_params`.
+
+    Returns
+    -------
+    whole : bool
+        If so, a clone of it may hold what it learnt.
+    """
+    usual = BaseEstimator.__sklearn_clone__
+    return getattr(type(estimator), "__sklearn_clone__", usual) is not usual
 
 
 class OptionKey:

@@ -553,6 +553,11 @@ class Space:
             rows = np.vstack(parts)
         return rows
 
+    @property
+    def tree(self) -> list[tuple[int, list]]:
+        """The columns, each with the trees of columns that its options open."""
+        return _outline(self._root)
+
     def __repr__(self) -> str:
         named = [f"{c.name}: {c.dimension!r}" for c in self.columns if c.name]
         return f"Space({{{', '.join(named)}}})"
@@ -564,6 +569,10 @@ def _check_constraint(constraint: Any) -> None:
             f"constraint must be a callable on a dict of parameters or None, "
             f"got {constraint!r}."
         )
+
+
+def _outline(branch: _Branch) -> list[tuple[int, list]]:
+    return [(e.column, [_outline(sub) for sub in e.options]) for e in branch.entries]
 
 
 def _names(branch: _Branch, columns: list[Column]) -> set[str]:

@@ -11,6 +11,7 @@ from side_by_side import Sometimes
 from sklearn.datasets import load_iris
 
 from skbayes import BayesSearchCV
+from skbayes.stopping import ExpectedImprovementBelow, NoImprovement, TargetScore
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"quality": (0.0, 1.0)}
@@ -70,6 +71,46 @@ def test_an_interrupt_later_ends_the_search_cleanly(at, n_finished):
     whole = BayesSearchCV(Sometimes(), SPACE, n_iter=5, cv=2, random_state=0)
     tried = whole.fit(X, y).cv_results_["params"]
     assert search.cv_results_["params"] == tried[:n_finished]
+
+
+def test_stoppers():
+    search = BayesSearchCV(
+        Sometimes(),
+        {"quality": (0.0, 1.0)},
+        n_iter=30,
+        cv=2,
+        random_state=0,
+        stopper=[TargetScore(2.0), NoImprovement(4)],
+    ).fit(X, y)
+    assert search.stop_reason_ == "no_improvement"
+    best = search.trials_.best.number
+    assert len(search.trials_) == best + 1 + 4
+    search.set_params(stopper=TargetScore(search.best_score_)).fit(X, y)
+    assert search.stop_reason_ == "target_score"
+    assert len(search.trials_) == best + 1
+    search.set_params(stopper=lambda trials: len(trials) == 2).fit(X, y)
+    assert (search.stop_reason_, len(search.trials_)) == ("stopper", 2)
+    assert search.predict(X).shape == (150,)
+
+
+def test_expected_improvement_ends_a_search():
+    search = BayesSearchCV(
+        Sometimes(),
+        {"quality": (0.0, 1.0)},
+        n_iter=30,
+        cv=2,
+        random_state=0,
+        stopper=ExpectedImprovementBelow(1e9),
+    ).fit(X, y)
+    # The first trial that the model proposed.
+    assert search.stop_reason_ == "expected_improvement"
+    assert len(search.trials_) == 4
+
+
+@pytest.mark.parametrize("stopper", [3, [3], "no_improvement", NoImprovement])
+def test_what_is_no_stopper_is_refused(stopper):
+    with pytest.raises((TypeError, ValueError), match="stopper"):
+        BayesSearchCV(Sometimes(), SPACE, n_iter=2, stopper=stopper).fit(X, y)
 
 
 def test_a_timeout_already_spent_allows_the_first_trial_only():
