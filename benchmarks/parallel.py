@@ -12,12 +12,13 @@ figure is
 
     wall time of fit / (sum of the sleeps / 8),
 
-1 being workers that never wait. skbayes has `n_points` trials in flight; scikit-optimize
-evaluates its `n_points` as a batch and waits for the slowest. "schedule" is simulated:
-what the rule that trial k is proposed from trials 0 … k - n_points, and from no others,
-costs if all else is free; so skbayes minus schedule is overhead. The batches of
-scikit-optimize are simulated likewise. With lognormal sleeps the tables differ much
-more than the libraries' overhead, so the schedule's mean over many tables is shown too.
+1 being workers that never wait. skbayes has `n_points` trials in flight;
+scikit-optimize evaluates its `n_points` as a batch and waits for the slowest.
+"schedule" is simulated: what the rule that trial k is proposed from trials
+0 … k - n_points, and from no others, costs if all else is free; so skbayes minus
+schedule is overhead. The batches of scikit-optimize are simulated likewise. With
+lognormal sleeps the tables differ much more than the libraries' overhead, so the
+schedule's mean over many tables is shown too.
 
 Each pool is warmed before anything is timed: workers started, libraries imported, and
 one short search of each kind done. Sleeping needs no processor, so 8 workers fit on a
@@ -103,7 +104,7 @@ def schedule(seconds: np.ndarray, n_points: int, batches: bool) -> float:
 
 
 def schedule_over(n_tables: int, distribution: str, n_points: int) -> float:
-    """Mean ratio of skbayes' schedule over tables that have nothing to do with seeds."""
+    """Mean ratio of skbayes' schedule over tables that no seed gives."""
     ratios = []
     for seed in range(n_tables):
         seconds = sleeps(distribution, 10_000 + seed)
