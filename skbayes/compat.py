@@ -16,6 +16,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from joblib.parallel import MultiprocessingBackend as _MultiprocessingBackend
 from joblib.parallel import _backend as _joblib_state
 from joblib.parallel import _Sentinel, default_parallel_config, get_active_backend
 from sklearn.base import _fit_context
@@ -50,6 +51,7 @@ __all__ = [
     "is_multimetric_scorer",
     "joblib_settings",
     "own_backend",
+    "owns_processes",
     "public_scorers",
     "report_failures",
     "resolve_scorers",
@@ -189,6 +191,8 @@ def _without_fit_state(search: Any) -> Any:
     fitted = [name for name in light.__dict__ if name.endswith("_")]
     for name in (*_FIT_TIME_ATTRIBUTES, *fitted):
         light.__dict__.pop(name, None)
+    for name in getattr(search, "_stays_at_home", ()):
+        light.__dict__[name] = None
     return light
 
 
@@ -392,12 +396,15 @@ def own_backend(backend: Any) -> Any:
     Two threads that share one lose results. Returns None for a class that cannot be
     made anew.
     """
+    # What is called like an argument of the constructor is one, as in estimators.
+    arguments = {
+        name: getattr(backend, name)
+        for name, parameter in inspect.signature(type(backend)).parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD and hasattr(backend, name)
+    }
+    for more in ("backend_kwargs", "submit_kwargs"):
+        arguments |= getattr(backend, more, {})
     try:
-        if hasattr(backend, "client"):
-            arguments = {"client": backend.client}
-            arguments |= getattr(backend, "submit_kwargs", {})
-        else:
-            arguments = getattr(backend, "backend_kwargs", {})
         own = type(backend)(**arguments)
     except TypeError:
         return None
@@ -405,6 +412,11 @@ def own_backend(backend: Any) -> Any:
         if hasattr(backend, name):
             setattr(own, name, getattr(backend, name))
     return own
+
+
+def owns_processes(backend: Any) -> bool:
+    """Whether each instance of this joblib backend starts processes of its own."""
+    return isinstance(backend, _MultiprocessingBackend)
 
 
 def is_death(error: BaseException) -> bool:

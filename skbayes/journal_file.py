@@ -184,6 +184,8 @@ def _connect(path: str, mode: str, patience: float = PATIENCE) -> sqlite3.Connec
         isolation_level=None,
         check_same_thread=False,
     )
+    # Unlike sqlite3's own, it says what is wrong by a ValueError.
+    connection.text_factory = bytes.decode
     for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
         connection.execute(f"PRAGMA {pragma}")
     return connection
@@ -253,11 +255,12 @@ def _check_bytes(path: str) -> None:
         return
     except OSError as error:
         raise type(error)(f"journal: {path!r} cannot be read: {error}") from error
-    if header and not header.startswith(b"SQLite format 3\0"):
+    if not header:
+        return
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
         raise _foreign(path)
-    if header:
-        version, application_id = struct.unpack(">60xI4xI", header[:72])
-        _check_header(path, application_id, version)
+    version, application_id = struct.unpack(">60xI4xI", header[:72])
+    _check_header(path, application_id, version)
 
 
 def _foreign(path: str) -> ValueError:
@@ -330,14 +333,24 @@ def _open_reader(path: str) -> sqlite3.Connection:
     connection = _connect(path, "ro")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master")
-    except sqlite3.OperationalError:
+    except BaseException as error:
         connection.close()
+        if not isinstance(error, sqlite3.OperationalError):
+            raise
         connection = _connect(path, "rw")
         connection.execute("PRAGMA query_only=ON")
     return connection
 
 
 # -- errors -----------------------------------------------------------------------
+
+
+def _damaged(path: str, error: Exception) -> ValueError:
+    return ValueError(
+        f"journal: {path!r} is damaged: {error}. It was left as it is; give the "
+        "journal another name, or put back a copy."
+    )
+
 
 _DAMAGE = (sqlite3.DatabaseError, ValueError, LookupError, TypeError, RecursionError)
 
@@ -361,10 +374,7 @@ def guard_against_damage(path: str) -> Iterator[None]:
     except sqlite3.OperationalError:
         raise
     except (*_DAMAGE, OverflowError, zlib.error) as error:
-        raise ValueError(
-            f"journal: {path!r} is damaged: {error}. It was left as it is; give the "
-            "journal another name, or put back a copy."
-        ) from error
+        raise _damaged(path, error) from error
 
 
 @contextlib.contextmanager
@@ -381,4 +391,7 @@ def _explained(path: str) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB":
             raise _foreign(path) from error
-        raise ValueError(f"journal: {path!r} is damaged: {error}.") from error
+        raise _damaged(path, error) from error
+    except UnicodeDecodeError as error:
+        # In a message about a name in it.
+        raise _damaged(path, error) from error

@@ -68,6 +68,9 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         "return_oof": [str, None],
     }
 
+    # Of no use to the fits: a stopper may hold locks, an earlier search much data.
+    _stays_at_home = ("stopper", "constraint", "warm_start_from")
+
     @abstractmethod
     def __init__(
         self,
