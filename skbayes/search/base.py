@@ -68,8 +68,9 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         "return_oof": [str, None],
     }
 
-    # Of no use to the fits: a stopper may hold locks, an earlier search much data.
-    _stays_at_home = ("stopper", "constraint", "warm_start_from")
+    # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
+    # index arrays or a generator, which cannot be pickled.
+    _stays_at_home = ("stopper", "constraint", "warm_start_from", "cv")
 
     @abstractmethod
     def __init__(
