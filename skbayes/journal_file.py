@@ -201,10 +201,11 @@ def _hold(lock_path: str, path: str) -> sqlite3.Connection:
     lives on, and they keep out a second connection of the same process as well.
     """
     for _ in range(MAX_TRIES):
-        before = _inode(lock_path)
+        seen = [_identity(lock_path)]
         lock = None
         try:
             lock = _connect(lock_path, "rwc", patience=0.0)
+            seen.append(_identity(lock_path))
             # Nothing is ever written; a journal of this file itself would be litter.
             lock.execute("PRAGMA journal_mode=MEMORY")
             lock.execute("BEGIN EXCLUSIVE")
@@ -212,8 +213,9 @@ def _hold(lock_path: str, path: str) -> sqlite3.Connection:
             if lock is not None:
                 lock.close()
             raise _no_lock(error, lock_path, path) from error
-        # Its last holder may have removed it after it was opened here.
-        if before is not None and before == _inode(lock_path):
+        # Its last holder may have removed it after it was opened here, or before.
+        seen.append(_identity(lock_path))
+        if seen[0] is not None and seen[0] == seen[1] == seen[2]:
             return lock
         lock.close()
     raise RuntimeError(f"journal: {lock_path!r} comes and goes; try again.")
@@ -231,13 +233,17 @@ def _no_lock(error: sqlite3.DatabaseError, lock_path: str, path: str) -> Excepti
     )
 
 
-def _inode(path: str) -> tuple[int, int] | None:
-    # Never opened for this: closing it would end the lock of this very process.
+def _identity(path: str) -> tuple[int, int, int] | None:
+    """Tell a file from another that takes its name later; None if there is none.
+
+    It is never opened for this: closing it would end the lock of this very process.
+    """
     try:
         status = os.stat(path)
     except FileNotFoundError:
         return None
-    return status.st_dev, status.st_ino
+    # The number of a file that was removed is given to the next one made.
+    return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 # -- what the file is -------------------------------------------------------------

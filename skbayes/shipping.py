@@ -13,8 +13,8 @@ import pickle
 import shutil
 import tempfile
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -132,8 +132,8 @@ class _InMemory(Shipment):
         self.parcel.stop.set()
 
 
-# What this process loaded last, by the folder it came from.
-_loaded: dict[str, Inputs] = {}
+# What this process loaded last, and where it is mapped, by the folder it came from.
+_loaded: dict[str, tuple[Inputs, mmap.mmap | None]] = {}
 
 
 @dataclass(frozen=True)
@@ -147,11 +147,11 @@ class _OnDisk:
         if self.folder not in _loaded:
             _loaded.clear()
             _loaded[self.folder] = self._read()
-        return _loaded[self.folder]
+        return _loaded[self.folder][0]
 
-    def _read(self) -> Inputs:
+    def _read(self) -> tuple[Inputs, mmap.mmap | None]:
         head = (Path(self.folder) / "head").read_bytes()
-        view = memoryview(b"")
+        mapped, view = None, memoryview(b"")
         # An empty file cannot be mapped.
         if any(end for _, end, _ in self.places):
             with open(Path(self.folder) / "arrays", "rb") as file:
@@ -163,13 +163,27 @@ class _OnDisk:
             array if shared else bytearray(array)
             for array, (_, _, shared) in zip(arrays, self.places, strict=True)
         ]
-        return pickle.loads(head, buffers=buffers)
+        return pickle.loads(head, buffers=buffers), mapped
 
     def stopped(self) -> bool:
         return os.path.exists(os.path.join(self.folder, "stop"))
 
-    def room(self) -> AbstractContextManager:
-        return nullcontext()
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Give back the pages that were read; the file stays in the system's cache.
+
+        They would count as this process' own: loky takes it for a leak if a worker has
+        grown by 300 MB between two fits, and starts another in its place.
+        """
+        _, mapped = _loaded.get(self.folder, (None, None))
+        if mapped is not None and hasattr(mapped, "madvise"):
+            mapped.madvise(mmap.MADV_DONTNEED)
 
 
 class _Pickler(cloudpickle.Pickler):

@@ -135,6 +135,27 @@ def test_a_worker_maps_the_data_once():
         assert len(shipping._loaded) == 1
 
 
+def resident_bytes(path):
+    """How much of a file this process has in its memory."""
+    lines = Path("/proc/self/smaps").read_text().splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.endswith(str(path)))
+    size = next(line for line in lines[begin:] if line.startswith("Rss:"))
+    return 1024 * int(size.split()[1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_a_fit_read_is_given_back():
+    X = np.random.default_rng(0).random((1000, 1000))
+    with ship(inputs(X), "disk") as shipment:
+        there = arrived(shipment.parcel)
+        file = Path(shipment.parcel.folder) / "arrays"
+        for _ in range(2):
+            with shipment.parcel.room():
+                np.testing.assert_array_equal(there.X, X)
+                assert resident_bytes(file) >= X.nbytes
+            assert resident_bytes(file) < 0.1 * X.nbytes
+
+
 def test_arrays_that_are_shared_are_written_once():
     sent = inputs(TABLE, TABLE, fit_params={"w": TABLE})
     with ship(sent, "disk") as shipment:

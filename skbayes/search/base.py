@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.evaluation import CandidateEvaluator, check_candidates
-from skbayes.fingerprint import describe_search
-from skbayes.history import load_history
+from skbayes.fingerprint import describe_search, splits_are_reproducible
+from skbayes.history import read_trials
 from skbayes.journal import Journal
 from skbayes.progress import Lines, progress_bar
 from skbayes.results import corrected_best_score, results_frame
@@ -68,8 +68,9 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         "return_oof": [str, None],
     }
 
-    # Of no use to the fits: a stopper may hold locks, an earlier search much data.
-    _stays_at_home = ("stopper", "constraint", "warm_start_from")
+    # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
+    # index arrays or a generator, which cannot be pickled.
+    _stays_at_home = ("stopper", "constraint", "warm_start_from", "cv")
 
     @abstractmethod
     def __init__(
@@ -244,7 +245,14 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             return []
         source = self.warm_start_from
         if isinstance(source, str | PathLike):
-            source = load_history(source)
+            source, n_outside = read_trials(source, space)
+            if n_outside:
+                warnings.warn(
+                    f"warm_start_from: {n_outside} of {n_outside + len(source)} known "
+                    "settings are ignored (outside search_spaces).",
+                    UserWarning,
+                    stacklevel=3,
+                )
         return known_results(source, space, target.name or "score")
 
     def _open_log(
@@ -267,7 +275,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             drawn_seed=seed,
             n_points=self.n_points_,
             splits=splits,
-            reproducible_splits=self._splits_are_reproducible(X, y, fit_params, splits),
+            reproducible_splits=splits_are_reproducible(self.cv),
         )
 
     def _draw_seed(self) -> int:
@@ -296,21 +304,6 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 f"{self.n_splits_} splits, got {len(splits)}"
             )
         return splits
-
-    def _splits_are_reproducible(
-        self, X: Any, y: Any, fit_params: dict[str, Any], splits: list[tuple]
-    ) -> bool:
-        """Whether another process that is given the same `cv` draws these splits."""
-        if hasattr(self.cv, "__next__"):
-            return False
-        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        routed = compat.route_fit_params(self, fit_params)
-        again = list(cv.split(X, y, **routed.splitter.split))
-        return all(
-            np.array_equal(mine, theirs)
-            for one, other in zip(splits, again, strict=True)
-            for mine, theirs in zip(one, other, strict=True)
-        )
 
     # -- the trials ---------------------------------------------------------------
 
