@@ -35,7 +35,6 @@ from skbayes.candidates import Candidates, SpaceExhausted, key_of
 from skbayes.costs import CostModel
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.by_name import n_options_of
 
 __all__ = ["Optimizer", "SpaceExhausted"]
 
@@ -132,7 +131,7 @@ class Optimizer:
         self.surrogate = check_surrogate(surrogate)
         self.acquisition = check_acquisition(acquisition)
         self._seed = check_random_state(random_state)
-        self._costs = CostModel(n_options_of(self.space))
+        self._costs = CostModel(self.space.n_options)
         self._told, self._learnt = _Observations(), _Observations()
         # Told and comparable: neither failed nor cut short.
         self._eligible: list[tuple[float, Params]] = []

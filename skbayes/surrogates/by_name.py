@@ -8,29 +8,10 @@ from typing import Any
 from skbayes.space import Space
 from skbayes.surrogates.gaussian_process import GaussianProcess
 
-__all__ = ["SURROGATES", "make_surrogate", "n_options_of"]
+__all__ = ["SURROGATES", "make_surrogate"]
 
 # What users may write for `surrogate`.
 SURROGATES = ("gp",)
-
-
-def n_options_of(space: Space) -> list[int]:
-    """How many options the columns have that are not ordered.
-
-    Parameters
-    ----------
-    space : Space
-        The space.
-
-    Returns
-    -------
-    n_options : list of int
-        For each column 0 if its positions are ordered, else the number of options.
-    """
-    return [
-        int(column.dimension.n_values) if column.dimension.is_categorical else 0
-        for column in space.columns
-    ]
 
 
 def make_surrogate(surrogate: Any, space: Space, seed: int) -> Any:
@@ -51,8 +32,8 @@ def make_surrogate(surrogate: Any, space: Space, seed: int) -> Any:
         A new one, not fitted, that knows which columns are ordered.
     """
     if surrogate == "gp":
-        return GaussianProcess(n_options=n_options_of(space), random_state=seed)
+        return GaussianProcess(n_options=space.n_options, random_state=seed)
     model = copy.deepcopy(surrogate)
     if isinstance(model, GaussianProcess) and model.n_options is None:
-        model.n_options = n_options_of(space)
+        model.n_options = space.n_options
     return model
