@@ -16,8 +16,10 @@ from skbayes.acquisition.improvement import (
     ProbabilityOfImprovement,
     UpperConfidenceBound,
 )
+from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.space import Space
 from skbayes.surrogates.by_name import SURROGATES
+from skbayes.surrogates.parzen import ParzenEstimator
 
 __all__ = [
     "check_acquisition",
@@ -30,8 +32,9 @@ __all__ = [
     "check_surrogate",
 ]
 
-ACQUISITIONS: dict[str, type[Acquisition]] = {
+ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
     "ei": ExpectedImprovement,
+    "eif": ExpectedInfluence,
     "pi": ProbabilityOfImprovement,
     "ucb": UpperConfidenceBound,
 }
@@ -142,8 +145,9 @@ def check_noise(noise: Any, surrogate: Any) -> float:
 
 
 def _takes_noise(surrogate: Any) -> bool:
-    if isinstance(surrogate, str):
-        return True
+    # A graph's labels are exact; what does not predict scores cannot mistake them.
+    if isinstance(surrogate, str | ParzenEstimator):
+        return not surrogate == "graph"
     parameters = inspect.signature(surrogate.fit).parameters
     return "noise" in parameters or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
@@ -253,7 +257,7 @@ def check_initial_points(initial_points: Any, space: Space) -> list[dict[str, An
     return points
 
 
-def check_acquisition(acquisition: Any) -> Acquisition:
+def check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
     """Return the acquisition function that is meant.
 
     Parameters
@@ -263,7 +267,7 @@ def check_acquisition(acquisition: Any) -> Acquisition:
 
     Returns
     -------
-    acquisition : Acquisition
+    acquisition : Acquisition or ExpectedInfluence
         The instance, or a new one of the class that is named.
 
     Raises
@@ -271,13 +275,13 @@ def check_acquisition(acquisition: Any) -> Acquisition:
     ValueError
         If it is neither a known name nor an instance.
     """
-    if isinstance(acquisition, Acquisition):
+    if isinstance(acquisition, Acquisition | ExpectedInfluence):
         return acquisition
     if isinstance(acquisition, str) and acquisition in ACQUISITIONS:
         return ACQUISITIONS[acquisition]()
     raise ValueError(
-        f"acquisition must be one of {sorted(ACQUISITIONS)} or an Acquisition, "
-        f"got {acquisition!r}."
+        f"acquisition must be one of {sorted(ACQUISITIONS)}, an Acquisition or an "
+        f"ExpectedInfluence, got {acquisition!r}."
     )
 
 
@@ -307,6 +311,8 @@ def check_surrogate(surrogate: Any) -> Any:
             f"surrogate must be an object, got the class {surrogate.__name__}; write "
             f"{surrogate.__name__}() with its parameters."
         )
+    elif isinstance(surrogate, ParzenEstimator):
+        return surrogate
     elif all(hasattr(surrogate, name) for name in ("fit", "predict", "condition")):
         return surrogate
     raise ValueError(

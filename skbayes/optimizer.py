@@ -66,19 +66,26 @@ class Optimizer:
     search_spaces : dict, list of dicts, or Space
         What may be chosen, in any notation of
         :meth:`skbayes.space.Space.from_notation`.
-    surrogate : {"gp"} or object, default="gp"
-        Model of the score: "gp" for :class:`skbayes.surrogates.GaussianProcess`, or an
-        instance with ``fit(X, y)``, ``predict(X, gradient)`` and ``condition(X)``.
-        For scores told with `noise` it takes ``fit(X, y, noise)``.
-    acquisition : {"ei", "pi", "ucb"} or Acquisition, default="ei"
+    surrogate : str or object, default="gp"
+        What is believed of the score. "gp": a Gaussian process with a Matérn-5/2
+        kernel; "gp-matern32", "gp-rbf": with another one. "graph": a Gaussian field on
+        the graph of all configurations of a finite space. "trees": an ensemble of
+        randomised trees, with LightGBM. "tpe": the tree-structured Parzen estimator.
+        "random", "sobol": nothing; random or quasi-random search. Or an instance: a
+        class of :mod:`skbayes.surrogates`, or an object with ``fit(X, y)``,
+        ``predict(X, gradient)`` and ``condition(X)``, and, for scores told with
+        `noise`, ``fit(X, y, noise)``.
+    acquisition : {"ei", "pi", "ucb", "eif"} or object, default="ei"
         What a proposal maximises: expected improvement, probability of improvement,
-        upper confidence bound, or an instance.
+        upper confidence bound, or (on a graph) expected influence; or an instance of a
+        class of :mod:`skbayes.acquisition`. "tpe", "random" and "sobol" have no
+        choice: it is left at "ei".
     n_initial_points : int or "auto", default="auto"
         Configurations told, learnt or proposed before the model decides;
         `initial_points` count. The first is the middle of all ranges with the first
         option of each list that is not numeric, the others are spread evenly
         (scrambled Sobol). 0: the model decides as soon as one score is known.
-        "auto": 3.
+        "auto": 3 for models of the score, 8 for "tpe", 0 for "random" and "sobol".
     initial_points : list of dict, default=None
         Configurations to propose first.
     constraint : callable, default=None
@@ -94,12 +101,15 @@ class Optimizer:
     last_expected_improvement : float or None
         How much better than the best score the last proposal was expected to be, in
         units of the score, on average and counting what is worse as 0; whatever the
-        acquisition. None if the model did not make the proposal.
+        acquisition. None if no model of the score made the proposal.
 
     Raises
     ------
+    ImportError
+        If the surrogate needs a library that is not installed.
     TypeError, ValueError
-        If an argument is wrong; the message names it, or the parameter of the space.
+        If an argument is wrong, or surrogate, acquisition and space do not go
+        together; the message names it, or the parameter of the space.
 
     See Also
     --------

@@ -26,7 +26,9 @@ from skbayes.surrogates.graph import HarmonicFunction, NeighborGraph
 __all__ = ["LABELS", "ExpectedInfluence", "InfluenceProposer", "InfluenceStrategy"]
 
 
-def linear_labels(y: FloatArray, graph: NeighborGraph, labelled: list[int]) -> FloatArray:
+def linear_labels(
+    y: FloatArray, graph: NeighborGraph, labelled: list[int]
+) -> FloatArray:
     """Scale scores (l,) linearly: the worst to 0, the best to 1."""
     low, high = float(np.min(y)), float(np.max(y))
     if low == high:

@@ -234,7 +234,7 @@ class Space:
 
     @property
     def n_options(self) -> list[int]:
-        """For each column 0 if its positions are ordered, else its number of options."""
+        """For each column its number of options, or 0 if its positions are ordered."""
         return [
             int(column.dimension.n_values) if column.dimension.is_categorical else 0
             for column in self.columns

@@ -19,18 +19,14 @@ hyperparameter optimization of neural machine translation systems", section 5.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from skbayes.surrogates.kernels import (
-    KERNELS,
-    Embedding,
-    FloatArray,
-    squared_distances,
-)
+from skbayes.surrogates.kernels import KERNELS, Embedding, FloatArray
 
 __all__ = ["MAX_NODES", "HarmonicFunction", "NeighborGraph"]
 
@@ -113,7 +109,6 @@ class NeighborGraph:
         self.W = np.where(_neighbors(r2), KERNELS[kernel](r2)[0], 0.0)
         count, label = connected_components(csr_matrix(self.W > 0), directed=False)
         self.components = [np.flatnonzero(label == c) for c in range(count)]
-        self._inverse: FloatArray | None = None
         self._places = {_key(row): i for i, row in enumerate(nodes)}
 
     def __len__(self) -> int:
@@ -138,9 +133,7 @@ class NeighborGraph:
         """
         return np.array([self._places.get(_key(row), -1) for row in X], dtype=int)
 
-    def labels(
-        self, places: np.ndarray, y: FloatArray
-    ) -> tuple[list[int], FloatArray]:
+    def labels(self, places: np.ndarray, y: FloatArray) -> tuple[list[int], FloatArray]:
         """Give each node one label.
 
         Parameters
@@ -176,14 +169,17 @@ class NeighborGraph:
         resistance : ndarray of shape (n,)
             With weights as conductances; infinite for other components, 0 for itself.
         """
-        if self._inverse is None:
-            self._inverse = np.linalg.pinv(self.laplacian, hermitian=True)
         diagonal = np.diagonal(self._inverse)
         resistance = np.full(len(self), np.inf)
         (own,) = (part for part in self.components if node in part)
         between = diagonal[node] + diagonal - 2.0 * self._inverse[node]
         resistance[own] = np.maximum(between[own], 0.0)
         return resistance
+
+    @cached_property
+    def _inverse(self) -> Any:
+        """Pseudo-inverse of Delta, needed for resistances alone."""
+        return np.linalg.pinv(self.laplacian, hermitian=True)
 
     @property
     def laplacian(self) -> FloatArray:

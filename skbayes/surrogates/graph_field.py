@@ -4,7 +4,7 @@ Symbols (n nodes, l of them labelled, g values of sigma, D columns):
 
 - ``Delta``: (n, n), the graph's Laplacian, as in :mod:`skbayes.surrogates.graph`.
 - ``K``: (g, n, n), (Delta + I / sigma^2)^-1; the field's covariance is K / (2 beta).
-  Never formed: with Delta = V diag(v) V^T its column k is V ((v + 1 / sigma^2)^-1 * V_k).
+  Never formed: with Delta = V diag(v) V^T, column k is V ((v + 1 / sigma^2)^-1 * V_k).
 - ``A``: (g, l, n), the first l steps of the Cholesky decomposition of K with the
   labelled nodes as pivots, K_LL = A_L^T A_L and A_L upper triangular. Labelling one
   more node adds a row, and leaves the others as they are.
@@ -16,12 +16,12 @@ optimization of neural machine translation systems", section 5.3.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from skbayes.space import Space
 from skbayes.surrogates.graph import NeighborGraph
 from skbayes.surrogates.kernels import KERNELS, FloatArray
 
@@ -54,11 +54,17 @@ class GraphField:
     length_scale : float, default=1.0
         Unit of lengths: 1 is the range of an ordered column, and the distance between
         two options of an unordered one.
+    nodes : ndarray of shape (n, D), default=None
+        All encoded configurations that can be proposed, NaN where inactive. None:
+        those of the space on which the field is used.
+    n_options : list of int, default=None
+        For each column 0 if its positions are ordered, else the number of options.
+        None: all columns are ordered, or as the space on which it is used says.
 
-    Attributes
-    ----------
-    graph_ : NeighborGraph
-        The graph, once :meth:`for_space` was called.
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
 
     See Also
     --------
@@ -72,11 +78,9 @@ class GraphField:
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayes.space import Space
     >>> from skbayes.surrogates import GraphField
-    >>> space = Space.from_notation({"x": list(range(29))})
-    >>> nodes = space.cells(np.arange(29))
-    >>> field = GraphField().for_space(space, nodes)
+    >>> nodes = np.linspace(0, 1, 29)[:, None]
+    >>> field = GraphField(nodes=nodes)
     >>> field = field.fit(nodes[[0, 14, 28]], np.array([0.0, 1.0, 0.0]))
     >>> mean, sd = field.predict(nodes[[7, 14]])
     >>> bool(0.2 < mean[0, 0] < 0.8), bool(sd[0, 0] > sd[0, 1])
@@ -84,9 +88,15 @@ class GraphField:
     """
 
     has_gradients = False
-    needs_nodes = True
 
-    def __init__(self, kernel: str = "rbf", *, length_scale: float = 1.0) -> None:
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        length_scale: float = 1.0,
+        nodes: FloatArray | None = None,
+        n_options: list[int] | None = None,
+    ) -> None:
         if kernel not in KERNELS:
             raise ValueError(
                 f"kernel must be one of {sorted(KERNELS)}, got {kernel!r}."
@@ -97,33 +107,17 @@ class GraphField:
             )
         self.kernel = kernel
         self.length_scale = length_scale
+        self.nodes = nodes
+        self.n_options = n_options
+        self._labelled: list[int] = []
 
-    def for_space(self, space: Space, nodes: FloatArray) -> GraphField:
-        """Return a field on the graph of some configurations.
-
-        Parameters
-        ----------
-        space : Space
-            What they are configurations of.
-        nodes : ndarray of shape (n, D)
-            All configurations that can be proposed.
-
-        Returns
-        -------
-        field : GraphField
-            A new one.
-
-        Raises
-        ------
-        ValueError
-            If there are too many nodes.
-        """
-        field = GraphField(self.kernel, length_scale=self.length_scale)
-        field.graph_ = NeighborGraph(
-            nodes, space.n_options, self.kernel, self.length_scale
-        )
-        field._forget()
-        return field
+    @cached_property
+    def graph(self) -> NeighborGraph:
+        """The graph of the nodes; ValueError if there are none, or too many."""
+        if self.nodes is None:
+            raise ValueError("nodes must be given to use a GraphField by itself.")
+        n_options = self.n_options or [0] * self.nodes.shape[1]
+        return NeighborGraph(self.nodes, n_options, self.kernel, self.length_scale)
 
     # -- learning -----------------------------------------------------------------
 
@@ -143,9 +137,10 @@ class GraphField:
         self : GraphField
             The fitted field.
         """
-        places, y = self.graph_.places(X), np.asarray(y, dtype=np.float64)
-        labelled, scores = self.graph_.labels(places, y)
-        if labelled[: len(self._labelled)] != self._labelled:
+        places, y = self.graph.places(X), np.asarray(y, dtype=np.float64)
+        labelled, scores = self.graph.labels(places, y)
+        known = self._labelled
+        if not hasattr(self, "_rows") or labelled[: len(known)] != known:
             self._forget()
         for node in labelled[len(self._labelled) :]:
             self._label(node)
@@ -177,36 +172,36 @@ class GraphField:
         vars(field).update(vars(self))
         field._rows, field._variance = self._rows.copy(), self._variance.copy()
         field._labelled = list(self._labelled)
-        for node in dict.fromkeys(self.graph_.places(X).tolist()):
+        for node in dict.fromkeys(self.graph.places(X).tolist()):
             if node >= 0 and node not in field._labelled:
                 field._label(node)
         return field
 
     def _forget(self) -> None:
         """Start without labels."""
-        n = len(self.graph_)
+        n = len(self.graph)
         if not hasattr(self, "_vectors"):
-            degree = self.graph_.W.sum() / n
-            values, self._vectors = linalg.eigh(self.graph_.laplacian)
+            degree = self.graph.W.sum() / n
+            values, self._vectors = linalg.eigh(self.graph.laplacian)
             decays = max(degree, MIN_DEGREE) * DECAYS
             self._inverse = 1.0 / (np.maximum(values, 0.0) + decays[:, None])  # (g, n)
             self._prior = np.einsum("ij,gj->gi", self._vectors**2, self._inverse)
-        self._labelled: list[int] = []
+        self._labelled = []
         self._rows = np.empty((len(DECAYS), 0, n))  # A
         self._variance = self._prior.copy()  # what is left of the diagonal of K
 
     def _label(self, k: int) -> None:
         """Add node k's row to A: (K_k. - A_.k A) / sqrt(K_kk - |A_.k|^2)."""
         column = (self._inverse * self._vectors[k]) @ self._vectors.T
-        l = len(self._labelled)
-        known = self._rows[:, :l]
+        count = len(self._labelled)
+        known = self._rows[:, :count]
         row = column - np.einsum("gl,gln->gn", known[:, :, k], known)
         floor = MIN_VARIANCE * self._prior[:, k]
         row /= np.sqrt(np.maximum(self._variance[:, k], floor))[:, None]
-        if l == self._rows.shape[1]:
-            room = np.empty((len(row), max(l, 16), len(self.graph_)))
+        if count == self._rows.shape[1]:
+            room = np.empty((len(row), max(count, 16), len(self.graph)))
             self._rows = np.concatenate([self._rows, room], axis=1)
-        self._rows[:, l] = row
+        self._rows[:, count] = row
         self._variance -= np.square(row)
         self._labelled.append(k)
 
@@ -216,22 +211,22 @@ class GraphField:
         With z = A_L^-T y the log likelihood is, up to a constant and at its best beta,
         - (l log(|z|^2 / l) + log |K_LL|) / 2, and 1 / (2 beta) = |z|^2 / l.
         """
-        l = len(y)
-        if not l:
+        count = len(y)
+        if not count:
             self._chosen, self._amplitude = 0, 1.0 / float(np.mean(self._prior[0]))
-            self._mean = np.zeros(len(self.graph_))
+            self._mean = np.zeros(len(self.graph))
             return
-        A = self._rows[:, :l]
         best = -np.inf
-        for g, rows in enumerate(A):
-            triangle = rows[:, self._labelled[:l]]
-            z = linalg.solve_triangular(triangle, y, trans="T", check_finite=False)
-            power = max(float(z @ z) / l, MIN_AMPLITUDE / float(np.mean(self._prior[g])))
-            pivots = np.log(np.diagonal(triangle))
-            likelihood = -0.5 * l * np.log(power) - float(np.sum(pivots))
+        for g, rows in enumerate(self._rows[:, :count]):
+            A_L = rows[:, self._labelled[:count]]
+            z = linalg.solve_triangular(A_L, y, trans="T", check_finite=False)
+            least = MIN_AMPLITUDE / float(np.mean(self._prior[g]))
+            amplitude = max(float(z @ z) / count, least)
+            log_det = 2.0 * float(np.sum(np.log(np.diagonal(A_L))))
+            likelihood = -0.5 * (count * np.log(amplitude) + log_det)
             if likelihood > best:
                 best = likelihood
-                self._chosen, self._amplitude, self._mean = g, power, z @ rows
+                self._chosen, self._amplitude, self._mean = g, amplitude, z @ rows
 
     # -- predicting ---------------------------------------------------------------
 
@@ -249,7 +244,7 @@ class GraphField:
         mean, sd : ndarray of shape (1, m)
             Prediction under the chosen hyper-parameters.
         """
-        places = self.graph_.places(X)
+        places = self.graph.places(X)
         prior = self._prior[self._chosen]
         left = np.maximum(self._variance[self._chosen], MIN_VARIANCE * prior)
         strange = places < 0
@@ -267,7 +262,7 @@ class GraphField:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        if "graph_" in state:
+        if "_mean" in state:  # it was fitted
             labelled = self._labelled
             self._forget()
             for node in labelled:
