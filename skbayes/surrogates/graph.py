@@ -18,6 +18,7 @@ hyperparameter optimization of neural machine translation systems", section 5.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -37,7 +38,7 @@ MAX_NODES = 2000
 # Added to the diagonal of Delta, which is singular as long as nothing is labelled.
 JITTER = 1e-9
 
-# This share of all nodes are a node's nearest.
+# A node has this share of all nodes for neighbours, on average.
 NEIGHBOR_SHARE = 1.0 / 7.0
 
 
@@ -48,9 +49,12 @@ def _key(row: FloatArray) -> bytes:
 class NeighborGraph:
     """Each configuration joined with those most like it.
 
-    An edge joins two nodes if one is among the n / 7 nearest of the other. On a grid
-    many nodes are equally near: all that are as near as the last of them count, so that
-    the graph does not depend on an order of the nodes.
+    An edge joins two nodes if one is among the k nearest of the other, where k is the
+    greatest for which a node has at most n / 7 neighbours on average. On a grid many
+    nodes are equally near: all that are as near as the k-th count, so that the graph
+    does not depend on an order of the nodes. How they are treated decides much: with
+    those of them that come first in the table zh-en of the paper, expected influence
+    takes 69 trials to find what it finds in 26 so (the paper: 13).
 
     Parameters
     ----------
@@ -191,13 +195,18 @@ def _neighbors(r2: FloatArray) -> np.ndarray:
     """Which pairs of nodes are joined, from all squared distances."""
     n = len(r2)
     others = np.sort(r2 + np.diag(np.full(n, np.inf)), axis=1)
-    k = max(round(NEIGHBOR_SHARE * n), 1)
-    # On a grid many distances are equal, but for rounding.
-    reach = others[:, k - 1] * (1.0 + 1e-9)
-    near = r2 <= reach[:, None]
-    joined = near | near.T
-    np.fill_diagonal(joined, False)
-    return joined
+
+    def joined(k: int) -> np.ndarray:
+        # On a grid many distances are equal, but for rounding.
+        near = r2 <= others[:, k - 1, None] * (1.0 + 1e-9)
+        np.fill_diagonal(near, False)
+        return near | near.T
+
+    # The greatest k that does not join too many: more are joined the greater it is.
+    ks = range(1, n)
+    most = NEIGHBOR_SHARE * n * n
+    k = bisect_right(ks, most, key=lambda k: int(np.sum(joined(k))))
+    return joined(max(k, 1))
 
 
 class HarmonicFunction:
