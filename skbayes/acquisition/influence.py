@@ -225,7 +225,7 @@ class InfluenceStrategy:
         rule = self.acquisition.labels
         f = weight = harmonic.values(LABELS[rule](y, self.graph, labelled))
         if rule == "released":
-            weight = _released_weight(harmonic.values(y), float(np.max(y)))
+            weight = _released_weight(harmonic.values(y), y, labelled)
         pending = dict.fromkeys(self.graph.places(known.pending).tolist())
         waiting = [k for k in pending if k >= 0 and k not in labelled]
         if waiting:
@@ -249,8 +249,9 @@ class InfluenceStrategy:
         return self._harmonic
 
 
-def _released_weight(f: FloatArray, best: float) -> FloatArray:
-    """(best - f) / (best - min f) / 2, of predictions that were not scaled."""
-    depth = best - f
+def _released_weight(f: FloatArray, y: FloatArray, labelled: list[int]) -> FloatArray:
+    """(max y - f) / (max y - min f) / 2, of unlabelled nodes and scores as they are."""
+    depth = np.max(y) - f
+    depth[labelled] = 0.0
     deepest = float(np.max(depth))
     return 0.5 * depth / deepest if deepest > 0.0 else np.zeros_like(f)

@@ -145,10 +145,12 @@ class GraphField:
         for node in labelled[len(self._labelled) :]:
             self._label(node)
         # Where nothing told is a node, what was told says at least how high scores are.
-        self._offset = float(np.mean(scores if len(scores) else y))
-        spread = float(np.std(scores)) if len(scores) else 0.0
-        peak = max(abs(self._offset), spread)
-        self._unit = spread if spread > 1e-12 * peak else 1.0
+        level = scores if len(scores) else y[:1]
+        # In units of the largest score nothing overflows.
+        peak = float(np.max(np.abs(level))) or 1.0
+        spread = float(np.std(level / peak))
+        self._offset = float(np.mean(level / peak)) * peak
+        self._unit = (spread if spread > 1e-12 else 1.0) * peak
         self._learn((scores - self._offset) / self._unit)
         return self
 
