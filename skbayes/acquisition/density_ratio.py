@@ -40,7 +40,7 @@ class DensityRatioProposer(Proposer):
         Returns
         -------
         scores : ndarray of shape (m,)
-            log p_good - log p_bad.
+            Difference log p_good - log p_bad.
         """
         return self.estimator.scores(X)
 

@@ -52,9 +52,7 @@ class NeighborGraph:
     An edge joins two nodes if one is among the k nearest of the other, where k is the
     greatest for which a node has at most n / 7 neighbours on average. On a grid many
     nodes are equally near: all that are as near as the k-th count, so that the graph
-    does not depend on an order of the nodes. How they are treated decides much: with
-    those of them that come first in the table zh-en of the paper, expected influence
-    takes 69 trials to find what it finds in 26 so (the paper: 13).
+    does not depend on an order of the nodes.
 
     Parameters
     ----------

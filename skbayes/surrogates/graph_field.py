@@ -145,7 +145,7 @@ class GraphField:
         for node in labelled[len(self._labelled) :]:
             self._label(node)
         # Where nothing told is a node, what was told says at least how high scores are.
-        level = scores if len(scores) else y[:1]
+        level = scores if len(scores) else y
         # In units of the largest score nothing overflows.
         peak = float(np.max(np.abs(level))) or 1.0
         spread = float(np.std(level / peak))

@@ -84,7 +84,7 @@ def truncated_normal(x: FloatArray, mean: FloatArray, sd: FloatArray) -> FloatAr
     Returns
     -------
     density : ndarray of shape (m, n)
-        phi((x - mean) / sd) / sd, divided by the mass within [0, 1].
+        Density phi((x - mean) / sd) / sd, divided by the mass within [0, 1].
     """
     z = (x[:, None] - mean) / sd
     mass = ndtr((1.0 - mean) / sd) - ndtr(-mean / sd)
@@ -392,7 +392,7 @@ class ParzenEstimator:
         Returns
         -------
         scores : ndarray of shape (m,)
-            log p_good - log p_bad, over the columns that are active in each.
+            Difference log p_good - log p_bad, over the columns that are active in each.
         """
         scores = np.zeros(len(X))
         for x, good, bad in zip(X.T, self.good_, self.bad_, strict=True):
