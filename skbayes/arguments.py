@@ -16,7 +16,10 @@ from skbayes.acquisition.improvement import (
     ProbabilityOfImprovement,
     UpperConfidenceBound,
 )
+from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.space import Space
+from skbayes.surrogates.by_name import SURROGATES
+from skbayes.surrogates.parzen import ParzenEstimator
 
 __all__ = [
     "check_acquisition",
@@ -29,12 +32,12 @@ __all__ = [
     "check_surrogate",
 ]
 
-ACQUISITIONS: dict[str, type[Acquisition]] = {
+ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
     "ei": ExpectedImprovement,
+    "eif": ExpectedInfluence,
     "pi": ProbabilityOfImprovement,
     "ucb": UpperConfidenceBound,
 }
-SURROGATES = ("gp",)
 
 
 def _as_float(name: str, value: Any) -> float:
@@ -142,8 +145,9 @@ def check_noise(noise: Any, surrogate: Any) -> float:
 
 
 def _takes_noise(surrogate: Any) -> bool:
-    if isinstance(surrogate, str):
-        return True
+    # A graph's labels are exact; what does not predict scores cannot mistake them.
+    if isinstance(surrogate, str | ParzenEstimator):
+        return not surrogate == "graph"
     parameters = inspect.signature(surrogate.fit).parameters
     return "noise" in parameters or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
@@ -182,18 +186,20 @@ def check_random_state(random_state: Any) -> int:
     )
 
 
-def check_n_initial_points(n_initial_points: Any) -> int:
+def check_n_initial_points(n_initial_points: Any, auto: int = 3) -> int:
     """Return the number of configurations before the model decides.
 
     Parameters
     ----------
     n_initial_points : object
         What the user gave.
+    auto : int, default=3
+        What "auto" stands for.
 
     Returns
     -------
     n_initial_points : int
-        The number; 3 for "auto".
+        The number.
 
     Raises
     ------
@@ -201,7 +207,7 @@ def check_n_initial_points(n_initial_points: Any) -> int:
         If it is neither an integer >= 0 nor "auto".
     """
     if n_initial_points == "auto":
-        return 3
+        return auto
     if isinstance(n_initial_points, numbers.Integral) and int(n_initial_points) >= 0:
         return int(n_initial_points)
     raise ValueError(
@@ -251,7 +257,7 @@ def check_initial_points(initial_points: Any, space: Space) -> list[dict[str, An
     return points
 
 
-def check_acquisition(acquisition: Any) -> Acquisition:
+def check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
     """Return the acquisition function that is meant.
 
     Parameters
@@ -261,7 +267,7 @@ def check_acquisition(acquisition: Any) -> Acquisition:
 
     Returns
     -------
-    acquisition : Acquisition
+    acquisition : Acquisition or ExpectedInfluence
         The instance, or a new one of the class that is named.
 
     Raises
@@ -269,13 +275,13 @@ def check_acquisition(acquisition: Any) -> Acquisition:
     ValueError
         If it is neither a known name nor an instance.
     """
-    if isinstance(acquisition, Acquisition):
+    if isinstance(acquisition, Acquisition | ExpectedInfluence):
         return acquisition
     if isinstance(acquisition, str) and acquisition in ACQUISITIONS:
         return ACQUISITIONS[acquisition]()
     raise ValueError(
-        f"acquisition must be one of {sorted(ACQUISITIONS)} or an Acquisition, "
-        f"got {acquisition!r}."
+        f"acquisition must be one of {sorted(ACQUISITIONS)}, an Acquisition or an "
+        f"ExpectedInfluence, got {acquisition!r}."
     )
 
 
@@ -305,6 +311,8 @@ def check_surrogate(surrogate: Any) -> Any:
             f"surrogate must be an object, got the class {surrogate.__name__}; write "
             f"{surrogate.__name__}() with its parameters."
         )
+    elif isinstance(surrogate, ParzenEstimator):
+        return surrogate
     elif all(hasattr(surrogate, name) for name in ("fit", "predict", "condition")):
         return surrogate
     raise ValueError(

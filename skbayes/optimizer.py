@@ -9,7 +9,6 @@ just so.
 
 from __future__ import annotations
 
-import copy
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.maximize import maximize_over, maximize_search, sobol
-from skbayes.acquisition.proposer import ModelProposer
+from skbayes.acquisition.maximize import sobol
+from skbayes.acquisition.proposer import Known
+from skbayes.acquisition.strategy import make_strategy
 from skbayes.arguments import (
     check_acquisition,
     check_cost,
@@ -35,14 +35,10 @@ from skbayes.candidates import Candidates, SpaceExhausted, key_of
 from skbayes.costs import CostModel
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates import GaussianProcess
 
 __all__ = ["Optimizer", "SpaceExhausted"]
 
 Params = dict[str, Any]
-
-# The best configurations so far around which the acquisition is searched closely.
-N_INCUMBENTS = 5
 
 
 @dataclass
@@ -70,19 +66,26 @@ class Optimizer:
     search_spaces : dict, list of dicts, or Space
         What may be chosen, in any notation of
         :meth:`skbayes.space.Space.from_notation`.
-    surrogate : {"gp"} or object, default="gp"
-        Model of the score: "gp" for :class:`skbayes.surrogates.GaussianProcess`, or an
-        instance with ``fit(X, y)``, ``predict(X, gradient)`` and ``condition(X)``.
-        For scores told with `noise` it takes ``fit(X, y, noise)``.
-    acquisition : {"ei", "pi", "ucb"} or Acquisition, default="ei"
+    surrogate : str or object, default="gp"
+        What is believed of the score. "gp": a Gaussian process with a Matérn-5/2
+        kernel; "gp-matern32", "gp-rbf": with another one. "graph": a Gaussian field on
+        the graph of all configurations of a finite space. "trees": an ensemble of
+        randomised trees, with LightGBM. "tpe": the tree-structured Parzen estimator.
+        "random", "sobol": nothing; random or quasi-random search. Or an instance: a
+        class of :mod:`skbayes.surrogates`, or an object with ``fit(X, y)``,
+        ``predict(X, gradient)`` and ``condition(X)``, and, for scores told with
+        `noise`, ``fit(X, y, noise)``.
+    acquisition : {"ei", "pi", "ucb", "eif"} or object, default="ei"
         What a proposal maximises: expected improvement, probability of improvement,
-        upper confidence bound, or an instance.
+        upper confidence bound, or (on a graph) expected influence; or an instance of a
+        class of :mod:`skbayes.acquisition`. "tpe", "random" and "sobol" have no
+        choice: it is left at "ei".
     n_initial_points : int or "auto", default="auto"
         Configurations told, learnt or proposed before the model decides;
         `initial_points` count. The first is the middle of all ranges with the first
         option of each list that is not numeric, the others are spread evenly
         (scrambled Sobol). 0: the model decides as soon as one score is known.
-        "auto": 3.
+        "auto": 3 for models of the score, 8 for "tpe", 0 for "random" and "sobol".
     initial_points : list of dict, default=None
         Configurations to propose first.
     constraint : callable, default=None
@@ -98,12 +101,15 @@ class Optimizer:
     last_expected_improvement : float or None
         How much better than the best score the last proposal was expected to be, in
         units of the score, on average and counting what is worse as 0; whatever the
-        acquisition. None if the model did not make the proposal.
+        acquisition. None if no model of the score made the proposal.
 
     Raises
     ------
+    ImportError
+        If the surrogate needs a library that is not installed.
     TypeError, ValueError
-        If an argument is wrong; the message names it, or the parameter of the space.
+        If an argument is wrong, or surrogate, acquisition and space do not go
+        together; the message names it, or the parameter of the space.
 
     See Also
     --------
@@ -134,15 +140,19 @@ class Optimizer:
         self.space = Space.from_notation(search_spaces, constraint)
         self.surrogate = check_surrogate(surrogate)
         self.acquisition = check_acquisition(acquisition)
-        self._n_initial = check_n_initial_points(n_initial_points)
         self._seed = check_random_state(random_state)
-        self._model = self._make_model()
-        self._costs = CostModel(self._n_options())
+        self._costs = CostModel(self.space.n_options)
         self._told, self._learnt = _Observations(), _Observations()
         # Told and comparable: neither failed nor cut short.
         self._eligible: list[tuple[float, Params]] = []
         self._pending: dict[bytes, FloatArray] = {}
         self._candidates = Candidates(self.space)
+        self._strategy = make_strategy(
+            self.surrogate, self.acquisition, self._candidates, self._seed
+        )
+        self._n_initial = check_n_initial_points(
+            n_initial_points, self._strategy.n_initial_points
+        )
         self._queue = check_initial_points(initial_points, self.space)
         self._design = self._draw_design()
         self.last_expected_improvement: float | None = None
@@ -399,65 +409,29 @@ class Optimizer:
     def _best_row(self) -> tuple[FloatArray, float | None]:
         k = len(self._told.scores) + len(self._pending)
         rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(k,)))
-        scores = self._learnt.scores + self._told.scores
         n_known = len(self._learnt.scores) + k
-        if n_known >= self._n_initial and np.any(np.isfinite(scores)):
-            proposer = self._make_proposer()
-            ranked = self._rank(proposer, rng)
+        if n_known >= self._n_initial and self._can_decide():
+            known = self._known()
+            proposer = self._strategy.proposer(known)
+            ranked = proposer.rank(self._candidates, known.incumbents, rng)
             if len(ranked):
                 return ranked[0], proposer.expected_improvement(ranked[0])
         elif k < len(self._design) and self._candidates.admit(self._design[[k]])[0]:
             return self._design[k], None
         return self._candidates.draw(rng)[0], None
 
-    def _make_proposer(self) -> ModelProposer:
-        """Fit the model to what is known and pending."""
-        X, y = self._observed()
-        noise = np.array(self._learnt.noise + self._told.noise)
-        # A surrogate need not know of noise unless there is some.
-        known = {"noise": noise} if np.any(noise) else {}
-        surrogate = self._model.fit(X, y, **known)
-        if self._pending:
-            pending = np.array(list(self._pending.values()))
-            surrogate = surrogate.condition(pending)
-            X = np.vstack([X, pending])
-        # The best score is partly luck where scores are noisy, as those of a few folds
-        # are; the best of what the model makes of the scores is not. What is pending
-        # counts as if it were told, or all would be asked for around the same place.
-        best_f = np.max(surrogate.predict(X)[0], axis=1, keepdims=True)
-        return ModelProposer(surrogate, self.acquisition, best_f)
+    def _can_decide(self) -> bool:
+        scores = self._learnt.scores + self._told.scores
+        return not self._strategy.needs_scores or bool(np.any(np.isfinite(scores)))
 
-    def _rank(self, proposer: ModelProposer, rng: np.random.Generator) -> FloatArray:
-        """Return new and allowed rows, the best by the acquisition first."""
-        if self._candidates.listed:
-            return maximize_over(proposer, self._candidates.remaining())
-        X, y = self._observed()
-        incumbents = X[np.argsort(-y, kind="stable")[:N_INCUMBENTS]]
-        return maximize_search(
-            proposer, self.space, incumbents, self._candidates.admit, rng
+    def _known(self) -> Known:
+        nothing = np.empty((0, self.space.n_columns))
+        return Known(
+            X=np.vstack([nothing, *self._learnt.rows, *self._told.rows]),
+            scores=np.array(self._learnt.scores + self._told.scores),
+            noise=np.array(self._learnt.noise + self._told.noise),
+            pending=np.vstack([nothing, *self._pending.values()]),
         )
-
-    def _observed(self) -> tuple[FloatArray, FloatArray]:
-        """Rows learnt and told, and their scores with failures set to the worst."""
-        scores = np.array(self._learnt.scores + self._told.scores)
-        worst = np.nanmin(scores)
-        rows = np.array(self._learnt.rows + self._told.rows)
-        return rows, np.where(np.isnan(scores), worst, scores)
-
-    def _make_model(self) -> Any:
-        """Return a surrogate of our own, which knows the columns of the space."""
-        if self.surrogate == "gp":
-            return GaussianProcess(n_options=self._n_options(), random_state=self._seed)
-        model = copy.deepcopy(self.surrogate)
-        if isinstance(model, GaussianProcess) and model.n_options is None:
-            model.n_options = self._n_options()
-        return model
-
-    def _n_options(self) -> list[int]:
-        return [
-            int(column.dimension.n_values) if column.dimension.is_categorical else 0
-            for column in self.space.columns
-        ]
 
     # -- the beginning ------------------------------------------------------------
 

@@ -7,10 +7,12 @@ from skbayes.acquisition.improvement import (
     UpperConfidenceBound,
     Utility,
 )
+from skbayes.acquisition.influence import ExpectedInfluence
 
 __all__ = [
     "Acquisition",
     "ExpectedImprovement",
+    "ExpectedInfluence",
     "ProbabilityOfImprovement",
     "UpperConfidenceBound",
     "Utility",
