@@ -384,6 +384,39 @@ class Optimizer:
             raise ValueError("No score has been told yet.")
         return dict(max(self._eligible, key=lambda trial: trial[0])[1])
 
+    def predict(self, params: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, ...]:
+        """Say what the model expects of configurations.
+
+        Parameters
+        ----------
+        params : sequence of dict
+            Configurations of the space, told or not.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (n,)
+            Expected scores and their standard deviations, over all samples of the
+            model's hyper-parameters.
+
+        Raises
+        ------
+        ValueError
+            If no score is known, `surrogate` does not predict scores, or one of
+            `params` is not a configuration of the space.
+        """
+        X = self.space.encode(list(params))
+        if not np.any(np.isfinite(self._learnt.scores + self._told.scores)):
+            raise ValueError("No score is known yet.")
+        with one_blas_thread():
+            proposer = self._strategy.proposer(self._known())
+            if not hasattr(proposer, "surrogate"):
+                raise ValueError(
+                    f"surrogate: {self.surrogate!r} does not predict scores."
+                )
+            means, sds = proposer.surrogate.predict(X)
+        mean = means.mean(axis=0)
+        return mean, np.sqrt(np.mean(sds**2 + (means - mean) ** 2, axis=0))
+
     # -- proposals ----------------------------------------------------------------
 
     def _next(self) -> tuple[Params, float | None]:

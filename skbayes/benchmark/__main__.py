@@ -1,19 +1,8 @@
 """Compare methods on tables of trained systems, as Zhang & Duh (2020) do.
 
 Prints their Tables 3 and 4 for the chosen methods beside the published figures, and
-writes results.json and results.png. Runs are kept as they finish: the same command again
-goes on where it was stopped.
-
-methods:
-  random                   rows in random order
-  bo_paper_m, bo_paper_r   the unfitted Gaussian process of the paper
-  skbayes                  skbayes.Optimizer as it is by default
-  SURROGATE[+ACQUISITION]  the same with others of its names: gp+ucb
-  FILE.py:NAME             one's own, also MODULE:NAME; see examples/own_method.py
-
-tables:
-  zh-en ru-en ja-en en-ja sw-en so-en
-  FILE.py:NAME             one's own LookupTable, also MODULE:NAME
+writes results.json and results.png. Runs are kept as they finish: the same command
+again goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -25,20 +14,35 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skbayes.benchmark.analysis import analysis
+from skbayes.benchmark.layout import as_text
 from skbayes.benchmark.methods import find_object
+from skbayes.benchmark.picture import draw
 from skbayes.benchmark.protocol import RunFolder, benchmark
-from skbayes.benchmark.report import Result, as_json, as_text, draw
+from skbayes.benchmark.report import Result, as_json
 from skbayes.benchmark.tables import NMT_PAIRS, LookupTable, load_nmt
 
 __all__ = ["main"]
 
 QUICK_SEEDS, QUICK_CAP = 20, 150
 
+NAMES = """methods:
+  random                   rows in random order
+  bo_paper_m, bo_paper_r   the unfitted Gaussian process of the paper
+  skbayes                  skbayes.Optimizer as it is by default
+  SURROGATE[+ACQUISITION]  the same with others of its names: gp+ucb
+  FILE.py:NAME             one's own, also MODULE:NAME; see examples/own_method.py
+
+tables:
+  zh-en ru-en ja-en en-ja sw-en so-en
+  FILE.py:NAME             one's own LookupTable, also MODULE:NAME
+"""
+
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m skbayes.benchmark",
         description=__doc__,
+        epilog=NAMES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
@@ -85,7 +89,9 @@ def _load_table(name: str) -> LookupTable:
     return table
 
 
-def _results(arguments: argparse.Namespace, tables: Sequence[LookupTable]) -> list:
+def _results(
+    arguments: argparse.Namespace, tables: Sequence[LookupTable]
+) -> list[Result]:
     """Make the runs that are missing, table after table."""
     seeds = arguments.seeds or (QUICK_SEEDS if arguments.quick else 100)
     cap = arguments.cap or (QUICK_CAP if arguments.quick else None)

@@ -59,7 +59,7 @@ class Predicts(Protocol):
     """A method that says what it believes."""
 
     def predict(self, params: Sequence[Params]) -> FloatArray:
-        """Expected score of each configuration, or nothing where it has no model."""
+        """Give the expected score of each configuration."""
         ...
 
 
@@ -127,9 +127,12 @@ class SkbayesMethod:
         Returns
         -------
         scores : ndarray of shape (n,)
-            Means, NaN where the optimiser has no model.
+            Means; NaN if the surrogate does not predict scores.
         """
-        return self._optimizer.predict(params)[0]
+        try:
+            return self._optimizer.predict(params)[0]
+        except ValueError:
+            return np.full(len(params), np.nan)
 
 
 class UnfittedGP:
@@ -156,9 +159,7 @@ class UnfittedGP:
 
     NOISE = 1e-3
 
-    def __init__(
-        self, table: LookupTable, seed: int, kernel: str = "matern52"
-    ) -> None:
+    def __init__(self, table: LookupTable, seed: int, kernel: str = "matern52") -> None:
         if table.n_objectives > 1:
             raise ValueError("the unfitted GP takes one objective only.")
         self._params = table.params
@@ -272,7 +273,7 @@ def make_factory(method: str | Factory) -> Factory:
     if ":" in method:
         return find_object(method)
     surrogate, plus, acquisition = method.partition("+")
-    options = {"surrogate": surrogate}
+    options: dict[str, Any] = {"surrogate": surrogate}
     if plus:
         options["acquisition"] = acquisition
     return partial(SkbayesMethod, **options)

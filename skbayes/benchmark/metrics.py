@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import hypergeom, spearmanr
+from scipy.stats import hypergeom, rankdata
 
 from skbayes.benchmark.protocol import N_BUDGET, N_START, Run
 from skbayes.benchmark.tables import LookupTable
@@ -237,8 +237,10 @@ def error_curves(runs: Sequence[Run]) -> FloatArray:
     ValueError
         If there are runs whose predictions were not judged.
     """
-    if any(run.errors is None for run in runs):
-        raise ValueError("runs: predictions were not judged; set n_errors.")
+    if not all(run.errors for run in runs):
+        raise ValueError(
+            "runs: there are no errors; set n_errors, for a method with predictions."
+        )
     shortest = min(len(run.errors or ()) for run in runs)
     return np.array([(run.errors or [])[:shortest] for run in runs])
 
@@ -287,13 +289,13 @@ def place_of_first(n: int, k: int) -> FloatArray:
 
 def _moments(values: FloatArray, p: FloatArray) -> Expected:
     mean = float(values @ p)
-    return Expected(mean, float(np.sqrt(max((values - mean) ** 2 @ p, 0.0))))
+    return Expected(mean, float(np.sqrt((values - mean) ** 2 @ p)))
 
 
 def expected_of_random(
     table: LookupTable, cap: int | None = None
 ) -> dict[str, Expected]:
-    """What random search gives on average, exactly.
+    """Compute what random search gives on average, exactly.
 
     Parameters
     ----------
@@ -378,8 +380,5 @@ def rank_correlations(
         raise ValueError(
             f"tables: only {len(common)} configurations are in all of them."
         )
-    ranked = [
-        [spearmanr([a[key] for key in common], [b[key] for key in common])[0] for b in scores]
-        for a in scores
-    ]
-    return np.array(ranked, dtype=float), len(common)
+    ranks = [rankdata([score[key] for key in common]) for score in scores]
+    return np.corrcoef(ranks), len(common)

@@ -58,7 +58,8 @@ class Run:
         Time on the processor.
     errors : list of float or None
         Mean squared error of the method's predictions over all rows, from the last of
-        the first rows on, one for each row taken; None if not asked for.
+        the first rows on, one for each row taken; None if not asked for, empty if the
+        method has no predictions.
     """
 
     table: str
@@ -96,7 +97,7 @@ class Run:
         """
         longest = min(cap or len(table), len(table))
         n_judged = min(n_errors, longest) - min(N_START, longest) + 1
-        if n_errors and len(self.errors or ()) < n_judged:
+        if n_errors and (self.errors is None or 0 < len(self.errors) < n_judged):
             return False
         return self.finished or len(self.rows) >= longest
 
@@ -135,7 +136,7 @@ class RunFolder:
         return self.path / f"{re.sub(r'[^A-Za-z0-9+_.-]+', '_', method)}.jsonl"
 
     def _all(self, method: str) -> list[Run]:
-        """Runs in the file of a method, which another of a similar name may share."""
+        """Read the file of a method, which another of a similar name may share."""
         runs = []
         path = self._file(method)
         for line in path.read_text().splitlines() if path.exists() else []:
@@ -239,11 +240,6 @@ def run_method(
     run : Run
         What it did.
 
-    Raises
-    ------
-    ValueError
-        If predictions are to be judged and the method has none.
-
     Examples
     --------
     >>> from skbayes.benchmark import load_nmt, run_method
@@ -254,13 +250,12 @@ def run_method(
     n = len(table)
     longest = min(cap or n, n)
     wanted, at_least = _goal(table)
-    at_least = max(at_least, n_errors)
     rng = np.random.default_rng(seed)
     start = rng.choice(n, min(N_START, n), replace=False).tolist()
     began = time.process_time()
     player = make_factory(method)(table, seed)
-    if n_errors and not isinstance(player, Predicts):
-        raise ValueError(f"{label or method!r} has no predictions to be judged.")
+    if isinstance(player, Predicts):
+        at_least = max(at_least, n_errors)
     taken: list[int] = []
     errors: list[float] = []
     free = np.ones(n, dtype=bool)
@@ -277,8 +272,8 @@ def run_method(
         free[row] = False
         finished = not free[list(wanted)].any() and len(taken) >= min(at_least, n)
         player.tell(table.params[row], _score(table, row))
-        if len(start) <= len(taken) <= n_errors:
-            errors.append(_error(player, table))  # type: ignore[arg-type]
+        if isinstance(player, Predicts) and len(start) <= len(taken) <= n_errors:
+            errors.append(_error(player, table))
     return Run(
         table=table.name,
         digest=table.digest,

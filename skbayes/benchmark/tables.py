@@ -357,7 +357,7 @@ class LookupTable:
         return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 
     def first(self, n: int) -> LookupTable:
-        """Same rows with the first objectives alone.
+        """Leave out all but the first objectives.
 
         Parameters
         ----------
@@ -428,7 +428,7 @@ class LookupTable:
         return [scale(value) for value in dimension.values], scale
 
     def at(self, x: FloatArray) -> Params:
-        """Configuration at a place of the unit cube.
+        """Read a place of the unit cube as a configuration.
 
         Parameters
         ----------
