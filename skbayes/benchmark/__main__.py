@@ -31,6 +31,7 @@ NAMES = """methods:
   skbayes                  skbayes.Optimizer as it is by default
   SURROGATE[+ACQUISITION]  the same with others of its names: gp+ucb
   FILE.py:NAME             one's own, also MODULE:NAME; see examples/own_method.py
+  LABEL=METHOD             any of these under a name of one's own
 
 tables:
   zh-en ru-en ja-en en-ja sw-en so-en
@@ -79,6 +80,15 @@ def _split(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(n for name in names for n in name.split(",") if n))
 
 
+def _labelled(names: Sequence[str]) -> dict[str, str]:
+    """Find the names under which methods are shown."""
+    methods = {}
+    for name in names:
+        label, equals, method = name.partition("=")
+        methods[label if equals else name.rpartition(":")[2]] = method or name
+    return methods
+
+
 def _load_table(name: str) -> LookupTable:
     if ":" not in name:
         return load_nmt(name)
@@ -96,7 +106,7 @@ def _results(
     seeds = arguments.seeds or (QUICK_SEEDS if arguments.quick else 100)
     cap = arguments.cap or (QUICK_CAP if arguments.quick else None)
     folder = arguments.out / "runs"
-    methods = _split(arguments.methods)
+    methods = _labelled(_split(arguments.methods))
     if arguments.fresh is not None:
         for method in _split(arguments.fresh) or methods:
             RunFolder(folder).clear(method)

@@ -7,7 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from skbayes.benchmark.metrics import Expected, Summary, expected_of_random
+from skbayes.benchmark.metrics import (
+    Expected,
+    Summary,
+    expected_of_random,
+    measure,
+)
 from skbayes.benchmark.report import Result, published
 
 __all__ = ["as_text"]
@@ -25,6 +30,9 @@ PUBLISHED_NAMES = {
     "bo_paper_r": ("BO_EI_R", "BO_R"),
 }
 PUBLISHED_RUNS = 100
+
+# With which method the others are compared, seed by seed.
+REFERENCE = "skbayes"
 
 # Tables side by side, and characters of a column.
 N_ABREAST, WIDTH = 3, 14
@@ -59,7 +67,12 @@ def as_text(results: Sequence[Result]) -> str:
             abreast = names[first : first + N_ABREAST]
             block = _Block([r for r in chosen if r.table.name in abreast], several)
             parts.append(block.text())
-        notes = [*_censored(chosen), *_snapped(chosen), *_tied(chosen)]
+        notes = [
+            *_geometric_means(chosen, names, several),
+            *_censored(chosen),
+            *_snapped(chosen),
+            *_tied(chosen),
+        ]
         if notes:
             parts.append("\n".join(notes))
     return "\n\n".join(parts)
@@ -73,6 +86,7 @@ class _Block:
         self.measures = MEASURES[several]
         self.methods = list(dict.fromkeys(result.method for result in results))
         self.found = {(r.table.name, r.method): r.summary for r in results}
+        self.results = {(r.table.name, r.method): r for r in results}
         self.exact = {r.table.name: expected_of_random(r.table, r.cap) for r in results}
         self.figures = {
             key: value
@@ -93,7 +107,11 @@ class _Block:
         checks = self._checks()
         if checks:
             lines += [("standard errors apart", None), *checks]
-        left = max(len(label) for label, _ in lines) + 1
+        if REFERENCE in self.methods and len(self.methods) > 1:
+            lines.append((f"less {REFERENCE}, in paired standard errors", None))
+            rivals = [method for method in self.methods if method != REFERENCE]
+            lines += [("  " + method, self._paired(method)) for method in rivals]
+        left = max(len(label) for label, cell in lines if cell) + 1
         span = WIDTH * len(self.measures)
         head = " " * left + "".join(f"{pair:^{span}}" for pair in self.exact)
         all_lines = [("", lambda pair, name: name), *lines]
@@ -156,6 +174,43 @@ class _Block:
 
         return cell
 
+    def _paired(self, method: str) -> Cell:
+        def cell(pair: str, measure: str) -> str:
+            both = [self.results.get((pair, name)) for name in (method, REFERENCE)]
+            if both[0] is None or both[1] is None:
+                return "-"
+            value = _paired_difference(both[0], both[1], measure)
+            return f"{value:+.1f}" if math.isfinite(value) else "-"
+
+        return cell
+
+
+def _paired_difference(one: Result, other: Result, measure_name: str) -> float:
+    """Mean difference of a measure over common seeds, in its standard errors.
+
+    Parameters
+    ----------
+    one, other : Result
+        Two methods on the same table.
+    measure_name : str
+        The measure.
+
+    Returns
+    -------
+    difference : float
+        That of `one` less that of `other`; NaN where it has no standard error.
+    """
+    values = [
+        {run.seed: measure(run, r.table)[measure_name].value for run in r.runs}
+        for r in (one, other)
+    ]
+    seeds = sorted(set(values[0]) & set(values[1]))
+    differences = np.array([values[0][seed] - values[1][seed] for seed in seeds])
+    if len(seeds) < 2 or np.ptp(differences) == 0:
+        return math.nan
+    error = differences.std(ddof=1) / math.sqrt(len(seeds))
+    return float(differences.mean() / error)
+
 
 def _cell(value: Summary | Expected | None, measure: str) -> str:
     if value is None:
@@ -167,6 +222,25 @@ def _cell(value: Summary | Expected | None, measure: str) -> str:
 
 
 # -- what the cells cannot say --------------------------------------------------------
+
+
+def _geometric_means(
+    results: Sequence[Result], names: Sequence[str], several: bool
+) -> list[str]:
+    """Say what each method needs on average over tables, of those that are on all."""
+    measure_name = "fta" if several else "ftb"
+    means: dict[str, list[float]] = {}
+    for result in results:
+        mean = result.summary[measure_name].mean
+        means.setdefault(result.method, []).append(mean)
+    averages = [
+        f"{method} {np.exp(np.mean(np.log(values))):.1f}"
+        for method, values in means.items()
+        if len(values) == len(names)
+    ]
+    if len(names) < 2:
+        return []
+    return [f"Geometric mean of {measure_name} over tables: {', '.join(averages)}"]
 
 
 def _censored(results: Sequence[Result]) -> list[str]:

@@ -85,12 +85,17 @@ def _picture_rows(
             if result.several == several:
                 shown = min(length, result.cap or length, len(result.table))
                 values = quartiles(curves(result.runs, result.table, shown))
-                panels[result.table.name, result.method] = (1, values)
+                # The first rows are taken at once.
+                start = min(N_START, shown)
+                panels[result.table.name, result.method] = (
+                    start,
+                    values[:, start - 1 :],
+                )
         rows.append((title, panels))
     errors = {}
     for result in results:
-        values = result.errors
-        if not result.several and values is not None:
-            errors[result.table.name, result.method] = (N_START, values)
+        found = result.errors
+        if not result.several and found is not None:
+            errors[result.table.name, result.method] = (N_START, found)
     rows.append(("mean squared error", errors))
     return [row for row in rows if row[1]]

@@ -24,6 +24,7 @@ from joblib import Parallel, delayed
 
 from skbayes.benchmark.methods import Factory, Predicts, Score, make_factory
 from skbayes.benchmark.tables import LookupTable
+from skbayes.blas import one_blas_thread
 
 __all__ = ["N_BUDGET", "N_START", "Run", "RunFolder", "benchmark", "run_method"]
 
@@ -289,7 +290,8 @@ def run_method(
 
 
 def _run_and_keep(folder: RunFolder | None, *args: Any, **options: Any) -> Run:
-    run = run_method(*args, **options)
+    with one_blas_thread():
+        run = run_method(*args, **options)
     if folder is not None:
         folder.keep(run)
     return run

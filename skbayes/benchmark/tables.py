@@ -131,6 +131,8 @@ class LookupTable:
         The configurations, plain Python values.
     columns : list of str
         Names of the hyper-parameters.
+    dimensions : dict of str to Dimension
+        The values of each hyper-parameter and how they lie.
     space : RowSpace
         The rows as a finite space.
     X : ndarray of shape (n, D)
@@ -179,8 +181,8 @@ class LookupTable:
         self.columns = list(self.params[0])
         if any(set(row) != set(self.columns) for row in self.params):
             raise ValueError("params: all rows need the same hyper-parameters.")
-        self._dimensions = self._read_dimensions(scales or {})
-        self.space = RowSpace(self._dimensions, self.params)
+        self.dimensions = self._read_dimensions(scales or {})
+        self.space = RowSpace(self.dimensions, self.params)
         # In the order of the names of the columns, which is not that of the space.
         order = [column.name for column in self.space.columns]
         places = [order.index(column) for column in self.columns]
@@ -413,7 +415,7 @@ class LookupTable:
         return np.array([self._position(name, params[name]) for name in self.columns])
 
     def _position(self, name: str, value: Any) -> float:
-        dimension = self._dimensions[name]
+        dimension = self.dimensions[name]
         if not (isinstance(dimension, Ordinal) and is_number(value)):
             return float(dimension.encode([value])[0])
         levels, scale = self._levels(dimension)
@@ -442,7 +444,7 @@ class LookupTable:
             the highest of the table, other values the nearest one.
         """
         return {
-            name: self._value_at(self._dimensions[name], float(position))
+            name: self._value_at(self.dimensions[name], float(position))
             for name, position in zip(self.columns, x, strict=True)
         }
 
@@ -470,7 +472,7 @@ class LookupTable:
             order are 1 apart. The first of those equally near.
         """
         difference = np.abs(self.X - self.position(params))
-        kinds = [self._dimensions[name].is_categorical for name in self.columns]
+        kinds = [self.dimensions[name].is_categorical for name in self.columns]
         difference[:, kinds] = difference[:, kinds] > 0
         distance = np.sum(difference**2, axis=1)
         return int(np.argmin(np.where(free, distance, np.inf)))

@@ -192,8 +192,9 @@ def importance(
         Which score of a search with several metrics is meant. None: the one the search
         is guided by or refitted for.
     top : float or None, default=None
-        Ask what matters among the best: scores below the quantile 1 - `top` of those
-        observed all count as equal to it. 0.01 for the top percent.
+        Ask what matters among the best: predictions of the forest below their
+        quantile 1 - `top`, over the configurations tried, all count as equal to it.
+        0.01 for the top percent.
     n_pairs : int, default=8
         How many pairs to return, the strongest.
     n_estimators : int, default=100
@@ -246,8 +247,11 @@ def importance(
     space = _space_of_values(params) if known is None else Space.from_notation(known)
     X = space.encode(params)
     forest = RandomForestRegressor(n_estimators, random_state=random_state)
-    forest.fit(np.where(np.isnan(X), INACTIVE, X), y)
-    floor = -np.inf if top is None else float(np.quantile(y, 1 - top))
+    X = np.where(np.isnan(X), INACTIVE, X)
+    forest.fit(X, y)
+    floor = -np.inf
+    if top is not None:
+        floor = float(np.quantile(forest.predict(X), 1 - top))
     return _average(forest, _domains(space), floor, _labels(space), n_pairs)
 
 
