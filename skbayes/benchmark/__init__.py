@@ -15,11 +15,9 @@ from skbayes.benchmark.metrics import (
     summarize,
 )
 from skbayes.benchmark.protocol import Run, benchmark, run_method
-from skbayes.benchmark.tables import NMT_PAIRS, NMT_SAME, LookupTable, load_nmt
+from skbayes.benchmark.tables import LookupTable, load_nmt
 
 __all__ = [
-    "NMT_PAIRS",
-    "NMT_SAME",
     "LookupTable",
     "Method",
     "Run",

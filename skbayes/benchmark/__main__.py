@@ -92,8 +92,9 @@ def _labelled(names: Sequence[str]) -> dict[str, str]:
 def _load_table(name: str) -> LookupTable:
     if ":" not in name:
         return load_nmt(name)
-    found = find_object(name)
-    table = found if isinstance(found, LookupTable) else found()
+    table = find_object(name)
+    if callable(table):
+        table = table()
     if not isinstance(table, LookupTable):
         raise ValueError(f"{name!r} is no LookupTable, and returns none.")
     return table

@@ -311,7 +311,7 @@ def expected_of_random(
     """
     n = len(table)
     longest = min(cap or n, n)
-    places = np.clip(np.arange(1.0, n + 1), min(N_START, longest), longest)
+    places = np.clip(np.arange(1.0, n + 1), N_START, longest)
     expected = {}
     for name, (wanted, every) in _targets(table).items():
         p = place_of_first(n, len(wanted))
@@ -358,9 +358,11 @@ def rank_correlations(
 
     Examples
     --------
-    >>> from skbayes.benchmark import NMT_SAME, load_nmt, rank_correlations
+    >>> from skbayes.benchmark import load_nmt, rank_correlations
     >>> tables = [load_nmt("ja-en"), load_nmt("en-ja"), load_nmt("so-en")]
-    >>> correlations, n_common = rank_correlations(tables, NMT_SAME)
+    >>> correlations, n_common = rank_correlations(
+    ...     tables, same={"bpe": {32000: 30000}}
+    ... )
     >>> bool(correlations[0, 1] > correlations[0, 2])
     True
     """

@@ -209,6 +209,14 @@ def _goal(table: LookupTable) -> tuple[set[int], int]:
     return set(table.front.tolist()), table.front_budget
 
 
+def _check_cap(cap: int | None) -> None:
+    if cap is not None and cap < N_START:
+        raise ValueError(
+            f"cap must be at least {N_START}, the rows that a run starts from, or "
+            f"None, got {cap!r}."
+        )
+
+
 def run_method(
     method: str | Factory,
     table: LookupTable,
@@ -229,7 +237,7 @@ def run_method(
     seed : int
         Draws the rows to start from, and is handed to the method.
     cap : int or None, default=None
-        Rows after which the run ends, finished or not.
+        Rows after which the run ends, finished or not; at least 3.
     n_errors : int, default=0
         Judge the method's predictions over all rows until so many are taken, and do
         not end before.
@@ -241,6 +249,11 @@ def run_method(
     run : Run
         What it did.
 
+    Raises
+    ------
+    ValueError
+        If `cap` is too small.
+
     Examples
     --------
     >>> from skbayes.benchmark import load_nmt, run_method
@@ -248,6 +261,7 @@ def run_method(
     >>> len(run.rows), len(set(run.rows))
     (30, 30)
     """
+    _check_cap(cap)
     n = len(table)
     longest = min(cap or n, n)
     wanted, at_least = _goal(table)
@@ -318,7 +332,7 @@ def benchmark(
     seeds : int or sequence of int, default=100
         The seeds, or how many, from 0.
     cap : int or None, default=None
-        Rows after which a run ends, finished or not.
+        Rows after which a run ends, finished or not; at least 3.
     n_errors : int, default=0
         Until how many rows are taken the predictions are judged.
     n_jobs : int or None, default=None
@@ -336,7 +350,8 @@ def benchmark(
     Raises
     ------
     ValueError
-        If a method cannot be made or refuses a table; the message says which.
+        If a method cannot be made or refuses a table (the message says which), or
+        `cap` is too small.
 
     Examples
     --------
@@ -347,6 +362,7 @@ def benchmark(
     >>> 40 < summary["ftb"].mean < 80
     True
     """
+    _check_cap(cap)
     named = methods if isinstance(methods, Mapping) else {m: m for m in methods}
     tables = list(tables)
     numbers = range(seeds) if isinstance(seeds, int) else seeds

@@ -8,6 +8,7 @@ Symbols: a table has n rows, D hyper-parameters and m objectives.
 
 from __future__ import annotations
 
+import copy
 import csv
 import hashlib
 import math
@@ -141,6 +142,12 @@ class LookupTable:
         Objectives, to be maximised.
     objectives : tuple of str
         Their names.
+    best : int
+        The first of the rows that are best in the first objective.
+    front : ndarray of int
+        The rows that no other row dominates, ascending.
+    digest : str
+        What tells this table from others of the same name.
 
     Raises
     ------
@@ -189,8 +196,8 @@ class LookupTable:
         self.X = self.space.encode(self.params)[:, places]
         if len(np.unique(self.X, axis=0)) < len(self.X):
             raise ValueError("params: a configuration occurs twice.")
-        self.objectives = tuple(directions)
-        self.scores = self._read_scores(objectives, directions)
+        scores = self._read_scores(objectives, directions)
+        self._take_scores(scores, tuple(directions))
 
     # -- reading ------------------------------------------------------------------
 
@@ -326,6 +333,14 @@ class LookupTable:
             scores[:, place] = values if direction == "max" else -values
         return scores
 
+    def _take_scores(self, scores: FloatArray, names: tuple[str, ...]) -> None:
+        self.objectives = names
+        self.scores = scores
+        self.best = int(np.argmax(scores[:, 0]))
+        self.front = pareto_rows(scores)
+        parts = [repr(self.params).encode(), self.X.tobytes(), scores.tobytes()]
+        self.digest = hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
+
     # -- looking up ---------------------------------------------------------------
 
     def __len__(self) -> int:
@@ -341,22 +356,6 @@ class LookupTable:
     def n_objectives(self) -> int:
         """Number of objectives."""
         return len(self.objectives)
-
-    @property
-    def best(self) -> int:
-        """The first of the rows that are best in the first objective."""
-        return int(np.argmax(self.scores[:, 0]))
-
-    @property
-    def front(self) -> np.ndarray:
-        """The rows that no other row dominates, ascending."""
-        return pareto_rows(self.scores)
-
-    @property
-    def digest(self) -> str:
-        """What tells this table from others of the same name."""
-        parts = [repr(self.params).encode(), self.X.tobytes(), self.scores.tobytes()]
-        return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 
     def first(self, n: int) -> LookupTable:
         """Leave out all but the first objectives.
@@ -381,10 +380,8 @@ class LookupTable:
                 f"n must be from 1 to {self.n_objectives}, the objectives of "
                 f"{self.name!r}, got {n!r}."
             )
-        table = object.__new__(LookupTable)
-        table.__dict__.update(self.__dict__)
-        table.objectives = self.objectives[:n]
-        table.scores = self.scores[:, :n]
+        table = copy.copy(self)
+        table._take_scores(self.scores[:, :n], self.objectives[:n])
         return table
 
     # -- between the levels ---------------------------------------------------------
