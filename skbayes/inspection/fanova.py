@@ -233,7 +233,7 @@ def importance(
     >>> from skbayes.inspection import importance
     >>> found = importance(load_nmt("ja-en"))
     >>> next(iter(found.single))
-    'bpe'
+    'num_layers'
     """
     if top is not None and not 0 < top <= 1:
         raise ValueError(f"top must be in (0, 1] or None, got {top!r}.")
