@@ -358,32 +358,6 @@ class Optimizer:
         with one_blas_thread():
             return self._costs.expected(row)
 
-    # -- looking at it ------------------------------------------------------------
-
-    @property
-    def n_told(self) -> int:
-        """Number of scores told."""
-        return len(self._told.scores)
-
-    @property
-    def n_cells(self) -> float:
-        """Number of configurations that can be proposed, ``math.inf`` if infinite.
-
-        Those that the constraint rejects do not count in a space of up to 20,000; in
-        a larger one they do.
-        """
-        return self._candidates.n_cells
-
-    @property
-    def best_params(self) -> Params:
-        """Configuration with the best score told; ValueError if there is none.
-
-        Failed and censored trials do not count.
-        """
-        if not self._eligible:
-            raise ValueError("No score has been told yet.")
-        return dict(max(self._eligible, key=lambda trial: trial[0])[1])
-
     def predict(self, params: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, ...]:
         """Say what the model expects of configurations.
 
@@ -416,6 +390,32 @@ class Optimizer:
             means, sds = proposer.surrogate.predict(X)
         mean = means.mean(axis=0)
         return mean, np.sqrt(np.mean(sds**2 + (means - mean) ** 2, axis=0))
+
+    # -- looking at it ------------------------------------------------------------
+
+    @property
+    def n_told(self) -> int:
+        """Number of scores told."""
+        return len(self._told.scores)
+
+    @property
+    def n_cells(self) -> float:
+        """Number of configurations that can be proposed, ``math.inf`` if infinite.
+
+        Those that the constraint rejects do not count in a space of up to 20,000; in
+        a larger one they do.
+        """
+        return self._candidates.n_cells
+
+    @property
+    def best_params(self) -> Params:
+        """Configuration with the best score told; ValueError if there is none.
+
+        Failed and censored trials do not count.
+        """
+        if not self._eligible:
+            raise ValueError("No score has been told yet.")
+        return dict(max(self._eligible, key=lambda trial: trial[0])[1])
 
     # -- proposals ----------------------------------------------------------------
 

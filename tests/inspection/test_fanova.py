@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 from skbayes import BayesSearchCV
 from skbayes.benchmark import LookupTable, load_nmt
 from skbayes.inspection import importance
-from skbayes.inspection.importance import _domains, tree_variances
+from skbayes.inspection.fanova import _domains, tree_variances
 from skbayes.space import Space
 from skbayes.trials import History, Trial
 
