@@ -367,6 +367,39 @@ class Optimizer:
         with one_blas_thread():
             return self._costs.expected(row)
 
+    def predict(self, params: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, ...]:
+        """Say what the model expects of configurations.
+
+        Parameters
+        ----------
+        params : sequence of dict
+            Configurations of the space, told or not.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (n,)
+            Expected scores and their standard deviations, over all samples of the
+            model's hyper-parameters.
+
+        Raises
+        ------
+        ValueError
+            If no score is known, `surrogate` does not predict scores, or one of
+            `params` is not a configuration of the space.
+        """
+        X = self.space.encode(list(params))
+        if not np.any(np.isfinite(self._learnt.scores + self._told.scores)):
+            raise ValueError("No score is known yet.")
+        with one_blas_thread():
+            proposer = self._strategy.proposer(self._known())
+            if not hasattr(proposer, "surrogate"):
+                raise ValueError(
+                    f"surrogate: {self.surrogate!r} does not predict scores."
+                )
+            means, sds = proposer.surrogate.predict(X)
+        mean = means.mean(axis=0)
+        return mean, np.sqrt(np.mean(sds**2 + (means - mean) ** 2, axis=0))
+
     # -- looking at it ------------------------------------------------------------
 
     @property

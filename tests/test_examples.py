@@ -14,6 +14,7 @@ OPTIONS = {
     "ask_and_tell.py": ["--n-iter", "8"],
     "conditional_pipeline.py": ["--n-iter", "5", "--n-jobs", "1"],
     "many_workers.py": [],
+    "own_method.py": ["--seeds", "3"],
     "quickstart.py": ["--n-iter", "5", "--n-jobs", "1", "--rows", "120"],
 }
 
@@ -79,3 +80,9 @@ def test_conditional_pipeline(run):
     assert "SVC: " in printed
     assert "of 5 candidates" in printed
     assert "model = " in printed
+
+
+def test_own_method(run):
+    lines = dict(line.split(": ") for line in run("own_method.py").splitlines())
+    assert list(lines) == ["near the best", "random", "random, exact"]
+    assert lines["random, exact"] == "88.5"

@@ -529,6 +529,44 @@ def test_a_censored_trial_without_a_score_is_to_the_model_a_failure():
     assert proposals[0] == proposals[1]
 
 
+# -- what the model expects -----------------------------------------------------------
+
+
+def test_predict_is_the_mixture_over_samples():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for x in (0.1, 0.4, 0.6, 0.9):
+        optimizer.tell({"x": x}, -((x - 0.5) ** 2))
+    rows = [{"x": x} for x in (0.0, 0.4, 0.45, 1.0)]
+    mean, sd = optimizer.predict(rows)
+    model = GaussianProcess(n_options=[0], random_state=0)
+    told = np.array([[0.1], [0.4], [0.6], [0.9]])
+    model.fit(told, -((told[:, 0] - 0.5) ** 2))
+    means, sds = model.predict(optimizer.space.encode(rows))
+    np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-5)
+    second = np.mean(sds**2 + means**2, axis=0)
+    np.testing.assert_allclose(sd**2, second - mean**2, rtol=1e-4, atol=1e-15)
+    assert sd[1] < sd[3]
+
+
+def test_predict_does_not_change_what_is_proposed():
+    one, other = (Optimizer({"x": (0.0, 1.0)}, random_state=0) for _ in range(2))
+    for x in (0.1, 0.4, 0.9):
+        for optimizer in (one, other):
+            optimizer.tell({"x": x}, x)
+        one.predict([{"x": 0.5}])
+    assert one.ask() == other.ask()
+
+
+def test_predict_needs_a_score():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    optimizer.tell({"x": 0.5}, float("nan"))
+    with pytest.raises(ValueError, match="No score"):
+        optimizer.predict([{"x": 0.5}])
+    optimizer.tell({"x": 0.1}, 1.0)
+    with pytest.raises(ValueError, match="x"):
+        optimizer.predict([{"x": 7.0}])
+
+
 # -- going on after an interruption ---------------------------------------------------
 
 
