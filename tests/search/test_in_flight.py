@@ -183,9 +183,9 @@ def test_never_more_fits_at_once_than_workers(backend, tmp_path):
 
 @pytest.mark.parametrize("backend_name", ["loky", "threading", "multiprocessing"])
 def test_inside_of_a_fit_joblib_does_as_in_grid_search(backend_name):
-    with joblib.parallel_config(backend_name, n_jobs=2):
-        grid = GridSearchCV(Inside(), {"quality": [0, 1]}, cv=3).fit(X, y)
-        ours = restless(Inside(), n_iter=4).fit(X, y)
+    with joblib.parallel_config(backend_name):
+        grid = GridSearchCV(Inside(), {"quality": [0, 1]}, cv=3, n_jobs=2).fit(X, y)
+        ours = restless(Inside(), n_iter=4, n_jobs=2).fit(X, y)
     seen = set(grid.cv_results_["mean_test_score"])
     assert set(ours.cv_results_["mean_test_score"]) == seen
 

@@ -135,23 +135,19 @@ def test_nothing_is_fitted_twice(refit):
     assert [fit.quality for fit in ours.fold_estimators_] == [expected["quality"]] * 3
 
 
-def test_a_winner_by_another_metric_is_fitted_again():
-    def scoring(estimator, X, y):
-        return {"up": estimator.quality, "down": -estimator.quality}
-
-    ours = search(
-        Counting(),
-        {"quality": [0.1, 0.9, 0.3]},
-        scoring=scoring,
-        refit="down",
-        target_metric="up",
-    )
-    ours.fit(X, y, heaviness=np.arange(150.0))
-    assert [fit.quality for fit in ours.fold_estimators_] == [0.1] * 3
-    # Fit parameters are cut along with the rows.
+def test_a_winner_from_the_journal_is_fitted_again(tmp_path):
+    ours = search(Counting(), {"quality": [0.1, 0.9, 0.3]}, journal=tmp_path / "j")
+    heaviness = np.arange(150.0)
+    ours.set_params(random_state=0).fit(X, y, heaviness=heaviness)
+    assert Counting.n_fits == 3 * 3 + 1
+    # A journal keeps no estimators.
+    ours.fit(X, y, heaviness=heaviness)
+    assert Counting.n_fits == 3 * 3 + 1 + 3 + 1
     for fit, (train, _) in zip(
         ours.fold_estimators_, StratifiedKFold(3).split(X, y), strict=True
     ):
+        assert fit.quality == 0.3
+        # Fit parameters are cut along with the rows.
         assert fit.total_ == train.sum()
 
 
