@@ -20,6 +20,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skbayes import compat
 from skbayes.fold import Fold, FoldOutcome, run_fold
 from skbayes.racing import Race
+from skbayes.shipping import Shipment
 from skbayes.trials import Trial
 
 __all__ = ["CandidateEvaluator", "Evaluation", "check_candidates"]
@@ -147,7 +148,7 @@ class CandidateEvaluator:
     ----------
     estimator : estimator
         Cloned for each fit.
-    parcel : Parcel
+    shipment : Shipment
         Leads the fits to their data: see :mod:`skbayes.shipping`.
     test_sizes : list of int
         Rows of each split's test set.
@@ -182,7 +183,7 @@ class CandidateEvaluator:
     """
 
     estimator: Any
-    parcel: Any
+    shipment: Shipment
     test_sizes: Sequence[int]
     contain_errors: bool
     tasks: compat.TaskTree
@@ -237,9 +238,9 @@ class CandidateEvaluator:
             for index, task in enumerate(tasks):
                 progress = (number, self.n_candidates)
                 fold = Fold(index, params, task, deadline, progress)
-                yield delayed(run_fold)(
-                    self.parcel, self.estimator, self.contain_errors, fixed, fold
-                )
+                # The parcel is another one if the first was lost.
+                parcel, contain = self.shipment.parcel, self.contain_errors
+                yield delayed(run_fold)(parcel, self.estimator, contain, fixed, fold)
 
         # What is known now: what is told while it runs depends on the timing.
         table = tuple(self._table)

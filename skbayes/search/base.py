@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.evaluation import CandidateEvaluator, check_candidates
-from skbayes.fingerprint import describe_search
-from skbayes.history import load_history
+from skbayes.fingerprint import describe_search, splits_are_reproducible
+from skbayes.history import read_trials
 from skbayes.journal import Journal
 from skbayes.progress import Lines, progress_bar
 from skbayes.results import corrected_best_score, results_frame
@@ -29,7 +29,7 @@ from skbayes.search.keeping import check_partition, fit_folds, out_of_fold
 from skbayes.search.target import TargetMetric
 from skbayes.shipping import Inputs, ship
 from skbayes.space import Space
-from skbayes.trials import History
+from skbayes.trials import History, Trial
 from skbayes.warm_start import known_results
 from skbayes.workers import Crew, Environment
 
@@ -67,6 +67,10 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         "return_fold_estimators": ["boolean"],
         "return_oof": [str, None],
     }
+
+    # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
+    # index arrays or a generator, which cannot be pickled.
+    _stays_at_home = ("stopper", "constraint", "warm_start_from", "cv")
 
     @abstractmethod
     def __init__(
@@ -241,7 +245,14 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             return []
         source = self.warm_start_from
         if isinstance(source, str | PathLike):
-            source = load_history(source)
+            source, n_outside = read_trials(source, space)
+            if n_outside:
+                warnings.warn(
+                    f"warm_start_from: {n_outside} of {n_outside + len(source)} known "
+                    "settings are ignored (outside search_spaces).",
+                    UserWarning,
+                    stacklevel=3,
+                )
         return known_results(source, space, target.name or "score")
 
     def _open_log(
@@ -264,7 +275,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             drawn_seed=seed,
             n_points=self.n_points_,
             splits=splits,
-            reproducible_splits=self._splits_are_reproducible(X, y, fit_params, splits),
+            reproducible_splits=splits_are_reproducible(self.cv),
         )
 
     def _draw_seed(self) -> int:
@@ -293,21 +304,6 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 f"{self.n_splits_} splits, got {len(splits)}"
             )
         return splits
-
-    def _splits_are_reproducible(
-        self, X: Any, y: Any, fit_params: dict[str, Any], splits: list[tuple]
-    ) -> bool:
-        """Whether another process that is given the same `cv` draws these splits."""
-        if hasattr(self.cv, "__next__"):
-            return False
-        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        routed = compat.route_fit_params(self, fit_params)
-        again = list(cv.split(X, y, **routed.splitter.split))
-        return all(
-            np.array_equal(mine, theirs)
-            for one, other in zip(splits, again, strict=True)
-            for mine, theirs in zip(one, other, strict=True)
-        )
 
     # -- the trials ---------------------------------------------------------------
 
@@ -344,7 +340,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         ):
             evaluator = CandidateEvaluator(
                 self.estimator,
-                shipment.parcel,
+                shipment,
                 [len(np.arange(_n_samples(inputs))[test]) for _, test in inputs.splits],
                 contain_errors=not crew.in_this_thread,
                 tasks=tasks,
@@ -367,7 +363,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 log=log,
                 report=report,
             )
-            self.stop_reason_ = scheduler.run(on_interrupt=shipment.stop)
+            self.stop_reason_ = scheduler.run(shipment.stop, shipment.renew)
         return scheduler.history, evaluator.kept
 
     def _risk(self) -> float | None:
@@ -427,8 +423,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         if self.trial_timeout is not None or self._risk() is not None:
             more = {"state": [trial.state for trial in history]}
         with warnings.catch_warnings():
-            partial = {"censored", "raced"}
-            if all(trial.state in {"complete", *partial} for trial in history):
+            if all(_is_partial(t) or _has_finite_scores(t) for t in history):
                 # Trials that were not finished have no mean score, as they should.
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
             return compat.format_results(
@@ -440,7 +435,13 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         if not self.refit and self.multimetric_:
             return
         self.best_index_ = compat.select_best_index(self.refit, refit_metric, results)
-        if self.trials_[self.best_index_].state in {"censored", "raced"}:
+        best = self.trials_[self.best_index_]
+        if _is_partial(best) and callable(self.refit):
+            raise ValueError(
+                f"refit chose row {self.best_index_}, a trial that was not finished: "
+                f"cv_results_['state'] says it was {best.state}."
+            )
+        if _is_partial(best):
             raise ValueError(
                 f"No trial was finished within trial_timeout={self.trial_timeout}; "
                 "cv_results_ and trials_ hold what there is."
@@ -513,6 +514,16 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             self.refit_time_ = time.time() - begin
             if hasattr(best, "feature_names_in_"):
                 self.feature_names_in_ = best.feature_names_in_
+
+
+def _is_partial(trial: Trial) -> bool:
+    """Whether some of its folds were spared, or came too late."""
+    return trial.state in {"censored", "raced"}
+
+
+def _has_finite_scores(trial: Trial) -> bool:
+    tables = [trial.scores, trial.train_scores]
+    return all(np.isfinite(row).all() for t in tables for row in t.values())
 
 
 def _n_samples(inputs: Inputs) -> int:

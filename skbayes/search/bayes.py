@@ -208,10 +208,10 @@ class BayesSearchCV(BaseBayesSearchCV):
     routing and callbacks mean what they mean there.
 
     Interrupted by Ctrl-C, the search lets running fits end, and ends with the trials it
-    has finished: the best is refitted as usual. A second Ctrl-C is passed on. Before the first trial has finished, and during the refit, the
-    interrupt is passed on. Whatever ends the refit, what the search found is kept in
-    `cv_results_`, `best_params_` and the other attributes, except for
-    `best_estimator_`, which is not fitted then.
+    has finished: the best is refitted as usual. A second Ctrl-C is passed on. Before
+    the first trial has finished, and during the refit, so is the first. Whatever ends
+    the refit, what the search found is kept in `cv_results_`, `best_params_` and the
+    other attributes, except for `best_estimator_`, which is not fitted then.
 
     A worker that dies, out of memory perhaps, costs its trial, which counts as failed.
 
