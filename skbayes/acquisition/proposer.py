@@ -59,7 +59,7 @@ class Known:
     @property
     def incumbents(self) -> FloatArray:
         """The configurations with the best scores, best first; none without one."""
-        if np.all(np.isnan(self.scores)):
+        if np.any(np.all(np.isnan(self.scores), axis=0)):
             return self.X[:0]
         return self.X[np.argsort(-self.y, kind="stable")[:N_INCUMBENTS]]
 
