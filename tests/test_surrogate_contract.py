@@ -6,6 +6,8 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, Optimizer
 from skbayes.optimizer import SpaceExhausted
@@ -169,20 +171,23 @@ def test_an_infinite_space_with_conditional_parameters(name):
 
 
 @pytest.mark.parametrize(("surrogate", "acquisition"), CHOICES)
-def test_a_search_with_it(surrogate, acquisition):
-    from sklearn.datasets import load_iris
-    from sklearn.tree import DecisionTreeClassifier
-
+def test_a_search_with_it_goes_on_from_its_journal(surrogate, acquisition, tmp_path):
     if surrogate == "trees":
         pytest.importorskip("lightgbm")
-    search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        {"max_depth": [1, 2, 3, 4], "criterion": ["gini", "entropy"]},
-        surrogate=surrogate,
-        acquisition=acquisition,
-        n_iter=6,
-        cv=2,
-        n_initial_points=3,
-        random_state=0,
-    ).fit(*load_iris(return_X_y=True))
-    assert len(search.trials_) == 6 and search.best_score_ > 0.9
+    trials = {}
+    for name, budgets in (("at_once", [9]), ("in_parts", [5, 9])):
+        for n_iter in budgets:
+            search = BayesSearchCV(
+                DecisionTreeClassifier(random_state=0),
+                {"max_depth": [1, 2, 3, 4], "min_samples_leaf": [1, 5, 20]},
+                surrogate=surrogate,
+                acquisition=acquisition,
+                n_iter=n_iter,
+                cv=2,
+                n_initial_points=3,
+                journal=tmp_path / name,
+                random_state=0,
+            ).fit(*load_iris(return_X_y=True))
+        trials[name] = [trial.params for trial in search.trials_]
+    assert len(trials["at_once"]) == 9 and search.best_score_ > 0.9
+    assert trials["in_parts"] == trials["at_once"]

@@ -129,8 +129,8 @@ def make_strategy(
         if not isinstance(acquisition, ExpectedImprovement):
             raise ValueError(
                 f"acquisition {type(acquisition).__name__} cannot be used with "
-                f"surrogate {surrogate!r}, which does not predict scores: leave it at "
-                "'ei'."
+                f"surrogate {_named(surrogate)}, which does not predict scores: leave "
+                "it at 'ei'."
             )
         return _unmodelled(surrogate, candidates, seed)
     if not isinstance(acquisition, ExpectedInfluence):
@@ -138,7 +138,7 @@ def make_strategy(
     if not (isinstance(surrogate, GraphField) or surrogate == "graph"):
         raise ValueError(
             "acquisition 'eif', expected influence, is defined on a graph of all "
-            f"configurations: it needs surrogate='graph', got {surrogate!r}."
+            f"configurations: it needs surrogate='graph', got {_named(surrogate)}."
         )
     field = make_surrogate(surrogate, candidates, seed)
     return InfluenceStrategy(field.graph, acquisition)
@@ -151,3 +151,7 @@ def _unmodelled(surrogate: Any, candidates: Candidates, seed: int) -> Strategy:
         return SobolStrategy(seed)
     estimator = ParzenEstimator() if surrogate == "tpe" else copy.copy(surrogate)
     return DensityRatioStrategy(estimator, candidates.space)
+
+
+def _named(surrogate: Any) -> str:
+    return repr(surrogate) if isinstance(surrogate, str) else type(surrogate).__name__
