@@ -1,5 +1,6 @@
 """What is worth trying: acquisition functions and their maximisation."""
 
+from skbayes.acquisition.hypervolume import ExpectedHypervolumeImprovement
 from skbayes.acquisition.improvement import (
     Acquisition,
     ExpectedImprovement,
@@ -10,6 +11,7 @@ from skbayes.acquisition.improvement import (
 
 __all__ = [
     "Acquisition",
+    "ExpectedHypervolumeImprovement",
     "ExpectedImprovement",
     "ProbabilityOfImprovement",
     "UpperConfidenceBound",
