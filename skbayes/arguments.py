@@ -17,6 +17,7 @@ from skbayes.acquisition.improvement import (
     UpperConfidenceBound,
 )
 from skbayes.space import Space
+from skbayes.surrogates.by_name import SURROGATES
 
 __all__ = [
     "check_acquisition",
@@ -34,7 +35,6 @@ ACQUISITIONS: dict[str, type[Acquisition]] = {
     "pi": ProbabilityOfImprovement,
     "ucb": UpperConfidenceBound,
 }
-SURROGATES = ("gp",)
 
 
 def _as_float(name: str, value: Any) -> float:
@@ -182,18 +182,20 @@ def check_random_state(random_state: Any) -> int:
     )
 
 
-def check_n_initial_points(n_initial_points: Any) -> int:
+def check_n_initial_points(n_initial_points: Any, auto: int = 3) -> int:
     """Return the number of configurations before the model decides.
 
     Parameters
     ----------
     n_initial_points : object
         What the user gave.
+    auto : int, default=3
+        What "auto" stands for.
 
     Returns
     -------
     n_initial_points : int
-        The number; 3 for "auto".
+        The number.
 
     Raises
     ------
@@ -201,7 +203,7 @@ def check_n_initial_points(n_initial_points: Any) -> int:
         If it is neither an integer >= 0 nor "auto".
     """
     if n_initial_points == "auto":
-        return 3
+        return auto
     if isinstance(n_initial_points, numbers.Integral) and int(n_initial_points) >= 0:
         return int(n_initial_points)
     raise ValueError(

@@ -9,7 +9,6 @@ just so.
 
 from __future__ import annotations
 
-import copy
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.maximize import maximize_over, maximize_search, sobol
-from skbayes.acquisition.proposer import ModelProposer
+from skbayes.acquisition.maximize import sobol
+from skbayes.acquisition.proposer import Known
+from skbayes.acquisition.strategy import make_strategy
 from skbayes.arguments import (
     check_acquisition,
     check_cost,
@@ -35,14 +35,11 @@ from skbayes.candidates import Candidates, SpaceExhausted, key_of
 from skbayes.costs import CostModel
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates import GaussianProcess
+from skbayes.surrogates.by_name import n_options_of
 
 __all__ = ["Optimizer", "SpaceExhausted"]
 
 Params = dict[str, Any]
-
-# The best configurations so far around which the acquisition is searched closely.
-N_INCUMBENTS = 5
 
 
 @dataclass
@@ -134,15 +131,19 @@ class Optimizer:
         self.space = Space.from_notation(search_spaces, constraint)
         self.surrogate = check_surrogate(surrogate)
         self.acquisition = check_acquisition(acquisition)
-        self._n_initial = check_n_initial_points(n_initial_points)
         self._seed = check_random_state(random_state)
-        self._model = self._make_model()
-        self._costs = CostModel(self._n_options())
+        self._costs = CostModel(n_options_of(self.space))
         self._told, self._learnt = _Observations(), _Observations()
         # Told and comparable: neither failed nor cut short.
         self._eligible: list[tuple[float, Params]] = []
         self._pending: dict[bytes, FloatArray] = {}
         self._candidates = Candidates(self.space)
+        self._strategy = make_strategy(
+            self.surrogate, self.acquisition, self._candidates, self._seed
+        )
+        self._n_initial = check_n_initial_points(
+            n_initial_points, self._strategy.n_initial_points
+        )
         self._queue = check_initial_points(initial_points, self.space)
         self._design = self._draw_design()
         self.last_expected_improvement: float | None = None
@@ -399,65 +400,29 @@ class Optimizer:
     def _best_row(self) -> tuple[FloatArray, float | None]:
         k = len(self._told.scores) + len(self._pending)
         rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(k,)))
-        scores = self._learnt.scores + self._told.scores
         n_known = len(self._learnt.scores) + k
-        if n_known >= self._n_initial and np.any(np.isfinite(scores)):
-            proposer = self._make_proposer()
-            ranked = self._rank(proposer, rng)
+        if n_known >= self._n_initial and self._can_decide():
+            known = self._known()
+            proposer = self._strategy.proposer(known)
+            ranked = proposer.rank(self._candidates, known.incumbents, rng)
             if len(ranked):
                 return ranked[0], proposer.expected_improvement(ranked[0])
         elif k < len(self._design) and self._candidates.admit(self._design[[k]])[0]:
             return self._design[k], None
         return self._candidates.draw(rng)[0], None
 
-    def _make_proposer(self) -> ModelProposer:
-        """Fit the model to what is known and pending."""
-        X, y = self._observed()
-        noise = np.array(self._learnt.noise + self._told.noise)
-        # A surrogate need not know of noise unless there is some.
-        known = {"noise": noise} if np.any(noise) else {}
-        surrogate = self._model.fit(X, y, **known)
-        if self._pending:
-            pending = np.array(list(self._pending.values()))
-            surrogate = surrogate.condition(pending)
-            X = np.vstack([X, pending])
-        # The best score is partly luck where scores are noisy, as those of a few folds
-        # are; the best of what the model makes of the scores is not. What is pending
-        # counts as if it were told, or all would be asked for around the same place.
-        best_f = np.max(surrogate.predict(X)[0], axis=1, keepdims=True)
-        return ModelProposer(surrogate, self.acquisition, best_f)
+    def _can_decide(self) -> bool:
+        scores = self._learnt.scores + self._told.scores
+        return not self._strategy.needs_scores or bool(np.any(np.isfinite(scores)))
 
-    def _rank(self, proposer: ModelProposer, rng: np.random.Generator) -> FloatArray:
-        """Return new and allowed rows, the best by the acquisition first."""
-        if self._candidates.listed:
-            return maximize_over(proposer, self._candidates.remaining())
-        X, y = self._observed()
-        incumbents = X[np.argsort(-y, kind="stable")[:N_INCUMBENTS]]
-        return maximize_search(
-            proposer, self.space, incumbents, self._candidates.admit, rng
+    def _known(self) -> Known:
+        nothing = np.empty((0, self.space.n_columns))
+        return Known(
+            X=np.vstack([nothing, *self._learnt.rows, *self._told.rows]),
+            scores=np.array(self._learnt.scores + self._told.scores),
+            noise=np.array(self._learnt.noise + self._told.noise),
+            pending=np.vstack([nothing, *self._pending.values()]),
         )
-
-    def _observed(self) -> tuple[FloatArray, FloatArray]:
-        """Rows learnt and told, and their scores with failures set to the worst."""
-        scores = np.array(self._learnt.scores + self._told.scores)
-        worst = np.nanmin(scores)
-        rows = np.array(self._learnt.rows + self._told.rows)
-        return rows, np.where(np.isnan(scores), worst, scores)
-
-    def _make_model(self) -> Any:
-        """Return a surrogate of our own, which knows the columns of the space."""
-        if self.surrogate == "gp":
-            return GaussianProcess(n_options=self._n_options(), random_state=self._seed)
-        model = copy.deepcopy(self.surrogate)
-        if isinstance(model, GaussianProcess) and model.n_options is None:
-            model.n_options = self._n_options()
-        return model
-
-    def _n_options(self) -> list[int]:
-        return [
-            int(column.dimension.n_values) if column.dimension.is_categorical else 0
-            for column in self.space.columns
-        ]
 
     # -- the beginning ------------------------------------------------------------
 

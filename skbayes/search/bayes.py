@@ -13,10 +13,11 @@ from sklearn.model_selection import ParameterGrid
 
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
-from skbayes.arguments import ACQUISITIONS, SURROGATES, check_noise
+from skbayes.arguments import ACQUISITIONS, check_noise
 from skbayes.optimizer import Optimizer
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
+from skbayes.surrogates.by_name import SURROGATES
 
 __all__ = ["BayesSearchCV"]
 

@@ -1,0 +1,105 @@
+"""From what is known to what ranks the configurations that are to be had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skbayes.acquisition.improvement import Acquisition, FloatArray
+from skbayes.acquisition.proposer import Known, ModelProposer, Strategy
+from skbayes.candidates import Candidates
+from skbayes.surrogates.by_name import make_surrogate
+
+__all__ = ["ModelStrategy", "learn", "make_strategy"]
+
+
+def learn(model: Any, known: Known, y: FloatArray | None = None) -> tuple[Any, Any]:
+    """Fit a surrogate to what is known and condition it on what is pending.
+
+    Parameters
+    ----------
+    model : object
+        The surrogate.
+    known : Known
+        What is known.
+    y : ndarray of shape (n,), default=None
+        Scores to learn, all finite. None: ``known.y``.
+
+    Returns
+    -------
+    surrogate : object
+        The surrogate that knows all of it.
+    best_f : ndarray of shape (S, 1)
+        The best that it believes of what is known or pending.
+    """
+    # A surrogate need not know of noise unless there is some.
+    noise = {"noise": known.noise} if np.any(known.noise) else {}
+    surrogate = model.fit(known.X, known.y if y is None else y, **noise)
+    X = known.X
+    if len(known.pending):
+        surrogate = surrogate.condition(known.pending)
+        X = np.vstack([X, known.pending])
+    # The best score is partly luck where scores are noisy, as those of a few folds
+    # are; the best of what the model makes of the scores is not. What is pending
+    # counts as if it were told, or all would be asked for around the same place.
+    return surrogate, np.max(surrogate.predict(X)[0], axis=1, keepdims=True)
+
+
+class ModelStrategy:
+    """A surrogate and an acquisition function of its predictions.
+
+    Parameters
+    ----------
+    surrogate : object
+        ``fit``, ``predict`` and ``condition``.
+    acquisition : Acquisition
+        Utility of a prediction.
+    """
+
+    n_initial_points = 3
+    needs_scores = True
+
+    def __init__(self, surrogate: Any, acquisition: Acquisition) -> None:
+        self.surrogate = surrogate
+        self.acquisition = acquisition
+
+    def proposer(self, known: Known) -> ModelProposer:
+        """Learn from what is known.
+
+        Parameters
+        ----------
+        known : Known
+            What is known; at least one score.
+
+        Returns
+        -------
+        proposer : ModelProposer
+            What ranks candidates.
+        """
+        surrogate, best_f = learn(self.surrogate, known)
+        return ModelProposer(surrogate, self.acquisition, best_f)
+
+
+def make_strategy(
+    surrogate: Any, acquisition: Any, candidates: Candidates, seed: int
+) -> Strategy:
+    """Put a surrogate and an acquisition together.
+
+    Parameters
+    ----------
+    surrogate : str or object
+        Checked by :func:`skbayes.arguments.check_surrogate`.
+    acquisition : Acquisition
+        Made by :func:`skbayes.arguments.check_acquisition`.
+    candidates : Candidates
+        The configurations among which it will choose.
+    seed : int
+        Source of randomness.
+
+    Returns
+    -------
+    strategy : Strategy
+        What makes proposers.
+    """
+    return ModelStrategy(make_surrogate(surrogate, candidates.space, seed), acquisition)
