@@ -33,6 +33,7 @@ from skbayes.acquisition.improvement import (
 
 __all__ = [
     "ExpectedHypervolumeImprovement",
+    "best_first",
     "hypervolume",
     "hypervolume_improvement",
     "is_nondominated",
@@ -241,6 +242,29 @@ def _strips(points: FloatArray, reference: FloatArray) -> list[_Box]:
         ((left, height), (right, np.inf))
         for left, right, height in zip(edges, edges[1:], heights, strict=False)
     ]
+
+
+def best_first(Y: FloatArray) -> np.ndarray:
+    """Sort points, the best ones first.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, d)
+        Scores, greater is better, finite.
+
+    Returns
+    -------
+    order : ndarray of shape (n,), int
+        Fronts one after the other; within the first, what adds more to its hypervolume
+        comes first.
+    """
+    ranks = nondominated_ranks(Y)
+    gains = np.zeros(len(Y))
+    front, reference = np.flatnonzero(ranks == 1), reference_point(Y)
+    for i in front:
+        boxes = nondominated_boxes(Y[front[front != i]], reference)
+        gains[i] = hypervolume_improvement(Y[[i]], *boxes)[0]
+    return np.lexsort((-gains, ranks))
 
 
 def hypervolume_improvement(

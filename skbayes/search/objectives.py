@@ -25,7 +25,7 @@ __all__ = ["COSTS", "Objectives", "model_size", "n_features"]
 
 
 def model_size(estimator: Any) -> int:
-    """Size of a fitted estimator.
+    """Measure the size of a fitted estimator.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def model_size(estimator: Any) -> int:
 
 
 def n_features(estimator: Any) -> int:
-    """Number of features that a fitted estimator uses.
+    """Count the features that a fitted estimator uses.
 
     Parameters
     ----------
