@@ -79,7 +79,7 @@ def n_features(estimator: Any) -> int:
     >>> from sklearn.linear_model import Lasso
     >>> from skbayes.search.objectives import n_features
     >>> n_features(Lasso(0.1).fit(*load_iris(return_X_y=True)))
-    2
+    1
     """
     estimator = _last_step(estimator)
     for name in ("coef_", "feature_importances_"):

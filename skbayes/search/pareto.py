@@ -33,6 +33,15 @@ from skbayes.warm_start import known_results
 
 __all__ = ["ParetoSearchCV"]
 
+# Arguments of the other searches that speak of one objective, or of one winner.
+_NOT_HERE = (
+    "scoring",
+    "target_metric",
+    "racing",
+    "return_fold_estimators",
+    "return_oof",
+)
+
 
 class ParetoSearchCV(BaseBayesSearchCV):
     """Bayesian search for the best tradeoffs between several objectives.
@@ -194,24 +203,23 @@ float
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Lasso
     >>> from skbayes import ParetoSearchCV
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = LogisticRegression(l1_ratio=1, solver="liblinear")
+    >>> X, y = load_diabetes(return_X_y=True)
     >>> search = ParetoSearchCV(
-    ...     make_pipeline(StandardScaler(), model),
-    ...     {"logisticregression__C": (1e-3, 1e1, "log-uniform")},
-    ...     objectives={"accuracy": "max", "n_features": "min"},
-    ...     n_iter=10,
+    ...     Lasso(),
+    ...     {"alpha": (1e-3, 1e2, "log-uniform")},
+    ...     objectives={"r2": "max", "n_features": "min"},
+    ...     n_iter=12,
     ...     random_state=0,
     ... )
-    >>> front = search.fit(X, y).pareto_front_[["accuracy", "n_features"]]
-    >>> bool(front["accuracy"].is_monotonic_decreasing)
+    >>> front = search.fit(X, y).pareto_front_
+    >>> bool(front["r2"].is_monotonic_decreasing)
     True
     >>> bool(front["n_features"].is_monotonic_decreasing)
+    True
+    >>> search.select("r2", X, y).best_score_ == front["r2"][0]
     True
     """
 
@@ -229,9 +237,9 @@ float
         "initial_points": [list, tuple, None],
         "refit": ["boolean", str, Mapping, callable],
     }
-    for _name in ("scoring", "target_metric", "racing", "return_fold_estimators"):
-        _parameter_constraints.pop(_name)
-    _parameter_constraints.pop("return_oof")
+    for _not_here in _NOT_HERE:
+        del _parameter_constraints[_not_here]
+    del _not_here
 
     def __init__(
         self,
@@ -325,7 +333,7 @@ float
             return []
         # Trials are scored by each of their objectives, whichever was the first.
         source = getattr(source, "trials_", source)
-        columns = []
+        columns: list[dict[bytes, tuple]] = []
         for name in target.names:
             with warnings.catch_warnings():
                 if columns:
