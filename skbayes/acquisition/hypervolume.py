@@ -255,16 +255,28 @@ def best_first(Y: FloatArray) -> np.ndarray:
     Returns
     -------
     order : ndarray of shape (n,), int
-        Fronts one after the other; within the first, what adds more to its hypervolume
-        comes first.
+        Fronts one after the other. Within a front, points with distant neighbours come
+        before those in a crowd, and the best in any objective before all of them
+        (crowding distance, Deb et al. 2002).
     """
     ranks = nondominated_ranks(Y)
-    gains = np.zeros(len(Y))
-    front, reference = np.flatnonzero(ranks == 1), reference_point(Y)
-    for i in front:
-        boxes = nondominated_boxes(Y[front[front != i]], reference)
-        gains[i] = hypervolume_improvement(Y[[i]], *boxes)[0]
-    return np.lexsort((-gains, ranks))
+    distances = np.zeros(len(Y))
+    for rank in np.unique(ranks):
+        front = np.flatnonzero(ranks == rank)
+        distances[front] = _crowding_distances(Y[front])
+    return np.lexsort((-distances, ranks))
+
+
+def _crowding_distances(Y: FloatArray) -> FloatArray:
+    """Sum over objectives of the gap between a point's neighbours on both sides."""
+    total = np.zeros(len(Y))
+    for y in Y.T:
+        order = np.argsort(y, kind="stable")
+        span = y[order[-1]] - y[order[0]]
+        around = np.concatenate([[-np.inf], y[order], [np.inf]])
+        if span > 0.0:
+            total[order] += (around[2:] - around[:-2]) / span
+    return total
 
 
 def hypervolume_improvement(

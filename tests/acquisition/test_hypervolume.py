@@ -9,6 +9,7 @@ from scipy import integrate, stats
 
 from skbayes.acquisition import ExpectedHypervolumeImprovement, ExpectedImprovement
 from skbayes.acquisition.hypervolume import (
+    best_first,
     hypervolume,
     hypervolume_improvement,
     is_nondominated,
@@ -76,6 +77,15 @@ def test_the_reference_is_below_every_score(Y):
     np.testing.assert_allclose(
         scaled[span > 0], 8.0 * reference[span > 0] + 2.0, atol=1e-12
     )
+
+
+def test_the_best_come_first_and_those_in_a_crowd_last():
+    front = [[0.0, 1.0], [0.5, 0.5], [0.55, 0.45], [0.6, 0.4], [1.0, 0.0]]
+    Y = np.array([[0.1, 0.1], *front])
+    order = best_first(Y).tolist()
+    assert set(order[:2]) == {1, 5}
+    assert order[2:] == [2, 4, 3, 0] or order[2:] == [4, 2, 3, 0]
+    assert best_first(np.ones((3, 2))).tolist() == [0, 1, 2]
 
 
 # -- volumes --------------------------------------------------------------------------
