@@ -13,6 +13,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 OPTIONS = {
     "ask_and_tell.py": ["--n-iter", "8"],
     "conditional_pipeline.py": ["--n-iter", "5", "--n-jobs", "1"],
+    "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
     "quickstart.py": ["--n-iter", "5", "--n-jobs", "1", "--rows", "120"],
 }
 
@@ -71,3 +72,13 @@ def test_conditional_pipeline(run):
     assert "SVC: " in printed
     assert "of 5 candidates" in printed
     assert "model = " in printed
+
+
+def test_pareto(run, tmp_path):
+    printed = run("pareto.py")
+    assert "of 6 forests are on the front" in printed
+    assert "knee: " in printed
+    from matplotlib.image import imread
+
+    picture = imread(tmp_path / "pareto.png")
+    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
