@@ -1,11 +1,11 @@
 """Accuracy against size: the forests that nothing beats in both.
 
-A random forest recognises digits the better the more and the deeper its trees are, and the
-larger it is. ParetoSearchCV looks for the tradeoffs between the two; RandomizedSearchCV
-tries as many forests from the same ranges.
+A random forest recognises digits the better the more and the deeper its trees are, and
+the larger it is. ParetoSearchCV looks for the tradeoffs between the two;
+RandomizedSearchCV tries as many forests from the same ranges.
 
-The script prints the front, and draws it with all trials of both searches. On the right is
-the share of the volume that each front dominates after each trial.
+The script prints the front, and draws it with all trials of both searches. On the right
+is the share of the volume that each front dominates after each trial.
 """
 
 import argparse

@@ -69,7 +69,8 @@ class Optimizer:
     It knows no estimator and no data: use it for any Python function. Several
     objectives at once are told as a list of scores; configurations are then proposed
     for the hypervolume that they are expected to add to that of the Pareto front, with
-    one independent model for each objective.
+    one independent model for each objective; objectives that are never positive, such
+    as negated times, count by the logarithm of the cost.
 
     Parameters
     ----------
@@ -104,8 +105,9 @@ class Optimizer:
     last_expected_improvement : float or None
         How much better than the best score the last proposal was expected to be, in
         units of the score, on average and counting what is worse as 0; whatever the
-        acquisition. With several objectives, the hypervolume it was expected to add, in
-        the product of their units. None if the model did not make the proposal.
+        acquisition. With several objectives, the hypervolume it was expected to add, as
+        a share of the box between the reference and the best of each objective. None
+        if the model did not make the proposal.
 
     Raises
     ------

@@ -42,9 +42,9 @@ __all__ = [
     "reference_point",
 ]
 
-# How far the reference lies below the worst, as a share of the range of the scores:
-# the ends of a front, which are the worst in some objective, then have a volume, too.
-MARGIN = 0.1
+# How far the reference lies below the front, as a share of its range: its ends, which
+# are the worst in some objective, then have a volume, and so has what lies beyond them.
+MARGIN = 0.2
 
 
 # -- fronts ---------------------------------------------------------------------------
@@ -109,6 +109,9 @@ def nondominated_ranks(Y: FloatArray) -> np.ndarray:
 def reference_point(Y: FloatArray) -> FloatArray:
     """Point below the front above which volume counts.
 
+    It follows the front: what is worse than all of it, by far perhaps, says nothing of
+    what a user would trade for what.
+
     Parameters
     ----------
     Y : ndarray of shape (n, d)
@@ -117,12 +120,15 @@ def reference_point(Y: FloatArray) -> FloatArray:
     Returns
     -------
     reference : ndarray of shape (d,)
-        In each objective the worst score less a tenth of the range of the scores.
-        Where all are equal, that score less 1.
+        In each objective the worst score on the front, less a fifth of the front's
+        range; of the range of all scores, where those on the front are equal; less 1
+        where all are.
     """
-    worst, best = np.min(Y, axis=0), np.max(Y, axis=0)
-    span = best - worst
-    return worst - np.where(span > 0.0, MARGIN * span, 1.0)
+    Y = np.asarray(Y, dtype=np.float64)
+    front = Y[is_nondominated(Y)]
+    span = np.ptp(front, axis=0)
+    span = np.where(span > 0.0, span, np.ptp(Y, axis=0))
+    return np.min(front, axis=0) - np.where(span > 0.0, MARGIN * span, 1.0)
 
 
 def hypervolume(Y: FloatArray, reference: FloatArray) -> float:

@@ -20,7 +20,56 @@ from skbayes.acquisition.proposer import BLOCK, Known, Proposer, Strategy
 from skbayes.acquisition.strategy import ModelStrategy, learn, make_strategy
 from skbayes.candidates import Candidates
 
-__all__ = ["ParetoProposer", "ParetoStrategy", "make_pareto_strategy"]
+__all__ = ["ParetoProposer", "ParetoStrategy", "make_pareto_strategy", "on_log_scale"]
+
+# A cost below this share of the median cost is taken for as much.
+LEAST_COST = 1e-6
+
+
+def are_costs(Y: FloatArray) -> np.ndarray:
+    """Which objectives are negated costs, such as times, sizes or errors.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, d)
+        Scores, greater is better, finite.
+
+    Returns
+    -------
+    mask : ndarray of shape (d,), bool
+        True where no score is greater than 0, and not all are 0.
+    """
+    return (np.max(Y, axis=0) <= 0.0) & (np.min(Y, axis=0) < 0.0)
+
+
+def on_log_scale(Y: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Replace costs by their logarithms.
+
+    Half of a cost is then worth as much anywhere, and no trade among small costs is
+    lost beside large ones. No order changes, and so no front.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, d)
+        Scores, greater is better, finite.
+    noise : ndarray of shape (n, d)
+        Known variances of the scores.
+
+    Returns
+    -------
+    Y, noise : ndarray of shape (n, d)
+        The same, with -log(-y) in place of y in objectives that :func:`are_costs`. A
+        cost of 0 counts as half of the smallest other one.
+    """
+    Y, noise = np.array(Y, dtype=np.float64), np.array(noise, dtype=np.float64)
+    for j in np.flatnonzero(are_costs(Y)):
+        costs = -Y[:, j]
+        positive = costs[costs > 0.0]
+        least = max(0.5 * np.min(positive), LEAST_COST * np.median(positive))
+        costs = np.maximum(costs, least)
+        Y[:, j] = -np.log(costs)
+        noise[:, j] /= costs**2
+    return Y, noise
 
 
 class ParetoProposer(Proposer):
@@ -33,15 +82,19 @@ class ParetoProposer(Proposer):
     acquisitions : list of ExpectedHypervolumeImprovement
         One for each sample of the surrogates' hyper-parameters. A surrogate with fewer
         samples takes part with each of them several times.
+    box : float, default=1.0
+        Volume between the reference and the best of each objective.
     """
 
     def __init__(
         self,
         surrogates: Sequence[Any],
         acquisitions: Sequence[ExpectedHypervolumeImprovement],
+        box: float = 1.0,
     ) -> None:
         self.surrogates = surrogates
         self.acquisitions = acquisitions
+        self.box = box
         self.has_gradients = all(
             getattr(surrogate, "has_gradients", True) for surrogate in surrogates
         )
@@ -114,9 +167,9 @@ class ParetoProposer(Proposer):
         Returns
         -------
         improvement : float
-            In the product of the objectives' units, >= 0.
+            As a share of `box`, >= 0.
         """
-        return float(np.exp(self.scores(row[None, :])[0]))
+        return float(np.exp(self.scores(row[None, :])[0]) / self.box)
 
 
 def _joined(predictions: Sequence[tuple[FloatArray, ...]]) -> list[FloatArray]:
@@ -130,6 +183,8 @@ def _joined(predictions: Sequence[tuple[FloatArray, ...]]) -> list[FloatArray]:
 
 class ParetoStrategy:
     """One independent surrogate for each objective, and the hypervolume for all.
+
+    Costs are learnt and compared by their logarithms (:func:`on_log_scale`).
 
     Parameters
     ----------
@@ -157,9 +212,9 @@ class ParetoStrategy:
         proposer : ParetoProposer
             What ranks candidates.
         """
-        Y = known.y
+        Y, noise = on_log_scale(known.y, known.noise)
         surrogates = [
-            learn(model, Known(known.X, Y[:, j], known.noise[:, j], known.pending))[0]
+            learn(model, Known(known.X, Y[:, j], noise[:, j], known.pending))[0]
             for j, model in enumerate(self.surrogates)
         ]
         # As for one objective, what the models make of the scores is improved on, and
@@ -170,7 +225,8 @@ class ParetoStrategy:
         acquisitions = [
             ExpectedHypervolumeImprovement(means, reference) for means in believed
         ]
-        return ParetoProposer(surrogates, acquisitions)
+        box = float(np.prod(np.max(Y, axis=0) - reference))
+        return ParetoProposer(surrogates, acquisitions, box)
 
 
 def make_pareto_strategy(

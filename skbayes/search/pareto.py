@@ -20,6 +20,7 @@ from skbayes.acquisition.hypervolume import (
     is_nondominated,
     reference_point,
 )
+from skbayes.acquisition.pareto import are_costs, on_log_scale
 from skbayes.candidates import key_of
 from skbayes.optimizer import Optimizer
 from skbayes.results import results_frame
@@ -116,7 +117,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     stopper : callable, list of callable or None, default=None
         Called with `trials_` so far after each trial; the search ends when one returns
         True. The score of a trial is its first objective (negated if it is to be
-        small), its expected improvement that of the hypervolume.
+        small), its expected improvement that of the hypervolume, as a share of the box.
     trial_timeout : float or None, default=None
         Seconds after which no further fit of a trial is begun. What the finished ones
         gave is told to the models; the trial is on no front.
@@ -143,8 +144,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
         After each trial, the volume that the front so far dominates, as a share of the
         box between `reference_point_` and the best of each objective.
     reference_point_ : ndarray of shape (n_objectives,)
-        Where that box begins, in the units of the objectives: the worst of each
-        objective over all trials, and a tenth of the range beyond it.
+        Where that box begins, in the units of the objectives: a fifth of the front's
+        range beyond the worst of each objective on the final front. What is worse does
+        not count.
     cv_results_ : dict of str to ndarray
         One row per trial, with the columns of GridSearchCV; for each objective
         `split<k>_test_<name>`, `mean_test_<name>`, `std_test_<name>` and
@@ -188,6 +190,11 @@ float
     objectives, the same `random_state` therefore does not give the same trials; with
     others it does. A journal holds the times, so that a search that is continued
     proposes what it would have proposed.
+
+    Costs, and all other objectives that are small at best and never negative (and
+    scores that are never positive, such as "neg_log_loss"), count by their logarithm,
+    for the models, the hypervolume and the knee: to halve a time is worth as much for a
+    slow model as for a fast one.
 
     The knee is the point of the front with the least Euclidean distance from the best
     of each objective, every objective being scaled to range from 0 to 1 over the front.
@@ -385,10 +392,12 @@ float
                 "No trial has a value for every objective; cv_results_ and trials_ "
                 "hold what there is."
             )
-        reference = reference_point(finished)
+        scaled = _on_log_scale(Y)
+        reference = reference_point(scaled[np.all(np.isfinite(Y), axis=1)])
+        box = np.prod(np.nanmax(scaled, axis=0) - reference)
+        self.hypervolume_ = _volumes(scaled, reference) / box
+        reference[are_costs(finished)] = -np.exp(-reference[are_costs(finished)])
         self.reference_point_ = objectives.signs * reference
-        box = np.prod(np.max(finished, axis=0) - reference)
-        self.hypervolume_ = _volumes(Y, reference) / box
         rows = np.flatnonzero(is_nondominated(Y))
         rows = rows[np.lexsort((rows, *-Y[rows].T[::-1]))]
         self.pareto_params_ = [dict(results["params"][row]) for row in rows]
@@ -411,8 +420,8 @@ float
                 )
             index = int(choice)
         else:
-            Y = objectives.of_results(results, self.trials_)[rows]
-            index = int(rows[_chosen(Y, choice, objectives.names)])
+            Y = _on_log_scale(objectives.of_results(results, self.trials_))
+            index = int(rows[_chosen(Y[rows], choice, objectives.names)])
         self.best_index_ = index
         self.best_params_ = results["params"][index]
         name = self._scored_by(choice)
@@ -488,6 +497,14 @@ float
         if self.refit is not False:
             named.refit = self._scored_by(self.refit)
         return super(ParetoSearchCV, named).score(X, y, **params)
+
+
+def _on_log_scale(Y: FloatArray) -> FloatArray:
+    """Replace costs by their logarithms, as the optimiser does; NaN stays NaN."""
+    scaled = Y.copy()
+    finished = np.all(np.isfinite(Y), axis=1)
+    scaled[finished], _ = on_log_scale(Y[finished], np.zeros_like(Y[finished]))
+    return scaled
 
 
 def _volumes(Y: FloatArray, reference: FloatArray) -> FloatArray:

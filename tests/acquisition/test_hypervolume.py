@@ -68,14 +68,28 @@ def test_points_that_failed_are_on_no_front():
 
 
 @given(POINTS)
-def test_the_reference_is_below_every_score(Y):
+def test_the_reference_is_below_the_front_and_follows_its_units(Y):
     reference = reference_point(Y)
-    assert np.all(reference < Y)
+    front = Y[is_nondominated(Y)]
+    assert np.all(reference < front)
     # Neither the origin nor the unit of an objective matters where scores differ.
     span = np.ptp(Y, axis=0)
     scaled = reference_point(8.0 * Y + 2.0)
     np.testing.assert_allclose(
         scaled[span > 0], 8.0 * reference[span > 0] + 2.0, atol=1e-12
+    )
+
+
+def test_the_reference_does_not_see_how_bad_the_bad_ones_are():
+    front = np.array([[0.0, 5.0], [1.0, 4.0]])
+    bad = np.array([[-1.0, -1.0], [-900.0, -900.0]])
+    for k in range(3):
+        reference = reference_point(np.vstack([front, bad[:k]]))
+        np.testing.assert_allclose(reference, [-0.2, 3.8])
+    # One point has no range of its own.
+    np.testing.assert_allclose(reference_point(front[:1]), [-1.0, 4.0])
+    np.testing.assert_allclose(
+        reference_point(np.array([[1.0, 2.0], [0.0, 2.0]])), [0.8, 1.0]
     )
 
 

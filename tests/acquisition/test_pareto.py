@@ -12,6 +12,7 @@ from skbayes.acquisition.pareto import (
     ParetoProposer,
     ParetoStrategy,
     make_pareto_strategy,
+    on_log_scale,
 )
 from skbayes.acquisition.proposer import Known
 from skbayes.candidates import Candidates
@@ -68,16 +69,44 @@ def test_many_candidates_are_scored_as_few_are():
     assert proposer.scores(many[:0]).shape == (0,)
 
 
-def test_the_expected_improvement_is_the_volume_that_draws_add():
+def test_the_expected_improvement_is_a_share_of_the_volume_there_is():
     told = known()
+    told = Known(told.X, told.scores + 1.0, told.noise, told.pending)
     proposer = strategy((0, 0)).proposer(told)
     predictions = [model.predict(CANDIDATES) for model in proposer.surrogates]
     mean, sd = (np.column_stack([p[i][0] for p in predictions]) for i in range(2))
     believed = np.column_stack([m.predict(told.X)[0][0] for m in proposer.surrogates])
-    acquisition = ExpectedHypervolumeImprovement(believed, reference_point(told.y))
+    reference = reference_point(told.y)
+    box = np.prod(told.y.max(axis=0) - reference)
+    acquisition = ExpectedHypervolumeImprovement(believed, reference)
     for i, row in enumerate(CANDIDATES):
         value = np.exp(acquisition(mean[[i]], sd[[i]]).value[0])
-        assert proposer.expected_improvement(row) == pytest.approx(value)
+        assert proposer.expected_improvement(row) == pytest.approx(value / box)
+
+
+def test_costs_count_by_their_logarithms():
+    told = known()
+    costs = np.exp(3 * told.scores)
+    noise = np.full_like(costs, 0.01)
+    one = strategy().proposer(Known(told.X, -costs, noise, told.pending))
+    # Shifted, so that they are no costs themselves.
+    logs = Known(told.X, 99.0 - np.log(costs), noise / costs**2, told.pending)
+    other = strategy().proposer(logs)
+    np.testing.assert_allclose(
+        one.scores(CANDIDATES), other.scores(CANDIDATES), rtol=1e-6
+    )
+
+
+def test_only_what_is_never_positive_is_a_cost():
+    Y = np.array([[-4.0, 0.5, 0.0, 0.0], [-0.5, -2.0, 0.0, -8.0], [-1.0, -1, 0, -4]])
+    logs, noise = on_log_scale(Y, np.ones_like(Y))
+    np.testing.assert_allclose(logs[:, 0], -np.log([4.0, 0.5, 1.0]))
+    np.testing.assert_array_equal(logs[:, 1:3], Y[:, 1:3])
+    np.testing.assert_allclose(logs[:, 3], -np.log([2.0, 8.0, 4.0]))
+    np.testing.assert_allclose(noise[:, 0], [1 / 16, 4.0, 1.0])
+    np.testing.assert_array_equal(noise[:, 1:3], 1.0)
+    nothing = np.array([[-1.0], [-1.0], [-1e-300]])
+    assert np.ptp(on_log_scale(nothing, nothing**2)[0]) == pytest.approx(np.log(1e6))
 
 
 def test_what_is_pending_is_worth_less_than_before():

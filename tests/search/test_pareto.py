@@ -111,14 +111,17 @@ def test_parameters_that_some_lack_are_missing_on_the_front():
 
 def test_the_hypervolume_grows_towards_that_of_all_trials(search):
     results = search.cv_results_
-    Y = np.column_stack([results["mean_test_accuracy"], -results["mean_test_leaves"]])
-    worst, best = Y.min(axis=0), Y.max(axis=0)
-    reference = worst - 0.1 * (best - worst)
-    np.testing.assert_allclose(search.reference_point_, [reference[0], -reference[1]])
-    expected = [
-        hypervolume(Y[: i + 1], reference) / np.prod(best - reference)
-        for i in range(len(Y))
-    ]
+    # A cost counts by its logarithm.
+    Y = np.column_stack(
+        [results["mean_test_accuracy"], -np.log(results["mean_test_leaves"])]
+    )
+    front = Y[search.pareto_front_["trial"]]
+    reference = front.min(axis=0) - 0.2 * np.ptp(front, axis=0)
+    np.testing.assert_allclose(
+        search.reference_point_, [reference[0], np.exp(-reference[1])]
+    )
+    box = np.prod(Y.max(axis=0) - reference)
+    expected = [hypervolume(Y[: i + 1], reference) / box for i in range(len(Y))]
     np.testing.assert_allclose(search.hypervolume_, expected)
     assert np.all(np.diff(search.hypervolume_) >= 0)
     assert 0 < search.hypervolume_[-1] <= 1
@@ -265,11 +268,8 @@ def test_failed_fits_are_on_no_front(error_score, bad):
 
 def front_of(search):
     front = search.pareto_front_
-    scaled = [
-        (front["accuracy"] - front["accuracy"].min()) / np.ptp(front["accuracy"]),
-        (front["leaves"].max() - front["leaves"]) / np.ptp(front["leaves"]),
-    ]
-    return front, np.column_stack(scaled)
+    Y = np.column_stack([front["accuracy"], -np.log(front["leaves"])])
+    return front, (Y - Y.min(axis=0)) / np.ptp(Y, axis=0)
 
 
 def test_refit_names_a_point_of_the_front(search):
