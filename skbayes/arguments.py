@@ -16,14 +16,17 @@ from skbayes.acquisition.improvement import (
     ProbabilityOfImprovement,
     UpperConfidenceBound,
 )
+from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.space import Space
 from skbayes.surrogates.by_name import SURROGATES
+from skbayes.surrogates.parzen import ParzenEstimator
 
 __all__ = [
     "check_acquisition",
     "check_cost",
     "check_initial_points",
     "check_n_initial_points",
+    "check_n_objectives",
     "check_noise",
     "check_noises",
     "check_random_state",
@@ -32,8 +35,9 @@ __all__ = [
     "check_surrogate",
 ]
 
-ACQUISITIONS: dict[str, type[Acquisition]] = {
+ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
     "ei": ExpectedImprovement,
+    "eif": ExpectedInfluence,
     "pi": ProbabilityOfImprovement,
     "ucb": UpperConfidenceBound,
 }
@@ -216,8 +220,9 @@ def check_noise(noise: Any, surrogate: Any) -> float:
 
 
 def _takes_noise(surrogate: Any) -> bool:
-    if isinstance(surrogate, str):
-        return True
+    # A graph's labels are exact; what does not predict scores cannot mistake them.
+    if isinstance(surrogate, str | ParzenEstimator):
+        return not surrogate == "graph"
     parameters = inspect.signature(surrogate.fit).parameters
     return "noise" in parameters or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
@@ -285,6 +290,31 @@ def check_n_initial_points(n_initial_points: Any, auto: int = 3) -> int:
     )
 
 
+def check_n_objectives(n_objectives: Any) -> int:
+    """Return the number of objectives.
+
+    Parameters
+    ----------
+    n_objectives : object
+        What the user gave.
+
+    Returns
+    -------
+    n_objectives : int
+        The number.
+
+    Raises
+    ------
+    ValueError
+        If it is no integer >= 1.
+    """
+    if isinstance(n_objectives, numbers.Integral) and int(n_objectives) >= 1:
+        return int(n_objectives)
+    raise ValueError(
+        f"n_objectives must be an integer >= 1 or None, got {n_objectives!r}."
+    )
+
+
 def check_initial_points(initial_points: Any, space: Space) -> list[dict[str, Any]]:
     """Return the configurations that are to be proposed first.
 
@@ -327,7 +357,7 @@ def check_initial_points(initial_points: Any, space: Space) -> list[dict[str, An
     return points
 
 
-def check_acquisition(acquisition: Any) -> Acquisition:
+def check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
     """Return the acquisition function that is meant.
 
     Parameters
@@ -337,7 +367,7 @@ def check_acquisition(acquisition: Any) -> Acquisition:
 
     Returns
     -------
-    acquisition : Acquisition
+    acquisition : Acquisition or ExpectedInfluence
         The instance, or a new one of the class that is named.
 
     Raises
@@ -345,13 +375,13 @@ def check_acquisition(acquisition: Any) -> Acquisition:
     ValueError
         If it is neither a known name nor an instance.
     """
-    if isinstance(acquisition, Acquisition):
+    if isinstance(acquisition, Acquisition | ExpectedInfluence):
         return acquisition
     if isinstance(acquisition, str) and acquisition in ACQUISITIONS:
         return ACQUISITIONS[acquisition]()
     raise ValueError(
-        f"acquisition must be one of {sorted(ACQUISITIONS)} or an Acquisition, "
-        f"got {acquisition!r}."
+        f"acquisition must be one of {sorted(ACQUISITIONS)}, an Acquisition or an "
+        f"ExpectedInfluence, got {acquisition!r}."
     )
 
 
@@ -381,6 +411,8 @@ def check_surrogate(surrogate: Any) -> Any:
             f"surrogate must be an object, got the class {surrogate.__name__}; write "
             f"{surrogate.__name__}() with its parameters."
         )
+    elif isinstance(surrogate, ParzenEstimator):
+        return surrogate
     elif all(hasattr(surrogate, name) for name in ("fit", "predict", "condition")):
         return surrogate
     raise ValueError(

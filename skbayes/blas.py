@@ -1,7 +1,8 @@
-"""One thread for linear algebra on small matrices.
+"""How many threads linear algebra may use, while other threads are at work too.
 
-They gain nothing from more threads, which on a busy machine wait for one another a
-hundred times longer than they work.
+On small matrices one is best: more gain nothing, and on a busy machine wait for one
+another a hundred times longer than they work. Fits that run side by side in threads
+share what there is.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_blas_thread"]
+__all__ = ["one_blas_thread", "shared_blas_threads"]
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    """Return the handle on the linear algebra libraries; finding them takes long."""
-    return ThreadpoolController()
+def _libraries() -> list[Any]:
+    """Return the linear algebra libraries; finding them takes long."""
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 class _Users:
@@ -32,23 +33,48 @@ class _Users:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._count = 0
-        self._limiter: Any = None
+        self._divisors: list[float] = []
+        self._before: list[int] = []
 
-    def enter(self) -> None:
+    def enter(self, divisor: float) -> None:
         with self._lock:
-            if self._count == 0:
-                self._limiter = _controller().limit(limits=1, user_api="blas")
-            self._count += 1
+            if not self._divisors:
+                self._before = [library.num_threads for library in _libraries()]
+            self._divisors.append(divisor)
+            self._apply()
 
-    def leave(self) -> None:
+    def leave(self, divisor: float) -> None:
         with self._lock:
-            self._count -= 1
-            if self._count == 0:
-                self._limiter.restore_original_limits()
+            self._divisors.remove(divisor)
+            self._apply()
+
+    def _apply(self) -> None:
+        divisor = max(self._divisors, default=1.0)
+        for library, n_threads in zip(_libraries(), self._before, strict=True):
+            library.set_num_threads(max(1, int(n_threads // divisor)))
 
 
 _USERS = _Users()
+
+
+@contextmanager
+def shared_blas_threads(n: float) -> Iterator[None]:
+    """Divide the threads of the linear algebra libraries among `n` that call them.
+
+    Any number of threads may be inside of this context and of
+    :func:`one_blas_thread` at once: the strictest limit holds, and when the last one
+    leaves, the number of threads is what it was before the first one entered.
+
+    Parameters
+    ----------
+    n : float
+        By how much the number of threads is divided; one at least is left.
+    """
+    _USERS.enter(n)
+    try:
+        yield
+    finally:
+        _USERS.leave(n)
 
 
 @contextmanager
@@ -58,8 +84,5 @@ def one_blas_thread() -> Iterator[None]:
     Any number of threads may be inside at once; when the last one leaves, the number
     of threads is what it was before the first one entered.
     """
-    _USERS.enter()
-    try:
+    with shared_blas_threads(float("inf")):
         yield
-    finally:
-        _USERS.leave()

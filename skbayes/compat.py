@@ -16,6 +16,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend import resource_tracker
+from joblib.parallel import MultiprocessingBackend as _MultiprocessingBackend
 from joblib.parallel import _backend as _joblib_state
 from joblib.parallel import _Sentinel, default_parallel_config, get_active_backend
 from sklearn.base import _fit_context
@@ -45,12 +48,17 @@ __all__ = [
     "fit_and_score",
     "fit_context",
     "format_results",
+    "guard_folder",
     "insert_error_scores",
     "is_death",
     "is_multimetric_scorer",
     "joblib_settings",
+    "kill_workers",
+    "outlive_calls",
     "own_backend",
+    "owns_processes",
     "public_scorers",
+    "release_folder",
     "report_failures",
     "resolve_scorers",
     "route_fit_params",
@@ -197,6 +205,8 @@ def _without_fit_state(search: Any) -> Any:
     fitted = [name for name in light.__dict__ if name.endswith("_")]
     for name in (*_FIT_TIME_ATTRIBUTES, *fitted):
         light.__dict__.pop(name, None)
+    for name in getattr(search, "_stays_at_home", ()):
+        light.__dict__[name] = None
     return light
 
 
@@ -400,23 +410,68 @@ def own_backend(backend: Any) -> Any:
     Two threads that share one lose results. Returns None for a class that cannot be
     made anew.
     """
+    # What is called like an argument of the constructor is one, as in estimators.
+    arguments = {
+        name: getattr(backend, name)
+        for name, parameter in inspect.signature(type(backend)).parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD and hasattr(backend, name)
+    }
+    for more in ("backend_kwargs", "submit_kwargs"):
+        arguments |= getattr(backend, more, {})
     try:
-        if hasattr(backend, "client"):
-            arguments = {"client": backend.client}
-            arguments |= getattr(backend, "submit_kwargs", {})
-        else:
-            arguments = getattr(backend, "backend_kwargs", {})
         own = type(backend)(**arguments)
     except TypeError:
         return None
     for name in ("nesting_level", "inner_max_num_threads", "wait_for_workers_timeout"):
         if hasattr(backend, name):
             setattr(own, name, getattr(backend, name))
+    if hasattr(own, "client"):
+        # While the workers of a cluster start anew there may be one, and joblib then
+        # runs fits in the process of the search, even one that has killed a worker.
+        own.effective_n_jobs = partial(_at_least_two, own.effective_n_jobs)
     return own
 
 
+def _at_least_two(effective_n_jobs: Any, n_jobs: int | None) -> int:
+    return max(2, effective_n_jobs(n_jobs))
+
+
+def owns_processes(backend: Any) -> bool:
+    """Whether each instance of this joblib backend starts processes of its own."""
+    return isinstance(backend, _MultiprocessingBackend)
+
+
+def outlive_calls(backend: Any) -> bool:
+    """Whether the workers of this joblib backend are there for the next call, too."""
+    return _is_loky(backend) or hasattr(backend, "client")
+
+
+def kill_workers(backend: Any) -> None:
+    """Kill the processes that all calls share, as joblib does on Ctrl-C."""
+    if _is_loky(backend):
+        get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)
+
+
+def _is_loky(backend: Any) -> bool:
+    return type(backend).__name__ == "LokyBackend"
+
+
+def guard_folder(path: str) -> None:
+    """Have a folder removed if this process is killed before it does that itself."""
+    resource_tracker.register(path, "folder")
+
+
+def release_folder(path: str) -> None:
+    """Say that a guarded folder is no more."""
+    resource_tracker.unregister(path, "folder")
+
+
 def is_death(error: BaseException) -> bool:
-    """Whether an exception says that a worker died, not that its work failed."""
-    return (
-        isinstance(error, BrokenExecutor) or type(error).__qualname__ == "KilledWorker"
+    """Whether an exception says that a worker died, not that its work failed.
+
+    Dask cancels what it cannot compute any more as the data died with the workers.
+    """
+    return isinstance(error, BrokenExecutor) or (
+        type(error).__module__.partition(".")[0] == "distributed"
+        and type(error).__qualname__ in ("KilledWorker", "FutureCancelledError")
     )

@@ -20,6 +20,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skbayes import compat
 from skbayes.fold import Fold, FoldOutcome, Measure, run_fold
 from skbayes.racing import Race
+from skbayes.shipping import Shipment
 from skbayes.trials import Trial
 
 __all__ = ["CandidateEvaluator", "Evaluation", "check_candidates"]
@@ -147,7 +148,7 @@ class CandidateEvaluator:
     ----------
     estimator : estimator
         Cloned for each fit.
-    parcel : Parcel
+    shipment : Shipment
         Leads the fits to their data: see :mod:`skbayes.shipping`.
     test_sizes : list of int
         Rows of each split's test set.
@@ -184,7 +185,7 @@ class CandidateEvaluator:
     """
 
     estimator: Any
-    parcel: Any
+    shipment: Shipment
     test_sizes: Sequence[int]
     contain_errors: bool
     tasks: compat.TaskTree
@@ -240,8 +241,9 @@ class CandidateEvaluator:
             for index, task in enumerate(tasks):
                 progress = (number, self.n_candidates)
                 fold = Fold(index, params, task, deadline, progress)
+                # The parcel is another one if the first was lost.
                 yield delayed(run_fold)(
-                    self.parcel,
+                    self.shipment.parcel,
                     self.estimator,
                     self.contain_errors,
                     fixed,

@@ -62,6 +62,9 @@ _NOT_OF_A_STATE = frozenset({"__doc__", "_sklearn_version"})
 # A list of more items is given by its digest.
 MAX_ITEMS = 200
 
+# What is nested deeper is not looked at.
+MAX_DEPTH = 50
+
 _GENERATORS = (
     np.random.RandomState,
     np.random.Generator,
@@ -319,11 +322,11 @@ class _Describer:
         value = native(value)
         if any(value is outer for outer in self._open):
             return "<itself>"
+        if len(self._open) == MAX_DEPTH:
+            return self._not_verifiable(_qualified(type(value)))
         self._open.append(value)
         try:
             return self._text(value)
-        except RecursionError:
-            return self._not_verifiable(_qualified(type(value)))
         finally:
             self._open.pop()
 

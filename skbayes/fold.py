@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import time
 import traceback
 import warnings
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import cloudpickle
 from sklearn.base import clone
 
 from skbayes import compat
@@ -125,8 +127,21 @@ def run_fold(
     except Exception as error:
         if not contain:
             raise
-        return FoldOutcome(exception=error, traceback_text=traceback.format_exc())
+        text = traceback.format_exc()
+        return FoldOutcome(exception=_portable(error), traceback_text=text)
     return FoldOutcome(result, fold.task is not None and fold.task.stop_requested)
+
+
+def _portable(error: Exception) -> Exception:
+    """Return the exception, or what tells of it if it cannot leave this process.
+
+    One that cannot be unpickled where it arrives breaks the pool, like a dead worker.
+    """
+    try:
+        pickle.loads(cloudpickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__qualname__}: {error}")
+    return error
 
 
 def _fit_fold(

@@ -184,6 +184,8 @@ def _connect(path: str, mode: str, patience: float = PATIENCE) -> sqlite3.Connec
         isolation_level=None,
         check_same_thread=False,
     )
+    # Unlike sqlite3's own, it says what is wrong by a ValueError.
+    connection.text_factory = bytes.decode
     for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
         connection.execute(f"PRAGMA {pragma}")
     return connection
@@ -199,10 +201,11 @@ def _hold(lock_path: str, path: str) -> sqlite3.Connection:
     lives on, and they keep out a second connection of the same process as well.
     """
     for _ in range(MAX_TRIES):
-        before = _inode(lock_path)
+        seen = [_identity(lock_path)]
         lock = None
         try:
             lock = _connect(lock_path, "rwc", patience=0.0)
+            seen.append(_identity(lock_path))
             # Nothing is ever written; a journal of this file itself would be litter.
             lock.execute("PRAGMA journal_mode=MEMORY")
             lock.execute("BEGIN EXCLUSIVE")
@@ -210,8 +213,9 @@ def _hold(lock_path: str, path: str) -> sqlite3.Connection:
             if lock is not None:
                 lock.close()
             raise _no_lock(error, lock_path, path) from error
-        # Its last holder may have removed it after it was opened here.
-        if before is not None and before == _inode(lock_path):
+        # Its last holder may have removed it after it was opened here, or before.
+        seen.append(_identity(lock_path))
+        if seen[0] is not None and seen[0] == seen[1] == seen[2]:
             return lock
         lock.close()
     raise RuntimeError(f"journal: {lock_path!r} comes and goes; try again.")
@@ -229,13 +233,17 @@ def _no_lock(error: sqlite3.DatabaseError, lock_path: str, path: str) -> Excepti
     )
 
 
-def _inode(path: str) -> tuple[int, int] | None:
-    # Never opened for this: closing it would end the lock of this very process.
+def _identity(path: str) -> tuple[int, int, int] | None:
+    """Tell a file from another that takes its name later; None if there is none.
+
+    It is never opened for this: closing it would end the lock of this very process.
+    """
     try:
         status = os.stat(path)
     except FileNotFoundError:
         return None
-    return status.st_dev, status.st_ino
+    # The number of a file that was removed is given to the next one made.
+    return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 # -- what the file is -------------------------------------------------------------
@@ -253,11 +261,12 @@ def _check_bytes(path: str) -> None:
         return
     except OSError as error:
         raise type(error)(f"journal: {path!r} cannot be read: {error}") from error
-    if header and not header.startswith(b"SQLite format 3\0"):
+    if not header:
+        return
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
         raise _foreign(path)
-    if header:
-        version, application_id = struct.unpack(">60xI4xI", header[:72])
-        _check_header(path, application_id, version)
+    version, application_id = struct.unpack(">60xI4xI", header[:72])
+    _check_header(path, application_id, version)
 
 
 def _foreign(path: str) -> ValueError:
@@ -330,14 +339,24 @@ def _open_reader(path: str) -> sqlite3.Connection:
     connection = _connect(path, "ro")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master")
-    except sqlite3.OperationalError:
+    except BaseException as error:
         connection.close()
+        if not isinstance(error, sqlite3.OperationalError):
+            raise
         connection = _connect(path, "rw")
         connection.execute("PRAGMA query_only=ON")
     return connection
 
 
 # -- errors -----------------------------------------------------------------------
+
+
+def _damaged(path: str, error: Exception) -> ValueError:
+    return ValueError(
+        f"journal: {path!r} is damaged: {error}. It was left as it is; give the "
+        "journal another name, or put back a copy."
+    )
+
 
 _DAMAGE = (sqlite3.DatabaseError, ValueError, LookupError, TypeError, RecursionError)
 
@@ -361,10 +380,7 @@ def guard_against_damage(path: str) -> Iterator[None]:
     except sqlite3.OperationalError:
         raise
     except (*_DAMAGE, OverflowError, zlib.error) as error:
-        raise ValueError(
-            f"journal: {path!r} is damaged: {error}. It was left as it is; give the "
-            "journal another name, or put back a copy."
-        ) from error
+        raise _damaged(path, error) from error
 
 
 @contextlib.contextmanager
@@ -381,4 +397,7 @@ def _explained(path: str) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB":
             raise _foreign(path) from error
-        raise ValueError(f"journal: {path!r} is damaged: {error}.") from error
+        raise _damaged(path, error) from error
+    except UnicodeDecodeError as error:
+        # In a message about a name in it.
+        raise _damaged(path, error) from error

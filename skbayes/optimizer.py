@@ -27,6 +27,7 @@ from skbayes.arguments import (
     check_cost,
     check_initial_points,
     check_n_initial_points,
+    check_n_objectives,
     check_noises,
     check_random_state,
     check_scores,
@@ -37,7 +38,6 @@ from skbayes.candidates import Candidates, SpaceExhausted, key_of
 from skbayes.costs import CostModel
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.by_name import n_options_of
 
 __all__ = ["Optimizer", "SpaceExhausted"]
 
@@ -77,24 +77,35 @@ class Optimizer:
     search_spaces : dict, list of dicts, or Space
         What may be chosen, in any notation of
         :meth:`skbayes.space.Space.from_notation`.
-    surrogate : {"gp"} or object, default="gp"
-        Model of the score: "gp" for :class:`skbayes.surrogates.GaussianProcess`, or an
-        instance with ``fit(X, y)``, ``predict(X, gradient)`` and ``condition(X)``.
-        For scores told with `noise` it takes ``fit(X, y, noise)``.
-    acquisition : {"ei", "pi", "ucb"} or Acquisition, default="ei"
+    surrogate : str or object, default="gp"
+        What is believed of the score. "gp": a Gaussian process with a Matérn-5/2
+        kernel; "gp-matern32", "gp-rbf": with another one. "graph": a Gaussian field on
+        the graph of all configurations of a finite space. "trees": an ensemble of
+        randomised trees, with LightGBM. "tpe": the tree-structured Parzen estimator.
+        "random", "sobol": nothing; random or quasi-random search. Or an instance: a
+        class of :mod:`skbayes.surrogates`, or an object with ``fit(X, y)``,
+        ``predict(X, gradient)`` and ``condition(X)``, and, for scores told with
+        `noise`, ``fit(X, y, noise)``.
+    acquisition : {"ei", "pi", "ucb", "eif"} or object, default="ei"
         What a proposal maximises: expected improvement, probability of improvement,
-        upper confidence bound, or an instance. With several objectives it must be "ei".
+        upper confidence bound, or (on a graph) expected influence; or an instance of a
+        class of :mod:`skbayes.acquisition`. "tpe", "random" and "sobol" have no
+        choice: it is left at "ei"; so it is with several objectives, where it stands
+        for the expected improvement of the hypervolume.
     n_initial_points : int or "auto", default="auto"
         Configurations told, learnt or proposed before the model decides;
         `initial_points` count. The first is the middle of all ranges with the first
         option of each list that is not numeric, the others are spread evenly
         (scrambled Sobol). 0: the model decides as soon as one score is known.
-        "auto": 3.
+        "auto": 3 for models of the score, 8 for "tpe", 0 for "random" and "sobol".
     initial_points : list of dict, default=None
         Configurations to propose first.
     constraint : callable, default=None
         ``constraint(params) -> bool``; configurations for which it is False are never
         proposed.
+    n_objectives : int or None, default=None
+        How many scores will be told of each configuration. None: as many as of the
+        first.
     random_state : int, RandomState, Generator or None, default=None
         Source of randomness; an int makes proposals reproducible.
 
@@ -107,12 +118,15 @@ class Optimizer:
         units of the score, on average and counting what is worse as 0; whatever the
         acquisition. With several objectives, the hypervolume it was expected to add, as
         a share of the box between the reference and the best of each objective. None
-        if the model did not make the proposal.
+        if no model of the score made the proposal.
 
     Raises
     ------
+    ImportError
+        If the surrogate needs a library that is not installed.
     TypeError, ValueError
-        If an argument is wrong; the message names it, or the parameter of the space.
+        If an argument is wrong, or surrogate, acquisition and space do not go
+        together; the message names it, or the parameter of the space.
 
     See Also
     --------
@@ -138,23 +152,25 @@ class Optimizer:
         n_initial_points: int | str = "auto",
         initial_points: Sequence[Mapping[str, Any]] | None = None,
         constraint: Callable[[Params], bool] | None = None,
+        n_objectives: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.space = Space.from_notation(search_spaces, constraint)
         self.surrogate = check_surrogate(surrogate)
         self.acquisition = check_acquisition(acquisition)
         self._seed = check_random_state(random_state)
-        self._costs = CostModel(n_options_of(self.space))
+        self._costs = CostModel(self.space.n_options)
         self._told, self._learnt = _Observations(), _Observations()
         # Told and comparable: neither failed nor cut short.
         self._eligible: list[tuple[list[float], Params]] = []
-        # Not known before the first score that is not NaN.
         self._n_objectives: int | None = None
         self._pending: dict[bytes, FloatArray] = {}
         self._candidates = Candidates(self.space)
         self._strategy = make_strategy(
             self.surrogate, self.acquisition, self._candidates, self._seed
         )
+        if n_objectives is not None:
+            self._set_n_objectives(check_n_objectives(n_objectives))
         self._n_initial = check_n_initial_points(
             n_initial_points, self._strategy.n_initial_points
         )
@@ -263,17 +279,19 @@ class Optimizer:
         """Return scores and variances; the first ones say how many objectives."""
         scores = check_scores(score, self._n_objectives)
         variances = check_noises(noise, self.surrogate, len(scores))
-        if self._n_objectives is None and len(scores) > 1:
-            self._strategy = make_pareto_strategy(
-                self.surrogate,
-                self.acquisition,
-                self._candidates,
-                self._seed,
-                len(scores),
-            )
-        if len(scores) > 1 or not math.isnan(scores[0]):
-            self._n_objectives = len(scores)
+        # NaN alone says that it failed, in however many objectives there are.
+        if self._n_objectives is None and (
+            len(scores) > 1 or not math.isnan(scores[0])
+        ):
+            self._set_n_objectives(len(scores))
         return scores, variances
+
+    def _set_n_objectives(self, n: int) -> None:
+        if n > 1:
+            self._strategy = make_pareto_strategy(
+                self.surrogate, self.acquisition, self._candidates, self._seed, n
+            )
+        self._n_objectives = n
 
     # -- besides ------------------------------------------------------------------
 

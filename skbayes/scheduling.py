@@ -185,13 +185,19 @@ class Scheduler:
         self._done: dict[int, Trial] = {}
         self._reason: str | None = None
 
-    def run(self, on_interrupt: Callable[[], None] = lambda: None) -> str:
+    def run(
+        self,
+        on_interrupt: Callable[[], None] = lambda: None,
+        on_death: Callable[[], None] = lambda: None,
+    ) -> str:
         """Make trials until a budget is spent.
 
         Parameters
         ----------
         on_interrupt : callable, default=None
             Called on Ctrl-C; keeps fits that have not begun from running.
+        on_death : callable, default=None
+            Called when a worker died, before anything runs again.
 
         Returns
         -------
@@ -206,6 +212,7 @@ class Scheduler:
             What evaluating a trial raises, after those in flight have ended.
         """
         self._start = self.budget.clock()
+        self._on_death = on_death
         try:
             try:
                 self._loop()
@@ -335,6 +342,7 @@ class Scheduler:
         """
         while self.crew.under_way:
             dead |= self._gather()
+        self._on_death()
         for number in sorted(dead):
             logger.warning("trial %d: a worker died: %s", number + 1, dead[number])
             again = dead
@@ -342,6 +350,7 @@ class Scheduler:
                 self.crew.start(number, self._evaluations[number])
                 again = self._gather()
             if number in again:
+                self._on_death()
                 text = f"The worker that ran this trial died: {again[number]}"
                 self._keep(self.evaluator.failed(self._evaluations[number], text))
 

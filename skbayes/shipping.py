@@ -13,14 +13,16 @@ import pickle
 import shutil
 import tempfile
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import cloudpickle
 import numpy as np
+
+from skbayes import compat
 
 __all__ = ["Inputs", "Parcel", "Shipment", "ship"]
 
@@ -84,6 +86,9 @@ class Shipment:
     def stop(self) -> None:
         """Ask for the fits that have not begun to be skipped, where that is heard."""
 
+    def renew(self) -> None:
+        """Send again what may have been lost with a worker; changes `parcel`."""
+
 
 class _Here:
     """Inputs at hand where the fit runs."""
@@ -127,8 +132,8 @@ class _InMemory(Shipment):
         self.parcel.stop.set()
 
 
-# What this process loaded last, by the folder it came from.
-_loaded: dict[str, Inputs] = {}
+# What this process loaded last, and where it is mapped, by the folder it came from.
+_loaded: dict[str, tuple[Inputs, mmap.mmap | None]] = {}
 
 
 @dataclass(frozen=True)
@@ -142,28 +147,56 @@ class _OnDisk:
         if self.folder not in _loaded:
             _loaded.clear()
             _loaded[self.folder] = self._read()
-        return _loaded[self.folder]
+        return _loaded[self.folder][0]
 
-    def _read(self) -> Inputs:
+    def _read(self) -> tuple[Inputs, mmap.mmap | None]:
         head = (Path(self.folder) / "head").read_bytes()
-        if not self.places:
-            return pickle.loads(head)
-        with open(Path(self.folder) / "arrays", "rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        view = memoryview(mapped)
+        mapped, view = None, memoryview(b"")
+        # An empty file cannot be mapped.
+        if any(end for _, end, _ in self.places):
+            with open(Path(self.folder) / "arrays", "rb") as file:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            view = memoryview(mapped)
         arrays = [view[begin:end] for begin, end, _ in self.places]
         # As joblib does it: what is small may be written to.
         buffers = [
             array if shared else bytearray(array)
             for array, (_, _, shared) in zip(arrays, self.places, strict=True)
         ]
-        return pickle.loads(head, buffers=buffers)
+        return pickle.loads(head, buffers=buffers), mapped
 
     def stopped(self) -> bool:
         return os.path.exists(os.path.join(self.folder, "stop"))
 
-    def room(self) -> AbstractContextManager:
-        return nullcontext()
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Give back the pages that were read; the file stays in the system's cache.
+
+        They would count as this process' own: loky takes it for a leak if a worker has
+        grown by 300 MB between two fits, and starts another in its place.
+        """
+        _, mapped = _loaded.get(self.folder, (None, None))
+        if mapped is not None and hasattr(mapped, "madvise"):
+            mapped.madvise(mmap.MADV_DONTNEED)
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Keeps arrays out of the pickle that NumPy would copy into it."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) in (np.ndarray, np.memmap) and not obj.dtype.hasobject:
+            # Strided arrays, and memory maps as what they are made of.
+            array = obj.view(np.ndarray)
+            plain = array.flags.c_contiguous or array.flags.f_contiguous
+            array = array if plain else np.ascontiguousarray(array)
+            return array.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        return super().reducer_override(obj)
 
 
 class _Folder(Shipment):
@@ -172,22 +205,32 @@ class _Folder(Shipment):
     def __init__(
         self, inputs: Inputs, temp_folder: str | None, max_nbytes: float
     ) -> None:
-        temp_folder = temp_folder or os.environ.get("JOBLIB_TEMP_FOLDER")
-        self._folder = tempfile.mkdtemp(prefix="skbayes-", dir=temp_folder)
+        place = temp_folder or os.environ.get("JOBLIB_TEMP_FOLDER")
+        place = os.path.expanduser(place or tempfile.gettempdir())
         try:
-            super().__init__(_OnDisk(self._folder, self._write(inputs, max_nbytes)))
-        except BaseException:
-            self._remove()
-            raise
+            os.makedirs(place, exist_ok=True)
+            self._folder = tempfile.mkdtemp(prefix="skbayes-", dir=place)
+            compat.guard_folder(self._folder)
+            try:
+                super().__init__(_OnDisk(self._folder, self._write(inputs, max_nbytes)))
+            except BaseException:
+                self._remove()
+                raise
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"the data of the search could not be written into the temporary "
+                f"folder ({error.strerror}); temp_folder of joblib.parallel_config "
+                "chooses another",
+                place,
+            ) from error
 
     def _write(
         self, inputs: Inputs, max_nbytes: float
     ) -> tuple[tuple[int, int, bool], ...]:
         buffers: list[pickle.PickleBuffer] = []
-        head = cloudpickle.dumps(
-            _plain(inputs), protocol=5, buffer_callback=buffers.append
-        )
-        (Path(self._folder) / "head").write_bytes(head)
+        with open(Path(self._folder) / "head", "wb") as file:
+            _Pickler(file, protocol=5, buffer_callback=buffers.append).dump(inputs)
         places = []
         with open(Path(self._folder) / "arrays", "wb") as file:
             for buffer in buffers:
@@ -196,10 +239,11 @@ class _Folder(Shipment):
                 begin = file.tell()
                 file.write(raw)
                 places.append((begin, begin + raw.nbytes, raw.nbytes > max_nbytes))
-        return tuple(places) if any(end for _, end, _ in places) else ()
+        return tuple(places)
 
     def _remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
+        compat.release_folder(self._folder)
 
     def __exit__(self, *exception: object) -> None:
         self._remove()
@@ -208,28 +252,19 @@ class _Folder(Shipment):
         (Path(self._folder) / "stop").touch()
 
 
-def _plain(inputs: Inputs) -> Inputs:
-    """Return the inputs with memory maps as arrays, which pickle without a copy."""
-
-    def plain(value: Any) -> Any:
-        return value.view(np.ndarray) if isinstance(value, np.memmap) else value
-
-    return Inputs(
-        plain(inputs.X),
-        plain(inputs.y),
-        inputs.splits,
-        {name: plain(value) for name, value in inputs.fit_params.items()},
-        {name: plain(value) for name, value in inputs.score_params.items()},
-    )
-
-
 class _Scattered(Shipment):
     """Hand inputs to the workers of a Dask cluster."""
 
     def __init__(self, inputs: Inputs, client: Any) -> None:
+        self._client, self._inputs = client, inputs
+        self.renew()
+
+    def renew(self) -> None:
         # Dask replaces a future among the arguments of a task by its value. No hash of
         # the data: it takes longer than sending them.
-        super().__init__(client.scatter(_Here(inputs), broadcast=True, hash=False))
+        self.parcel = self._client.scatter(
+            _Here(self._inputs), broadcast=True, hash=False
+        )
 
     def __exit__(self, *exception: object) -> None:
         self.parcel.release()

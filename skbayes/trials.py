@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
@@ -157,7 +158,7 @@ class History(Sequence[Trial]):
     @property
     def best(self) -> Trial | None:
         """The first complete trial with the highest score; None before there is one."""
-        usable = [trial for trial in self if trial.state == "complete"]
+        usable = [t for t in self if t.state == "complete" and not math.isnan(t.score)]
         return max(usable, key=lambda trial: trial.score, default=None)
 
     @property

@@ -17,11 +17,12 @@ from typing import Any
 
 import joblib
 import numpy as np
+from joblib.disk import memstr_to_bytes
 from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel
-from threadpoolctl import threadpool_limits
 
 from skbayes import compat
+from skbayes.blas import shared_blas_threads
 
 __all__ = ["Crew", "Environment"]
 
@@ -66,10 +67,11 @@ class Environment:
     @property
     def way(self) -> str:
         """How data get to the fits: see :func:`skbayes.shipping.ship`."""
-        if hasattr(getattr(self.backend, "client", None), "scatter"):
-            return "scatter"
+        # joblib runs what there is but one worker for in the calling thread.
         if self.n_workers == 1 or getattr(self.backend, "supports_sharedmem", False):
             return "memory"
+        if hasattr(getattr(self.backend, "client", None), "scatter"):
+            return "scatter"
         kind = type(self.backend)
         # Others, derived from them, may run on another machine.
         of_joblib = kind.__module__.partition(".")[0] == "joblib"
@@ -86,9 +88,7 @@ class Environment:
         limit = self._joblib.get("max_nbytes", "1M")
         if limit is None:
             return np.inf
-        if isinstance(limit, str):
-            return float(limit[:-1]) * {"K": 2**10, "M": 2**20, "G": 2**30}[limit[-1]]
-        return float(limit)
+        return float(memstr_to_bytes(limit) if isinstance(limit, str) else limit)
 
     def bounded_blas(self) -> contextlib.AbstractContextManager:
         """Share the processors among fits that are threads of this process.
@@ -97,13 +97,19 @@ class Environment:
         """
         if self.n_workers == 1 or self.way != "memory":
             return contextlib.nullcontext()
-        limit = max(1, (joblib.cpu_count() or 1) // self.n_workers)
-        return threadpool_limits(limits=limit)
+        return shared_blas_threads(self.n_workers)
 
     @property
     def can_overlap(self) -> bool:
-        """Whether several trials can be under way together."""
-        return self.n_workers > 1 and compat.own_backend(self.backend) is not None
+        """Whether several trials can be under way together.
+
+        Not if each of them would start as many processes as there should be in all.
+        """
+        return (
+            self.n_workers > 1
+            and not compat.owns_processes(self.backend)
+            and compat.own_backend(self.backend) is not None
+        )
 
     def parallel(self, n_tasks: int) -> Parallel:
         """Make a parallel call for trials of so many fits.
@@ -140,7 +146,8 @@ class Environment:
         """
         settings = dict(self._joblib)
         if settings.get("backend") is not None:
-            settings["backend"] = compat.own_backend(self.backend)
+            # Where there can be no other, no other thread uses this one.
+            settings["backend"] = compat.own_backend(self.backend) or self.backend
 
         def entered() -> Any:
             with (
@@ -183,15 +190,21 @@ class Crew:
         self._waiting: queue.SimpleQueue = queue.SimpleQueue()
         self._futures: dict[int, Future] = {}
         self._tasks: dict[int, Task] = {}
-        self._n_threads = 0
+        self._threads: list[threading.Thread] = []
         self._parallel: Parallel | None = None
 
     def __enter__(self) -> Crew:
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        for _ in range(self._n_threads):
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        for _ in self._threads:
             self._waiting.put(None)
+        if kind is not None and not issubclass(kind, Exception):
+            if self._threads:
+                compat.kill_workers(self._environment.backend)
+            return
+        for thread in self._threads:
+            thread.join()
 
     @property
     def under_way(self) -> list[int]:
@@ -214,10 +227,10 @@ class Crew:
         if self.in_this_thread:
             return
         self._waiting.put((task, future))
-        if self._n_threads < min(self._size, len(self._futures)):
-            self._n_threads += 1
+        if len(self._threads) < min(self._size, len(self._futures)):
             # A daemon: after a second Ctrl-C nobody waits for it.
-            threading.Thread(target=self._work, daemon=True).start()
+            self._threads.append(threading.Thread(target=self._work, daemon=True))
+            self._threads[-1].start()
 
     def _work(self) -> None:
         self._environment.call(self._serve)
@@ -235,11 +248,9 @@ class Crew:
     def _lasting(self) -> Iterator[Parallel | None]:
         """Hold the workers of a backend that would start them anew for every call.
 
-        Those of loky and Dask outlive a call, and loky's would be held on to even if
-        one of them died.
+        Others need not be held, and loky's would be held on to even if one died.
         """
-        kind = type(self._environment.backend).__name__
-        if kind in ("LokyBackend", "DaskDistributedBackend"):
+        if compat.outlive_calls(self._environment.backend):
             yield None
             return
         with self._make() as parallel:

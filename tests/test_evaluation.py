@@ -37,7 +37,7 @@ def evaluator(estimator, contain=False, **kwargs):
     }
     return CandidateEvaluator(
         estimator,
-        ship(Inputs(X, y, SPLITS), "value").parcel,
+        ship(Inputs(X, y, SPLITS), "value"),
         [len(test) for _, test in SPLITS],
         contain_errors=contain,
         tasks=NoTasks(),
@@ -219,6 +219,6 @@ def test_fits_are_kept(keep, expected):
 def test_a_stopped_shipment_interrupts():
     shipment = ship(Inputs(X, y, SPLITS), "memory")
     run = evaluator(SVC())
-    run.parcel = shipment.parcel
+    run.shipment = shipment
     shipment.stop()
     assert trial_of(run, 0, {"C": 1.0}) is None

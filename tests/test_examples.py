@@ -13,6 +13,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 OPTIONS = {
     "ask_and_tell.py": ["--n-iter", "8"],
     "conditional_pipeline.py": ["--n-iter", "5", "--n-jobs", "1"],
+    "many_workers.py": [],
     "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
     "quickstart.py": ["--n-iter", "5", "--n-jobs", "1", "--rows", "120"],
 }
@@ -65,6 +66,13 @@ def test_ask_and_tell(run):
     printed = run("ask_and_tell.py")
     assert "best of 8" in printed
     assert "evaluations: " in printed
+
+
+def test_many_workers(run):
+    # It compares the trials itself.
+    lines = run("many_workers.py").splitlines()
+    assert sum("same trials: True" in line for line in lines) >= 4
+    assert lines[-1].endswith("of 60 trials: no_improvement")
 
 
 def test_conditional_pipeline(run):

@@ -22,6 +22,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, make_scorer
 from sklearn.model_selection import (
+    GridSearchCV,
     GroupKFold,
     KFold,
     RepeatedKFold,
@@ -381,12 +382,16 @@ def test_what_has_no_name_warns_once(value):
     assert len(caught) == 1
 
 
-def test_endless_depth_is_not_verifiable():
+def test_great_depth_is_not_verifiable():
     deep = []
     for _ in range(100_000):
         deep = [deep]
+
+    def from_further_down(n):
+        return from_further_down(n - 1) if n else describe(deep)
+
     with pytest.warns(UserWarning, match="not verifiable"):
-        describe(deep)
+        assert from_further_down(100) == describe(deep)
 
 
 PROGRAM = """
@@ -537,6 +542,29 @@ def test_the_metric_that_guides_counts():
     assert by_refit == by_name
     assert differences(by_refit, first) == {"target_metric"}
     assert first == identity(search(scoring=both, refit="f1"))
+
+
+class Warm(BayesSearchCV):
+    """A search that starts from what another one found."""
+
+    def __init__(self, estimator, search_spaces, *, warm_start_from=None):
+        super().__init__(estimator, search_spaces)
+        self.warm_start_from = warm_start_from
+
+
+def test_the_knowledge_at_the_start_counts_but_not_its_times():
+    def warm(source):
+        return identity(Warm(SVC(), SPACES, warm_start_from=source))
+
+    def grid(Cs):
+        return GridSearchCV(SVC(), {"C": Cs}).fit(X, Y)
+
+    texts = [warm(source) for source in (grid([1, 2]), grid([1, 2]).cv_results_)]
+    assert texts[0] == texts[1]
+    for other in (None, "a.journal", "b.journal", grid([1, 3]), grid([1])):
+        texts.append(warm(other))
+        assert differences(texts[0], texts[-1]) == {"settings: warm_start_from"}
+        assert texts.count(texts[-1]) == 1
 
 
 def test_the_warning_names_the_part():

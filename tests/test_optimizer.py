@@ -926,6 +926,31 @@ def test_the_number_of_objectives_does_not_change(first, second, message):
         optimizer.tell({"x": 0.2, "z": 0.1}, ["a", "b"])
 
 
+def test_the_number_of_objectives_may_be_given():
+    optimizer = Optimizer(SQUARE, n_objectives=2)
+    with pytest.raises(ValueError, match="a list of 2 numbers"):
+        optimizer.tell({"x": 0.1, "z": 0.1}, 1.0)
+    for wrong in (0, 1.5, "2"):
+        with pytest.raises(ValueError, match="n_objectives must be an integer >= 1"):
+            Optimizer(SQUARE, n_objectives=wrong)
+    with pytest.raises(ValueError, match="proposals from the scores of one objective"):
+        Optimizer(SQUARE, surrogate="tpe", n_objectives=2)
+
+
+@pytest.mark.parametrize("surrogate", ["random", "sobol", "graph", "gp-matern32"])
+def test_surrogates_for_several_objectives(surrogate):
+    space = {"x": list(range(8)), "z": [0.0, 0.5, 1.0]}
+    optimizer = Optimizer(space, surrogate=surrogate, n_objectives=2, random_state=0)
+    asked = []
+    for _ in range(8):
+        asked += optimizer.ask()
+        optimizer.tell(asked[-1], two({"x": asked[-1]["x"] / 7, "z": asked[-1]["z"]}))
+    assert len({str(params) for params in asked}) == 8
+    assert (optimizer.last_expected_improvement is None) == (
+        surrogate in ("random", "sobol")
+    )
+
+
 def test_an_acquisition_for_one_objective_refuses_several():
     optimizer = Optimizer(SQUARE, acquisition="ucb")
     with pytest.raises(ValueError, match="acquisition must be 'ei'"):

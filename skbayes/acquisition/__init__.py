@@ -8,11 +8,13 @@ from skbayes.acquisition.improvement import (
     UpperConfidenceBound,
     Utility,
 )
+from skbayes.acquisition.influence import ExpectedInfluence
 
 __all__ = [
     "Acquisition",
     "ExpectedHypervolumeImprovement",
     "ExpectedImprovement",
+    "ExpectedInfluence",
     "ProbabilityOfImprovement",
     "UpperConfidenceBound",
     "Utility",

@@ -60,7 +60,9 @@ class Known:
 
     @property
     def incumbents(self) -> FloatArray:
-        """The configurations with the best scores, best first."""
+        """The configurations with the best scores, best first; none without one."""
+        if np.any(np.all(np.isnan(self.scores), axis=0)):
+            return self.X[:0]
         y = self.y
         order = np.argsort(-y, kind="stable") if y.ndim == 1 else best_first(y)
         return self.X[order[:N_INCUMBENTS]]

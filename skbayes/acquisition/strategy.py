@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.improvement import Acquisition, FloatArray
+from skbayes.acquisition.density_ratio import DensityRatioStrategy
+from skbayes.acquisition.draws import RandomStrategy, SobolStrategy
+from skbayes.acquisition.improvement import (
+    Acquisition,
+    ExpectedImprovement,
+    FloatArray,
+)
+from skbayes.acquisition.influence import ExpectedInfluence, InfluenceStrategy
 from skbayes.acquisition.proposer import Known, ModelProposer, Strategy
 from skbayes.candidates import Candidates
 from skbayes.surrogates.by_name import make_surrogate
+from skbayes.surrogates.graph_field import GraphField
+from skbayes.surrogates.parzen import ParzenEstimator
 
 __all__ = ["ModelStrategy", "learn", "make_strategy"]
+
+# Surrogates that rank configurations, if at all, by something else than scores.
+UNMODELLED = ("random", "sobol", "tpe")
 
 
 def learn(model: Any, known: Known, y: FloatArray | None = None) -> tuple[Any, Any]:
@@ -82,7 +95,10 @@ class ModelStrategy:
 
 
 def make_strategy(
-    surrogate: Any, acquisition: Any, candidates: Candidates, seed: int
+    surrogate: Any,
+    acquisition: Acquisition | ExpectedInfluence,
+    candidates: Candidates,
+    seed: int,
 ) -> Strategy:
     """Put a surrogate and an acquisition together.
 
@@ -90,7 +106,7 @@ def make_strategy(
     ----------
     surrogate : str or object
         Checked by :func:`skbayes.arguments.check_surrogate`.
-    acquisition : Acquisition
+    acquisition : Acquisition or ExpectedInfluence
         Made by :func:`skbayes.arguments.check_acquisition`.
     candidates : Candidates
         The configurations among which it will choose.
@@ -101,5 +117,37 @@ def make_strategy(
     -------
     strategy : Strategy
         What makes proposers.
+
+    Raises
+    ------
+    ImportError
+        If the surrogate needs a library that is not installed.
+    ValueError
+        If the two do not go together, or not with this space.
     """
-    return ModelStrategy(make_surrogate(surrogate, candidates.space, seed), acquisition)
+    if isinstance(surrogate, ParzenEstimator) or surrogate in UNMODELLED:
+        if not isinstance(acquisition, ExpectedImprovement):
+            raise ValueError(
+                f"acquisition {type(acquisition).__name__} cannot be used with "
+                f"surrogate {surrogate!r}, which does not predict scores: leave it at "
+                "'ei'."
+            )
+        return _unmodelled(surrogate, candidates, seed)
+    if not isinstance(acquisition, ExpectedInfluence):
+        return ModelStrategy(make_surrogate(surrogate, candidates, seed), acquisition)
+    if not (isinstance(surrogate, GraphField) or surrogate == "graph"):
+        raise ValueError(
+            "acquisition 'eif', expected influence, is defined on a graph of all "
+            f"configurations: it needs surrogate='graph', got {surrogate!r}."
+        )
+    field = make_surrogate(surrogate, candidates, seed)
+    return InfluenceStrategy(field.graph, acquisition)
+
+
+def _unmodelled(surrogate: Any, candidates: Candidates, seed: int) -> Strategy:
+    if surrogate == "random":
+        return RandomStrategy()
+    if surrogate == "sobol":
+        return SobolStrategy(seed)
+    estimator = ParzenEstimator() if surrogate == "tpe" else copy.copy(surrogate)
+    return DensityRatioStrategy(estimator, candidates.space)

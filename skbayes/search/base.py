@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.evaluation import CandidateEvaluator, check_candidates
-from skbayes.fingerprint import describe_search
-from skbayes.history import load_history
+from skbayes.fingerprint import describe_search, splits_are_reproducible
+from skbayes.history import read_trials
 from skbayes.journal import Journal
 from skbayes.progress import Lines, progress_bar
 from skbayes.results import corrected_best_score, results_frame
@@ -67,6 +67,10 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         "return_fold_estimators": ["boolean"],
         "return_oof": [str, None],
     }
+
+    # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
+    # index arrays or a generator, which cannot be pickled.
+    _stays_at_home = ("stopper", "constraint", "warm_start_from", "cv")
 
     @abstractmethod
     def __init__(
@@ -238,14 +242,24 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
 
     def _known_results(self, space: Space, target: Any) -> list[tuple]:
         """Return what is known already: parameters, what is to be learnt, noise."""
-        source = self._knowledge()
+        source = self._knowledge(space)
         if source is None:
             return []
         return known_results(source, space, target.name or "score")
 
-    def _knowledge(self) -> Any:
+    def _knowledge(self, space: Space) -> Any:
+        """Return what to start from; of a journal, the trials within the space."""
         source = self.warm_start_from
-        return load_history(source) if isinstance(source, str | PathLike) else source
+        if isinstance(source, str | PathLike):
+            source, n_outside = read_trials(source, space)
+            if n_outside:
+                warnings.warn(
+                    f"warm_start_from: {n_outside} of {n_outside + len(source)} known "
+                    "settings are ignored (outside search_spaces).",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        return source
 
     def _best_known(self, known: list[tuple]) -> list[dict[str, Any]]:
         """Return the best of what is known, which is tried first."""
@@ -271,7 +285,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             drawn_seed=seed,
             n_points=self.n_points_,
             splits=splits,
-            reproducible_splits=self._splits_are_reproducible(X, y, fit_params, splits),
+            reproducible_splits=splits_are_reproducible(self.cv),
         )
 
     def _draw_seed(self) -> int:
@@ -300,21 +314,6 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 f"{self.n_splits_} splits, got {len(splits)}"
             )
         return splits
-
-    def _splits_are_reproducible(
-        self, X: Any, y: Any, fit_params: dict[str, Any], splits: list[tuple]
-    ) -> bool:
-        """Whether another process that is given the same `cv` draws these splits."""
-        if hasattr(self.cv, "__next__"):
-            return False
-        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        routed = compat.route_fit_params(self, fit_params)
-        again = list(cv.split(X, y, **routed.splitter.split))
-        return all(
-            np.array_equal(mine, theirs)
-            for one, other in zip(splits, again, strict=True)
-            for mine, theirs in zip(one, other, strict=True)
-        )
 
     # -- the trials ---------------------------------------------------------------
 
@@ -351,7 +350,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         ):
             evaluator = CandidateEvaluator(
                 self.estimator,
-                shipment.parcel,
+                shipment,
                 [len(np.arange(_n_samples(inputs))[test]) for _, test in inputs.splits],
                 contain_errors=not crew.in_this_thread,
                 tasks=tasks,
@@ -376,7 +375,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 report=report,
                 score_of=self._score_of,
             )
-            self.stop_reason_ = scheduler.run(on_interrupt=shipment.stop)
+            self.stop_reason_ = scheduler.run(shipment.stop, shipment.renew)
         return scheduler.history, evaluator.kept
 
     def _measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
@@ -444,8 +443,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         if self.trial_timeout is not None or self._risk() is not None:
             more = {"state": [trial.state for trial in history]}
         with warnings.catch_warnings():
-            partial = {"censored", "raced"}
-            if all(trial.state in {"complete", *partial} for trial in history):
+            if all(_is_partial(t) or _has_finite_scores(t) for t in history):
                 # Trials that were not finished have no mean score, as they should.
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
             return compat.format_results(
@@ -462,7 +460,13 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         if not self.refit and self.multimetric_:
             return
         self.best_index_ = compat.select_best_index(self.refit, refit_metric, results)
-        if self.trials_[self.best_index_].state in {"censored", "raced"}:
+        best = self.trials_[self.best_index_]
+        if _is_partial(best) and callable(self.refit):
+            raise ValueError(
+                f"refit chose row {self.best_index_}, a trial that was not finished: "
+                f"cv_results_['state'] says it was {best.state}."
+            )
+        if _is_partial(best):
             raise ValueError(
                 f"No trial was finished within trial_timeout={self.trial_timeout}; "
                 "cv_results_ and trials_ hold what there is."
@@ -535,6 +539,16 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             self.refit_time_ = time.time() - begin
             if hasattr(best, "feature_names_in_"):
                 self.feature_names_in_ = best.feature_names_in_
+
+
+def _is_partial(trial: Trial) -> bool:
+    """Whether some of its folds were spared, or came too late."""
+    return trial.state in {"censored", "raced"}
+
+
+def _has_finite_scores(trial: Trial) -> bool:
+    tables = [trial.scores, trial.train_scores]
+    return all(np.isfinite(row).all() for t in tables for row in t.values())
 
 
 def _n_samples(inputs: Inputs) -> int:

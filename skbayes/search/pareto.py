@@ -79,7 +79,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         Seconds the search may take, without the refit, as for
         :class:`~skbayes.BayesSearchCV`.
     surrogate : str or surrogate object, default="gp"
-        The model of each objective; "gp" is a Gaussian process.
+        The model of each objective, as for :class:`~skbayes.BayesSearchCV`: "gp" is a
+        Gaussian process. "tpe" is for one objective only.
     n_initial_points : int or "auto", default="auto"
         How many configurations are spread over the space before the models decide.
     initial_points : list of dict or None, default=None
@@ -226,7 +227,7 @@ float
     True
     >>> bool(front["n_features"].is_monotonic_decreasing)
     True
-    >>> search.select("r2", X, y).best_score_ == front["r2"][0]
+    >>> bool(search.select("r2", X, y).best_score_ == front["r2"][0])
     True
     """
 
@@ -331,11 +332,12 @@ float
             surrogate=self.surrogate,
             n_initial_points=self.n_initial_points,
             initial_points=self.initial_points,
+            n_objectives=len(self.objectives),
             random_state=seed,
         )
 
     def _known_results(self, space: Space, target: Objectives) -> list[tuple]:
-        source = self._knowledge()
+        source = self._knowledge(space)
         if source is None:
             return []
         # Trials are scored by each of their objectives, whichever was the first.

@@ -58,6 +58,7 @@ class TargetMetric:
     def _check_single(self) -> None:
         """Refuse a name for the one metric there is, unless it is its own."""
         wanted, scoring = self._search.target_metric, self._search.scoring
+        self._metric_of_rule(["score"])
         names = {"score", scoring} if isinstance(scoring, str) else {"score"}
         if wanted is not None and (callable(scoring) or wanted not in names):
             raise ValueError(
@@ -78,7 +79,17 @@ class TargetMetric:
                 f"target_metric={wanted!r} and refit={refit!r} name different metrics; "
                 "leave target_metric=None, or make refit a callable or False"
             )
-        self.name = by_refit or wanted or names[0]
+        self.name = by_refit or wanted or self._metric_of_rule(names) or names[0]
+
+    def _metric_of_rule(self, names: list[str]) -> str | None:
+        """Return the metric by which a rule of :mod:`skbayes.refit` chooses."""
+        metric = getattr(self._search.refit, "metric", None)
+        if isinstance(metric, str) and metric not in names:
+            raise ValueError(
+                f"refit={self._search.refit!r} chooses by the metric {metric!r}, which "
+                f"is not among those of scoring: {names}"
+            )
+        return metric
 
 
 def _equal(score: Any, error_score: Any) -> bool:

@@ -12,7 +12,12 @@ import pytest
 from side_by_side import assert_same_tables
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_validate,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -50,6 +55,16 @@ def test_p1_p2_same_trials_on_every_backend(backend, reference):
 def test_p3_pre_dispatch(pre_dispatch, reference):
     search = smooth(n_jobs=2, pre_dispatch=pre_dispatch).fit(X, y)
     assert_same_tables(search.cv_results_, reference.cv_results_)
+
+
+def test_splits_from_a_generator_with_worker_processes():
+    def splits():
+        yield from StratifiedKFold(3).split(X, y)
+
+    with joblib.parallel_config("loky", n_jobs=2):
+        search = smooth().set_params(cv=splits(), n_points=2).fit(X, y)
+    alone = smooth(n_points=2).fit(X, y)
+    assert_same_tables(search.cv_results_, alone.cv_results_)
 
 
 def _pickled(search, tmp_path):

@@ -385,6 +385,12 @@ def test_wrong_choices_are_refused_before_any_fit(refit):
         search.fit(X, y)
 
 
+def test_a_surrogate_for_one_objective_is_refused_before_any_fit():
+    search = ParetoSearchCV(NeverFitted(), SPACE, OBJECTIVES, surrogate="tpe")
+    with pytest.raises(ValueError, match="surrogate='tpe'"):
+        search.fit(X, y)
+
+
 # -- a search like the others ---------------------------------------------------------
 
 

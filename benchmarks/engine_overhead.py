@@ -1,0 +1,264 @@
+"""What a trial costs beside its fits: scheduling, journal, shipping, joblib.
+
+Milliseconds a trial, median over repeats of a run of --trials trials (a run in parts of
+a second; the smallest is shown too, since other load only adds):
+
+- scheduling: the loop with proposals, crew and fits that do nothing.
+- journal: the same, with every proposal and result written to a journal, minus the
+  former; and its two calls alone, each timed by itself (median, and the 99th of 100).
+- search: `BayesSearchCV.fit` with proposals that cost nothing and an estimator that
+  does nothing, in this thread, with n_points 1 and 4 on threads and on loky, with and
+  without a journal. What remains is GridSearchCV's own work as well: "grid" is
+  GridSearchCV on the same candidates, whose fits go in one call and not in one for each
+  trial.
+
+Proposals are drawn at random: what thinking costs is measured in overhead.py. A result
+has five folds with one score each. Runs that are compared are made in turn.
+
+Example: python benchmarks/engine_overhead.py --trials 200 --repeats 5
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+import argparse
+import contextlib
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+from adder import Adder
+from common import save_results
+from sklearn.model_selection import GridSearchCV, KFold
+
+from skbayes import BayesSearchCV
+from skbayes.journal import Journal
+from skbayes.scheduling import Budget, Scheduler
+from skbayes.space import Space
+from skbayes.trials import Trial
+from skbayes.workers import Crew, Environment
+
+N_FOLDS = 5
+NOTATION = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+TARGET = 5.0
+
+
+class Thoughtless:
+    """An optimiser whose proposals cost nothing."""
+
+    last_expected_improvement = None
+    n_cells = float("inf")
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+        self._rng = np.random.default_rng(0)
+
+    def ask(self, n: int = 1) -> list[dict[str, Any]]:
+        """Draw at random."""
+        return [{name: float(self._rng.random()) for name in self._names}]
+
+    def tell(self, params: dict[str, Any], score: float, **more: Any) -> None:
+        """Learn nothing."""
+
+    def pend(self, params: dict[str, Any]) -> None:
+        """Do nothing."""
+
+    def forget(self, params: dict[str, Any]) -> None:
+        """Do nothing."""
+
+    def expected_cost(self, params: dict[str, Any]) -> None:
+        """Expect nothing."""
+
+
+class ThoughtlessSearch(BayesSearchCV):
+    """A search that draws its trials at random."""
+
+    def _make_optimizer(self, space: Space, seed: int) -> Any:
+        return Thoughtless(["x"])
+
+
+class _Evaluator:
+    """Makes trials of nothing."""
+
+    def prepare(self, number: int, params: dict[str, Any]) -> Any:
+        def task(parallel: Any) -> tuple[int, dict[str, Any]]:
+            return number, params
+
+        return task
+
+    def conclude(self, evaluation: Any, outcomes: Any) -> Trial:
+        number, params = outcomes
+        return a_trial(number, params)
+
+    def learn(self, trial: Trial) -> None:
+        """Learn nothing."""
+
+
+def a_trial(number: int, params: dict[str, Any]) -> Trial:
+    folds = [
+        {
+            "test_scores": 0.5 + 0.01 * i,
+            "fit_time": 0.1,
+            "score_time": 0.01,
+            "fit_error": None,
+            "n_test_samples": 20,
+        }
+        for i in range(N_FOLDS)
+    ]
+    return Trial(number=number, params=params, folds=folds, score=0.52, duration=0.1)
+
+
+@contextlib.contextmanager
+def a_journal(wanted: bool) -> Iterator[Journal | None]:
+    """Open a new journal in a temporary folder, if wanted."""
+    if not wanted:
+        yield None
+        return
+    space = Space.from_notation(NOTATION)
+    splits = [(np.arange(80), np.arange(80, 100))] * N_FOLDS
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Journal.open(
+            os.path.join(folder, "journal"),
+            space=space,
+            identity={},
+            seed=0,
+            n_points=1,
+            splits=splits,
+            reproducible_splits=True,
+        ) as journal,
+    ):
+        yield journal
+
+
+def loop(n_points: int, journal: bool, n_trials: int) -> float:
+    """Milliseconds a trial of the bare loop."""
+    environment = Environment(2 if n_points > 1 else None, "2*n_jobs")
+    with (
+        a_journal(journal) as log,
+        joblib.parallel_config("threading"),
+        Crew(environment, n_points, N_FOLDS) as crew,
+    ):
+        scheduler = Scheduler(
+            Thoughtless(list(NOTATION)),
+            _Evaluator(),
+            crew,
+            Budget(n_trials),
+            n_points=n_points,
+            log=log,
+        )
+        began = time.perf_counter()
+        scheduler.run()
+        return 1e3 * (time.perf_counter() - began) / n_trials
+
+
+def journal_calls(n_trials: int) -> tuple[np.ndarray, np.ndarray]:
+    """Milliseconds of each record_proposal and each record_result."""
+    seconds = np.empty((2, n_trials))
+    optimizer = Thoughtless(list(NOTATION))
+    with a_journal(True) as journal:
+        assert journal is not None
+        for number in range(n_trials):
+            params = optimizer.ask()[0]
+            trial = a_trial(number, params)
+            began = time.perf_counter()
+            journal.record_proposal(number, params, 0.1)
+            between = time.perf_counter()
+            journal.record_result(trial)
+            seconds[:, number] = between - began, time.perf_counter() - between
+    return 1e3 * seconds[0], 1e3 * seconds[1]
+
+
+def search(n_points: int, backend: str | None, journal: bool, n_trials: int) -> float:
+    """Milliseconds a trial of a whole search, its refit left out."""
+    X, y = np.random.default_rng(0).random((100, 4)), np.zeros(100)
+    settings: dict[str, Any] = {"cv": KFold(N_FOLDS), "refit": False}
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        if backend is not None:
+            stack.enter_context(joblib.parallel_config(backend, n_jobs=2))
+        if n_points == 0:
+            grid = {"x": np.linspace(0.0, 1.0, n_trials)}
+            made: Any = GridSearchCV(Adder(), grid, **settings)
+        else:
+            made = ThoughtlessSearch(
+                Adder(),
+                {"x": (0.0, 1.0)},
+                n_iter=n_trials,
+                n_points=n_points,
+                journal=Path(folder) / "journal" if journal else None,
+                random_state=0,
+                **settings,
+            )
+        began = time.perf_counter()
+        made.fit(X, y)
+        return 1e3 * (time.perf_counter() - began) / n_trials
+
+
+def settings() -> dict[str, Callable[[int], float]]:
+    """Name what is measured: functions of the number of trials."""
+    found: dict[str, Callable[[int], float]] = {}
+
+    def add(name: str, function: Callable[..., float], *args: Any) -> None:
+        found[name] = lambda n_trials: function(*args, n_trials)
+
+    for n_points in (1, 4):
+        for journal in (False, True):
+            what = f"n_points={n_points}{' journal' if journal else ''}"
+            add(f"loop {what}", loop, n_points, journal)
+    for backend, points in ((None, (1,)), ("threading", (1, 4)), ("loky", (1, 4))):
+        where = backend or "one-thread"
+        add(f"grid {where}", search, 0, backend, False)
+        for n_points in points:
+            for journal in (False, True):
+                what = f"n_points={n_points}{' journal' if journal else ''}"
+                add(f"search {where} {what}", search, n_points, backend, journal)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--trials", type=int, default=100, help="trials of a run")
+    add("--repeats", type=int, default=7, help="runs of each setting")
+    add("--save", action="store_true", help="write the figures into results/")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    measured: dict[str, list[float]] = {name: [] for name in settings()}
+    proposals, results = [], []
+    for repeat in range(args.repeats + 1):
+        for name, function in settings().items():
+            value = function(args.trials)
+            # The first round starts workers and imports.
+            if repeat > 0:
+                measured[name].append(value)
+        proposal, result = journal_calls(args.trials)
+        proposals.append(proposal)
+        results.append(result)
+    summary: dict[str, Any] = {}
+    print(f"{'ms a trial':44}{'median':>9}{'smallest':>10}")
+    for name, values in measured.items():
+        median, least = round(float(np.median(values)), 3), round(min(values), 3)
+        summary[name] = {"median": median, "smallest": least}
+        print(f"{name:44}{median:9.2f}{least:10.2f}")
+    print(f"{'ms a call':44}{'median':>9}{'99th':>10}")
+    for name, calls in (("record_proposal", proposals), ("record_result", results)):
+        values = np.concatenate(calls[1:])
+        median, high = (round(float(np.quantile(values, q)), 3) for q in (0.5, 0.99))
+        summary[name] = {"median": median, "99th": high}
+        print(f"{name:44}{median:9.3f}{high:10.3f}")
+    if args.save:
+        save_results("engine_overhead", {"target": TARGET, "ms": summary})
+
+
+if __name__ == "__main__":
+    main()

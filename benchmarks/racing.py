@@ -1,0 +1,245 @@
+"""What racing saves and loses: trials given up after folds that look hopeless.
+
+`BayesSearchCV` with racing=True and racing=False on tasks of sklearn_tasks.py, all fits
+one after the other, until --trials times --folds fits are spent: racing makes more
+trials of them. Shown: how many fits racing needs for as many trials, and the regret
+(best complete trial so far) of both at equal numbers of trials and of fits. The regret
+is normalised: 0 is the best score that any cached run on the task found with so many
+folds, 1000 the median of the trials that the models did not choose, the first ten of
+each search. Means over tasks, standard errors over seeds; differences are racing −
+without, paired by seed: negative is in favour of racing. "raced" is the share of trials
+that were given up, "winner lost" how many of them have, fitted on all folds, a better
+mean than the best trial known when they were given up.
+
+Example: python benchmarks/racing.py --seeds 5 --folds 10 --jobs 2
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+import argparse
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from common import Cache, names, run_all, save_results
+from methods import Categories, Float
+from sklearn import datasets
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn_tasks import DIGITS_ROWS, LEARNERS
+
+from skbayes import BayesSearchCV
+from skbayes.trials import History
+
+TASKS = (
+    "digits-svm",
+    "breast_cancer-svm",
+    "wine-svm",
+    "diabetes-svm",
+    "digits-linear",
+    "breast_cancer-linear",
+    "breast_cancer-boosting",
+    "diabetes-boosting",
+)
+N_DESIGN = 10
+MODES = ("without", "racing")
+
+
+def load(data: str) -> tuple[np.ndarray, np.ndarray]:
+    X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
+    if data == "digits":
+        rows = np.random.default_rng(0).permutation(len(y))[:DIGITS_ROWS]
+        X, y = X[rows], y[rows]
+    if data == "diabetes":
+        y = (y - y.mean()) / y.std()
+    return X, y
+
+
+def fits_spent(n_fits: int) -> Callable[[History], bool]:
+    """Make a stopper that strikes when so many fits were made."""
+
+    def stopper(history: History) -> bool:
+        return sum("skipped" not in fold for fold in history.folds) >= n_fits
+
+    return stopper
+
+
+def run(mode: str, task: str, seed: int, n_folds: int, n_fits: int) -> dict[str, Any]:
+    """Make one search."""
+    warnings.simplefilter("ignore")
+    data, learner = task.split("-")
+    X, y = load(data)
+    build, space = LEARNERS[learner][data == "diabetes"]
+    model = build()
+    pipeline = make_pipeline(StandardScaler(), model)
+    prefix = pipeline.steps[-1][0]
+    notation: dict[str, Any] = {}
+    for name, dim in space.items():
+        if isinstance(dim, Categories):
+            notation[f"{prefix}__{name}"] = list(dim.options)
+            continue
+        log = "log-uniform" if dim.log else "uniform"
+        kind = float if isinstance(dim, Float) else int
+        notation[f"{prefix}__{name}"] = (kind(dim.low), kind(dim.high), log)
+    splitter = KFold if data == "diabetes" else StratifiedKFold
+    cv = splitter(n_folds, shuffle=True, random_state=0)
+    search = BayesSearchCV(
+        pipeline,
+        notation,
+        n_iter=n_fits,
+        stopper=fits_spent(n_fits),
+        racing=mode == "racing",
+        cv=cv,
+        refit=False,
+        random_state=seed,
+    ).fit(X, y)
+    trials, best, lost = [], -np.inf, 0
+    for trial in search.trials_:
+        if trial.state == "raced":
+            whole = pipeline.set_params(**trial.params)
+            lost += bool(np.mean(cross_val_score(whole, X, y, cv=cv)) > best)
+        elif trial.state == "complete":
+            best = max(best, trial.score)
+        trials.append(
+            {
+                "state": trial.state,
+                "score": trial.score if trial.state == "complete" else None,
+                "fits": sum("skipped" not in fold for fold in trial.folds),
+            }
+        )
+    return {"task": task, "seed": seed, "trials": trials, "lost": lost}
+
+
+def best_so_far(record: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the best score after each trial, and the fits spent."""
+    score = [-np.inf if t["score"] is None else t["score"] for t in record["trials"]]
+    fits = np.cumsum([trial["fits"] for trial in record["trials"]])
+    return np.maximum.accumulate(score), fits
+
+
+def mean_se(values: np.ndarray) -> tuple[float, float]:
+    """Mean and its standard error over the seeds (first axis), tasks averaged."""
+    by_seed = values.mean(axis=1)
+    se = by_seed.std(ddof=min(1, len(by_seed) - 1)) / len(by_seed) ** 0.5
+    return round(float(by_seed.mean()), 2), round(float(se), 2)
+
+
+def summarise(
+    records: dict[str, dict[tuple[str, int], dict[str, Any]]],
+    tasks: list[str],
+    seeds: list[int],
+    n_folds: int,
+    n_trials: int,
+) -> dict[str, Any]:
+    """Print and return regrets and counts."""
+    shape = (len(seeds), len(tasks))
+    raced, lost, saved = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    points = [n_trials // 2, n_trials]
+    regret = {
+        (mode, what, n): np.zeros(shape)
+        for mode in MODES
+        for what in ("trials", "fits")
+        for n in points
+    }
+    for j, task in enumerate(tasks):
+        of_task = [records[mode][task, seed] for mode in MODES for seed in seeds]
+        best = max(best_so_far(record)[0][-1] for record in of_task)
+        design = [
+            trial["score"]
+            for record in of_task
+            for trial in record["trials"][:N_DESIGN]
+            if trial["score"] is not None
+        ]
+        gap = best - float(np.median(design))
+        for i, seed in enumerate(seeds):
+            for mode in MODES:
+                record = records[mode][task, seed]
+                score, fits = best_so_far(record)
+                for n in points:
+                    at = {
+                        "trials": n - 1,
+                        "fits": np.searchsorted(fits, n * n_folds, "right") - 1,
+                    }
+                    for what, place in at.items():
+                        value = 1000 * (best - score[place]) / gap
+                        regret[mode, what, n][i, j] = value
+            record = records["racing"][task, seed]
+            states = [trial["state"] for trial in record["trials"]]
+            raced[i, j] = np.mean([state == "raced" for state in states])
+            fits = sum(trial["fits"] for trial in record["trials"][:n_trials])
+            saved[i, j] = fits / (n_folds * n_trials)
+            lost[i, j] = record["lost"]
+        print(
+            f"{task:24} raced {raced[:, j].mean():4.0%}  fits {saved[:, j].mean():4.0%}"
+            f"  winners lost {lost[:, j].sum():.0f}"
+        )
+    summary: dict[str, Any] = {
+        "seeds": len(seeds),
+        "tasks": tasks,
+        "raced": mean_se(raced),
+        "fits_for_as_many_trials": mean_se(saved),
+        "winners_lost": int(lost.sum()),
+        "regret": {},
+    }
+    for what in ("trials", "fits"):
+        for n in points:
+            pair = [regret[mode, what, n] for mode in MODES]
+            count = n if what == "trials" else n * n_folds
+            entry = {mode: mean_se(v) for mode, v in zip(MODES, pair, strict=True)}
+            entry["difference"] = mean_se(pair[1] - pair[0])
+            summary["regret"][f"{count} {what}"] = entry
+            shown = "   ".join(
+                f"{k} {m:7.1f} ± {s:5.1f}" for k, (m, s) in entry.items()
+            )
+            print(f"{count:4} {what:8}{shown}")
+    print(f"raced {raced.mean():.1%}, fits for as many trials {saved.mean():.1%}")
+    return summary
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--seeds", type=int, default=5)
+    add("--tasks", type=names(TASKS), default="all")
+    add("--folds", default="5", help="numbers of folds, comma-separated")
+    add("--trials", type=int, default=40, help="complete trials' worth of fits")
+    add("--jobs", type=int, default=1, help="processes at a time")
+    add("--save", action="store_true", help="write the figures into results/")
+    args = parser.parse_args()
+    summary = {}
+    for n_folds in map(int, args.folds.split(",")):
+        store = Cache(f"racing-{n_folds}-{args.trials}")
+
+        def load_all(store: Cache = store) -> dict[str, Any]:
+            return {
+                mode: {(r["task"], r["seed"]): r for r in store.load(mode)}
+                for mode in MODES
+            }
+
+        done = load_all()
+        jobs = [
+            (mode, (mode, task, seed, n_folds, args.trials * n_folds))
+            for seed in range(args.seeds)
+            for task in args.tasks
+            for mode in MODES
+            if (task, seed) not in done[mode]
+        ]
+        run_all(run, jobs, store, args.jobs)
+        print(f"\n{n_folds} folds, {args.seeds} seeds")
+        seeds = list(range(args.seeds))
+        summary[f"{n_folds} folds"] = summarise(
+            load_all(), args.tasks, seeds, n_folds, args.trials
+        )
+    if args.save:
+        save_results("racing", summary)
+
+
+if __name__ == "__main__":
+    main()

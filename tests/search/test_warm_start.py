@@ -1,0 +1,93 @@
+"""A search that begins with what another one knows."""
+
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV
+
+X, y = load_iris(return_X_y=True)
+COARSE = {"C": [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0]}
+FINE = {"C": (0.1, 100.0, "log-uniform")}
+OUTSIDE = "warm_start_from: 2 of 6 known settings are ignored"
+
+
+@pytest.fixture(scope="module")
+def grid():
+    return GridSearchCV(SVC(gamma=0.02), COARSE, cv=3).fit(X, y)
+
+
+def fine(source, **kwargs):
+    arguments = {"n_iter": 5, "cv": 3, "random_state": 0, **kwargs}
+    return BayesSearchCV(SVC(gamma=0.02), FINE, warm_start_from=source, **arguments)
+
+
+@pytest.mark.parametrize("kind", ["search", "cv_results_", "frame"])
+def test_coarse_grid_then_fine_search(grid, kind):
+    pd = pytest.importorskip("pandas")
+    source = {
+        "search": grid,
+        "cv_results_": grid.cv_results_,
+        "frame": pd.DataFrame(grid.cv_results_),
+    }[kind]
+    with pytest.warns(UserWarning, match=OUTSIDE):
+        search = fine(source).fit(X, y)
+    # The best that is known comes first; then the model decides.
+    assert search.cv_results_["params"][0] == grid.best_params_
+    assert search.best_score_ >= grid.best_score_
+    assert search.trials_[0].expected_improvement is None
+    assert all(t.expected_improvement is not None for t in search.trials_[1:])
+    assert search.optimizer_.n_told == 5
+
+
+def test_initial_points_come_before_what_is_known(grid):
+    with pytest.warns(UserWarning, match=OUTSIDE):
+        search = fine(grid, initial_points=[{"C": 0.5}]).fit(X, y)
+    assert search.cv_results_["params"][:2] == [{"C": 0.5}, grid.best_params_]
+
+
+def test_what_is_known_may_be_forbidden(grid):
+    with pytest.warns(UserWarning, match=OUTSIDE):
+        search = fine(grid, constraint=lambda params: params["C"] < 1.0).fit(X, y)
+    assert all(params["C"] < 1.0 for params in search.cv_results_["params"])
+
+
+@pytest.mark.filterwarnings("ignore:warm_start_from")
+def test_from_a_journal(tmp_path):
+    pytest.importorskip("pandas")
+    first = fine(None, journal=tmp_path / "first.db").fit(X, y)
+    second = fine(tmp_path / "first.db").fit(X, y)
+    assert second.cv_results_["params"][0] == first.best_params_
+    assert second.best_score_ >= first.best_score_
+    from_search = fine(first).fit(X, y)
+    assert from_search.cv_results_["params"] == second.cv_results_["params"]
+
+
+def test_a_search_of_several_metrics(grid):
+    several = GridSearchCV(
+        SVC(gamma=0.02), COARSE, cv=3, scoring=["accuracy", "f1_macro"], refit=False
+    ).fit(X, y)
+    with pytest.warns(UserWarning, match=OUTSIDE):
+        search = fine(several, scoring=["f1_macro", "accuracy"], refit="f1_macro")
+        search.fit(X, y)
+    assert search.best_score_ >= max(several.cv_results_["mean_test_f1_macro"][2:])
+
+
+@pytest.mark.parametrize(
+    "source, error",
+    [
+        (3, TypeError),
+        (GridSearchCV(SVC(), COARSE), ValueError),
+        ({"params": [{"C": 1.0}]}, ValueError),
+        ("nowhere.db", OSError),
+    ],
+)
+def test_what_is_no_search_is_refused_before_any_fit(source, error):
+    class Unfittable(SVC):
+        def fit(self, X, y):
+            raise AssertionError("a fit was made")
+
+    search = BayesSearchCV(Unfittable(), FINE, warm_start_from=source)
+    with pytest.raises(error, match=r"warm_start_from|nowhere\.db"):
+        search.fit(X, y)
