@@ -26,9 +26,12 @@ __all__ = [
     "check_cost",
     "check_initial_points",
     "check_n_initial_points",
+    "check_n_objectives",
     "check_noise",
+    "check_noises",
     "check_random_state",
     "check_score",
+    "check_scores",
     "check_surrogate",
 ]
 
@@ -70,6 +73,78 @@ def check_score(score: Any) -> float:
     """
     value = _as_float("score", score)
     return value if math.isfinite(value) else math.nan
+
+
+def check_scores(score: Any, n_objectives: int | None) -> list[float]:
+    """Return the scores of a trial, one for each objective.
+
+    Parameters
+    ----------
+    score : object
+        What was told.
+    n_objectives : int or None
+        How many there were before; None while that is not known.
+
+    Returns
+    -------
+    scores : list of float
+        One for a number, NaN for what is not finite. NaN alone stands for as many as
+        there were before.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a number nor a list of numbers.
+    ValueError
+        If it is an empty list, or there were not as many before.
+    """
+    is_list = isinstance(score, list | tuple | np.ndarray) and np.ndim(score) > 0
+    scores = [check_score(one) for one in score] if is_list else [check_score(score)]
+    if not scores:
+        raise ValueError(f"score must be a number, or a list of some, got {score!r}.")
+    if n_objectives in (None, len(scores)):
+        return scores
+    if len(scores) == 1 and math.isnan(scores[0]):
+        return [math.nan] * n_objectives
+    expected = "a number" if n_objectives == 1 else f"a list of {n_objectives} numbers"
+    raise ValueError(f"score must be {expected}, as before, got {score!r}.")
+
+
+def check_noises(noise: Any, surrogate: Any, n_objectives: int) -> list[float]:
+    """Return the known variances of the scores of a trial.
+
+    Parameters
+    ----------
+    noise : object
+        What was told: a number, or a list of one for each objective if there are
+        several.
+    surrogate : str or object
+        The model that will be given them.
+    n_objectives : int
+        How many scores there are.
+
+    Returns
+    -------
+    noises : list of float
+        The variances; 0 if none were told.
+
+    Raises
+    ------
+    TypeError
+        If one is not a number.
+    ValueError
+        If one is negative or not finite, there are not as many as there are scores, or
+        the surrogate's ``fit`` does not take them.
+    """
+    if noise is None:
+        return [0.0] * n_objectives
+    given = [noise] if np.ndim(noise) == 0 else list(noise)
+    if len(given) != n_objectives:
+        raise ValueError(
+            f"noise must have a number for each of {n_objectives} scores, got "
+            f"{noise!r}."
+        )
+    return [check_noise(one, surrogate) for one in given]
 
 
 def check_cost(cost: Any, censored: Any) -> float | None:
@@ -212,6 +287,31 @@ def check_n_initial_points(n_initial_points: Any, auto: int = 3) -> int:
         return int(n_initial_points)
     raise ValueError(
         f"n_initial_points must be an integer >= 0 or 'auto', got {n_initial_points!r}."
+    )
+
+
+def check_n_objectives(n_objectives: Any) -> int:
+    """Return the number of objectives.
+
+    Parameters
+    ----------
+    n_objectives : object
+        What the user gave.
+
+    Returns
+    -------
+    n_objectives : int
+        The number.
+
+    Raises
+    ------
+    ValueError
+        If it is no integer >= 1.
+    """
+    if isinstance(n_objectives, numbers.Integral) and int(n_objectives) >= 1:
+        return int(n_objectives)
+    raise ValueError(
+        f"n_objectives must be an integer >= 1 or None, got {n_objectives!r}."
     )
 
 

@@ -1,5 +1,6 @@
 """What is worth trying: acquisition functions and their maximisation."""
 
+from skbayes.acquisition.hypervolume import ExpectedHypervolumeImprovement
 from skbayes.acquisition.improvement import (
     Acquisition,
     ExpectedImprovement,
@@ -11,6 +12,7 @@ from skbayes.acquisition.influence import ExpectedInfluence
 
 __all__ = [
     "Acquisition",
+    "ExpectedHypervolumeImprovement",
     "ExpectedImprovement",
     "ExpectedInfluence",
     "ProbabilityOfImprovement",

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from skbayes.acquisition.hypervolume import best_first
 from skbayes.acquisition.improvement import (
     Acquisition,
     ExpectedImprovement,
@@ -38,9 +39,9 @@ class Known:
     ----------
     X : ndarray of shape (n, D)
         Configurations learnt from earlier searches, then those told, in order.
-    scores : ndarray of shape (n,)
-        Their scores, NaN for failures.
-    noise : ndarray of shape (n,)
+    scores : ndarray of shape (n,) or (n, d)
+        Their scores, NaN for failures; with several objectives a column for each.
+    noise : ndarray of shape (n,) or (n, d)
         Known variances of the scores.
     pending : ndarray of shape (p, D)
         Configurations asked for and not told yet.
@@ -54,14 +55,17 @@ class Known:
     @property
     def y(self) -> FloatArray:
         """The scores, with failures taken for the worst; one must not have failed."""
-        return np.where(np.isnan(self.scores), np.nanmin(self.scores), self.scores)
+        worst = np.nanmin(self.scores, axis=0)
+        return np.where(np.isnan(self.scores), worst, self.scores)
 
     @property
     def incumbents(self) -> FloatArray:
         """The configurations with the best scores, best first; none without one."""
         if np.any(np.all(np.isnan(self.scores), axis=0)):
             return self.X[:0]
-        return self.X[np.argsort(-self.y, kind="stable")[:N_INCUMBENTS]]
+        y = self.y
+        order = np.argsort(-y, kind="stable") if y.ndim == 1 else best_first(y)
+        return self.X[order[:N_INCUMBENTS]]
 
 
 class Strategy(Protocol):
