@@ -194,12 +194,13 @@ float
 
     Costs, and all other objectives that are small at best and never negative (and
     scores that are never positive, such as "neg_log_loss"), count by their logarithm,
-    for the models, the hypervolume and the knee: to halve a time is worth as much for a
-    slow model as for a fast one.
+    for the models and the hypervolume: to halve a time is worth as much for a slow
+    model as for a fast one.
 
     The knee is the point of the front with the least Euclidean distance from the best
-    of each objective, every objective being scaled to range from 0 to 1 over the front.
-    Weights multiply the same scaled objectives, and the largest sum wins.
+    of each objective, every objective being scaled to range from 0 to 1 over the front
+    (as it is, without logarithms). Weights multiply the same scaled objectives, and the
+    largest sum wins.
 
     References
     ----------
@@ -422,8 +423,8 @@ float
                 )
             index = int(choice)
         else:
-            Y = _on_log_scale(objectives.of_results(results, self.trials_))
-            index = int(rows[_chosen(Y[rows], choice, objectives.names)])
+            Y = objectives.of_results(results, self.trials_)[rows]
+            index = int(rows[_chosen(Y, choice, objectives.names)])
         self.best_index_ = index
         self.best_params_ = results["params"][index]
         name = self._scored_by(choice)
