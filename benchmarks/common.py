@@ -136,7 +136,16 @@ def run_all(
 
 def save_results(benchmark: str, summary: Record) -> None:
     """Write a summary, with the versions it was measured with, into results/."""
-    packages = ("numpy", "scipy", "scikit-learn", "scikit-optimize", "optuna", "torch")
+    packages = (
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "joblib",
+        "scikit-optimize",
+        "optuna",
+        "torch",
+        "distributed",
+    )
     versions = {}
     for package in packages:
         try:
