@@ -45,7 +45,7 @@ def cluster():
             n_workers=2,
             threads_per_worker=2,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=50,
         ) as cluster,
         distributed.Client(cluster) as client,
@@ -240,6 +240,8 @@ def test_a_dying_worker_costs_its_trial_alone(where, request, temp_folder):
     if where == "dask":
         more = {"client": request.getfixturevalue("cluster")}
     with joblib.parallel_config(where, **more):
+        if not joblib.parallel.get_active_backend()[0].supports_retrieve_callback:
+            pytest.skip("joblib before 1.4 takes a fit that Dask cancels for a result")
         search = with_failures(restless(Fatal(fatal=fatal, end="kill")))
     states = [trial.state for trial in search.trials_]
     assert states == ["complete"] * 2 + ["failed"] + ["complete"] * 5
