@@ -112,9 +112,9 @@ def test_same_trials_whatever_n_jobs(n_jobs, reference):
 
 
 def test_same_trials_whatever_the_timing(backend):
-    expected = restless().fit(X, y)
-    for _ in range(2):
-        assert_same_search(restless().fit(X, y), expected)
+    with joblib.parallel_config("sequential"):
+        expected = restless().fit(X, y)
+    assert_same_search(restless().fit(X, y), expected)
 
 
 def test_same_trials_from_another_thread(backend, reference):
@@ -254,15 +254,12 @@ def test_a_dying_worker_costs_its_trial_alone(where, request, temp_folder):
 def test_an_error_is_raised_when_those_in_flight_have_ended(where, temp_folder):
     tried = restless().fit(X, y).trials_
     model = Fatal(fatal=tried[4].params["quality"])
-    before = threading.active_count()
     with joblib.parallel_config(where, n_jobs=2):
         search = restless(model, error_score="raise")
         with pytest.raises(RuntimeError, match="ends badly") as raised:
             search.fit(X, y)
         if where == "loky":
             assert "Raised in a worker" in "".join(raised.value.__notes__)
-        else:
-            assert threading.active_count() <= before + 2
         assert not hasattr(search, "cv_results_")
         # Nothing is left broken behind.
         assert len(restless(n_iter=2).fit(X, y).trials_) == 2
