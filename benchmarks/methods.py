@@ -1,7 +1,7 @@
 """The methods that the benchmarks compare, behind one ask/tell interface.
 
-A space is a dict of name to `Float`, `Int`, `Categories` or `Levels`; every method gets
-it in its own notation. Scores are maximised. Each library runs with its defaults.
+A space is a dict of name to `Float`, `Int` or `Categories`; every method gets it in its
+own notation. Scores are maximised. Each library runs with its defaults.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ __all__ = [
     "Categories",
     "Float",
     "Int",
-    "Levels",
     "Method",
     "Params",
     "Space",
@@ -53,14 +52,7 @@ class Categories:
     options: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class Levels:
-    """One of several numbers, in ascending order."""
-
-    values: tuple[float, ...]
-
-
-Space = Mapping[str, Float | Int | Categories | Levels]
+Space = Mapping[str, Float | Int | Categories]
 
 
 class Method(Protocol):
@@ -78,11 +70,9 @@ class _Random:
         self._space = space
         self._rng = np.random.default_rng(seed)
 
-    def _draw(self, dim: Float | Int | Categories | Levels) -> Any:
+    def _draw(self, dim: Float | Int | Categories) -> Any:
         if isinstance(dim, Categories):
             return dim.options[self._rng.integers(len(dim.options))]
-        if isinstance(dim, Levels):
-            return dim.values[self._rng.integers(len(dim.values))]
         if isinstance(dim, Int):
             if not dim.log:
                 return int(self._rng.integers(dim.low, dim.high + 1))
@@ -111,11 +101,9 @@ class _Skbayes:
         self._optimizer = Optimizer(notation, random_state=seed, **options)
 
     @staticmethod
-    def _notation(dim: Float | Int | Categories | Levels) -> Any:
+    def _notation(dim: Float | Int | Categories) -> Any:
         if isinstance(dim, Categories):
             return list(dim.options)
-        if isinstance(dim, Levels):
-            return list(dim.values)
         return (dim.low, dim.high, "log-uniform" if dim.log else "uniform")
 
     def ask(self) -> Params:
@@ -137,13 +125,11 @@ class _Skopt:
         self._worst = 0.0
 
     @staticmethod
-    def _dimension(dim: Float | Int | Categories | Levels) -> Any:
+    def _dimension(dim: Float | Int | Categories) -> Any:
         from skopt import space
 
         if isinstance(dim, Categories):
             return space.Categorical(list(dim.options))
-        if isinstance(dim, Levels):
-            return space.Categorical(list(dim.values))
         kind = space.Integer if isinstance(dim, Int) else space.Real
         return kind(dim.low, dim.high, prior="log-uniform" if dim.log else "uniform")
 
@@ -183,12 +169,10 @@ class _Optuna:
         self._study = optuna.create_study(direction="maximize", sampler=kind(seed=seed))
         self._trial: Any = None
 
-    def _distribution(self, dim: Float | Int | Categories | Levels) -> Any:
+    def _distribution(self, dim: Float | Int | Categories) -> Any:
         of = self._optuna.distributions
         if isinstance(dim, Categories):
             return of.CategoricalDistribution(dim.options)
-        if isinstance(dim, Levels):
-            return of.CategoricalDistribution(dim.values)
         kind = of.IntDistribution if isinstance(dim, Int) else of.FloatDistribution
         return kind(dim.low, dim.high, log=dim.log)
 

@@ -1,8 +1,8 @@
 """Bayesian hyper-parameter search for scikit-learn.
 
-`BayesSearchCV` takes the place of scikit-learn's `GridSearchCV`; `Optimizer` is the
-machinery below it, for any Python function; `load_history` shows the journal of a
-search.
+`BayesSearchCV` takes the place of scikit-learn's `GridSearchCV`; `ParetoSearchCV`
+searches for the tradeoffs between several objectives; `Optimizer` is the machinery
+below them, for any Python function; `load_history` shows the journal of a search.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from skbayes.history import load_history
     from skbayes.optimizer import Optimizer
     from skbayes.search.bayes import BayesSearchCV
+    from skbayes.search.pareto import ParetoSearchCV
 
-__all__ = ["BayesSearchCV", "Optimizer", "load_history"]
+__all__ = ["BayesSearchCV", "Optimizer", "ParetoSearchCV", "load_history"]
 
 # Imported when first used, so that `import skbayes` itself costs next to nothing.
 _HOMES = {
     "BayesSearchCV": "skbayes.search.bayes",
     "Optimizer": "skbayes.optimizer",
+    "ParetoSearchCV": "skbayes.search.pareto",
     "load_history": "skbayes.history",
 }
 

@@ -16,25 +16,31 @@ from skbayes.acquisition.improvement import (
     ProbabilityOfImprovement,
     UpperConfidenceBound,
 )
+from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.space import Space
+from skbayes.surrogates.by_name import SURROGATES
+from skbayes.surrogates.parzen import ParzenEstimator
 
 __all__ = [
     "check_acquisition",
     "check_cost",
     "check_initial_points",
     "check_n_initial_points",
+    "check_n_objectives",
     "check_noise",
+    "check_noises",
     "check_random_state",
     "check_score",
+    "check_scores",
     "check_surrogate",
 ]
 
-ACQUISITIONS: dict[str, type[Acquisition]] = {
+ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
     "ei": ExpectedImprovement,
+    "eif": ExpectedInfluence,
     "pi": ProbabilityOfImprovement,
     "ucb": UpperConfidenceBound,
 }
-SURROGATES = ("gp",)
 
 
 def _as_float(name: str, value: Any) -> float:
@@ -67,6 +73,78 @@ def check_score(score: Any) -> float:
     """
     value = _as_float("score", score)
     return value if math.isfinite(value) else math.nan
+
+
+def check_scores(score: Any, n_objectives: int | None) -> list[float]:
+    """Return the scores of a trial, one for each objective.
+
+    Parameters
+    ----------
+    score : object
+        What was told.
+    n_objectives : int or None
+        How many there were before; None while that is not known.
+
+    Returns
+    -------
+    scores : list of float
+        One for a number, NaN for what is not finite. NaN alone stands for as many as
+        there were before.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a number nor a list of numbers.
+    ValueError
+        If it is an empty list, or there were not as many before.
+    """
+    is_list = isinstance(score, list | tuple | np.ndarray) and np.ndim(score) > 0
+    scores = [check_score(one) for one in score] if is_list else [check_score(score)]
+    if not scores:
+        raise ValueError(f"score must be a number, or a list of some, got {score!r}.")
+    if n_objectives in (None, len(scores)):
+        return scores
+    if len(scores) == 1 and math.isnan(scores[0]):
+        return [math.nan] * n_objectives
+    expected = "a number" if n_objectives == 1 else f"a list of {n_objectives} numbers"
+    raise ValueError(f"score must be {expected}, as before, got {score!r}.")
+
+
+def check_noises(noise: Any, surrogate: Any, n_objectives: int) -> list[float]:
+    """Return the known variances of the scores of a trial.
+
+    Parameters
+    ----------
+    noise : object
+        What was told: a number, or a list of one for each objective if there are
+        several.
+    surrogate : str or object
+        The model that will be given them.
+    n_objectives : int
+        How many scores there are.
+
+    Returns
+    -------
+    noises : list of float
+        The variances; 0 if none were told.
+
+    Raises
+    ------
+    TypeError
+        If one is not a number.
+    ValueError
+        If one is negative or not finite, there are not as many as there are scores, or
+        the surrogate's ``fit`` does not take them.
+    """
+    if noise is None:
+        return [0.0] * n_objectives
+    given = [noise] if np.ndim(noise) == 0 else list(noise)
+    if len(given) != n_objectives:
+        raise ValueError(
+            f"noise must have a number for each of {n_objectives} scores, got "
+            f"{noise!r}."
+        )
+    return [check_noise(one, surrogate) for one in given]
 
 
 def check_cost(cost: Any, censored: Any) -> float | None:
@@ -142,8 +220,9 @@ def check_noise(noise: Any, surrogate: Any) -> float:
 
 
 def _takes_noise(surrogate: Any) -> bool:
-    if isinstance(surrogate, str):
-        return True
+    # A graph's labels are exact; what does not predict scores cannot mistake them.
+    if isinstance(surrogate, str | ParzenEstimator):
+        return not surrogate == "graph"
     parameters = inspect.signature(surrogate.fit).parameters
     return "noise" in parameters or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
@@ -182,18 +261,20 @@ def check_random_state(random_state: Any) -> int:
     )
 
 
-def check_n_initial_points(n_initial_points: Any) -> int:
+def check_n_initial_points(n_initial_points: Any, auto: int = 3) -> int:
     """Return the number of configurations before the model decides.
 
     Parameters
     ----------
     n_initial_points : object
         What the user gave.
+    auto : int, default=3
+        What "auto" stands for.
 
     Returns
     -------
     n_initial_points : int
-        The number; 3 for "auto".
+        The number.
 
     Raises
     ------
@@ -201,11 +282,36 @@ def check_n_initial_points(n_initial_points: Any) -> int:
         If it is neither an integer >= 0 nor "auto".
     """
     if n_initial_points == "auto":
-        return 3
+        return auto
     if isinstance(n_initial_points, numbers.Integral) and int(n_initial_points) >= 0:
         return int(n_initial_points)
     raise ValueError(
         f"n_initial_points must be an integer >= 0 or 'auto', got {n_initial_points!r}."
+    )
+
+
+def check_n_objectives(n_objectives: Any) -> int:
+    """Return the number of objectives.
+
+    Parameters
+    ----------
+    n_objectives : object
+        What the user gave.
+
+    Returns
+    -------
+    n_objectives : int
+        The number.
+
+    Raises
+    ------
+    ValueError
+        If it is no integer >= 1.
+    """
+    if isinstance(n_objectives, numbers.Integral) and int(n_objectives) >= 1:
+        return int(n_objectives)
+    raise ValueError(
+        f"n_objectives must be an integer >= 1 or None, got {n_objectives!r}."
     )
 
 
@@ -251,7 +357,7 @@ def check_initial_points(initial_points: Any, space: Space) -> list[dict[str, An
     return points
 
 
-def check_acquisition(acquisition: Any) -> Acquisition:
+def check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
     """Return the acquisition function that is meant.
 
     Parameters
@@ -261,7 +367,7 @@ def check_acquisition(acquisition: Any) -> Acquisition:
 
     Returns
     -------
-    acquisition : Acquisition
+    acquisition : Acquisition or ExpectedInfluence
         The instance, or a new one of the class that is named.
 
     Raises
@@ -269,13 +375,13 @@ def check_acquisition(acquisition: Any) -> Acquisition:
     ValueError
         If it is neither a known name nor an instance.
     """
-    if isinstance(acquisition, Acquisition):
+    if isinstance(acquisition, Acquisition | ExpectedInfluence):
         return acquisition
     if isinstance(acquisition, str) and acquisition in ACQUISITIONS:
         return ACQUISITIONS[acquisition]()
     raise ValueError(
-        f"acquisition must be one of {sorted(ACQUISITIONS)} or an Acquisition, "
-        f"got {acquisition!r}."
+        f"acquisition must be one of {sorted(ACQUISITIONS)}, an Acquisition or an "
+        f"ExpectedInfluence, got {acquisition!r}."
     )
 
 
@@ -305,6 +411,8 @@ def check_surrogate(surrogate: Any) -> Any:
             f"surrogate must be an object, got the class {surrogate.__name__}; write "
             f"{surrogate.__name__}() with its parameters."
         )
+    elif isinstance(surrogate, ParzenEstimator):
+        return surrogate
     elif all(hasattr(surrogate, name) for name in ("fit", "predict", "condition")):
         return surrogate
     raise ValueError(

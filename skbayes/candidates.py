@@ -103,6 +103,11 @@ class Candidates:
         """Whether the space is small enough to be listed."""
         return self._cells is not None
 
+    @property
+    def cells(self) -> FloatArray | None:
+        """All allowed rows, known or not, of a space that is listed; else None."""
+        return self._cells
+
     def is_known(self, row: FloatArray) -> bool:
         """Whether the configuration of a row, shape (D,), was told or is pending."""
         return key_of(row) in self._known

@@ -150,8 +150,16 @@ def fit_and_score(estimator: Any, X: Any, y: Any, **kwargs: Any) -> dict[str, An
 
 
 def insert_error_scores(results: list[dict], error_score: Any) -> None:
-    """Give failed folds of a multi-metric callable one error score per metric."""
-    _insert_error_scores(results, error_score)
+    """Give failed folds of a multi-metric callable one error score per metric.
+
+    Those that have one per metric already stay as they are.
+    """
+    bare = [
+        result
+        for result in results
+        if result["fit_error"] is None or not isinstance(result["test_scores"], dict)
+    ]
+    _insert_error_scores(bare, error_score)
 
 
 def report_failures(results: list[dict], error_score: Any) -> None:

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from skbayes import compat
-from skbayes.fold import Fold, FoldOutcome, run_fold
+from skbayes.fold import Fold, FoldOutcome, Measure, run_fold
 from skbayes.racing import Race
 from skbayes.shipping import Shipment
 from skbayes.trials import Trial
@@ -175,6 +175,8 @@ class CandidateEvaluator:
         none is.
     keep_fits : {"best", "all"} or None, default=None
         Of which trials the fitted estimators are kept: the best so far, or all.
+    measures : dict of str to callable, default={}
+        What is measured of each fit: see :func:`skbayes.fold.run_fold`.
 
     Attributes
     ----------
@@ -196,6 +198,7 @@ class CandidateEvaluator:
     limit: float | None = None
     risk: float | None = None
     keep_fits: str | None = None
+    measures: Mapping[str, Measure] = field(default_factory=dict)
     kept: dict[int, list] = field(default_factory=dict, init=False)
     _best: Trial | None = field(default=None, init=False)
     _table: list[np.ndarray] = field(default_factory=list, init=False)
@@ -239,8 +242,14 @@ class CandidateEvaluator:
                 progress = (number, self.n_candidates)
                 fold = Fold(index, params, task, deadline, progress)
                 # The parcel is another one if the first was lost.
-                parcel, contain = self.shipment.parcel, self.contain_errors
-                yield delayed(run_fold)(parcel, self.estimator, contain, fixed, fold)
+                yield delayed(run_fold)(
+                    self.shipment.parcel,
+                    self.estimator,
+                    self.contain_errors,
+                    fixed,
+                    fold,
+                    self.measures,
+                )
 
         # What is known now: what is told while it runs depends on the timing.
         table = tuple(self._table)
@@ -326,6 +335,7 @@ class CandidateEvaluator:
         scorers = compat.public_scorers(self.scorer)
         if isinstance(scorers, dict):
             scores = dict.fromkeys(scorers, self.error_score)
+            scores |= dict.fromkeys(self.measures, math.nan)
         folds = [self._no_fold(scores, text, 0) for _ in self.test_sizes]
         return self._make(evaluation, folds, math.nan, "failed")
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import time
 import traceback
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import cloudpickle
@@ -15,6 +19,9 @@ from skbayes import compat
 from skbayes.shipping import Parcel
 
 __all__ = ["Fold", "FoldOutcome", "run_fold"]
+
+# Called with a fitted estimator and the result of its fit.
+Measure = Callable[[Any, dict[str, Any]], float]
 
 
 @dataclass
@@ -72,7 +79,12 @@ class Fold:
 
 
 def run_fold(
-    parcel: Parcel, estimator: Any, contain: bool, fixed: dict[str, Any], fold: Fold
+    parcel: Parcel,
+    estimator: Any,
+    contain: bool,
+    fixed: dict[str, Any],
+    fold: Fold,
+    measures: Mapping[str, Measure] = MappingProxyType({}),
 ) -> FoldOutcome:
     """Run one fold, possibly in a worker.
 
@@ -89,6 +101,9 @@ def run_fold(
         Arguments of the fit-and-score function that all folds share.
     fold : Fold
         Which fold.
+    measures : dict of str to callable, default={}
+        ``measure(estimator, result)`` gives a number that is to stand among the test
+        scores: called with the fitted estimator and what fitting and scoring it gave.
 
     Returns
     -------
@@ -103,7 +118,7 @@ def run_fold(
             late = fold.deadline is not None and time.time() > fold.deadline
             if late and fold.index > 0:
                 return FoldOutcome(too_late=True)
-            result = _fit_fold(parcel, clone(estimator), fixed, fold)
+            result = _fit_fold(parcel, clone(estimator), fixed, fold, measures)
     except KeyboardInterrupt:
         # A terminal sends it to the workers too.
         if not contain:
@@ -130,14 +145,19 @@ def _portable(error: Exception) -> Exception:
 
 
 def _fit_fold(
-    parcel: Parcel, estimator: Any, fixed: dict[str, Any], fold: Fold
+    parcel: Parcel,
+    estimator: Any,
+    fixed: dict[str, Any],
+    fold: Fold,
+    measures: Mapping[str, Measure],
 ) -> dict[str, Any]:
     inputs = parcel.load()
     train, test = inputs.splits[fold.index]
     kwargs = dict(fixed)
+    kwargs["return_estimator"] |= bool(measures)
     if fold.task is not None:
         kwargs |= {"caller": fold.task.search, "callback_ctx": fold.task}
-    return compat.fit_and_score(
+    result = compat.fit_and_score(
         estimator,
         inputs.X,
         inputs.y,
@@ -150,3 +170,34 @@ def _fit_fold(
         candidate_progress=fold.candidate_progress,
         **kwargs,
     )
+    if measures:
+        raises = fixed["error_score"] == "raise"
+        measured = _measured(result, measures, raises)
+        for key in {"test_scores", "train_scores"} & result.keys():
+            result[key] = {**result[key], **measured}
+        if not fixed["return_estimator"]:
+            del result["estimator"]
+    return result
+
+
+def _measured(
+    result: dict[str, Any], measures: Mapping[str, Measure], raises: bool
+) -> dict[str, float]:
+    """Measure a fit; what is not to be had is NaN."""
+    if result["fit_error"] is not None:
+        return dict.fromkeys(measures, math.nan)
+    measured = {}
+    for name, measure in measures.items():
+        try:
+            measured[name] = float(measure(result["estimator"], result))
+        except Exception:
+            if raises:
+                raise
+            warnings.warn(
+                f"Measuring {name!r} failed, and is NaN for these parameters. Details:"
+                f"\n{traceback.format_exc()}",
+                UserWarning,
+                stacklevel=2,
+            )
+            measured[name] = math.nan
+    return measured

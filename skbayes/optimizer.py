@@ -9,7 +9,6 @@ just so.
 
 from __future__ import annotations
 
-import copy
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -18,16 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.maximize import maximize_over, maximize_search, sobol
-from skbayes.acquisition.proposer import ModelProposer
+from skbayes.acquisition.hypervolume import is_nondominated
+from skbayes.acquisition.maximize import sobol
+from skbayes.acquisition.pareto import make_pareto_strategy
+from skbayes.acquisition.proposer import Known
+from skbayes.acquisition.strategy import make_strategy
 from skbayes.arguments import (
     check_acquisition,
     check_cost,
     check_initial_points,
     check_n_initial_points,
-    check_noise,
+    check_n_objectives,
+    check_noises,
     check_random_state,
-    check_score,
+    check_scores,
     check_surrogate,
 )
 from skbayes.blas import one_blas_thread
@@ -35,59 +38,74 @@ from skbayes.candidates import Candidates, SpaceExhausted, key_of
 from skbayes.costs import CostModel
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates import GaussianProcess
 
 __all__ = ["Optimizer", "SpaceExhausted"]
 
 Params = dict[str, Any]
 
-# The best configurations so far around which the acquisition is searched closely.
-N_INCUMBENTS = 5
-
 
 @dataclass
 class _Observations:
-    """Encoded configurations, their scores (NaN: failed) and the scores' variances."""
+    """Encoded configurations, their scores (NaN: failed) and the scores' variances.
+
+    Scores and variances are lists with a number for each objective.
+    """
 
     rows: list[FloatArray] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    noise: list[float] = field(default_factory=list)
+    scores: list[list[float]] = field(default_factory=list)
+    noise: list[list[float]] = field(default_factory=list)
 
-    def add(self, row: FloatArray, score: float, noise: float) -> None:
+    def add(self, row: FloatArray, scores: list[float], noise: list[float]) -> None:
         self.rows.append(row)
-        self.scores.append(score)
+        self.scores.append(scores)
         # A failure is taken for the worst score, of which nothing is uncertain.
-        self.noise.append(0.0 if math.isnan(score) else noise)
+        pairs = zip(scores, noise, strict=True)
+        self.noise.append([0.0 if math.isnan(one) else v for one, v in pairs])
 
 
 class Optimizer:
     """Propose configurations, learn from their scores; maximises.
 
-    It knows no estimator and no data: use it for any Python function.
+    It knows no estimator and no data: use it for any Python function. Several
+    objectives at once are told as a list of scores; configurations are then proposed
+    for the hypervolume that they are expected to add to that of the Pareto front, with
+    one independent model for each objective; objectives that are never positive, such
+    as negated times, count by the logarithm of the cost.
 
     Parameters
     ----------
     search_spaces : dict, list of dicts, or Space
         What may be chosen, in any notation of
         :meth:`skbayes.space.Space.from_notation`.
-    surrogate : {"gp"} or object, default="gp"
-        Model of the score: "gp" for :class:`skbayes.surrogates.GaussianProcess`, or an
-        instance with ``fit(X, y)``, ``predict(X, gradient)`` and ``condition(X)``.
-        For scores told with `noise` it takes ``fit(X, y, noise)``.
-    acquisition : {"ei", "pi", "ucb"} or Acquisition, default="ei"
+    surrogate : str or object, default="gp"
+        What is believed of the score. "gp": a Gaussian process with a Matérn-5/2
+        kernel; "gp-matern32", "gp-rbf": with another one. "graph": a Gaussian field on
+        the graph of all configurations of a finite space. "trees": an ensemble of
+        randomised trees, with LightGBM. "tpe": the tree-structured Parzen estimator.
+        "random", "sobol": nothing; random or quasi-random search. Or an instance: a
+        class of :mod:`skbayes.surrogates`, or an object with ``fit(X, y)``,
+        ``predict(X, gradient)`` and ``condition(X)``, and, for scores told with
+        `noise`, ``fit(X, y, noise)``.
+    acquisition : {"ei", "pi", "ucb", "eif"} or object, default="ei"
         What a proposal maximises: expected improvement, probability of improvement,
-        upper confidence bound, or an instance.
+        upper confidence bound, or (on a graph) expected influence; or an instance of a
+        class of :mod:`skbayes.acquisition`. "tpe", "random" and "sobol" have no
+        choice: it is left at "ei"; so it is with several objectives, where it stands
+        for the expected improvement of the hypervolume.
     n_initial_points : int or "auto", default="auto"
         Configurations told, learnt or proposed before the model decides;
         `initial_points` count. The first is the middle of all ranges with the first
         option of each list that is not numeric, the others are spread evenly
         (scrambled Sobol). 0: the model decides as soon as one score is known.
-        "auto": 3.
+        "auto": 3 for models of the score, 8 for "tpe", 0 for "random" and "sobol".
     initial_points : list of dict, default=None
         Configurations to propose first.
     constraint : callable, default=None
         ``constraint(params) -> bool``; configurations for which it is False are never
         proposed.
+    n_objectives : int or None, default=None
+        How many scores will be told of each configuration. None: as many as of the
+        first.
     random_state : int, RandomState, Generator or None, default=None
         Source of randomness; an int makes proposals reproducible.
 
@@ -98,12 +116,17 @@ class Optimizer:
     last_expected_improvement : float or None
         How much better than the best score the last proposal was expected to be, in
         units of the score, on average and counting what is worse as 0; whatever the
-        acquisition. None if the model did not make the proposal.
+        acquisition. With several objectives, the hypervolume it was expected to add, as
+        a share of the box between the reference and the best of each objective. None
+        if no model of the score made the proposal.
 
     Raises
     ------
+    ImportError
+        If the surrogate needs a library that is not installed.
     TypeError, ValueError
-        If an argument is wrong; the message names it, or the parameter of the space.
+        If an argument is wrong, or surrogate, acquisition and space do not go
+        together; the message names it, or the parameter of the space.
 
     See Also
     --------
@@ -129,20 +152,28 @@ class Optimizer:
         n_initial_points: int | str = "auto",
         initial_points: Sequence[Mapping[str, Any]] | None = None,
         constraint: Callable[[Params], bool] | None = None,
+        n_objectives: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.space = Space.from_notation(search_spaces, constraint)
         self.surrogate = check_surrogate(surrogate)
         self.acquisition = check_acquisition(acquisition)
-        self._n_initial = check_n_initial_points(n_initial_points)
         self._seed = check_random_state(random_state)
-        self._model = self._make_model()
-        self._costs = CostModel(self._n_options())
+        self._costs = CostModel(self.space.n_options)
         self._told, self._learnt = _Observations(), _Observations()
         # Told and comparable: neither failed nor cut short.
-        self._eligible: list[tuple[float, Params]] = []
+        self._eligible: list[tuple[list[float], Params]] = []
+        self._n_objectives: int | None = None
         self._pending: dict[bytes, FloatArray] = {}
         self._candidates = Candidates(self.space)
+        self._strategy = make_strategy(
+            self.surrogate, self.acquisition, self._candidates, self._seed
+        )
+        if n_objectives is not None:
+            self._set_n_objectives(check_n_objectives(n_objectives))
+        self._n_initial = check_n_initial_points(
+            n_initial_points, self._strategy.n_initial_points
+        )
         self._queue = check_initial_points(initial_points, self.space)
         self._design = self._draw_design()
         self.last_expected_improvement: float | None = None
@@ -194,10 +225,10 @@ class Optimizer:
     def tell(
         self,
         params: Mapping[str, Any],
-        score: float,
+        score: float | Sequence[float],
         *,
         cost: float | None = None,
-        noise: float | None = None,
+        noise: float | Sequence[float] | None = None,
         censored: bool = False,
     ) -> None:
         """Learn the score of a configuration.
@@ -206,20 +237,22 @@ class Optimizer:
         ----------
         params : dict
             A configuration of the space, asked for or not; it may be told again.
-        score : float
+        score : float or list of float
             Its score, greater is better. NaN (or an infinity) says that it failed:
-            the model then takes it for as bad as the worst score known.
+            the model then takes it for as bad as the worst score known. With several
+            objectives a list of the scores, always in the same order; each may fail
+            for itself.
         cost : float, default=None
             What it cost to find out, > 0, in seconds or any other unit; see
             :meth:`expected_cost`.
-        noise : float, default=None
+        noise : float or list of float, default=None
             Known variance of `score`, in squared units of it, on top of the noise
             that all scores share and that is learnt: for scores that are less certain
             than others. None: 0.
         censored : bool, default=False
             Whether the trial was cut short, so that it would have cost more than
             `cost`. Its score may be NaN, or what is known by then, with its `noise`;
-            it is not eligible for :attr:`best_params`.
+            it is not eligible for :attr:`best_params` and :attr:`pareto_front`.
 
         Raises
         ------
@@ -227,19 +260,38 @@ class Optimizer:
             If `score`, `cost` or `noise` is not a number, or `censored` no bool.
         ValueError
             If `params` is not a configuration of the space, a number is out of range,
-            `censored` comes without a cost, or `noise` is told to an optimiser whose
-            `surrogate` cannot take it.
+            there are more or fewer scores than before, `censored` comes without a cost,
+            `noise` is told to an optimiser whose `surrogate` cannot take it, or several
+            scores to one whose `surrogate` or `acquisition` is good for one only.
         """
-        value, cost = check_score(score), check_cost(cost, censored)
-        variance = check_noise(noise, self.surrogate)
+        cost = check_cost(cost, censored)
+        scores, variances = self._check_scores(score, noise)
         row, own = self.space.encode([params])[0], self.space.own(params)
         self._pending.pop(key_of(row), None)
         self._candidates.add(row)
-        self._told.add(row, value, variance)
-        if not (censored or math.isnan(value)):
-            self._eligible.append((value, own))
+        self._told.add(row, scores, variances)
+        if not (censored or any(map(math.isnan, scores))):
+            self._eligible.append((scores, own))
         if cost is not None:
             self._costs.add(row, cost, censored)
+
+    def _check_scores(self, score: Any, noise: Any) -> tuple[list[float], list[float]]:
+        """Return scores and variances; the first ones say how many objectives."""
+        scores = check_scores(score, self._n_objectives)
+        variances = check_noises(noise, self.surrogate, len(scores))
+        # NaN alone says that it failed, in however many objectives there are.
+        if self._n_objectives is None and (
+            len(scores) > 1 or not math.isnan(scores[0])
+        ):
+            self._set_n_objectives(len(scores))
+        return scores, variances
+
+    def _set_n_objectives(self, n: int) -> None:
+        if n > 1:
+            self._strategy = make_pareto_strategy(
+                self.surrogate, self.acquisition, self._candidates, self._seed, n
+            )
+        self._n_objectives = n
 
     # -- besides ------------------------------------------------------------------
 
@@ -304,7 +356,10 @@ class Optimizer:
             self._candidates.discard(row)
 
     def learn(
-        self, params: Mapping[str, Any], score: float, noise: float | None = None
+        self,
+        params: Mapping[str, Any],
+        score: float | Sequence[float],
+        noise: float | Sequence[float] | None = None,
     ) -> None:
         """Take knowledge from an earlier search, at any time.
 
@@ -316,9 +371,9 @@ class Optimizer:
         ----------
         params : dict
             A configuration of the space.
-        score : float
-            The score it had, NaN if it failed.
-        noise : float, default=None
+        score : float or list of float
+            The score it had, NaN if it failed; several as in :meth:`tell`.
+        noise : float or list of float, default=None
             Known variance of `score` as an estimate of what would be told here, as in
             :meth:`tell`: greater than 0 where the earlier search was not quite the
             same.
@@ -328,11 +383,10 @@ class Optimizer:
         TypeError
             If `score` or `noise` is not a number.
         ValueError
-            If `params` is not a configuration of the space, or `noise` is negative or
-            told to an optimiser whose `surrogate` cannot take it.
+            If `params` is not a configuration of the space, or as in :meth:`tell`.
         """
-        value, variance = check_score(score), check_noise(noise, self.surrogate)
-        self._learnt.add(self.space.encode([params])[0], value, variance)
+        row = self.space.encode([params])[0]
+        self._learnt.add(row, *self._check_scores(score, noise))
 
     def expected_cost(self, params: Mapping[str, Any]) -> float | None:
         """Cost that is to be expected of a configuration.
@@ -356,6 +410,39 @@ class Optimizer:
         row = self.space.encode([params])[0]
         with one_blas_thread():
             return self._costs.expected(row)
+
+    def predict(self, params: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, ...]:
+        """Say what the model expects of configurations.
+
+        Parameters
+        ----------
+        params : sequence of dict
+            Configurations of the space, told or not.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (n,)
+            Expected scores and their standard deviations, over all samples of the
+            model's hyper-parameters.
+
+        Raises
+        ------
+        ValueError
+            If no score is known, `surrogate` does not predict scores, or one of
+            `params` is not a configuration of the space.
+        """
+        X = self.space.encode(list(params))
+        if not np.any(np.isfinite(self._learnt.scores + self._told.scores)):
+            raise ValueError("No score is known yet.")
+        with one_blas_thread():
+            proposer = self._strategy.proposer(self._known())
+            if not hasattr(proposer, "surrogate"):
+                raise ValueError(
+                    f"surrogate: {self.surrogate!r} does not predict scores."
+                )
+            means, sds = proposer.surrogate.predict(X)
+        mean = means.mean(axis=0)
+        return mean, np.sqrt(np.mean(sds**2 + (means - mean) ** 2, axis=0))
 
     # -- looking at it ------------------------------------------------------------
 
@@ -381,7 +468,29 @@ class Optimizer:
         """
         if not self._eligible:
             raise ValueError("No score has been told yet.")
+        if self._n_objectives != 1:
+            raise ValueError(
+                f"There are {self._n_objectives} objectives, and no best for all of "
+                "them; see pareto_front."
+            )
         return dict(max(self._eligible, key=lambda trial: trial[0])[1])
+
+    @property
+    def pareto_front(self) -> list[tuple[Params, list[float]]]:
+        """Configurations that no other one dominates, and their scores.
+
+        None of the others told is at least as good in every objective and better in
+        one. Failed and censored trials do not count. In the order in which they were
+        told.
+        """
+        if not self._eligible:
+            return []
+        front = is_nondominated(np.array([scores for scores, _ in self._eligible]))
+        return [
+            (dict(params), list(scores))
+            for (scores, params), on_it in zip(self._eligible, front, strict=True)
+            if on_it
+        ]
 
     # -- proposals ----------------------------------------------------------------
 
@@ -399,65 +508,46 @@ class Optimizer:
     def _best_row(self) -> tuple[FloatArray, float | None]:
         k = len(self._told.scores) + len(self._pending)
         rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(k,)))
-        scores = self._learnt.scores + self._told.scores
         n_known = len(self._learnt.scores) + k
-        if n_known >= self._n_initial and np.any(np.isfinite(scores)):
-            proposer = self._make_proposer()
-            ranked = self._rank(proposer, rng)
+        if n_known >= self._n_initial and self._can_decide():
+            known = self._known()
+            proposer = self._strategy.proposer(known)
+            ranked = proposer.rank(self._candidates, known.incumbents, rng)
             if len(ranked):
                 return ranked[0], proposer.expected_improvement(ranked[0])
         elif k < len(self._design) and self._candidates.admit(self._design[[k]])[0]:
             return self._design[k], None
         return self._candidates.draw(rng)[0], None
 
-    def _make_proposer(self) -> ModelProposer:
-        """Fit the model to what is known and pending."""
-        X, y = self._observed()
-        noise = np.array(self._learnt.noise + self._told.noise)
-        # A surrogate need not know of noise unless there is some.
-        known = {"noise": noise} if np.any(noise) else {}
-        surrogate = self._model.fit(X, y, **known)
-        if self._pending:
-            pending = np.array(list(self._pending.values()))
-            surrogate = surrogate.condition(pending)
-            X = np.vstack([X, pending])
-        # The best score is partly luck where scores are noisy, as those of a few folds
-        # are; the best of what the model makes of the scores is not. What is pending
-        # counts as if it were told, or all would be asked for around the same place.
-        best_f = np.max(surrogate.predict(X)[0], axis=1, keepdims=True)
-        return ModelProposer(surrogate, self.acquisition, best_f)
+    def _can_decide(self) -> bool:
+        if not self._strategy.needs_scores:
+            return True
+        # The model of an objective needs one score.
+        return bool(np.all(np.any(np.isfinite(self._known().scores), axis=0)))
 
-    def _rank(self, proposer: ModelProposer, rng: np.random.Generator) -> FloatArray:
-        """Return new and allowed rows, the best by the acquisition first."""
-        if self._candidates.listed:
-            return maximize_over(proposer, self._candidates.remaining())
-        X, y = self._observed()
-        incumbents = X[np.argsort(-y, kind="stable")[:N_INCUMBENTS]]
-        return maximize_search(
-            proposer, self.space, incumbents, self._candidates.admit, rng
+    def _known(self) -> Known:
+        nothing = np.empty((0, self.space.n_columns))
+        scores, noise = (
+            np.array([self._widened(one) for one in told])
+            for told in (
+                self._learnt.scores + self._told.scores,
+                self._learnt.noise + self._told.noise,
+            )
+        )
+        return Known(
+            X=np.vstack([nothing, *self._learnt.rows, *self._told.rows]),
+            scores=scores,
+            noise=noise,
+            pending=np.vstack([nothing, *self._pending.values()]),
         )
 
-    def _observed(self) -> tuple[FloatArray, FloatArray]:
-        """Rows learnt and told, and their scores with failures set to the worst."""
-        scores = np.array(self._learnt.scores + self._told.scores)
-        worst = np.nanmin(scores)
-        rows = np.array(self._learnt.rows + self._told.rows)
-        return rows, np.where(np.isnan(scores), worst, scores)
-
-    def _make_model(self) -> Any:
-        """Return a surrogate of our own, which knows the columns of the space."""
-        if self.surrogate == "gp":
-            return GaussianProcess(n_options=self._n_options(), random_state=self._seed)
-        model = copy.deepcopy(self.surrogate)
-        if isinstance(model, GaussianProcess) and model.n_options is None:
-            model.n_options = self._n_options()
-        return model
-
-    def _n_options(self) -> list[int]:
-        return [
-            int(column.dimension.n_values) if column.dimension.is_categorical else 0
-            for column in self.space.columns
-        ]
+    def _widened(self, numbers: list[float]) -> float | list[float]:
+        """Return one number, or one for each objective of several."""
+        n = self._n_objectives or 1
+        if n == 1:
+            return numbers[0]
+        # A failure that was told by one number before there were several.
+        return numbers if len(numbers) == n else numbers * n
 
     # -- the beginning ------------------------------------------------------------
 

@@ -42,7 +42,7 @@ class _AskTell(Protocol):
 
     def ask(self, n: int = 1) -> list[dict[str, Any]]: ...
 
-    def tell(self, params: dict[str, Any], score: float, **more: Any) -> Any: ...
+    def tell(self, params: dict[str, Any], score: Any, **more: Any) -> Any: ...
 
     def pend(self, params: dict[str, Any]) -> None: ...
 
@@ -148,6 +148,8 @@ class Scheduler:
         Keeps proposals and results; what it holds already is not done again.
     report : callable, default=None
         Called after each trial was told, with the trial and the history.
+    score_of : callable, default=None
+        Returns what the optimiser is told of a trial. None: its score.
 
     Attributes
     ----------
@@ -165,6 +167,7 @@ class Scheduler:
         n_points: int = 1,
         log: Any = None,
         report: Callable[[Trial, History], None] | None = None,
+        score_of: Callable[[Trial], Any] | None = None,
     ) -> None:
         self.optimizer = optimizer
         self.evaluator = evaluator
@@ -173,6 +176,7 @@ class Scheduler:
         self.n_points = n_points
         self.log = Log() if log is None else log
         self.report = report
+        self.score_of = score_of or (lambda trial: trial.score)
         self.history = History()
         self._n_asked = 0
         self._asked: dict[int, tuple[dict[str, Any], float | None]] = {}
@@ -360,7 +364,7 @@ class Scheduler:
             more["cost"] = trial.duration
         if trial.noise is not None:
             more["noise"] = trial.noise
-        self.optimizer.tell(params, trial.score, **more)
+        self.optimizer.tell(params, self.score_of(trial), **more)
         self.evaluator.learn(trial)
         self.history.append(trial)
         logger.info("trial %d told: %s, score %r", number + 1, trial.state, trial.score)

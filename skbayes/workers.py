@@ -55,7 +55,6 @@ class Environment:
     """
 
     def __init__(self, n_jobs: int | None, pre_dispatch: int | str) -> None:
-        self._n_jobs = n_jobs
         self._pre_dispatch = pre_dispatch
         self._sklearn = get_config()
         self._joblib = compat.joblib_settings()
@@ -125,8 +124,9 @@ class Environment:
             Takes fits one by one, unless there are many.
         """
         few = n_tasks <= 4 * self.n_workers
+        # The number itself: to joblib 1.3.0 None means 1, whatever was configured.
         return Parallel(
-            n_jobs=self._n_jobs,
+            n_jobs=self.n_workers,
             pre_dispatch=self._pre_dispatch,
             batch_size=1 if few else "auto",
         )

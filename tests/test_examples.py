@@ -14,6 +14,8 @@ OPTIONS = {
     "ask_and_tell.py": ["--n-iter", "8"],
     "conditional_pipeline.py": ["--n-iter", "5", "--n-jobs", "1"],
     "many_workers.py": [],
+    "own_method.py": ["--seeds", "3"],
+    "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
     "quickstart.py": ["--n-iter", "5", "--n-jobs", "1", "--rows", "120"],
 }
 
@@ -79,3 +81,19 @@ def test_conditional_pipeline(run):
     assert "SVC: " in printed
     assert "of 5 candidates" in printed
     assert "model = " in printed
+
+
+def test_own_method(run):
+    lines = dict(line.split(": ") for line in run("own_method.py").splitlines())
+    assert list(lines) == ["near the best", "random", "random, exact"]
+    assert lines["random, exact"] == "88.5"
+
+
+def test_pareto(run, tmp_path):
+    printed = run("pareto.py")
+    assert "of 6 forests are on the front" in printed
+    assert "knee: " in printed
+    from matplotlib.image import imread
+
+    picture = imread(tmp_path / "pareto.png")
+    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20

@@ -529,6 +529,44 @@ def test_a_censored_trial_without_a_score_is_to_the_model_a_failure():
     assert proposals[0] == proposals[1]
 
 
+# -- what the model expects -----------------------------------------------------------
+
+
+def test_predict_is_the_mixture_over_samples():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for x in (0.1, 0.4, 0.6, 0.9):
+        optimizer.tell({"x": x}, -((x - 0.5) ** 2))
+    rows = [{"x": x} for x in (0.0, 0.4, 0.45, 1.0)]
+    mean, sd = optimizer.predict(rows)
+    model = GaussianProcess(n_options=[0], random_state=0)
+    told = np.array([[0.1], [0.4], [0.6], [0.9]])
+    model.fit(told, -((told[:, 0] - 0.5) ** 2))
+    means, sds = model.predict(optimizer.space.encode(rows))
+    np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-5)
+    second = np.mean(sds**2 + means**2, axis=0)
+    np.testing.assert_allclose(sd**2, second - mean**2, rtol=1e-4, atol=1e-15)
+    assert sd[1] < sd[3]
+
+
+def test_predict_does_not_change_what_is_proposed():
+    one, other = (Optimizer({"x": (0.0, 1.0)}, random_state=0) for _ in range(2))
+    for x in (0.1, 0.4, 0.9):
+        for optimizer in (one, other):
+            optimizer.tell({"x": x}, x)
+        one.predict([{"x": 0.5}])
+    assert one.ask() == other.ask()
+
+
+def test_predict_needs_a_score():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    optimizer.tell({"x": 0.5}, float("nan"))
+    with pytest.raises(ValueError, match="No score"):
+        optimizer.predict([{"x": 0.5}])
+    optimizer.tell({"x": 0.1}, 1.0)
+    with pytest.raises(ValueError, match="x"):
+        optimizer.predict([{"x": 7.0}])
+
+
 # -- going on after an interruption ---------------------------------------------------
 
 
@@ -815,3 +853,155 @@ def test_a_copy_keeps_costs_noise_and_knowledge():
     assert again.last_expected_improvement == optimizer.last_expected_improvement
     assert again.expected_cost(params) == optimizer.expected_cost(params)
     assert run(again, 3) == run(optimizer, 3)
+
+
+# -- several objectives -------------------------------------------------------------
+
+
+def two(params):
+    """A point of a tradeoff: near to 0.2, near to 0.8, and not wide."""
+    x, z = params["x"], params["z"]
+    return [-((x - 0.2) ** 2) - z, -((x - 0.8) ** 2) - z]
+
+
+SQUARE = {"x": (0.0, 1.0), "z": (0.0, 1.0)}
+
+
+def test_several_objectives_find_the_whole_front():
+    optimizer = Optimizer(SQUARE, random_state=0)
+    for _ in range(25):
+        (params,) = optimizer.ask()
+        optimizer.tell(params, two(params))
+    front = optimizer.pareto_front
+    places = sorted(params["x"] for params, _ in front if params["z"] < 0.02)
+    # Between the two optima nothing is better than anything else.
+    assert len(places) >= 6
+    assert places[0] < 0.3 and places[-1] > 0.7
+    assert np.max(np.diff(places)) < 0.2
+    assert all(scores == two(params) for params, scores in front)
+    with pytest.raises(ValueError, match="2 objectives, and no best"):
+        _ = optimizer.best_params
+
+
+def test_proposals_for_several_objectives_are_pure_functions():
+    def asked(n_points, continued_at=None):
+        optimizer, pending, log = Optimizer(SQUARE, random_state=3), [], []
+        while len(log) < 12:
+            pending += optimizer.ask()
+            log.append(pending[-1])
+            if len(pending) == n_points:
+                params = pending.pop(0)
+                optimizer.tell(params, two(params))
+            if len(log) == continued_at:
+                told = log[: len(log) - len(pending)]
+                optimizer = Optimizer(SQUARE, random_state=3)
+                for params in told:
+                    optimizer.tell(params, two(params))
+                for params in pending:
+                    optimizer.pend(params)
+        return log
+
+    for n_points in (1, 3):
+        assert asked(n_points) == asked(n_points, continued_at=7)
+    assert len({str(params) for params in asked(3)}) == 12
+
+
+def test_failures_among_several_objectives():
+    optimizer = Optimizer(SQUARE, n_initial_points=0, random_state=0)
+    points = [{"x": x, "z": 0.1} for x in (0.1, 0.3, 0.5, 0.7)]
+    optimizer.tell(points[0], np.nan)
+    optimizer.tell(points[1], [0.5, np.nan])
+    optimizer.ask()
+    optimizer.tell(points[2], [0.1, 0.2])
+    assert optimizer.ask() and optimizer.last_expected_improvement > 0
+    optimizer.tell(points[3], float("nan"))
+    assert optimizer.pareto_front == [(points[2], [0.1, 0.2])]
+    optimizer.tell({"x": 0.9, "z": 0.1}, [1.0, 1.0], cost=1.0, censored=True)
+    assert len(optimizer.pareto_front) == 1
+    assert optimizer.ask()
+
+
+def test_noise_of_several_objectives():
+    def proposal(noise):
+        optimizer = Optimizer(SQUARE, random_state=0)
+        for x in np.linspace(0, 1, 6):
+            params = {"x": float(x), "z": 0.5}
+            optimizer.tell(params, two(params), noise=noise)
+        return optimizer.ask()
+
+    assert proposal(None) == proposal([0.0, 0.0])
+    assert proposal([0.5, 0.0]) != proposal([0.0, 0.0])
+    with pytest.raises(ValueError, match="noise must have a number for each of 2"):
+        proposal(0.5)
+
+
+def test_what_was_learnt_counts_for_several_objectives():
+    told, learnt = (Optimizer(SQUARE, random_state=0) for _ in range(2))
+    for x in (0.1, 0.5, 0.9):
+        params = {"x": x, "z": 0.5}
+        told.tell(params, two(params))
+        learnt.learn(params, two(params))
+    assert learnt.pareto_front == []
+    assert learnt.ask() and learnt.last_expected_improvement is not None
+
+
+@pytest.mark.parametrize(
+    "first, second, message",
+    [
+        ([1.0, 2.0], 1.0, "a list of 2 numbers, as before"),
+        ([1.0, 2.0], [1.0, 2.0, 3.0], "a list of 2 numbers, as before"),
+        (1.0, [1.0, 2.0], "a number, as before"),
+        ([1.0, 2.0], [], "a number, or a list"),
+    ],
+)
+def test_the_number_of_objectives_does_not_change(first, second, message):
+    optimizer = Optimizer(SQUARE)
+    optimizer.tell({"x": 0.1, "z": 0.1}, first)
+    with pytest.raises(ValueError, match=message):
+        optimizer.tell({"x": 0.2, "z": 0.1}, second)
+    assert optimizer.n_told == 1
+    with pytest.raises(TypeError, match="score must be a number"):
+        optimizer.tell({"x": 0.2, "z": 0.1}, ["a", "b"])
+
+
+def test_the_number_of_objectives_may_be_given():
+    optimizer = Optimizer(SQUARE, n_objectives=2)
+    with pytest.raises(ValueError, match="a list of 2 numbers"):
+        optimizer.tell({"x": 0.1, "z": 0.1}, 1.0)
+    for wrong in (0, 1.5, "2"):
+        with pytest.raises(ValueError, match="n_objectives must be an integer >= 1"):
+            Optimizer(SQUARE, n_objectives=wrong)
+    with pytest.raises(ValueError, match="proposals from the scores of one objective"):
+        Optimizer(SQUARE, surrogate="tpe", n_objectives=2)
+
+
+@pytest.mark.parametrize("surrogate", ["random", "sobol", "graph", "gp-matern32"])
+def test_surrogates_for_several_objectives(surrogate):
+    space = {"x": list(range(8)), "z": [0.0, 0.5, 1.0]}
+    optimizer = Optimizer(space, surrogate=surrogate, n_objectives=2, random_state=0)
+    asked = []
+    for _ in range(8):
+        asked += optimizer.ask()
+        optimizer.tell(asked[-1], two({"x": asked[-1]["x"] / 7, "z": asked[-1]["z"]}))
+    assert len({str(params) for params in asked}) == 8
+    assert (optimizer.last_expected_improvement is None) == (
+        surrogate in ("random", "sobol")
+    )
+
+
+def test_an_acquisition_for_one_objective_refuses_several():
+    optimizer = Optimizer(SQUARE, acquisition="ucb")
+    with pytest.raises(ValueError, match="acquisition must be 'ei'"):
+        optimizer.tell({"x": 0.1, "z": 0.1}, [1.0, 2.0])
+    assert optimizer.n_told == 0
+    optimizer.tell({"x": 0.1, "z": 0.1}, 1.0)
+
+
+def test_a_finite_space_is_exhausted_with_several_objectives():
+    optimizer = Optimizer({"x": [1, 2, 3], "z": [1, 2]}, random_state=0)
+    for _ in range(6):
+        (params,) = optimizer.ask()
+        optimizer.tell(params, [params["x"], -params["z"]])
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+    assert optimizer.pareto_front == [({"x": 3, "z": 1}, [3.0, -1.0])]

@@ -233,6 +233,34 @@ def test_a_full_disk_is_named_and_nothing_remains(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
+def run_program(path, text):
+    tests = Path(__file__).parent
+    path.write_text(text)
+    return subprocess.run(
+        [sys.executable, path],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), *sys.path])},
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
+def test_what_a_killed_process_leaves_is_removed(tmp_path):
+    (tmp_path / "data").mkdir()
+    text = f"""
+import os, signal
+from skbayes.shipping import Inputs, ship
+ship(Inputs([1], None, []), "disk", temp_folder={str(tmp_path / "data")!r})
+print(os.listdir({str(tmp_path / "data")!r}), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    # It returns when the process that cleans up has closed its output, too.
+    done = run_program(tmp_path / "program.py", text)
+    assert "skbayes-" in done.stdout, done.stderr
+    assert os.listdir(tmp_path / "data") == []
+
+
 PROGRAM = """
 import numpy as np
 from side_by_side import Sometimes
@@ -258,13 +286,5 @@ if __name__ == "__main__":
 
 
 def test_objects_of_main_and_lambdas_arrive(tmp_path):
-    tests = Path(__file__).parent
-    (tmp_path / "program.py").write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, tmp_path / "program.py"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), *sys.path])},
-    )
+    done = run_program(tmp_path / "program.py", PROGRAM)
     assert done.stdout == "42.25\n", done.stderr

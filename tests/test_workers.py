@@ -62,7 +62,7 @@ def test_a_thread_sees_what_the_caller_saw(backend):
         around = Environment(None, "all")
     PLACE.reset(token)
     assert in_a_thread(lambda: around.call(seen)) == expected
-    assert in_a_thread(lambda: around.call(lambda: joblib.Parallel().n_jobs)) == 3
+    assert in_a_thread(lambda: around.call(lambda: around.parallel(1).n_jobs)) == 3
     # Outside of it nothing has changed.
     assert in_a_thread(seen)["context"] == "elsewhere"
     assert seen()["sklearn"]["transform_output"] == "default"
@@ -161,6 +161,8 @@ def test_fits_of_many_trials_are_taken_one_by_one():
     assert environment(n_jobs=2).parallel(5).batch_size == 1
     assert environment(n_jobs=2).parallel(99).batch_size == "auto"
     assert environment(n_jobs=2).parallel(5).pre_dispatch == "2*n_jobs"
+    with joblib.parallel_config("threading", n_jobs=3):
+        assert Environment(None, "all").parallel(5).n_jobs == 3
 
 
 # --- threads of linear algebra -------------------------------------------------------

@@ -1,5 +1,6 @@
 """What is worth trying: acquisition functions and their maximisation."""
 
+from skbayes.acquisition.hypervolume import ExpectedHypervolumeImprovement
 from skbayes.acquisition.improvement import (
     Acquisition,
     ExpectedImprovement,
@@ -7,10 +8,13 @@ from skbayes.acquisition.improvement import (
     UpperConfidenceBound,
     Utility,
 )
+from skbayes.acquisition.influence import ExpectedInfluence
 
 __all__ = [
     "Acquisition",
+    "ExpectedHypervolumeImprovement",
     "ExpectedImprovement",
+    "ExpectedInfluence",
     "ProbabilityOfImprovement",
     "UpperConfidenceBound",
     "Utility",

@@ -19,7 +19,7 @@ from scipy.stats import qmc
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["Proposer", "maximize_over", "maximize_search", "sobol"]
+__all__ = ["Scorer", "maximize_over", "maximize_search", "sobol"]
 
 Admit = Callable[[FloatArray], np.ndarray]
 
@@ -47,14 +47,17 @@ FEW_VALUES, MAX_GRID = 12, 1000
 MAX_OPTIONS = 8
 
 
-class Proposer(Protocol):
-    """What decides between candidates."""
+class Scorer(Protocol):
+    """What decides between candidates.
+
+    One with ``has_gradients = True`` has a method ``scores_and_gradient(X)``, too: the
+    scores (m,) and their derivatives by the positions (m, D).
+    """
+
+    has_gradients: bool
 
     def scores(self, X: FloatArray) -> FloatArray:
         """Score candidates (m, D); greater is better. Returns (m,)."""
-
-    def scores_and_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Scores (m,) and their derivatives by the positions (m, D)."""
 
 
 def sobol(n_columns: int, log2_n: int, seed: np.random.Generator) -> FloatArray:
@@ -79,12 +82,12 @@ def sobol(n_columns: int, log2_n: int, seed: np.random.Generator) -> FloatArray:
     return qmc.Sobol(n_columns, scramble=True, seed=seed).random_base2(log2_n)
 
 
-def maximize_over(proposer: Proposer, X: FloatArray) -> FloatArray:
+def maximize_over(proposer: Scorer, X: FloatArray) -> FloatArray:
     """Rank all of a finite number of candidates.
 
     Parameters
     ----------
-    proposer : Proposer
+    proposer : Scorer
         What scores them.
     X : ndarray of shape (m, D)
         The candidates.
@@ -98,7 +101,7 @@ def maximize_over(proposer: Proposer, X: FloatArray) -> FloatArray:
 
 
 def maximize_search(
-    proposer: Proposer,
+    proposer: Scorer,
     space: Space,
     incumbents: FloatArray,
     admit: Admit,
@@ -108,11 +111,12 @@ def maximize_search(
 
     Candidates of a Sobol sequence and perturbed incumbents are scored; the best of
     them and the incumbents themselves are refined by gradient ascent in ordered
-    columns of many values and by steps to neighbouring values in the others.
+    columns of many values, if there are gradients, and by steps to neighbouring values
+    in the others.
 
     Parameters
     ----------
-    proposer : Proposer
+    proposer : Scorer
         What scores candidates.
     space : Space
         Where to search.
@@ -159,7 +163,7 @@ def _perturb(
 
 
 def _refine(
-    proposer: Proposer,
+    proposer: Scorer,
     space: Space,
     X: FloatArray,
     admit: Admit,
@@ -170,7 +174,7 @@ def _refine(
     smooth = (counts > FEW_VALUES) & ~space.categorical
     stepped = np.flatnonzero((counts <= MAX_GRID) & (counts > 1))
     for _ in range(N_ROUNDS):
-        if np.any(smooth):
+        if proposer.has_gradients and np.any(smooth):
             X = space.snap(_ascend(proposer, X, smooth))
         if not len(stepped):
             break
@@ -182,7 +186,7 @@ def _refine(
     return X[admit(X)]
 
 
-def _ascend(proposer: Proposer, X: FloatArray, smooth: np.ndarray) -> FloatArray:
+def _ascend(proposer: Scorer, X: FloatArray, smooth: np.ndarray) -> FloatArray:
     """Gradient ascent in the smooth columns, on all rows at once."""
     free = smooth & ~np.isnan(X)
     if not np.any(free):
@@ -191,7 +195,7 @@ def _ascend(proposer: Proposer, X: FloatArray, smooth: np.ndarray) -> FloatArray
 
     def loss(positions: FloatArray) -> tuple[float, FloatArray]:
         X[free] = positions
-        values, gradient = proposer.scores_and_gradient(X)
+        values, gradient = proposer.scores_and_gradient(X)  # type: ignore[attr-defined]
         return -float(np.sum(values)), -gradient[free]
 
     result = optimize.minimize(
@@ -207,7 +211,7 @@ def _ascend(proposer: Proposer, X: FloatArray, smooth: np.ndarray) -> FloatArray
 
 
 def _step(
-    proposer: Proposer,
+    proposer: Scorer,
     space: Space,
     X: FloatArray,
     stepped: np.ndarray,

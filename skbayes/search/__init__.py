@@ -2,5 +2,6 @@
 
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.pareto import ParetoSearchCV
 
-__all__ = ["BaseBayesSearchCV", "BayesSearchCV"]
+__all__ = ["BaseBayesSearchCV", "BayesSearchCV", "ParetoSearchCV"]

@@ -162,7 +162,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             an exception, or if every fit failed.
         """
         scorers, refit_metric = compat.resolve_scorers(self)
-        target = TargetMetric(self, scorers)
+        target = self._make_target(scorers)
         stoppers = self._check_stoppers()
         self._check_keeping()
         X, y = indexable(X, y)
@@ -188,10 +188,9 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                     optimizer = self._make_optimizer(space, log.seed)
             for one, score, noise in known:
                 optimizer.learn(one, score, noise)
-            allowed = [one for one in known if space.allows(one[0])]
-            if allowed:
-                # So that the search ends with nothing worse than what was known.
-                optimizer.enqueue(max(allowed, key=lambda one: one[1])[0])
+            # So that the search ends with nothing worse than what was known.
+            for one in self._best_known([k for k in known if space.allows(k[0])]):
+                optimizer.enqueue(one)
             inputs = Inputs(X, y, splits, routed.estimator.fit, routed.scorer.score)
             history, winner_fits = self._run(
                 inputs, scorers, target, stoppers, tasks, optimizer, log
@@ -204,9 +203,6 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             self.scorer_ = compat.public_scorers(scorers)
             first_scores = history[0].folds[0]["test_scores"]
             self.multimetric_ = isinstance(first_scores, dict)
-            if callable(self.scoring) and self.multimetric_:
-                compat.check_multimetric_refit(self, first_scores)
-                refit_metric = self.refit
             self.target_metric_ = target.name or "score"
             self._select(results, refit_metric)
             self._keep_winner_fits(inputs, winner_fits)
@@ -240,9 +236,19 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 f"return_oof={self.return_oof!r} is not a method of the estimator."
             )
 
-    def _known_results(self, space: Space, target: TargetMetric) -> list[tuple]:
-        if self.warm_start_from is None:
+    def _make_target(self, scorers: Any) -> Any:
+        """Return what reads the score that guides the search off those of a fold."""
+        return TargetMetric(self, scorers)
+
+    def _known_results(self, space: Space, target: Any) -> list[tuple]:
+        """Return what is known already: parameters, what is to be learnt, noise."""
+        source = self._knowledge(space)
+        if source is None:
             return []
+        return known_results(source, space, target.name or "score")
+
+    def _knowledge(self, space: Space) -> Any:
+        """Return what to start from; of a journal, the trials within the space."""
         source = self.warm_start_from
         if isinstance(source, str | PathLike):
             source, n_outside = read_trials(source, space)
@@ -251,9 +257,13 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                     f"warm_start_from: {n_outside} of {n_outside + len(source)} known "
                     "settings are ignored (outside search_spaces).",
                     UserWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
-        return known_results(source, space, target.name or "score")
+        return source
+
+    def _best_known(self, known: list[tuple]) -> list[dict[str, Any]]:
+        """Return the best of what is known, which is tried first."""
+        return [max(known, key=lambda one: one[1])[0]] if known else []
 
     def _open_log(
         self,
@@ -353,6 +363,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 limit=self.trial_timeout,
                 risk=self._risk(),
                 keep_fits=self._keep_fits(),
+                measures=self._measures(),
             )
             scheduler = Scheduler(
                 optimizer,
@@ -362,9 +373,18 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 n_points=self.n_points_,
                 log=log,
                 report=report,
+                score_of=self._score_of,
             )
             self.stop_reason_ = scheduler.run(shipment.stop, shipment.renew)
         return scheduler.history, evaluator.kept
+
+    def _measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
+        """Return what is measured of each fit besides its scores, by name."""
+        return {}
+
+    def _score_of(self, trial: Trial) -> Any:
+        """Return what the optimiser is told of a trial."""
+        return trial.score
 
     def _risk(self) -> float | None:
         if isinstance(self.racing, bool | np.bool_):
@@ -432,6 +452,11 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
 
     def _select(self, results: dict[str, Any], refit_metric: Any) -> None:
         """Set the `best_*` attributes where they mean something."""
+        if callable(self.scoring) and self.multimetric_:
+            compat.check_multimetric_refit(
+                self, self.trials_[0].folds[0]["test_scores"]
+            )
+            refit_metric = self.refit
         if not self.refit and self.multimetric_:
             return
         self.best_index_ = compat.select_best_index(self.refit, refit_metric, results)
@@ -500,12 +525,12 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         check_is_fitted(self, "cv_results_")
         return results_frame(self.cv_results_, library, **kwargs)
 
-    def _refit(self, X: Any, y: Any, fit_params: dict, tasks: compat.TaskTree) -> None:
-        """Fit the best candidate on all data."""
+    def _refit(self, X: Any, y: Any, fit_params: dict, tasks: Any = None) -> None:
+        """Fit the best candidate on all data; `tasks` reports it to callbacks."""
         # The values are cloned too: an estimator among them must stay unfitted.
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         self.best_estimator_ = best
-        with tasks.refitting(best):
+        with contextlib.nullcontext() if tasks is None else tasks.refitting(best):
             begin = time.time()
             if y is None:
                 best.fit(X, **fit_params)

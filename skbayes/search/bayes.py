@@ -13,10 +13,13 @@ from sklearn.model_selection import ParameterGrid
 
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
-from skbayes.arguments import ACQUISITIONS, SURROGATES, check_noise
+from skbayes.acquisition.influence import ExpectedInfluence
+from skbayes.arguments import ACQUISITIONS, check_noise
 from skbayes.optimizer import Optimizer
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
+from skbayes.surrogates.by_name import SURROGATES
+from skbayes.surrogates.parzen import ParzenEstimator
 
 __all__ = ["BayesSearchCV"]
 
@@ -49,12 +52,17 @@ class BayesSearchCV(BaseBayesSearchCV):
         cheaper trials are not looked for. The first trial always runs, and those that
         are running when the time is up are finished and count.
     surrogate : str or surrogate object, default="gp"
-        The model of the scores; "gp" is a Gaussian process.
+        The model of the scores: a Gaussian process ("gp", or with another kernel
+        "gp-matern32", "gp-rbf"); for finite spaces "graph"; "trees" (needs LightGBM);
+        "tpe", the tree-structured Parzen estimator; or none, "random" or "sobol". Or
+        an instance of a class of :mod:`skbayes.surrogates`.
     acquisition : str or acquisition object, default="ei"
         What makes a configuration worth trying: "ei" (expected improvement), "pi"
-        (probability of improvement) or "ucb" (upper confidence bound).
+        (probability of improvement), "ucb" (upper confidence bound), or with
+        ``surrogate="graph"`` "eif" (expected influence).
     n_initial_points : int or "auto", default="auto"
         How many configurations are spread over the space before the model decides.
+        "auto" is 3, for "tpe" 8.
     initial_points : list of dict or None, default=None
         Configurations to try first, each with all parameters it needs.
     constraint : callable or None, default=None
@@ -236,8 +244,13 @@ class BayesSearchCV(BaseBayesSearchCV):
         "surrogate": [
             compat.StrOptions(set(SURROGATES)),
             compat.HasMethods(["fit", "predict", "condition"]),
+            ParzenEstimator,
         ],
-        "acquisition": [compat.StrOptions(set(ACQUISITIONS)), Acquisition],
+        "acquisition": [
+            compat.StrOptions(set(ACQUISITIONS)),
+            Acquisition,
+            ExpectedInfluence,
+        ],
         "n_initial_points": [
             compat.Interval(Integral, 0, None, closed="left"),
             compat.StrOptions({"auto"}),

@@ -116,6 +116,9 @@ def out_of_fold(
                 "estimator returns a list."
             )
         predictions = np.asarray(predictions)
+        if labels is not None and predictions.ndim == 1 and len(labels) > 2:
+            # The decision between the only two classes this estimator knows.
+            predictions = np.column_stack([-predictions, predictions])
         if labels is not None and predictions.ndim == 2:
             predictions = _align(predictions, estimator.classes_, labels, method)
         parts.append(predictions)

@@ -232,6 +232,14 @@ class Space:
         """Number of columns of an encoded configuration."""
         return len(self.columns)
 
+    @property
+    def n_options(self) -> list[int]:
+        """For each column its number of options, or 0 if its positions are ordered."""
+        return [
+            int(column.dimension.n_values) if column.dimension.is_categorical else 0
+            for column in self.columns
+        ]
+
     def active(self, X: FloatArray) -> np.ndarray:
         """Which columns are active in each row.
 

@@ -8,6 +8,8 @@ from skbayes.space import Choice, Space
 class Peak:
     """A smooth peak in ordered columns, a bonus for one option of each unordered."""
 
+    has_gradients = True
+
     def __init__(self, space, target):
         self.categorical = space.categorical
         self.target = target

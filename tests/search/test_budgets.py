@@ -1,9 +1,12 @@
 """What ends a search: `n_iter`, `timeout`, an exhausted space, Ctrl-C."""
 
+import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -133,42 +136,112 @@ def test_a_timeout_shortens_the_sequence_and_never_alters_it():
 
 
 PROGRAM = """
+import logging
 import sys
-from side_by_side import Slow
+from side_by_side import Noting
 from sklearn.datasets import load_iris
 from skbayes import BayesSearchCV
+logging.basicConfig(level=logging.DEBUG, format="%(message)s")
 X, y = load_iris(return_X_y=True)
+folder, n_jobs, n_points = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 search = BayesSearchCV(
-    Slow(), {"quality": (0.0, 1.0)}, n_iter=99, cv=4, verbose=1, n_jobs=int(sys.argv[1])
+    Noting(folder=folder),
+    {"quality": (0.0, 1.0)},
+    n_iter=99,
+    cv=8,
+    verbose=1,
+    n_jobs=n_jobs,
+    n_points=n_points,
 ).fit(X, y)
 print(search.stop_reason_, search.optimizer_.n_told, len(search.predict(X)))
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals of a terminal are POSIX's")
-@pytest.mark.parametrize("n_jobs, whole_group", [(1, False), (2, False), (2, True)])
-def test_ctrl_c_from_a_terminal(n_jobs, whole_group):
-    # A terminal sends the signal to the workers too.
+def start_search(folder, n_jobs, n_points):
+    """Run the program until it has told two trials."""
     tests = Path(__file__).parents[1]
-    search_path = os.pathsep.join([str(tests), str(tests.parent)])
     process = subprocess.Popen(
-        [sys.executable, "-u", "-c", PROGRAM, str(n_jobs)],
+        [sys.executable, "-u", "-c", PROGRAM, folder, str(n_jobs), str(n_points)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
         # Where the tests run in the background, interrupts are ignored from birth on.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        env={**os.environ, "PYTHONPATH": search_path},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)]),
+            "JOBLIB_TEMP_FOLDER": str(folder),
+        },
     )
-    with process:
-        for line in process.stdout:
-            if line.startswith("[trial 2/"):
-                break
-        send = os.killpg if whole_group else os.kill
-        send(process.pid, signal.SIGINT)
-        out, err = process.communicate()
+    for line in process.stdout:
+        if line.startswith("[trial 2/"):
+            break
+    return process
+
+
+def finish(process):
+    """Return what the program printed, however it ends."""
+    try:
+        return process.communicate(timeout=60)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def wait_until(condition):
+    """Wait for something that will happen; give up after a minute."""
+    give_up = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+
+
+def n_marks(folder, kind):
+    return len(list(folder.glob(f"*.{kind}")))
+
+
+posix = pytest.mark.skipif(
+    os.name != "posix", reason="a terminal's signals are POSIX's"
+)
+
+
+@posix
+@pytest.mark.parametrize(
+    "n_jobs, n_points, whole_group", [(1, 1, False), (2, 3, False), (2, 3, True)]
+)
+def test_ctrl_c_from_a_terminal(n_jobs, n_points, whole_group, tmp_path):
+    process = start_search(tmp_path, n_jobs, n_points)
+    # A terminal sends the signal to the workers too.
+    send = os.killpg if whole_group else os.kill
+    send(process.pid, signal.SIGINT)
+    out, err = finish(process)
     assert process.returncode == 0, err
     reason, n_told, n_predicted = out.splitlines()[-1].split()
     assert (reason, n_predicted) == ("interrupted", "150")
-    assert 2 <= int(n_told) < 99
+    n_asked = len(re.findall(r"^trial \d+ started", err, re.MULTILINE))
+    assert 2 <= int(n_told) <= n_asked < 99
+    # Of the trials in flight, folds that had not begun were not run, …
+    between_trials = n_jobs == 1 and int(n_told) == n_asked
+    assert n_marks(tmp_path, "begun") < 8 * n_asked or between_trials
+    # … and, unless they were interrupted too, those that had begun were ended.
+    if not whole_group and n_jobs > 1:
+        assert n_marks(tmp_path, "ended") == n_marks(tmp_path, "begun")
+    assert not list(tmp_path.glob("skbayes*"))
+
+
+@posix
+def test_a_second_ctrl_c_passes_on_at_once(tmp_path):
+    process = start_search(tmp_path, n_jobs=2, n_points=3)
+    # From now on each fit takes ten minutes.
+    (tmp_path / "slowly").touch()
+    wait_until(lambda: n_marks(tmp_path, "slow") > 0)
+    os.kill(process.pid, signal.SIGINT)
+    # The first is heard when what keeps other fits from beginning is there.
+    wait_until(lambda: list(tmp_path.glob("skbayes*/stop")))
+    os.kill(process.pid, signal.SIGINT)
+    _, err = finish(process)
+    assert process.returncode != 0
+    # Whatever loky says about the end of its workers.
+    assert "\nKeyboardInterrupt\n" in err
+    assert not list(tmp_path.glob("skbayes*"))

@@ -1,0 +1,35 @@
+"""Compare searches by looking up the results of training in tables.
+
+:func:`benchmark` runs methods on tables, :func:`summarize` judges the runs;
+``python -m skbayes.benchmark`` prints the tables of Zhang & Duh (2020).
+"""
+
+from skbayes.benchmark.methods import Method, make_factory
+from skbayes.benchmark.metrics import (
+    curves,
+    error_curves,
+    expected_of_random,
+    measure,
+    quartiles,
+    rank_correlations,
+    summarize,
+)
+from skbayes.benchmark.protocol import Run, benchmark, run_method
+from skbayes.benchmark.tables import LookupTable, load_nmt
+
+__all__ = [
+    "LookupTable",
+    "Method",
+    "Run",
+    "benchmark",
+    "curves",
+    "error_curves",
+    "expected_of_random",
+    "load_nmt",
+    "make_factory",
+    "measure",
+    "quartiles",
+    "rank_correlations",
+    "run_method",
+    "summarize",
+]

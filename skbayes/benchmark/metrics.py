@@ -1,0 +1,386 @@
+"""What runs are judged by.
+
+The measures of Zhang & Duh (2020); numbers of rows count the 3 that a run starts from,
+which are taken at once, so that none is below 3.
+
+One objective:
+
+- ftb: rows until the best one; of rows that tie for best the first in the table counts.
+- ftb_any: rows until any of those that tie for best.
+- ftc: rows until one is within the table's `tolerance` of the best.
+- fb: the best score minus the best found after 20 rows.
+
+Several objectives; the front: all rows that none dominates:
+
+- fto: rows until one of the front is found.
+- fta: rows until all of the front are found.
+- fbp: number of rows of the front found after `front_budget` rows.
+
+A run that ended at its cap before is censored: it counts as if it had found at the cap
+what it looked for, so that means become lower bounds of ftb, ftc, fto and fta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import hypergeom, rankdata
+
+from skbayes.benchmark.protocol import N_BUDGET, N_START, Run
+from skbayes.benchmark.tables import LookupTable
+from skbayes.space.dimensions import FloatArray
+
+__all__ = [
+    "Expected",
+    "Measure",
+    "Summary",
+    "curves",
+    "error_curves",
+    "expected_of_random",
+    "measure",
+    "place_of_first",
+    "quartiles",
+    "rank_correlations",
+    "summarize",
+]
+
+# Scores are decimal numbers: within 0.5 of the best is meant as written.
+_SLACK = 1e-9
+
+
+class Measure(NamedTuple):
+    """A measure of one run.
+
+    Parameters
+    ----------
+    value : float
+        The value.
+    censored : bool
+        Whether the run ended at its cap before the value was known.
+    """
+
+    value: float
+    censored: bool
+
+
+class Summary(NamedTuple):
+    """A measure of several runs.
+
+    Parameters
+    ----------
+    mean : float
+        Mean.
+    sd : float
+        Standard deviation between runs, NaN for a single one.
+    n : int
+        Number of runs.
+    n_censored : int
+        How many of them are censored.
+    """
+
+    mean: float
+    sd: float
+    n: int
+    n_censored: int
+
+    @property
+    def se(self) -> float:
+        """Standard error of the mean."""
+        return float(self.sd / np.sqrt(self.n))
+
+
+class Expected(NamedTuple):
+    """Exact mean and standard deviation of a measure.
+
+    Parameters
+    ----------
+    mean : float
+        Mean.
+    sd : float
+        Standard deviation of a single run.
+    """
+
+    mean: float
+    sd: float
+
+
+# -- of runs --------------------------------------------------------------------------
+
+
+def _targets(table: LookupTable) -> dict[str, tuple[np.ndarray, bool]]:
+    """For each measure of time the rows to be found, and whether all of them."""
+    if table.n_objectives > 1:
+        return {"fto": (table.front, False), "fta": (table.front, True)}
+    score = table.scores[:, 0]
+    close = score >= score.max() - table.tolerance - _SLACK
+    return {
+        "ftb": (np.array([table.best]), False),
+        "ftb_any": (np.flatnonzero(score == score.max()), False),
+        "ftc": (np.flatnonzero(close), False),
+    }
+
+
+def _time_until(rows: Sequence[int], wanted: np.ndarray, every: bool) -> Measure:
+    places = np.flatnonzero(np.isin(rows, wanted)) + 1
+    if len(places) < (len(wanted) if every else 1):
+        return Measure(float(len(rows)), True)
+    return Measure(float(max(places[-1 if every else 0], N_START)), False)
+
+
+def measure(run: Run, table: LookupTable) -> dict[str, Measure]:
+    """Judge a run.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    table : LookupTable
+        Its table, with the objectives of the run.
+
+    Returns
+    -------
+    measures : dict of str to Measure
+        "ftb", "ftb_any", "ftc" and "fb" of a run for one objective, "fto", "fta" and
+        "fbp" for several.
+    """
+    found = {
+        name: _time_until(run.rows, wanted, every)
+        for name, (wanted, every) in _targets(table).items()
+    }
+    if table.n_objectives > 1:
+        budget = min(table.front_budget, len(table))
+        n_found = np.isin(run.rows[:budget], table.front).sum()
+        found["fbp"] = Measure(float(n_found), len(run.rows) < budget)
+    else:
+        score = table.scores[:, 0]
+        regret = score.max() - score[run.rows[:N_BUDGET]].max()
+        short = len(run.rows) < min(N_BUDGET, len(table))
+        found["fb"] = Measure(float(regret), short)
+    return found
+
+
+def summarize(runs: Sequence[Run], table: LookupTable) -> dict[str, Summary]:
+    """Mean and spread of each measure.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs of one method on one table, at least one.
+    table : LookupTable
+        The table, with the objectives of the runs.
+
+    Returns
+    -------
+    summary : dict of str to Summary
+        By the names that :func:`measure` gives.
+    """
+    judged = [measure(run, table) for run in runs]
+    summary = {}
+    for name in judged[0]:
+        values = np.array([one[name].value for one in judged])
+        sd = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+        n_censored = sum(one[name].censored for one in judged)
+        summary[name] = Summary(float(values.mean()), sd, len(values), n_censored)
+    return summary
+
+
+def curves(runs: Sequence[Run], table: LookupTable, length: int) -> FloatArray:
+    """How far each run was after each of its rows.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs on one table.
+    table : LookupTable
+        The table, with the objectives of the runs.
+    length : int
+        Number of rows.
+
+    Returns
+    -------
+    curves : ndarray of shape (n_runs, length)
+        The best score minus the best found so far or, with several objectives, the
+        number of rows of the front found so far. A run that ended stays where it was.
+    """
+    gains = np.zeros(len(table))
+    gains[table.front] = 1.0
+    result = np.empty((len(runs), length))
+    for line, run in zip(result, runs, strict=True):
+        rows = run.rows[:length]
+        if table.n_objectives > 1:
+            progress = np.cumsum(gains[rows])
+        else:
+            score = table.scores[:, 0]
+            progress = score.max() - np.maximum.accumulate(score[rows])
+        line[: len(rows)] = progress
+        line[len(rows) :] = progress[-1]
+    return result
+
+
+def error_curves(runs: Sequence[Run]) -> FloatArray:
+    """Mean squared error of the predictions of each run after each row.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs whose predictions were judged up to the same number of rows.
+
+    Returns
+    -------
+    curves : ndarray of shape (n_runs, n_errors)
+        From the last of the rows that a run starts from.
+
+    Raises
+    ------
+    ValueError
+        If there are runs whose predictions were not judged.
+    """
+    if not all(run.errors for run in runs):
+        raise ValueError(
+            "runs: there are no errors; set n_errors, for a method with predictions."
+        )
+    shortest = min(len(run.errors or ()) for run in runs)
+    return np.array([(run.errors or [])[:shortest] for run in runs])
+
+
+def quartiles(curves: FloatArray) -> FloatArray:
+    """Quartiles of curves at each row.
+
+    Parameters
+    ----------
+    curves : ndarray of shape (n_runs, length)
+        A curve for each run.
+
+    Returns
+    -------
+    quartiles : ndarray of shape (3, length)
+        Lower quartile, median, upper quartile.
+    """
+    return np.percentile(curves, [25, 50, 75], axis=0)
+
+
+# -- of random search -----------------------------------------------------------------
+
+
+def place_of_first(n: int, k: int) -> FloatArray:
+    """Distribution of the place of the first of `k` marked rows in a random order.
+
+    P(place > t) = C(n - k, t) / C(n, t), the product of (n - k - i) / (n - i) over
+    i < t.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    k : int
+        How many are marked, from 1 to `n`.
+
+    Returns
+    -------
+    p : ndarray of shape (n,)
+        Probabilities of the places 1 to `n`.
+    """
+    i = np.arange(n)
+    later = np.cumprod(np.maximum(n - k - i, 0) / (n - i))
+    return -np.diff(later, prepend=1.0)
+
+
+def _moments(values: FloatArray, p: FloatArray) -> Expected:
+    mean = float(values @ p)
+    return Expected(mean, float(np.sqrt((values - mean) ** 2 @ p)))
+
+
+def expected_of_random(
+    table: LookupTable, cap: int | None = None
+) -> dict[str, Expected]:
+    """Compute what random search gives on average, exactly.
+
+    Parameters
+    ----------
+    table : LookupTable
+        The table.
+    cap : int or None, default=None
+        Rows after which runs end; censored ones count as in :func:`measure`.
+
+    Returns
+    -------
+    expected : dict of str to Expected
+        By the names that :func:`measure` gives.
+    """
+    n = len(table)
+    longest = min(cap or n, n)
+    places = np.clip(np.arange(1.0, n + 1), N_START, longest)
+    expected = {}
+    for name, (wanted, every) in _targets(table).items():
+        p = place_of_first(n, len(wanted))
+        # Read backwards, the last of them is the first.
+        expected[name] = _moments(places, p[::-1] if every else p)
+    if table.n_objectives > 1:
+        law = hypergeom(n, len(table.front), min(table.front_budget, longest))
+        expected["fbp"] = Expected(float(law.mean()), float(law.std()))
+    else:
+        # Sorted by score, the first row that is among those taken is the best found.
+        regret = np.sort(table.scores[:, 0].max() - table.scores[:, 0])
+        p = place_of_first(n, min(N_BUDGET, longest))
+        expected["fb"] = _moments(regret, p)
+    return expected
+
+
+# -- between tables -------------------------------------------------------------------
+
+
+def rank_correlations(
+    tables: Sequence[LookupTable], same: Mapping[str, Mapping[Any, Any]] | None = None
+) -> tuple[FloatArray, int]:
+    """Spearman correlations of tables' first objectives on what they have in common.
+
+    Parameters
+    ----------
+    tables : sequence of LookupTable
+        Tables with the same hyper-parameters.
+    same : dict of str to dict, default=None
+        For a hyper-parameter, values and those that they count as: of the six tables
+        of :func:`load_nmt` ``{"bpe": {32000: 30000}}``.
+
+    Returns
+    -------
+    correlations : ndarray of shape (n_tables, n_tables)
+        Rank correlations over the configurations that are in all tables.
+    n_common : int
+        How many these are.
+
+    Raises
+    ------
+    ValueError
+        If fewer than three configurations are in all tables.
+
+    Examples
+    --------
+    >>> from skbayes.benchmark import load_nmt, rank_correlations
+    >>> tables = [load_nmt("ja-en"), load_nmt("en-ja"), load_nmt("so-en")]
+    >>> correlations, n_common = rank_correlations(
+    ...     tables, same={"bpe": {32000: 30000}}
+    ... )
+    >>> bool(correlations[0, 1] > correlations[0, 2])
+    True
+    """
+    aliases = same or {}
+    scores = []
+    for table in tables:
+        keys = [
+            tuple(
+                (name, aliases.get(name, {}).get(row[name], row[name]))
+                for name in sorted(table.columns)
+            )
+            for row in table.params
+        ]
+        scores.append(dict(zip(keys, table.scores[:, 0], strict=True)))
+    common = [key for key in scores[0] if all(key in other for other in scores)]
+    if len(common) < 3:
+        raise ValueError(
+            f"tables: only {len(common)} configurations are in all of them."
+        )
+    ranks = [rankdata([score[key] for key in common]) for score in scores]
+    return np.corrcoef(ranks), len(common)

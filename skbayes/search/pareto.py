@@ -1,0 +1,565 @@
+"""ParetoSearchCV: several objectives at once, and the tradeoffs between them."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.utils import indexable
+from sklearn.utils.validation import check_is_fitted
+
+from skbayes import compat
+from skbayes.acquisition.hypervolume import (
+    hypervolume,
+    is_nondominated,
+    reference_point,
+)
+from skbayes.acquisition.pareto import are_costs, on_log_scale
+from skbayes.candidates import key_of
+from skbayes.optimizer import Optimizer
+from skbayes.results import results_frame
+from skbayes.search.base import BaseBayesSearchCV
+from skbayes.search.objectives import Objectives
+from skbayes.space import Space
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.by_name import SURROGATES
+from skbayes.trials import History, Trial
+from skbayes.warm_start import known_results
+
+__all__ = ["ParetoSearchCV"]
+
+# Arguments of the other searches that speak of one objective, or of one winner.
+_NOT_HERE = (
+    "scoring",
+    "target_metric",
+    "racing",
+    "return_fold_estimators",
+    "return_oof",
+)
+
+
+class ParetoSearchCV(BaseBayesSearchCV):
+    """Bayesian search for the best tradeoffs between several objectives.
+
+    Accuracy and the time that a prediction takes, for example: there is no best
+    configuration, but a front of those that none is better than in everything. Each
+    trial is chosen for the volume that it is expected to add to what the front
+    dominates (expected hypervolume improvement), by one model for each objective.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        The estimator to tune.
+    search_spaces : dict, list of dict, or Space
+        For each parameter name what it may be, as for
+        :class:`~skbayes.BayesSearchCV`.
+    objectives : dict of str to str or tuple
+        Two or more; for each name whether it is to be large ("max") or small ("min").
+        A name is that of a scorer, such as "accuracy" (one at least; always "max"), or
+        of a cost that is measured with each fit:
+
+        - "fit_time", "score_time": seconds of fitting, and of scoring by all scorers;
+        - "model_size": bytes of the pickled estimator;
+        - "n_features": features that the fitted estimator uses, see
+          :func:`skbayes.search.objectives.n_features`.
+
+        Other objectives have any name, and in place of the direction a tuple
+        ``(direction, what)``, with a callable of the fitted estimator that returns a
+        number, a scorer (a callable of estimator, X and y), or one of the names above.
+    n_iter : int, default=50
+        The most configurations to try. If the space has no more than that, each is
+        tried once.
+    timeout : float or None, default=None
+        Seconds the search may take, without the refit, as for
+        :class:`~skbayes.BayesSearchCV`.
+    surrogate : str or surrogate object, default="gp"
+        The model of each objective, as for :class:`~skbayes.BayesSearchCV`: "gp" is a
+        Gaussian process. "tpe" is for one objective only.
+    n_initial_points : int or "auto", default="auto"
+        How many configurations are spread over the space before the models decide.
+    initial_points : list of dict or None, default=None
+        Configurations to try first, each with all parameters it needs.
+    constraint : callable or None, default=None
+        ``constraint(params) -> bool``; combinations for which it is False are never
+        tried.
+    n_jobs : int or None, default=None
+        How many fits run at the same time, as for GridSearchCV. Times are longer, and
+        less comparable, where fits share a processor.
+    refit : str, dict, callable or bool, default="knee"
+        Which point of the front to fit on all data, and to describe by the `best_*`
+        attributes: the name of an objective, which it is the best in; "knee", the
+        compromise nearest to the best of each objective; a dict of weights by
+        objective; a callable that receives `cv_results_` and returns a row, which need
+        not be on the front. True stands for "knee". False: none. See :meth:`select`.
+    cv : int, splitter, iterable or None, default=None
+        As for GridSearchCV. The splits are drawn once and shared by all trials.
+    verbose : int, default=0
+        From 1 on, one line is printed per trial, whose score is the first objective
+        (negated if it is to be small).
+    pre_dispatch : int or str, default="2*n_jobs"
+        How many fits are handed to the workers ahead of time, as in joblib.
+    random_state : int, RandomState instance or None, default=None
+        Makes the choice of configurations repeatable; see Notes.
+    error_score : "raise" or number, default=np.nan
+        Score of a fit that fails. A trial with a failed fit has no costs, and is on no
+        front. "raise" passes the error on, also that of a cost's callable; otherwise it
+        is a warning.
+    return_train_score : bool, default=False
+        Whether `cv_results_` holds scores on the training sets too.
+    n_points : int or "auto", default="auto"
+        How many trials are under way at a time, as for
+        :class:`~skbayes.BayesSearchCV`.
+    stopper : callable, list of callable or None, default=None
+        Called with `trials_` so far after each trial; the search ends when one returns
+        True. The score of a trial is its first objective (negated if it is to be
+        small), its expected improvement that of the hypervolume, as a share of the box.
+    trial_timeout : float or None, default=None
+        Seconds after which no further fit of a trial is begun. What the finished ones
+        gave is told to the models; the trial is on no front.
+    warm_start_from : search, data frame, path or None, default=None
+        What is known already: a fitted search for the same objectives, its
+        `cv_results_`, or the path of its journal. The front that is known is tried
+        again first.
+    journal : path or None, default=None
+        A file in which every trial is recorded, as for
+        :class:`~skbayes.BayesSearchCV`.
+    progress_bar : bool, default=False
+        Whether a bar shows the progress; needs tqdm.
+
+    Attributes
+    ----------
+    pareto_front_ : pandas.DataFrame or dict of str to ndarray
+        The trials that no other one dominates, the best in the first objective first:
+        columns `trial` (row of `cv_results_`), one for each objective (means over the
+        splits), and one for each parameter, `param_<name>`. A dict of arrays if pandas
+        is not installed.
+    pareto_params_ : list of dict
+        Their parameters, in the same order.
+    hypervolume_ : ndarray of shape (n_trials,)
+        After each trial, the volume that the front so far dominates, as a share of the
+        box between `reference_point_` and the best of each objective.
+    reference_point_ : ndarray of shape (n_objectives,)
+        Where that box begins, in the units of the objectives: a fifth of the front's
+        range beyond the worst of each objective on the final front. What is worse does
+        not count.
+    cv_results_ : dict of str to ndarray
+        One row per trial, with the columns of GridSearchCV; for each objective
+        `split<k>_test_<name>`, `mean_test_<name>`, `std_test_<name>` and
+        `rank_test_<name>` (1 for the best: the smallest where less is better).
+    best_index_, best_params_, best_estimator_, best_score_ : int, dict, estimator, \
+float
+        The chosen point of the front. `best_score_` is its mean of the objective that
+        `score` scores by. Not there with ``refit=False``; see :meth:`select`.
+    scorer_ : dict of str to callable
+        The scorers among the objectives.
+    n_splits_ : int
+        Number of splits.
+    refit_time_ : float
+        Seconds taken by the refit.
+    multimetric_ : bool
+        True.
+    target_metric_ : str
+        The first objective.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, if the best estimator has them.
+    n_features_in_ : int
+        Number of features seen during `fit`, if the best estimator has it.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if the best estimator has them.
+    trials_ : History
+        The trials in the order they were made.
+    optimizer_ : Optimizer
+        The optimiser with everything it was told.
+    stop_reason_ : str
+        Why the search ended, as for :class:`~skbayes.BayesSearchCV`.
+    n_points_ : int
+        How many trials were under way at a time.
+
+    See Also
+    --------
+    skbayes.BayesSearchCV : Searches for the best by one objective.
+
+    Notes
+    -----
+    Measured times differ from run to run. With "fit_time" or "score_time" among the
+    objectives, the same `random_state` therefore does not give the same trials; with
+    others it does. A journal holds the times, so that a search that is continued
+    proposes what it would have proposed.
+
+    Costs, and all other objectives that are small at best and never negative (and
+    scores that are never positive, such as "neg_log_loss"), count by their logarithm,
+    for the models and the hypervolume: to halve a time is worth as much for a slow
+    model as for a fast one.
+
+    The knee is the point of the front with the least Euclidean distance from the best
+    of each objective, every objective being scaled to range from 0 to 1 over the front
+    (as it is, without logarithms). Weights multiply the same scaled objectives, and the
+    largest sum wins.
+
+    References
+    ----------
+    Emmerich, Deutz & Klinkenberg (2011), "Hypervolume-based expected improvement:
+    monotonicity properties and exact computation".
+
+    Yang, Emmerich, Deutz & Bäck (2019), "Efficient computation of expected hypervolume
+    improvement using box decomposition algorithms".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Lasso
+    >>> from skbayes import ParetoSearchCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> search = ParetoSearchCV(
+    ...     Lasso(),
+    ...     {"alpha": (1e-3, 1e2, "log-uniform")},
+    ...     objectives={"r2": "max", "n_features": "min"},
+    ...     n_iter=12,
+    ...     random_state=0,
+    ... )
+    >>> front = search.fit(X, y).pareto_front_
+    >>> bool(front["r2"].is_monotonic_decreasing)
+    True
+    >>> bool(front["n_features"].is_monotonic_decreasing)
+    True
+    >>> bool(search.select("r2", X, y).best_score_ == front["r2"][0])
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BaseBayesSearchCV._parameter_constraints,
+        "objectives": [Mapping],
+        "surrogate": [
+            compat.StrOptions(set(SURROGATES)),
+            compat.HasMethods(["fit", "predict", "condition"]),
+        ],
+        "n_initial_points": [
+            compat.Interval(Integral, 0, None, closed="left"),
+            compat.StrOptions({"auto"}),
+        ],
+        "initial_points": [list, tuple, None],
+        "refit": ["boolean", str, Mapping, callable],
+    }
+    for _not_here in _NOT_HERE:
+        del _parameter_constraints[_not_here]
+    del _not_here
+
+    def __init__(
+        self,
+        estimator: Any,
+        search_spaces: Any,
+        objectives: Mapping[str, Any],
+        *,
+        n_iter: int = 50,
+        timeout: float | None = None,
+        surrogate: Any = "gp",
+        n_initial_points: int | str = "auto",
+        initial_points: list[dict] | None = None,
+        constraint: Callable[[dict], bool] | None = None,
+        n_jobs: int | None = None,
+        refit: Any = "knee",
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        n_points: int | str = "auto",
+        stopper: Any = None,
+        trial_timeout: float | None = None,
+        warm_start_from: Any = None,
+        journal: str | PathLike | None = None,
+        progress_bar: bool = False,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            search_spaces=search_spaces,
+            n_iter=n_iter,
+            timeout=timeout,
+            constraint=constraint,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            random_state=random_state,
+            error_score=error_score,
+            return_train_score=return_train_score,
+            n_points=n_points,
+            stopper=stopper,
+            trial_timeout=trial_timeout,
+            warm_start_from=warm_start_from,
+            journal=journal,
+            progress_bar=progress_bar,
+        )
+        self.objectives = objectives
+        self.surrogate = surrogate
+        self.n_initial_points = n_initial_points
+        self.initial_points = initial_points
+
+    # -- what is scored -----------------------------------------------------------
+
+    @property
+    def scoring(self) -> Any:
+        """What scores by the scorers among the objectives, all at once."""
+        return Objectives(self.objectives).multi_scorer(
+            self.estimator, raise_exc=self.error_score == "raise"
+        )
+
+    @scoring.setter
+    def scoring(self, scoring: None) -> None:
+        """Nothing to set: it follows from `objectives`."""
+
+    def _make_target(self, scorers: Any) -> Objectives:
+        objectives = Objectives(self.objectives)
+        _check_choice(self.refit, objectives.names, "refit")
+        return objectives
+
+    def _measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
+        return Objectives(self.objectives).measures
+
+    def _score_of(self, trial: Trial) -> list[float]:
+        return Objectives(self.objectives).of_trial(trial)
+
+    def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
+        return Optimizer(
+            space,
+            surrogate=self.surrogate,
+            n_initial_points=self.n_initial_points,
+            initial_points=self.initial_points,
+            n_objectives=len(self.objectives),
+            random_state=seed,
+        )
+
+    def _known_results(self, space: Space, target: Objectives) -> list[tuple]:
+        source = self._knowledge(space)
+        if source is None:
+            return []
+        # Trials are scored by each of their objectives, whichever was the first.
+        source = getattr(source, "trials_", source)
+        columns: list[dict[bytes, tuple]] = []
+        for name in target.names:
+            with warnings.catch_warnings():
+                if columns:
+                    # It warns of what it leaves out, which is much the same for each.
+                    warnings.simplefilter("ignore")
+                rows = known_results(source, space, name)
+            keys = [key_of(row) for row in space.encode([one[0] for one in rows])]
+            columns.append(dict(zip(keys, rows, strict=True)))
+        known = [key for key in columns[0] if all(key in one for one in columns)]
+        return [
+            (
+                columns[0][key][0],
+                [float(target.signs[j] * one[key][1]) for j, one in enumerate(columns)],
+                None,
+            )
+            for key in known
+        ]
+
+    def _best_known(self, known: list[tuple]) -> list[dict[str, Any]]:
+        if not known:
+            return []
+        front = is_nondominated(np.array([scores for _, scores, _ in known]))
+        return [one[0] for one, on_it in zip(known, front, strict=True) if on_it]
+
+    # -- after the last trial -----------------------------------------------------
+
+    def _results(self, history: History) -> dict[str, Any]:
+        results = super()._results(history)
+        objectives = Objectives(self.objectives)
+        for name, sign in zip(objectives.names, objectives.signs, strict=True):
+            means = -sign * results[f"mean_test_{name}"]
+            worst = np.max(means[np.isfinite(means)], initial=0.0) + 1.0
+            means[~np.isfinite(means)] = worst
+            ranks = rankdata(means, method="min").astype(np.int32)
+            results[f"rank_test_{name}"] = ranks
+        # A cost is not measured on the training set.
+        for name in objectives.measures:
+            for key in [k for k in results if k.endswith(f"_train_{name}")]:
+                del results[key]
+        return results
+
+    def _select(self, results: dict[str, Any], refit_metric: Any) -> None:
+        """Set what describes the front, and the `best_*` attributes."""
+        objectives = Objectives(self.objectives)
+        Y = objectives.of_results(results, self.trials_)
+        finished = Y[np.all(np.isfinite(Y), axis=1)]
+        if not len(finished):
+            raise ValueError(
+                "No trial has a value for every objective; cv_results_ and trials_ "
+                "hold what there is."
+            )
+        scaled = _on_log_scale(Y)
+        reference = reference_point(scaled[np.all(np.isfinite(Y), axis=1)])
+        box = np.prod(np.nanmax(scaled, axis=0) - reference)
+        self.hypervolume_ = _volumes(scaled, reference) / box
+        reference[are_costs(finished)] = -np.exp(-reference[are_costs(finished)])
+        self.reference_point_ = objectives.signs * reference
+        rows = np.flatnonzero(is_nondominated(Y))
+        rows = rows[np.lexsort((rows, *-Y[rows].T[::-1]))]
+        self.pareto_params_ = [dict(results["params"][row]) for row in rows]
+        self.pareto_front_ = _front_table(results, rows, objectives.names)
+        if self.refit is not False:
+            self._choose(self.refit, "refit")
+
+    def _choose(self, choice: Any, parameter: str) -> None:
+        """Make one of the trials the best one."""
+        objectives, results = Objectives(self.objectives), self.cv_results_
+        _check_choice(choice, objectives.names, parameter)
+        rows = np.asarray(self.pareto_front_["trial"])
+        if callable(choice):
+            index = compat.select_best_index(choice, None, results)
+        elif isinstance(choice, Integral) and not isinstance(choice, bool):
+            if choice not in rows:
+                raise ValueError(
+                    f"{parameter}={choice!r} is not on the front; trials "
+                    f"{rows.tolist()} are."
+                )
+            index = int(choice)
+        else:
+            Y = objectives.of_results(results, self.trials_)[rows]
+            index = int(rows[_chosen(Y, choice, objectives.names)])
+        self.best_index_ = index
+        self.best_params_ = results["params"][index]
+        name = self._scored_by(choice)
+        self.best_score_ = results[f"mean_test_{name}"][index]
+
+    def _scored_by(self, choice: Any) -> str:
+        """Return the scorer that was chosen by, else the first one."""
+        scorers = Objectives(self.objectives).scorers
+        return (
+            choice if isinstance(choice, str) and choice in scorers else [*scorers][0]
+        )
+
+    def select(
+        self, choice: Any, X: Any, y: Any = None, **params: Any
+    ) -> ParetoSearchCV:
+        """Take another point of the front, and fit it on all data.
+
+        Nothing is searched again: the `best_*` attributes are set anew, and the methods
+        of the estimator are those of the new `best_estimator_`.
+
+        Parameters
+        ----------
+        choice : str, dict, callable or int
+            As for `refit`: an objective, "knee", weights, or a callable; or the number
+            of a trial, as in the column `trial` of `pareto_front_`.
+        X : array-like of shape (n_samples, n_features)
+            Training data, as for `fit`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Targets.
+        **params : dict of str to object
+            As for `fit`.
+
+        Returns
+        -------
+        self : object
+            The search.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there is no such point, or the lengths of the data differ.
+        sklearn.exceptions.NotFittedError
+            If the search was not fitted.
+        """
+        check_is_fitted(self, "pareto_front_")
+        X, y = indexable(X, y)
+        routed = compat.route_fit_params(self, compat.check_fit_params(X, params))
+        self._choose(choice, "choice")
+        self._refit(X, y, routed.estimator.fit)
+        return self
+
+    def score(self, X: Any, y: Any = None, **params: Any) -> float:
+        """Score the best estimator by the objective that `refit` names.
+
+        If that is none of the scorers, by the first scorer among the objectives.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Targets.
+        **params : dict of str to object
+            Passed on to the scorer.
+
+        Returns
+        -------
+        score : float
+            The score.
+        """
+        # The inherited method looks up a scorer by the name in `refit`.
+        named = copy.copy(self)
+        if self.refit is not False:
+            named.refit = self._scored_by(self.refit)
+        return super(ParetoSearchCV, named).score(X, y, **params)
+
+
+def _on_log_scale(Y: FloatArray) -> FloatArray:
+    """Replace costs by their logarithms, as the optimiser does; NaN stays NaN."""
+    scaled = Y.copy()
+    finished = np.all(np.isfinite(Y), axis=1)
+    scaled[finished], _ = on_log_scale(Y[finished], np.zeros_like(Y[finished]))
+    return scaled
+
+
+def _volumes(Y: FloatArray, reference: FloatArray) -> FloatArray:
+    """Hypervolume of the first 1, 2, … points."""
+    volumes = np.zeros(len(Y))
+    front, volume = Y[:0], 0.0
+    for i, y in enumerate(Y):
+        if np.all(np.isfinite(y)) and not np.any(np.all(front >= y, axis=1)):
+            front = np.vstack([front, y])
+            front = front[is_nondominated(front)]
+            volume = hypervolume(front, reference)
+        volumes[i] = volume
+    return volumes
+
+
+def _front_table(results: Mapping[str, Any], rows: np.ndarray, names: list[str]) -> Any:
+    """Describe rows of the results by objectives and parameters."""
+    table = {"trial": rows}
+    table |= {name: results[f"mean_test_{name}"][rows] for name in names}
+    keys = [key for key in results if key.startswith("param_")]
+    try:
+        import pandas
+    except ImportError:
+        return table | {key: results[key][rows] for key in keys}
+    frame = results_frame({key: results[key] for key in ["params", *keys]})
+    params = frame.iloc[rows].reset_index(drop=True)
+    return pandas.concat([pandas.DataFrame(table), params], axis=1)
+
+
+def _check_choice(choice: Any, names: list[str], parameter: str) -> None:
+    """Refuse what chooses no point of a front."""
+    if callable(choice) or isinstance(choice, Integral | np.bool_):
+        return
+    if isinstance(choice, str) and (choice == "knee" or choice in names):
+        return
+    if isinstance(choice, Mapping) and choice and set(choice) <= set(names):
+        weights = np.array(list(choice.values()), dtype=float)
+        if np.all(weights >= 0.0) and 0.0 < np.sum(weights) < np.inf:
+            return
+    raise ValueError(
+        f"{parameter} must be one of the objectives {names}, 'knee', a dict of weights "
+        f">= 0 by objective, or a callable, got {choice!r}."
+    )
+
+
+def _chosen(Y: FloatArray, choice: Any, names: list[str]) -> int:
+    """Return the row of a front that is meant."""
+    worst, best = np.min(Y, axis=0), np.max(Y, axis=0)
+    span = np.where(best > worst, best - worst, 1.0)
+    scaled = 1.0 - (best - Y) / span
+    if isinstance(choice, Mapping):
+        return int(np.argmax(scaled @ [choice.get(name, 0.0) for name in names]))
+    if isinstance(choice, str) and choice in names:
+        return int(np.argmax(Y[:, names.index(choice)]))
+    return int(np.argmin(np.sum((1.0 - scaled) ** 2, axis=1)))

@@ -1,0 +1,315 @@
+"""Neighbourhood graphs over the configurations of a finite space.
+
+Symbols (n nodes, l of them labelled, D columns):
+
+- ``nodes``: (n, D), all configurations that can be proposed.
+- ``W``: (n, n), weights of edges; 0 on the diagonal and between strangers.
+- ``Delta``: D - W, the graph's Laplacian, D the diagonal matrix of W's row sums.
+- ``L``, ``U``: the labelled and the unlabelled nodes.
+- ``f``: (n,), the harmonic function: the labels on L, on U the weighted mean of its
+  neighbours' values, f_U = -Delta_UU^-1 Delta_UL f_L.
+- ``G``: Delta_UU^-1. Labelling k with v adds (v - f_k) G_.k / G_kk to f, and takes
+  G_.k G_k. / G_kk from G.
+
+Zhu, Ghahramani & Lafferty (2003), "Semi-supervised learning using Gaussian fields and
+harmonic functions"; Zhang & Duh (2020), "Reproducible and efficient benchmarks for
+hyperparameter optimization of neural machine translation systems", section 5.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from skbayes.surrogates.kernels import KERNELS, Embedding, FloatArray
+
+__all__ = ["MAX_NODES", "HarmonicFunction", "NeighborGraph"]
+
+# A graph with more nodes than this would take seconds a proposal: it is kept as
+# matrices of n x n numbers.
+MAX_NODES = 2000
+
+# Added to the diagonal of Delta, which is singular as long as nothing is labelled.
+JITTER = 1e-9
+
+# A node has this share of all nodes for neighbours, on average.
+NEIGHBOR_SHARE = 1.0 / 7.0
+
+
+def _key(row: FloatArray) -> bytes:
+    return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
+
+
+class NeighborGraph:
+    """Each configuration joined with those most like it.
+
+    An edge joins two nodes if one is among the k nearest of the other, where k is the
+    greatest for which a node has at most n / 7 neighbours on average. On a grid many
+    nodes are equally near: all that are as near as the k-th count, so that the graph
+    does not depend on an order of the nodes.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (n, D)
+        Encoded configurations, NaN where inactive, all different.
+    n_options : list of int
+        For each column 0 if its positions are ordered, else the number of options.
+    kernel : {"matern52", "matern32", "rbf"}, default="rbf"
+        Weight of an edge by its length.
+    length_scale : float, default=1.0
+        Unit of lengths: 1 is the range of an ordered column, and the distance between
+        two options of an unordered one.
+
+    Attributes
+    ----------
+    W : ndarray of shape (n, n)
+        Weights.
+    components : list of ndarray
+        The nodes of each connected component.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 2,000 nodes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.surrogates.graph import NeighborGraph
+    >>> graph = NeighborGraph(np.linspace(0, 1, 15)[:, None], [0])
+    >>> np.flatnonzero(graph.W[7])
+    array([6, 8])
+    """
+
+    def __init__(
+        self,
+        nodes: FloatArray,
+        n_options: list[int],
+        kernel: str = "rbf",
+        length_scale: float = 1.0,
+    ) -> None:
+        self._made_of = (nodes, n_options, kernel, length_scale)
+        n = len(nodes)
+        if n > MAX_NODES:
+            raise ValueError(
+                f"A graph can have at most {MAX_NODES:,} nodes, got {n:,}."
+            )
+        embedding = Embedding(n_options)
+        scaled = embedding.scale(
+            embedding.place(nodes), np.full(len(n_options), length_scale)
+        )
+        # Differences, not products, which would lose digits to cancellation.
+        r2 = np.zeros((n, n))
+        for coordinate in scaled.T:
+            r2 += np.square(coordinate[:, None] - coordinate)
+        self.W = np.where(_neighbors(r2), KERNELS[kernel](r2)[0], 0.0)
+        count, label = connected_components(csr_matrix(self.W > 0), directed=False)
+        self.components = [np.flatnonzero(label == c) for c in range(count)]
+        self._places = {_key(row): i for i, row in enumerate(nodes)}
+
+    def __len__(self) -> int:
+        return len(self.W)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The n x n weights are computed again.
+        return NeighborGraph, self._made_of
+
+    def places(self, X: FloatArray) -> np.ndarray:
+        """Find the nodes of configurations.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+
+        Returns
+        -------
+        places : ndarray of shape (m,), int
+            Numbers of nodes, -1 for a configuration that is none.
+        """
+        return np.array([self._places.get(_key(row), -1) for row in X], dtype=int)
+
+    def labels(self, places: np.ndarray, y: FloatArray) -> tuple[list[int], FloatArray]:
+        """Give each node one label.
+
+        Parameters
+        ----------
+        places : ndarray of shape (m,)
+            Where labels were observed, as :meth:`places` gives it.
+        y : ndarray of shape (m,)
+            The labels.
+
+        Returns
+        -------
+        labelled : list of int
+            The labelled nodes, in the order in which they first occur.
+        labels : ndarray of shape (l,)
+            Their labels, the mean of a node's own ones.
+        """
+        own: dict[int, list[float]] = {}
+        for place, label in zip(places.tolist(), y.tolist(), strict=True):
+            if place >= 0:
+                own.setdefault(place, []).append(label)
+        return list(own), np.array([np.mean(labels) for labels in own.values()])
+
+    def resistance(self, node: int) -> FloatArray:
+        """Effective resistance between one node and all.
+
+        Parameters
+        ----------
+        node : int
+            Its number.
+
+        Returns
+        -------
+        resistance : ndarray of shape (n,)
+            With weights as conductances; infinite for other components, 0 for itself.
+        """
+        diagonal = np.diagonal(self._inverse)
+        resistance = np.full(len(self), np.inf)
+        (own,) = (part for part in self.components if node in part)
+        between = diagonal[node] + diagonal - 2.0 * self._inverse[node]
+        resistance[own] = np.maximum(between[own], 0.0)
+        return resistance
+
+    @cached_property
+    def _inverse(self) -> Any:
+        """Pseudo-inverse of Delta, needed for resistances alone."""
+        return np.linalg.pinv(self.laplacian, hermitian=True)
+
+    @property
+    def laplacian(self) -> FloatArray:
+        """Delta, shape (n, n)."""
+        return np.diag(self.W.sum(axis=1)) - self.W
+
+
+def _neighbors(r2: FloatArray) -> np.ndarray:
+    """Which pairs of nodes are joined, from all squared distances."""
+    n = len(r2)
+    others = np.sort(r2 + np.diag(np.full(n, np.inf)), axis=1)
+
+    def joined(k: int) -> np.ndarray:
+        # On a grid many distances are equal, but for rounding.
+        near = r2 <= others[:, k - 1, None] * (1.0 + 1e-9)
+        np.fill_diagonal(near, False)
+        return near | near.T
+
+    # The greatest k that does not join too many: more are joined the greater it is.
+    ks = range(1, n)
+    most = NEIGHBOR_SHARE * n * n
+    k = bisect_right(ks, most, key=lambda k: int(np.sum(joined(k))))
+    return joined(max(k, 1))
+
+
+class HarmonicFunction:
+    """The harmonic function of a graph some of whose nodes are labelled.
+
+    Labelling one more node is an update of rank one; only a component's first label
+    takes an inversion. In a component without a label f is the mean of all labels.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+        The graph.
+
+    Attributes
+    ----------
+    labelled : list of int
+        The labelled nodes, in order.
+    """
+
+    def __init__(self, graph: NeighborGraph) -> None:
+        self.graph = graph
+        self.labelled: list[int] = []
+        n = len(graph)
+        self._component = np.empty(n, dtype=int)
+        for number, component in enumerate(graph.components):
+            self._component[component] = number
+        # G up to a factor: without a label Delta^-1 is a constant, almost infinite,
+        # on each component, and only its quotients are asked for.
+        self._G = (self._component[:, None] == self._component).astype(float)
+        self._reached = np.zeros(len(graph.components), dtype=bool)
+
+    def label(self, nodes: Sequence[int]) -> None:
+        """Label nodes that are not labelled yet.
+
+        Parameters
+        ----------
+        nodes : sequence of int
+            Their numbers, different.
+        """
+        for k in nodes:
+            if self._reached[self._component[k]]:
+                column = self._G[:, k].copy()
+                self._G -= np.outer(column, column / column[k])
+            else:
+                self._reach(k)
+            self._G[k] = self._G[:, k] = 0.0
+            self.labelled.append(k)
+
+    def _reach(self, k: int) -> None:
+        """Compute G on a component whose first label is at node k."""
+        component = self.graph.components[self._component[k]]
+        rest = component[component != k]
+        degrees = self.graph.W[rest].sum(axis=1)
+        delta = np.diag(degrees + JITTER) - self.graph.W[np.ix_(rest, rest)]
+        self._G[np.ix_(rest, rest)] = np.linalg.inv(delta)
+        self._reached[self._component[k]] = True
+
+    def copy(self) -> HarmonicFunction:
+        """Return one that can be labelled without changing this one."""
+        twin = object.__new__(HarmonicFunction)
+        vars(twin).update(vars(self))
+        twin.labelled = list(self.labelled)
+        twin._G, twin._reached = self._G.copy(), self._reached.copy()
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # G is computed again, by the same steps.
+        return _labelled, (self.graph, self.labelled)
+
+    def values(self, labels: FloatArray) -> FloatArray:
+        """Values of f at all nodes.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (l,)
+            The labels of the labelled nodes, in order. l >= 1.
+
+        Returns
+        -------
+        f : ndarray of shape (n,)
+            The labels, and the values between them.
+        """
+        f = np.full(len(self.graph), float(np.mean(labels)))
+        reached = self._reached[self._component]
+        f[reached] = (self._G @ (self.graph.W[:, self.labelled] @ labels))[reached]
+        f[self.labelled] = labels
+        return f
+
+    def influence(self) -> FloatArray:
+        """How far a label reaches: by how much sum f grows if f_k grows by 1.
+
+        Returns
+        -------
+        influence : ndarray of shape (n,)
+            Sum over i of G_ik / G_kk; 1 at labelled nodes.
+        """
+        diagonal = np.diagonal(self._G)
+        return np.where(
+            diagonal > 0.0,
+            self._G.sum(axis=0) / np.where(diagonal > 0.0, diagonal, 1.0),
+            1.0,
+        )
+
+
+def _labelled(graph: NeighborGraph, nodes: list[int]) -> HarmonicFunction:
+    harmonic = HarmonicFunction(graph)
+    harmonic.label(nodes)
+    return harmonic

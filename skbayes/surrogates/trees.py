@@ -1,0 +1,252 @@
+"""Ensemble of randomised regression trees, grown by LightGBM.
+
+Symbols (n observations, m candidates, D columns, T trees):
+
+- ``leaf``: (T, m), the leaf of each tree that a configuration falls into.
+- ``mu``, ``v``: per tree and leaf, mean and variance of the scores observed in it.
+
+The prediction is that of a configuration's leaf in a tree drawn at random: mean
+E_t[mu], variance Var_t[mu] + E_t[v] (Hutter, Xu, Hoos & Leyton-Brown 2014, "Algorithm
+runtime prediction", section 4.3.2). Trees differ because each is grown on a random
+share of the observations and columns, with thresholds drawn at random (Geurts, Ernst &
+Wehenkel 2006, "Extremely randomized trees").
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from skbayes.surrogates.kernels import FloatArray
+
+__all__ = ["TreeEnsemble", "import_lightgbm"]
+
+# What is common to all ensembles. Each leaf may hold a single score: there are few.
+GROWTH: dict[str, Any] = {
+    "boosting": "rf",
+    "objective": "regression",
+    "extra_trees": True,
+    "bagging_freq": 1,
+    "bagging_fraction": 0.8,
+    "feature_fraction_bynode": 0.8,
+    "min_data_in_leaf": 1,
+    "min_sum_hessian_in_leaf": 0.0,
+    "min_data_in_bin": 1,
+    "min_data_per_group": 1,
+    "max_cat_to_onehot": 1_000_000,
+    "feature_pre_filter": False,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+    "verbosity": -1,
+}
+
+# Fewer observations than this are repeated.
+MIN_ROWS = 5
+
+# The least standard deviation, as a share of that of all scores.
+MIN_SD = 1e-3
+
+
+def import_lightgbm() -> Any:
+    """Import LightGBM when it is needed.
+
+    Returns
+    -------
+    lightgbm : module
+        The library.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed, with the extra that installs it.
+    """
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise ImportError(
+            "surrogate='trees' needs LightGBM, which is not installed: "
+            "pip install 'skbayes[lightgbm]'."
+        ) from error
+    return lightgbm
+
+
+class TreeEnsemble:
+    """Randomised trees: for many trials, many columns and scores that jump.
+
+    Each tree is grown on a random 80 % of the scores with random thresholds. The mean
+    of the trees is the prediction, their disagreement (and that of the scores within
+    a leaf) its uncertainty. Needs LightGBM (``pip install skbayes[lightgbm]``).
+
+    Parameters
+    ----------
+    n_trees : int, default=100
+        Number of trees.
+    n_options : list of int, default=None
+        For each column 0 if its positions are ordered, else the number of options.
+        None: all columns are ordered.
+    random_state : int, default=0
+        Seed of the trees.
+
+    Raises
+    ------
+    ImportError
+        If LightGBM is not installed.
+    ValueError
+        If `n_trees` is less than 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.surrogates import TreeEnsemble
+    >>> X = np.linspace(0, 1, 30)[:, None]
+    >>> model = TreeEnsemble().fit(X, (X[:, 0] > 0.5).astype(float))
+    >>> mean, sd = model.predict(np.array([[0.1], [0.9]]))
+    >>> mean.round()
+    array([[0., 1.]])
+    """
+
+    has_gradients = False
+
+    def __init__(
+        self,
+        n_trees: int = 100,
+        *,
+        n_options: list[int] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        import_lightgbm()
+        if n_trees < 2:
+            raise ValueError(f"n_trees must be >= 2, got {n_trees!r}.")
+        self.n_trees = n_trees
+        self.n_options = n_options
+        self.random_state = random_state
+
+    def fit(
+        self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
+    ) -> TreeEnsemble:
+        """Learn from scores.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, D)
+            Encoded configurations, NaN where inactive. n >= 1.
+        y : ndarray of shape (n,)
+            Their scores, finite.
+        noise : ndarray of shape (n,), default=None
+            Known variances of the scores; a score with as much of it as all scores
+            vary weighs half. None: there are none.
+
+        Returns
+        -------
+        self : TreeEnsemble
+            The fitted ensemble.
+        """
+        self._X, self._y = np.asarray(X, np.float64), np.asarray(y, np.float64)
+        self._noise = np.zeros(len(y)) if noise is None else np.asarray(noise)
+        # In units of the largest score nothing overflows.
+        peak = float(np.max(np.abs(self._y))) or 1.0
+        self._offset = float(np.mean(self._y / peak)) * peak
+        spread = float(np.std(self._y / peak)) * peak
+        self._unit = spread if spread > 1e-12 * peak else peak
+        target = (self._y - self._offset) / self._unit
+        with np.errstate(over="ignore"):
+            weight = 1.0 / (1.0 + np.square(np.sqrt(self._noise) / self._unit))
+        # LightGBM itself fails on weights that differ much; what is too noisy to be
+        # believed is shrunk to the mean instead.
+        self._booster = self._grow(weight * target)
+        self._summarise(target, weight)
+        return self
+
+    def _grow(self, target: FloatArray) -> Any:
+        lightgbm = import_lightgbm()
+        parameters = GROWTH | {
+            "num_leaves": max(len(target), 2),
+            "seed": self.random_state % 2**31,
+        }
+        unordered = np.flatnonzero(self.n_options or [])
+        # Four fifths of one observation are none.
+        repeats = -(-MIN_ROWS // len(target))
+        data = lightgbm.Dataset(
+            np.repeat(self._features(self._X), repeats, axis=0),
+            np.repeat(target, repeats),
+            categorical_feature=unordered.tolist(),
+            params=parameters,
+        )
+        return lightgbm.train(parameters, data, num_boost_round=self.n_trees)
+
+    def _features(self, X: FloatArray) -> FloatArray:
+        """Columns as LightGBM wants them: options numbered, and at least one column."""
+        X = np.array(X if X.shape[1] else np.zeros((len(X), 1)), dtype=np.float64)
+        for j in np.flatnonzero(self.n_options or []):
+            X[:, j] = np.rint(X[:, j] * max(self.n_options[j] - 1, 1))  # type: ignore[index]
+        return X
+
+    def _leaves(self, X: FloatArray) -> Any:
+        """Leaf of each configuration in each tree, shape (T, m)."""
+        if not len(X):
+            return np.empty((self.n_trees, 0), dtype=int)
+        leaves = self._booster.predict(self._features(X), pred_leaf=True)
+        return np.reshape(leaves, (len(X), -1)).T.astype(int)
+
+    def _summarise(self, target: FloatArray, weight: FloatArray) -> None:
+        """Mean and variance of the scores in each leaf, shape (T, leaves)."""
+        leaf = self._leaves(self._X)
+        width = int(leaf.max()) + 1
+        cell = (np.arange(len(leaf))[:, None] * width + leaf).ravel()
+
+        def total(values: FloatArray) -> Any:
+            repeated = np.tile(values, len(leaf))
+            sums = np.bincount(cell, repeated, minlength=len(leaf) * width)
+            return sums.reshape(len(leaf), width)
+
+        weights = total(weight)
+        share = np.where(weights > 0.0, weights, 1.0)
+        self._leaf_mean = total(weight * target) / share
+        square = total(weight * target**2) / share
+        self._leaf_variance = np.maximum(square - self._leaf_mean**2, 0.0)
+
+    def condition(self, X: FloatArray) -> TreeEnsemble:
+        """Ensemble that also knows that `X` will be observed.
+
+        The scores are taken to be what is predicted.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded pending configurations.
+
+        Returns
+        -------
+        ensemble : TreeEnsemble
+            A new ensemble; this one is unchanged.
+        """
+        believed = self.predict(X)[0][0]
+        return copy.copy(self).fit(
+            np.vstack([self._X, X]),
+            np.append(self._y, believed),
+            np.append(self._noise, np.zeros(len(X))),
+        )
+
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of the score.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (1, m)
+            Prediction.
+        """
+        leaf = self._leaves(np.asarray(X, dtype=np.float64))
+        tree = np.arange(len(leaf))[:, None]
+        means, within = self._leaf_mean[tree, leaf], self._leaf_variance[tree, leaf]
+        mean = np.mean(means, axis=0)
+        variance = np.var(means, axis=0) + np.mean(within, axis=0)
+        sd = np.sqrt(np.maximum(variance, MIN_SD**2))
+        return (self._offset + self._unit * mean)[None], (self._unit * sd)[None]

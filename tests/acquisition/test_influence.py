@@ -1,0 +1,187 @@
+import numpy as np
+import pytest
+
+from skbayes import Optimizer
+from skbayes.acquisition import ExpectedInfluence
+from skbayes.acquisition.influence import (
+    LABELS,
+    InfluenceStrategy,
+    expected_influence,
+)
+from skbayes.acquisition.proposer import Known
+from skbayes.surrogates.graph import NeighborGraph
+
+NODES = np.random.default_rng(0).random((45, 2))
+GRAPH = NeighborGraph(NODES, [0, 0])
+LABELLED = [4, 11, 23, 40]
+Y = np.array([2.0, 5.0, 3.0, 1.0])
+
+
+def known(scores=Y, rows=LABELLED, pending=()):
+    return Known(
+        X=NODES[rows],
+        scores=np.asarray(scores, dtype=float),
+        noise=np.zeros(len(rows)),
+        pending=NODES[list(pending)].reshape(-1, 2),
+    )
+
+
+def proposer(labels="linear", **arguments):
+    strategy = InfluenceStrategy(GRAPH, ExpectedInfluence(labels))
+    return strategy.proposer(known(**arguments))
+
+
+def harmonic(labelled, labels):
+    """f, with no update of any rank."""
+    free = np.setdiff1d(np.arange(len(NODES)), labelled)
+    delta = GRAPH.laplacian
+    f = np.empty(len(NODES))
+    f[labelled] = labels
+    f[free] = np.linalg.solve(
+        delta[np.ix_(free, free)], -delta[np.ix_(free, labelled)] @ labels
+    )
+    return f
+
+
+def by_definition(labels, weight=None, unlabelled_only=False):
+    """a(k), by labelling each node with 0 and with 1."""
+    f = harmonic(LABELLED, labels)
+    weight = f if weight is None else weight
+    worth = np.full(len(NODES), -np.inf)
+    for k in set(range(len(NODES))) - set(LABELLED):
+        with_k = [*LABELLED, k]
+        counted = np.ones(len(NODES), dtype=bool)
+        if unlabelled_only:
+            counted[with_k] = False
+        sums = [
+            np.sum(
+                np.abs(1 - label - harmonic(with_k, np.append(labels, label)))[counted]
+            )
+            for label in (0.0, 1.0)
+        ]
+        worth[k] = (1 - weight[k]) * sums[0] + weight[k] * sums[1]
+    return worth
+
+
+FREE = np.setdiff1d(np.arange(45), LABELLED)
+
+
+def test_linear_labels():
+    worth = by_definition(np.array([0.25, 1.0, 0.5, 0.0]))
+    np.testing.assert_allclose(
+        proposer("linear").scores(NODES[FREE]), worth[FREE], rtol=1e-5
+    )
+
+
+def test_the_best_alone():
+    worth = by_definition(np.array([0.0, 1.0, 0.0, 0.0]))
+    np.testing.assert_allclose(
+        proposer("best").scores(NODES[FREE]), worth[FREE], rtol=1e-5
+    )
+
+
+def test_what_a_random_walk_reaches():
+    """Walks from the best node to each other one, until they are there or back."""
+    best, labels = LABELLED[1], []
+    for node in LABELLED:
+        if node == best:
+            labels.append(1.0)
+            continue
+        reaches = harmonic([best, node], np.array([0.0, 1.0]))
+        labels.append(float(GRAPH.W[best] @ reaches / GRAPH.W[best].sum() > 0.5))
+    assert sorted(set(labels)) == [0.0, 1.0]
+    got = LABELS["random-walk"](Y, GRAPH, LABELLED)
+    np.testing.assert_array_equal(got, labels)
+    worth = by_definition(np.array(labels))
+    np.testing.assert_allclose(
+        proposer("random-walk").scores(NODES[FREE]), worth[FREE], rtol=1e-5
+    )
+
+
+def test_the_way_of_the_released_code():
+    f = harmonic(LABELLED, Y)
+    # Only unlabelled nodes count, and of them the lowest prediction.
+    weight = 0.5 * (5.0 - f) / (5.0 - f[FREE].min())
+    worth = by_definition(np.array([0.0, 1.0, 0.0, 0.0]), weight, True)
+    np.testing.assert_allclose(
+        proposer("released").scores(NODES[FREE]), worth[FREE], rtol=1e-5
+    )
+
+
+def test_a_formula_for_all_nodes_at_once():
+    """Two nodes, of which one is labelled 0.4 and the other's neighbour."""
+    f, influence = np.array([0.4, 0.4]), np.array([1.0, 1.0])
+    everything = np.ones(2, dtype=bool)
+    worth = expected_influence(f, f, influence, everything)
+    # With 0: (1 - 0.4) + 1 = 1.6; with 1: 0.4 + 1 = 1.4.
+    assert worth[1] == pytest.approx(0.6 * 1.6 + 0.4 * 1.4)
+
+
+@pytest.mark.parametrize("labels", sorted(LABELS))
+def test_scores_count_by_their_scale_alone(labels):
+    worth = proposer(labels).scores(NODES[FREE])
+    for factor in (1e-200, 1e200):
+        scaled = proposer(labels, scores=factor * Y - factor).scores(NODES[FREE])
+        np.testing.assert_allclose(scaled, worth, rtol=1e-6)
+
+
+@pytest.mark.parametrize("labels", sorted(LABELS))
+def test_equal_scores_and_failures(labels):
+    for scores in ([3.0, 3.0, 3.0, 3.0], [np.nan, 5.0, np.nan, np.nan]):
+        worth = proposer(labels, scores=scores).scores(NODES[FREE])
+        assert np.all(np.isfinite(worth))
+
+
+def test_a_failure_is_as_bad_as_the_worst():
+    one = proposer(scores=[2.0, 5.0, 1.0, np.nan]).scores(NODES)
+    other = proposer(scores=[2.0, 5.0, 1.0, 1.0]).scores(NODES)
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("labels", sorted(LABELS))
+def test_what_is_pending_has_the_label_predicted_for_it(labels):
+    before = proposer(labels).scores(NODES[FREE])
+    strategy = InfluenceStrategy(GRAPH, ExpectedInfluence(labels))
+    pending = strategy.proposer(known(pending=[FREE[3], FREE[7], LABELLED[0]]))
+    assert not np.allclose(pending.scores(NODES[FREE]), before)
+    # Nothing of it is left when it is no longer pending.
+    np.testing.assert_array_equal(
+        strategy.proposer(known()).scores(NODES[FREE]), before
+    )
+
+
+def test_one_after_the_other_is_all_at_once():
+    strategy = InfluenceStrategy(GRAPH, ExpectedInfluence())
+    for count in range(1, 5):
+        last = strategy.proposer(known(scores=Y[:count], rows=LABELLED[:count]))
+    np.testing.assert_array_equal(last.scores(NODES), proposer().scores(NODES))
+    # And what was told in another order is not taken for a continuation.
+    back = strategy.proposer(known(scores=Y[::-1], rows=LABELLED[::-1]))
+    np.testing.assert_allclose(back.scores(NODES[FREE]), proposer().scores(NODES[FREE]))
+
+
+def test_a_configuration_that_is_no_node_teaches_nothing():
+    outside = Known(
+        X=np.array([[2.0, 2.0]]),
+        scores=np.array([9.0]),
+        noise=np.zeros(1),
+        pending=np.empty((0, 2)),
+    )
+    strategy = InfluenceStrategy(GRAPH, ExpectedInfluence())
+    assert len(set(strategy.proposer(outside).scores(NODES))) == 1
+
+
+def test_labels_that_are_refused():
+    with pytest.raises(ValueError, match="labels must be one of.*'linear'.*'log'"):
+        ExpectedInfluence("log")
+    assert repr(ExpectedInfluence("best")) == "ExpectedInfluence(labels='best')"
+
+
+def test_the_improvement_is_not_known():
+    optimizer = Optimizer(
+        {"a": [1, 2, 3, 4], "b": [1, 2, 3]}, surrogate="graph", acquisition="eif"
+    )
+    for b in (1, 2, 3):
+        optimizer.tell({"a": 2, "b": b}, float(b))
+    optimizer.ask()
+    assert optimizer.last_expected_improvement is None

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from skbayes import Optimizer
+from skbayes.benchmark import load_nmt, make_factory, run_method
+from skbayes.benchmark.methods import NAMED, SkbayesMethod, UnfittedGP, find_object
+
+
+@pytest.fixture(scope="module")
+def table():
+    return load_nmt("ru-en").first(1)
+
+
+@pytest.mark.parametrize(
+    "kernel, reference", [("matern52", Matern(nu=2.5)), ("rbf", RBF())]
+)
+def test_unfitted_process_is_scikit_learns(table, kernel, reference):
+    method = UnfittedGP(table, 0, kernel=kernel)
+    rows = [3, 40, 77, 120, 9]
+    for row in rows:
+        method.tell(table.params[row], float(table.scores[row, 0]))
+    model = GaussianProcessRegressor(reference, alpha=1e-3, optimizer=None)
+    model.fit(table.X[rows], table.scores[rows, 0])
+    mean, sd = model.predict(table.X, return_std=True)
+    np.testing.assert_allclose(method.predict(table.params), mean, atol=1e-8)
+    best = table.scores[rows, 0].max()
+    z = (mean - best) / sd
+    improvement = sd * (z * norm.cdf(z) + norm.pdf(z))
+    improvement[rows] = -1
+    assert method.ask() == table.params[int(np.argmax(improvement))]
+
+
+def test_unfitted_process_takes_one_objective():
+    with pytest.raises(ValueError, match="one objective"):
+        UnfittedGP(load_nmt("ru-en"), 0)
+
+
+def test_named_surrogates_are_the_optimizers(table):
+    method = make_factory("gp+ucb")(table, 0)
+    own = Optimizer(
+        table.space,
+        surrogate="gp",
+        acquisition="ucb",
+        n_initial_points=0,
+        random_state=0,
+    )
+    for row in (3, 50, 100):
+        method.tell(table.params[row], float(table.scores[row, 0]))
+        own.tell(table.params[row], float(table.scores[row, 0]))
+    assert [method.ask()] == own.ask()
+
+
+def test_factories():
+    assert make_factory("random") is NAMED["random"]
+    assert make_factory(UnfittedGP) is UnfittedGP
+    name = "skbayes.benchmark.methods:SkbayesMethod"
+    assert make_factory(name) is SkbayesMethod
+
+
+def test_object_of_a_file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("answer = 42\n")
+    assert find_object(f"{path}:answer") == 42
+    for name in (f"{path}:question", f"{tmp_path}/other.py:answer", "no.such:thing"):
+        with pytest.raises(ValueError, match="cannot be loaded"):
+            find_object(name)
+
+
+def test_predictions_before_anything_is_told(table):
+    method = SkbayesMethod(table, 0)
+    assert np.isnan(method.predict(table.params[:2])).all()
+
+
+def test_seed_decides(table):
+    rows = [run_method("random", table, seed, cap=20).rows for seed in (0, 0, 1)]
+    assert rows[0] == rows[1] != rows[2]

@@ -1,0 +1,248 @@
+import json
+
+import numpy as np
+import pytest
+
+from skbayes.benchmark import LookupTable, benchmark, load_nmt, protocol, run_method
+from skbayes.benchmark.methods import RandomSearch
+from skbayes.benchmark.protocol import RunFolder
+
+
+@pytest.fixture(scope="module")
+def table():
+    return load_nmt("zh-en").first(1)
+
+
+@pytest.fixture(scope="module")
+def small():
+    params = [{"a": i, "b": j} for i in range(4) for j in range(4)]
+    y = [-((p["a"] - 2) ** 2) - (p["b"] - 1) ** 2 for p in params]
+    z = [p["b"] for p in params]
+    return LookupTable(params, {"y": y, "z": z}, dict.fromkeys("yz", "max"))
+
+
+class Recorder(RandomSearch):
+    """Remembers what it was told and whether it was asked too early."""
+
+    told: list = []
+
+    def __init__(self, table, seed):
+        super().__init__(table, seed)
+        self.told = type(self).told = []
+
+    def ask(self):
+        assert len(self.told) >= 3
+        return super().ask()
+
+    def tell(self, params, score):
+        self.told.append((params, score))
+        super().tell(params, score)
+
+
+class Stubborn:
+    """Always proposes the same, which is no row."""
+
+    def __init__(self, table, seed):
+        pass
+
+    def ask(self):
+        return {"a": 1.4, "b": 2.2}
+
+    def tell(self, params, score):
+        pass
+
+
+class Believer(RandomSearch):
+    def __init__(self, table, seed):
+        super().__init__(table, seed)
+        self.n_told = 0
+
+    def tell(self, params, score):
+        super().tell(params, score)
+        self.n_told += 1
+
+    def predict(self, params):
+        return np.full(len(params), float(self.n_told))
+
+
+def test_all_methods_start_from_the_same_rows(table):
+    starts = {
+        tuple(run_method(method, table, seed=5, cap=4).rows[:3])
+        for method in ("random", "bo_paper_m", "skbayes", Recorder)
+    }
+    assert len(starts) == 1
+    assert len(set(*starts)) == 3
+    assert run_method("random", table, seed=6, cap=3).rows != list(*starts)
+
+
+def test_no_row_is_taken_twice_and_every_score_is_told(small):
+    run = run_method(Recorder, small.first(1), seed=0)
+    assert len(run.rows) == len(set(run.rows))
+    assert Recorder.told == [
+        (small.params[row], small.scores[row, 0]) for row in run.rows
+    ]
+    run = run_method(Recorder, small, seed=0)
+    assert Recorder.told == [
+        (small.params[row], small.scores[row].tolist()) for row in run.rows
+    ]
+
+
+def test_run_ends_when_nothing_is_left_to_measure(table):
+    run = run_method("random", table, seed=0)
+    assert run.finished
+    assert table.best in run.rows
+    assert run.rows[-1] == table.best or len(run.rows) == 20
+    several = load_nmt("zh-en")
+    run = run_method("random", several, seed=0)
+    assert set(several.front) <= set(run.rows)
+    assert run.rows[-1] in several.front or len(run.rows) == several.front_budget
+
+
+def test_cap(table):
+    run = run_method("random", table, seed=0, cap=10)
+    assert (len(run.rows), run.finished) == (10, False)
+
+
+def test_cap_below_the_first_rows_is_refused(table):
+    with pytest.raises(ValueError, match="cap must be at least 3"):
+        run_method("random", table, seed=0, cap=2)
+    with pytest.raises(ValueError, match="cap must be at least 3"):
+        benchmark(["random"], [table], seeds=1, cap=0)
+
+
+def test_table_smaller_than_every_budget(small):
+    run = run_method("skbayes", small.first(1), seed=0)
+    assert sorted(run.rows) == list(range(16))
+    assert run.finished
+
+
+def test_proposals_that_are_no_free_rows_become_the_nearest(small):
+    run = run_method(Stubborn, small.first(1), seed=0, cap=8)
+    assert run.n_snapped == 5
+    free = np.ones(16, dtype=bool)
+    free[run.rows[:3]] = False
+    for row in run.rows[3:]:
+        assert row == small.nearest({"a": 1.4, "b": 2.2}, free)
+        free[row] = False
+
+
+def test_rows_are_not_snapped(table):
+    for method in ("random", "bo_paper_r", "skbayes"):
+        assert run_method(method, table, seed=1, cap=8).n_snapped == 0
+
+
+def test_errors_of_predictions(small):
+    table = small.first(1)
+    run = run_method(Believer, table, seed=0, n_errors=6)
+    expected = [np.mean((n - table.scores[:, 0]) ** 2) for n in (3, 4, 5, 6)]
+    np.testing.assert_allclose(run.errors, expected)
+    assert run_method(RandomSearch, table, seed=0, n_errors=6).errors == []
+    assert run_method(Believer, table, seed=0).errors is None
+
+
+def test_error_of_the_model_falls(small):
+    run = run_method("skbayes", small.first(1), seed=0, n_errors=14)
+    assert run.errors[-1] < 0.2 * run.errors[0]
+
+
+# -- many runs ------------------------------------------------------------------------
+
+
+def test_runs_are_the_same_however_many_at_a_time(small):
+    table = small.first(1)
+    one = benchmark(["random", "bo_paper_m"], [table], seeds=4)
+    two = benchmark(["random", "bo_paper_m"], [table], seeds=4, n_jobs=2)
+    assert [run.rows for run in one] == [run.rows for run in two]
+    assert [(run.method, run.seed) for run in one] == [
+        (method, seed) for method in ("random", "bo_paper_m") for seed in range(4)
+    ]
+
+
+def test_benchmark_goes_on_where_it_was(small, tmp_path, monkeypatch):
+    table = small.first(1)
+    calls = []
+
+    def counted(*args, **options):
+        if "label" in options:  # not the trial run
+            calls.append((options["label"], args[2]))
+        return run_method(*args, **options)
+
+    first = benchmark(["random"], [table], seeds=3, folder=tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(protocol, "run_method", counted)
+        more = benchmark(["random"], [table], seeds=5, folder=tmp_path)
+    assert calls == [("random", 3), ("random", 4)]
+    assert more[:3] == first
+
+
+def test_torn_line_costs_one_run(small, tmp_path):
+    table = small.first(1)
+    runs = benchmark(["random"], [table], seeds=3, folder=tmp_path)
+    (path,) = tmp_path.glob("*.jsonl")
+    whole = path.read_text()
+    path.write_text(whole[: len(whole) - 40])
+    again = benchmark(["random"], [table], seeds=3, folder=tmp_path)
+    assert [run.rows for run in again] == [run.rows for run in runs]
+    assert len(RunFolder(tmp_path).load("random")) == 3
+
+
+def test_longer_runs_serve_for_shorter_ones_and_not_the_reverse(table, tmp_path):
+    long = benchmark(["random"], [table], seeds=2, folder=tmp_path, cap=30)
+    (path,) = tmp_path.glob("*")
+    kept = path.read_text()
+    short = benchmark(["random"], [table], seeds=2, folder=tmp_path, cap=12)
+    assert [run.rows for run in short] == [run.rows[:12] for run in long]
+    assert not any(run.finished for run in short)
+    assert path.read_text() == kept
+    longer = benchmark(["random"], [table], seeds=2, folder=tmp_path, cap=40)
+    assert [run.rows[:30] for run in longer] == [run.rows for run in long]
+
+
+def test_runs_of_another_table_of_that_name_are_not_taken(small, tmp_path):
+    table = small.first(1)
+    other = LookupTable(
+        small.params, {"y": -small.scores[:, 0]}, {"y": "max"}, name=small.name
+    )
+    benchmark(["random"], [table], seeds=2, folder=tmp_path)
+    runs = benchmark(["random"], [other], seeds=2, folder=tmp_path)
+    assert all(run.digest == other.digest for run in runs)
+
+
+def test_forgetting_a_method_keeps_others(small, tmp_path):
+    # Two names that share a file.
+    methods = {"a/b": "random", "a:b": "random"}
+    benchmark(methods, [small.first(1)], seeds=2, folder=tmp_path)
+    folder = RunFolder(tmp_path)
+    assert len(folder.load("a/b")) == len(folder.load("a:b")) == 2
+    folder.clear("a/b")
+    assert (len(folder.load("a/b")), len(folder.load("a:b"))) == (0, 2)
+
+
+def test_lines_are_json(small, tmp_path):
+    benchmark(["random"], [small], seeds=1, folder=tmp_path)
+    lines = [line for line in next(tmp_path.glob("*")).read_text().split("\n") if line]
+    assert json.loads(lines[0])["n_objectives"] == 2
+
+
+def test_errors_are_asked_for_again(small, tmp_path):
+    table = small.first(1)
+    methods = {"believer": Believer, "random": "random"}
+    benchmark(methods, [table], seeds=1, folder=tmp_path)
+    runs = benchmark(methods, [table], seeds=1, folder=tmp_path, n_errors=5)
+    assert [len(run.errors) for run in runs] == [3, 0]
+    kept = RunFolder(tmp_path).load("random")
+    assert all(run.answers(table, None, 5) for run in kept.values())
+
+
+@pytest.mark.parametrize(
+    "method, message",
+    [
+        ("no such thing", "'no such thing' on 'zh-en'.*surrogate"),
+        ("gp+no", "acquisition"),
+        ("no/such/file.py:Thing", "cannot be loaded"),
+    ],
+)
+def test_wrong_method_is_refused_before_any_run(table, tmp_path, method, message):
+    with pytest.raises(ValueError, match=message):
+        benchmark(["random", method], [table], seeds=1, folder=tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,238 @@
+import csv
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from skbayes import Optimizer
+from skbayes.benchmark import LookupTable, load_nmt
+from skbayes.benchmark.tables import NMT_PAIRS, pareto_rows
+from skbayes.optimizer import SpaceExhausted
+
+# Rows, best BLEU and rows of the front, as the authors state them.
+STATED = {
+    "zh-en": (118, 14.66, 3),
+    "ru-en": (176, 20.23, 4),
+    "ja-en": (150, 16.41, 5),
+    "en-ja": (168, 20.74, 8),
+    "sw-en": (767, 26.09, 14),
+    "so-en": (604, 11.23, 7),
+}
+
+# The paper's scaling of the inputs.
+SCALED = {
+    "bpe": lambda v: (v - 10_000) / 40_000,
+    "num_embed": lambda v: (np.log2(v) - 8) / 2,
+    "num_hidden": lambda v: (v - 1024) / 1024,
+    "num_heads": lambda v: (v - 8) / 8,
+    "init_lr": lambda v: (v - 0.0003) / 0.0007,
+}
+
+
+@pytest.fixture
+def table():
+    return LookupTable(
+        [
+            {"rate": 0.1, "kind": "a", "width": 4},
+            {"rate": 0.001, "kind": "b", "width": 4},
+            {"rate": 0.01, "kind": "c", "width": 8},
+            {"rate": 0.1, "kind": "c", "width": 2},
+        ],
+        {"error": [3.0, 1.0, 2.0, 5.0], "gain": [1, 2, 3, 4]},
+        {"error": "min", "gain": "max"},
+        scales={"rate": "log"},
+    )
+
+
+@pytest.mark.parametrize("pair", NMT_PAIRS)
+def test_six_tables(pair):
+    table = load_nmt(pair)
+    n_rows, best, n_front = STATED[pair]
+    assert (len(table), table.scores[:, 0].max()) == (n_rows, best)
+    assert len(table.front) == n_front
+    with (files("skbayes.benchmark") / "data" / f"{pair}.csv").open() as file:
+        marked = [row["is_pareto"] == "1" for row in csv.DictReader(file)]
+    np.testing.assert_array_equal(table.front, np.flatnonzero(marked))
+    for name, scaled in SCALED.items():
+        values = np.array([row[name] for row in table.params])
+        if name == "bpe" and pair in ("sw-en", "so-en"):
+            expected = np.log2(values / 1000) / 5
+        else:
+            expected = scaled(values)
+        column = table.X[:, table.columns.index(name)]
+        np.testing.assert_allclose(column, expected, atol=1e-12)
+
+
+def test_first_of_rows_that_tie_is_the_best():
+    table = load_nmt("zh-en")
+    ties = np.flatnonzero(table.scores[:, 0] == table.scores[:, 0].max())
+    assert len(ties) == 3
+    assert table.best == ties[0]
+
+
+def test_no_such_pair():
+    with pytest.raises(ValueError, match="pair must be one of"):
+        load_nmt("en-zh")
+
+
+def test_data_come_with_source_and_licence():
+    data = files("skbayes.benchmark") / "data"
+    assert "MIT License" in (data / "LICENSE").read_text()
+    assert "github.com/Este1le/hpo_nmt" in (data / "README.md").read_text()
+
+
+def test_objectives_are_maximised(table):
+    np.testing.assert_array_equal(table.scores, [[-3, 1], [-1, 2], [-2, 3], [-5, 4]])
+    assert table.best == 1
+    np.testing.assert_array_equal(table.front, [1, 2, 3])
+    one = table.first(1)
+    assert (one.n_objectives, one.objectives) == (1, ("error",))
+    np.testing.assert_array_equal(one.front, [1])
+    assert table.n_objectives == 2
+
+
+def test_pareto_rows_by_definition():
+    scores = np.random.default_rng(0).integers(0, 6, size=(60, 3)).astype(float)
+    expected = [
+        i
+        for i, own in enumerate(scores)
+        if not any(np.all(o >= own) and np.any(o > own) for o in scores)
+    ]
+    assert pareto_rows(scores).tolist() == expected
+
+
+def test_csv_and_frame_give_the_same_table(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / "mine.csv"
+    path.write_text("depth,kind,loss\n2,x,0.5\n4,y,0.25\n8,x,1e-3\n")
+    read = LookupTable.from_csv(path, ["depth", "kind"], {"loss": "min"})
+    assert read.name == "mine"
+    assert read.params[1] == {"depth": 4, "kind": "y"}
+    frame = LookupTable.from_frame(
+        pandas.read_csv(path), ["depth", "kind"], {"loss": "min"}, name="mine"
+    )
+    assert frame.params == read.params
+    assert {type(value) for row in frame.params for value in row.values()} == {int, str}
+    assert frame.digest == read.digest
+    scaled = LookupTable.from_csv(
+        path, {"depth": "rank", "kind": "categorical"}, {"loss": "min"}
+    )
+    np.testing.assert_allclose(scaled.X[:, 0], [0, 0.5, 1])
+
+
+def test_digest_tells_tables_apart(table):
+    assert table.digest != table.first(1).digest
+    assert table.digest == table.first(2).digest
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"params": []}, "no configurations"),
+        ({"params": [{"a": 1}, {"b": 1}]}, "same hyper-parameters"),
+        ({"params": [{"a": 1}, {"a": 1}]}, "occurs twice"),
+        ({"objectives": {"y": [1.0, np.nan]}}, "finite number for each of the 2"),
+        ({"objectives": {"y": [1.0]}}, "finite number for each of the 2"),
+        ({"objectives": {"y": ["high", "low"]}}, "objectives: 'y'"),
+        ({"objectives": {}}, "there is no 'y'"),
+        ({"directions": {}}, "at least one objective"),
+        ({"directions": {"y": "up"}}, "'max' or 'min'"),
+        ({"scales": {"b": "log"}}, "are no hyper-parameters"),
+        ({"scales": {"a": "cubic"}}, "that of 'a' must be one of"),
+        ({"params": [{"a": 0}, {"a": 1}], "scales": {"a": "log"}}, "'a'.*values > 0"),
+    ],
+)
+def test_mistakes_are_named(change, message):
+    arguments = {
+        "params": [{"a": 1}, {"a": 2}],
+        "objectives": {"y": [1.0, 2.0]},
+        "directions": {"y": "max"},
+        "scales": None,
+    }
+    with pytest.raises(ValueError, match=message):
+        LookupTable(**(arguments | change))
+
+
+def test_missing_column_is_named():
+    with pytest.raises(ValueError, match=r"no columns \['c'\]"):
+        LookupTable.from_frame({"a": [1, 2], "b": [1, 2]}, ["a", "c"], {"b": "max"})
+
+
+# -- the rows as a space --------------------------------------------------------------
+
+
+def test_optimizer_proposes_every_row_once_and_nothing_else(table):
+    optimizer = Optimizer(table.space, n_initial_points=0, random_state=0)
+    asked = []
+    optimizer.tell(table.params[0], 0.0)
+    for number in range(len(table) - 1):
+        (params,) = optimizer.ask()
+        asked.append(table.params.index(params))
+        optimizer.tell(params, float(number))
+    assert sorted(asked) == [1, 2, 3]
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+
+
+def test_space_refuses_what_is_no_row(table):
+    assert table.space.n_cells == len(table)
+    assert all(map(table.space.allows, table.params))
+    assert not table.space.allows({"rate": 0.1, "kind": "b", "width": 8})
+
+
+def test_order_of_the_cells_is_not_that_of_the_file():
+    table = load_nmt("ru-en")
+    backwards = LookupTable(
+        table.params[::-1], {"y": np.zeros(len(table))}, {"y": "max"}
+    )
+    numbers = np.arange(len(table))
+    np.testing.assert_array_equal(
+        backwards.space.cells(numbers).shape, table.space.cells(numbers).shape
+    )
+    assert backwards.space.decode(backwards.space.cells(numbers)) != table.params[::-1]
+
+
+# -- between the levels ---------------------------------------------------------------
+
+
+def test_position_of_rows_is_their_encoding(table):
+    positions = [table.position(params) for params in table.params]
+    np.testing.assert_allclose(positions, table.X, atol=1e-12)
+
+
+def test_position_and_configuration_are_inverse(table):
+    kinds = [table.dimensions[name].is_categorical for name in table.columns]
+    for x in np.random.default_rng(0).random((20, 3)):
+        params = table.at(x)
+        back = table.position(params)
+        np.testing.assert_allclose(back[~np.array(kinds)], x[~np.array(kinds)])
+        assert params["kind"] in ("a", "b", "c")
+        assert 0.001 <= params["rate"] <= 0.1
+    assert table.at(np.array([0.5, 0.0, 0.5]))["rate"] == pytest.approx(0.01)
+
+
+def test_values_beyond_the_ends_are_put_there(table):
+    far = {"rate": 50.0, "kind": "a", "width": -3}
+    assert table.position(far)[[0, 2]].tolist() == [1.0, 0.0]
+
+
+def test_nearest_row_by_brute_force(table):
+    free = np.array([True, False, True, True])
+    for x in np.random.default_rng(1).random((50, 3)):
+        params = table.at(x)
+        own = table.position(params)
+        distances = [
+            (row[0] - own[0]) ** 2
+            + (p["kind"] != params["kind"])
+            + (row[2] - own[2]) ** 2
+            for row, p in zip(table.X, table.params, strict=True)
+        ]
+        expected = min(np.flatnonzero(free), key=lambda i: distances[i])
+        assert table.nearest(params, free) == expected
+
+
+def test_configuration_must_be_complete(table):
+    with pytest.raises(ValueError, match="missing"):
+        table.position({"rate": 0.1})
+    with pytest.raises(ValueError, match="'d'"):
+        table.position({"rate": 0.1, "kind": "d", "width": 2})

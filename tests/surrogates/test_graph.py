@@ -1,0 +1,155 @@
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+from skbayes.surrogates import graph as graph_module
+from skbayes.surrogates.graph import HarmonicFunction, NeighborGraph
+
+
+def random_graph(seed=0, n=40, columns=3):
+    nodes = np.random.default_rng(seed).random((n, columns))
+    return NeighborGraph(nodes, [0] * columns)
+
+
+def two_islands():
+    """Two groups of nodes that are no neighbours of one another."""
+    nodes = np.concatenate([0.01 * np.arange(12), 0.9 + 0.01 * np.arange(9)])
+    graph = NeighborGraph(nodes[:, None], [0])
+    assert sorted(len(part) for part in graph.components) == [9, 12]
+    return graph
+
+
+def solved(graph, labelled, labels):
+    """The harmonic function by its definition, where each component has a label."""
+    free = np.setdiff1d(np.arange(len(graph)), labelled)
+    delta = graph.laplacian
+    f = np.empty(len(graph))
+    f[labelled] = labels
+    right = -delta[np.ix_(free, labelled)] @ labels
+    f[free] = np.linalg.solve(delta[np.ix_(free, free)], right)
+    return f
+
+
+def test_edges_join_the_nearest_and_are_about_a_seventh():
+    graph = random_graph(n=70)
+    nodes = np.random.default_rng(0).random((70, 3))
+    distance = np.linalg.norm(nodes[:, None] - nodes, axis=2)
+    joined = graph.W > 0
+    assert 0.12 < joined.mean() <= 1 / 7
+    np.testing.assert_array_equal(graph.W, graph.W.T)
+    assert not np.any(np.diagonal(graph.W))
+    np.testing.assert_allclose(graph.W[joined], np.exp(-0.5 * distance[joined] ** 2))
+    # k, as the one row tells that is nobody else's neighbour but its own.
+    k = min(joined.sum(axis=1))
+    for own, row in zip(joined, distance, strict=True):
+        assert own[np.argsort(row)[1 : k + 1]].all()
+
+
+def test_a_grid_has_the_same_graph_in_any_order():
+    nodes = np.array(list(itertools.product(np.linspace(0, 1, 4), repeat=3)))
+    order = np.random.default_rng(0).permutation(len(nodes))
+    W = NeighborGraph(nodes, [0, 0, 0]).W
+    shuffled = NeighborGraph(nodes[order], [0, 0, 0]).W
+    np.testing.assert_allclose(shuffled, W[np.ix_(order, order)])
+
+
+def test_options_are_all_as_far_from_one_another():
+    graph = NeighborGraph(np.array([[0.0], [0.5], [1.0]]), [3], "matern52", 0.5)
+    assert len(set(graph.W[~np.eye(3, dtype=bool)])) == 1
+    alone = NeighborGraph(np.array([[0.3]]), [0])
+    assert alone.W.shape == (1, 1) and alone.W[0, 0] == 0
+
+
+def test_places_of_configurations():
+    nodes = np.array([[0.0, np.nan], [0.0, 1.0], [0.5, 0.5]])
+    graph = NeighborGraph(nodes, [0, 0])
+    others = np.array([[0.5, 0.5], [0.5, np.nan], [-0.0, np.nan]])
+    np.testing.assert_array_equal(graph.places(others), [2, -1, 0])
+    labelled, labels = graph.labels(np.array([2, -1, 0, 2]), np.array([1.0, 5, 2, 4]))
+    assert labelled == [2, 0]
+    np.testing.assert_array_equal(labels, [2.5, 2.0])
+
+
+def test_too_many_nodes_are_refused(monkeypatch):
+    monkeypatch.setattr(graph_module, "MAX_NODES", 9)
+    with pytest.raises(ValueError, match="at most 9 nodes, got 10"):
+        random_graph(n=10)
+
+
+def test_the_harmonic_function_solves_its_equations():
+    graph = random_graph()
+    harmonic = HarmonicFunction(graph)
+    labelled, labels = [], []
+    for node, label in zip([3, 17, 30, 5], [0.2, 1.0, -3.0, 0.4], strict=True):
+        harmonic.label([node])
+        labelled.append(node)
+        labels.append(label)
+        expected = solved(graph, labelled, np.array(labels))
+        np.testing.assert_allclose(
+            harmonic.values(np.array(labels)), expected, atol=1e-6
+        )
+
+
+def test_the_influence_is_what_one_more_label_changes():
+    graph = two_islands()
+    labelled, labels = [0, 4, 20], np.array([0.0, 1.0, 0.3])
+    harmonic = HarmonicFunction(graph)
+    harmonic.label(labelled)
+    f, influence = harmonic.values(labels), harmonic.influence()
+    for k in set(range(len(graph))) - set(labelled):
+        changed = solved(graph, [*labelled, k], np.append(labels, f[k] + 1.0))
+        assert changed.sum() - f.sum() == pytest.approx(influence[k], abs=1e-6)
+    np.testing.assert_array_equal(influence[labelled], 1.0)
+
+
+def test_a_component_without_a_label_gets_the_mean():
+    graph = two_islands()
+    own, other = graph.components
+    harmonic = HarmonicFunction(graph)
+    harmonic.label(own[:2].tolist())
+    f = harmonic.values(np.array([1.0, 4.0]))
+    np.testing.assert_array_equal(f[other], 2.5)
+    # One label there decides all of it.
+    np.testing.assert_array_equal(harmonic.influence()[other], len(other))
+    harmonic.label([int(other[0])])
+    f = harmonic.values(np.array([1.0, 4.0, -7.0]))
+    np.testing.assert_allclose(f[other], -7.0, atol=1e-5)
+
+
+def test_a_copy_is_labelled_alone():
+    harmonic = HarmonicFunction(random_graph())
+    harmonic.label([1, 2])
+    before = harmonic.influence()
+    twin = harmonic.copy()
+    twin.label([5])
+    np.testing.assert_array_equal(harmonic.influence(), before)
+    assert harmonic.labelled == [1, 2]
+    again = pickle.loads(pickle.dumps(twin))
+    np.testing.assert_array_equal(again.influence(), twin.influence())
+
+
+def test_every_node_can_be_labelled():
+    graph = two_islands()
+    harmonic = HarmonicFunction(graph)
+    harmonic.label(range(len(graph)))
+    labels = np.arange(float(len(graph)))
+    np.testing.assert_array_equal(harmonic.values(labels), labels)
+
+
+def test_resistances_are_those_of_a_random_walk():
+    """A walk from b reaches j before it returns with probability 1 / (D_b R_bj)."""
+    graph = random_graph(n=25)
+    b, j = 3, 11
+    reaches = solved(graph, [b, j], np.array([0.0, 1.0]))
+    escape = graph.W[b] @ reaches / graph.W[b].sum()
+    resistance = graph.resistance(b)
+    assert 1.0 / (graph.W[b].sum() * resistance[j]) == pytest.approx(escape)
+    assert resistance[b] == 0.0
+
+
+def test_another_component_is_out_of_reach():
+    graph = two_islands()
+    own, other = graph.components
+    assert np.all(np.isinf(graph.resistance(int(own[0]))[other]))
