@@ -3,9 +3,9 @@
 Milliseconds a trial, median over repeats of a run of --trials trials (a run in parts of
 a second; the smallest is shown too, since other load only adds):
 
-- scheduling: the loop with proposals, crew and fits that do nothing.
-- journal: the same, with every proposal and result written to a journal, minus the
-  former; and its two calls alone, each timed by itself (median, and the 99th of 100).
+- loop: proposals, crew and fits that do nothing, without and with a journal that every
+  proposal and result is written to; and the journal's two calls alone, each timed by
+  itself (median, and the 99th of 100).
 - search: `BayesSearchCV.fit` with proposals that cost nothing and an estimator that
   does nothing, in this thread, with n_points 1 and 4 on threads and on loky, with and
   without a journal. What remains is GridSearchCV's own work as well: "grid" is

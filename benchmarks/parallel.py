@@ -19,6 +19,8 @@ scikit-optimize evaluates its `n_points` as a batch and waits for the slowest.
 schedule is overhead. The batches of scikit-optimize are simulated likewise. With
 lognormal sleeps the tables differ much more than the libraries' overhead, so the
 schedule's mean over many tables is shown too.
+"grid" is GridSearchCV with as many candidates, all of whose fits are handed to joblib
+at once: what the backend itself costs.
 
 Each pool is warmed before anything is timed: workers started, libraries imported, and
 one short search of each kind done. Sleeping needs no processor, so 8 workers fit on a
@@ -47,7 +49,7 @@ from typing import Any
 import joblib
 import numpy as np
 from common import names, save_results
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GridSearchCV, KFold
 from sleeper import Sleeper, sleeper_data
 
 N_TRIALS, N_FOLDS, N_WORKERS = 24, 5, 8
@@ -146,9 +148,21 @@ def skopt_search(estimator: Sleeper, n_points: int, n_iter: int, seed: int) -> A
     )
 
 
+def grid_search(estimator: Sleeper, n_points: int, n_iter: int, seed: int) -> Any:
+    """GridSearchCV: nothing to learn, so all fits go to joblib in one call."""
+    return GridSearchCV(
+        estimator,
+        {"x": np.linspace(0.0, 1.0, n_iter)},
+        n_jobs=N_WORKERS,
+        cv=KFold(N_FOLDS),
+        refit=False,
+    )
+
+
 LIBRARIES: dict[str, Callable[..., Any]] = {
     "skbayes": skbayes_search,
     "skopt": skopt_search,
+    "grid": grid_search,
 }
 
 
@@ -214,7 +228,7 @@ def measure(
                 entry = table.setdefault(key, {"ratios": [], "schedules": []})
                 ratio = min(row[i] for row in runs)
                 ideal = seconds.sum() / N_WORKERS
-                least = schedule(seconds, n_points, library != "skbayes") / ideal
+                least = schedule(seconds, n_points, library == "skopt") / ideal
                 entry["ratios"].append(round(ratio, 3))
                 entry["schedules"].append(round(least, 3))
                 print(
@@ -271,12 +285,15 @@ def main() -> None:
             settings = [("skbayes", n_points) for n_points in points]
         if "skopt" in args.libraries:
             settings.append(("skopt", 2))
+        if "grid" in args.libraries:
+            settings.append(("grid", N_TRIALS))
         with backend(where):
             measure(where, settings, args.seeds, args.repeats, table)
     everywhere = summarise(table)
     if args.save:
-        summary = {"seeds": args.seeds, "repeats": args.repeats}
-        summary |= {"schedule": everywhere, "runs": table}
+        for entry in table.values():
+            entry["repeats"] = args.repeats
+        summary = {"seeds": args.seeds, "schedule": everywhere, "runs": table}
         save_results("parallel", summary)
 
 
