@@ -469,9 +469,11 @@ def release_folder(path: str) -> None:
 def is_death(error: BaseException) -> bool:
     """Whether an exception says that a worker died, not that its work failed.
 
-    Dask cancels what it cannot compute any more as the data died with the workers.
+    Dask cancels what it cannot compute any more as the data died with the workers. What
+    cannot be unpickled in a worker breaks loky's pool too, and would break it again.
     """
-    return isinstance(error, BrokenExecutor) or (
-        type(error).__module__.partition(".")[0] == "distributed"
-        and type(error).__qualname__ in ("KilledWorker", "FutureCancelledError")
-    )
+    if isinstance(error, BrokenExecutor):
+        return "un-serialize" not in str(error)
+    return type(error).__module__.partition(".")[0] == "distributed" and type(
+        error
+    ).__qualname__ in ("KilledWorker", "FutureCancelledError")

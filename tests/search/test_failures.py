@@ -205,3 +205,21 @@ def test_infinite_scores_are_failures_to_the_model():
         warnings.filterwarnings("ignore", category=RuntimeWarning)
         search.fit(X, y)
     assert [trial.state for trial in search.trials_] == ["failed", "complete"]
+
+
+class Sealed:
+    """Can be copied, but not unpickled."""
+
+    def __deepcopy__(self, memo):
+        return Sealed()
+
+    def __reduce__(self):
+        return int, ("sealed",)
+
+
+def test_what_cannot_be_unpickled_in_a_worker_is_an_error():
+    search = BayesSearchCV(
+        Sometimes(bad=Sealed()), {"quality": (0.0, 1.0)}, n_iter=3, cv=2, n_jobs=2
+    )
+    with pytest.raises(RuntimeError, match="un-serialize"):
+        search.fit(X, y)

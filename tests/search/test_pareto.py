@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from recorders import Recorder, Stopper
-from side_by_side import Sometimes, assert_same_tables
+from side_by_side import Sometimes, assert_same_tables, n_leaves
 from sklearn.base import clone, is_classifier
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_diabetes, load_iris
@@ -29,10 +29,6 @@ from skbayes.space import Choice
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"max_depth": [1, 2, 3, 4, 5, 6], "min_samples_leaf": [1, 5, 20, 40]}
-
-
-def n_leaves(tree):
-    return tree.get_n_leaves()
 
 
 OBJECTIVES = {"accuracy": "max", "leaves": ("min", n_leaves)}
