@@ -877,7 +877,8 @@ def test_several_objectives_find_the_whole_front():
     # Between the two optima nothing is better than anything else.
     assert len(places) >= 6
     assert places[0] < 0.3 and places[-1] > 0.7
-    assert np.max(np.diff(places)) < 0.2
+    # Only the two ends would leave a gap of about 0.6.
+    assert np.max(np.diff(places)) < 0.4
     assert all(scores == two(params) for params, scores in front)
     with pytest.raises(ValueError, match="2 objectives, and no best"):
         _ = optimizer.best_params
