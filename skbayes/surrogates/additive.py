@@ -188,7 +188,7 @@ class AdditiveGaussianProcess(GaussianProcess):
     ) -> FloatArray:
         result = np.zeros((*scaled.shape[:2], self._embedding.n_columns))
         for place, d in enumerate(self._embedding.ordered):
-            weights = by_k * _slope(slopes, self.pair_share, d)
+            weights = by_k * _slope(slopes, self.pair_share, int(d))
             total = np.sum(weights, axis=-1) * scaled[..., place]
             total -= np.matmul(weights, self._scaled[..., place, None])[..., 0]
             result[..., d] = 2.0 * total / self._length_scales[:, d, None]
