@@ -42,7 +42,7 @@ if hasattr(os, "register_at_fork"):
 class Trained(NamedTuple):
     """What the library returns.
 
-    Attributes
+    Parameters
     ----------
     weights : ndarray of shape (n_rows, n_weights)
         One row for two classes (of the class with the larger code) unless the solver is
