@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral
@@ -469,12 +470,14 @@ class MultiStageSearchCV(BayesSearchCV):
     ) -> Optimizer:
         """Make the optimiser of a later stage of what the stages before have found."""
         promoted = _promoted(history, index - 1, int(self.n_promoted))
+        if not promoted:
+            _warn_of_failure(history, index - 1, self.stages[index - 1])
         return Optimizer(
             space,
             surrogate=self._informed_surrogate(space, index, seed, history),
             acquisition=self.acquisition,
-            n_initial_points=len(promoted),
-            initial_points=promoted or None,
+            n_initial_points=len(promoted) or self.n_initial_points,
+            initial_points=promoted or self.initial_points,
             random_state=seed,
         )
 
@@ -553,6 +556,18 @@ def _promoted(history: History, stage: int, n: int) -> list[dict[str, Any]]:
     usable = [t for t in history if t.stage == stage and t.state == "complete"]
     usable.sort(key=lambda trial: -trial.score)
     return [dict(trial.params) for trial in usable[:n]]
+
+
+def _warn_of_failure(history: History, stage: int, size: Any) -> None:
+    errors = [t.error for t in history if t.stage == stage and t.error is not None]
+    first = f" The first error:\n{errors[0]}" if errors else ""
+    warnings.warn(
+        f"Stage {stage + 1} has no complete trial. If fits failed since its training "
+        f"sets, stages[{stage}]={size!r}, are too small for the estimator, make them "
+        f"larger.{first}",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 def _takes_no_column(surrogate: Any) -> bool:
