@@ -408,7 +408,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=names(TASKS), default=list(TASKS))
     parser.add_argument("--methods", type=names(METHODS), default=list(METHODS))
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=5, help="up to this one")
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--data", default=str(DATA), help="folder of the data")
     parser.add_argument("--jobs", type=int, default=1)
@@ -427,7 +428,7 @@ def main() -> None:
                     if r["n"] == arguments.trials
                 }
 
-    for seed in range(arguments.seeds):
+    for seed in range(arguments.first_seed, arguments.seeds):
         # Optuna's time is that of the search in stages.
         for last in (False, True):
             look_up()
