@@ -1,8 +1,8 @@
 """Most trials on a fifth of the rows: the same accuracy for less time.
 
 A gradient boosting of decision trees is tuned on digits twice, with as many trials:
-BayesSearchCV fits all of them on all training rows, MultiStageSearchCV three quarters of
-them on a fifth, and the best of these again on all.
+BayesSearchCV fits all of them on all training rows, MultiStageSearchCV three quarters
+of them on a fifth, and the best of these again on all.
 
 The script prints what both found and what it cost, and draws the scores of the trials
 as they were made, and how well the scores on a part predicted those on everything.
