@@ -14,6 +14,7 @@ OPTIONS = {
     "ask_and_tell.py": ["--n-iter", "8"],
     "conditional_pipeline.py": ["--n-iter", "5", "--n-jobs", "1"],
     "many_workers.py": [],
+    "multi_stage.py": ["--n-iter", "8", "--rows", "200", "--max-iter", "2"],
     "own_method.py": ["--seeds", "3"],
     "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
     "quickstart.py": ["--n-iter", "5", "--n-jobs", "1", "--rows", "120"],
@@ -96,4 +97,15 @@ def test_pareto(run, tmp_path):
     from matplotlib.image import imread
 
     picture = imread(tmp_path / "pareto.png")
+    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
+
+
+def test_multi_stage(run, tmp_path):
+    lines = run("multi_stage.py").splitlines()
+    for line, name in zip(lines, ("all rows", "in stages"), strict=False):
+        assert line.startswith(f"{name}: 8 trials in ")
+    assert -1 <= float(lines[3].split(": ")[1]) <= 1
+    from matplotlib.image import imread
+
+    picture = imread(tmp_path / "multi_stage.png")
     assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
