@@ -208,7 +208,6 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             space.allows(candidate)
         seed = self._draw_seed()
         optimizer = self._make_optimizer(space, seed)
-        stages = self._stages(space)
         for candidate in space.representatives():
             check_candidates(self.estimator, [self._setting(0, candidate)[0]])
         known = self._known_results(space, target)
@@ -228,6 +227,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             inputs = Inputs(
                 X, y, splits, routed.estimator.fit, routed.scorer.score, subsets
             )
+            stages = self._stages(space)
             outcome = self._run(
                 inputs, scorers, target, stoppers, tasks, stages, optimizer, seed, log
             )
@@ -235,9 +235,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             results = self._results(history)
             # All of it before anything else can fail: a search may have taken days.
             self.cv_results_ = results
-            self.trials_ = history
-            self.optimizer_ = outcome.optimizer
-            self.stop_reason_ = outcome.stop_reason
+            self._keep(outcome)
             self.scorer_ = compat.public_scorers(scorers)
             first_scores = history[0].folds[0]["test_scores"]
             self.multimetric_ = isinstance(first_scores, dict)
@@ -497,6 +495,11 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
+    def _keep(self, outcome: Outcome) -> None:
+        self.trials_ = outcome.history
+        self.optimizer_ = outcome.optimizers[-1]
+        self.stop_reason_ = outcome.stop_reason
+
     def _results(self, history: History) -> dict[str, Any]:
         """Build `cv_results_`; warn about failed fits, or raise if all of them did."""
         if not history:
@@ -508,6 +511,10 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         compat.report_failures(fitted, self.error_score)
         if callable(self.scoring):
             compat.insert_error_scores(history.folds, self.error_score)
+        return self._table(history)
+
+    def _table(self, history: History) -> dict[str, Any]:
+        """Build `cv_results_` of some trials."""
         more = self._more_columns(history)
         with warnings.catch_warnings():
             if all(_is_partial(t) or _has_finite_scores(t) for t in history):
