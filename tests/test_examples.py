@@ -16,6 +16,7 @@ OPTIONS = {
     "many_workers.py": [],
     "own_method.py": ["--seeds", "3"],
     "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
+    "tradeoff.py": ["--n-iter", "8", "--n-jobs", "1", "--rows", "300"],
     "quickstart.py": ["--n-iter", "5", "--n-jobs", "1", "--rows", "120"],
 }
 
@@ -96,4 +97,13 @@ def test_pareto(run, tmp_path):
     from matplotlib.image import imread
 
     picture = imread(tmp_path / "pareto.png")
+    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
+
+
+def test_tradeoff(run, tmp_path):
+    printed = run("tradeoff.py")
+    assert "tradeoff 0.0: " in printed and "tradeoff 0.1: " in printed
+    from matplotlib.image import imread
+
+    picture = imread(tmp_path / "tradeoff.png")
     assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20

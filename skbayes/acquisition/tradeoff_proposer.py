@@ -91,7 +91,7 @@ def relative_costs(costs: FloatArray, fractions: FloatArray) -> FloatArray:
     Returns
     -------
     sigma : ndarray of shape (n,)
-        min(1, cost / :func:`typical_cost`).
+        The costs divided by :func:`typical_cost`, at most 1.
 
     Examples
     --------
@@ -109,6 +109,14 @@ class KnownWithCosts(Known):
 
     Parameters
     ----------
+    X : ndarray of shape (n, D)
+        Configurations learnt from earlier searches, then those told, in order.
+    scores : ndarray of shape (n, 2)
+        Their scores and their negated costs, NaN where there is none.
+    noise : ndarray of shape (n, 2)
+        Known variances of both; only that of the scores counts.
+    pending : ndarray of shape (p, D)
+        Configurations asked for and not told yet.
     fractions : ndarray of shape (n,)
         The sizes of the training sets, relative to the largest on offer.
     alpha : float

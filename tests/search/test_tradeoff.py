@@ -65,10 +65,9 @@ def test_without_tradeoff_it_is_the_search_on_the_enriched_space(acquisition, n_
 def test_costs_draw_the_trials_to_smaller_training_sets(search):
     free = make(tradeoff=0.0, n_iter=14).fit(X, y)
     dear = make(tradeoff=2.0, n_iter=14).fit(X, y)
-    mean = {
-        s.tradeoff: s.cv_results_["relative_cost"].mean() for s in (free, search, dear)
-    }
-    assert mean[0.0] > mean[0.3] > mean[2.0]
+    for one in (free, search):
+        # In the cost's own unit: what counts as 1 depends on what was tried.
+        assert dear.cv_results_["cost"].mean() < one.cv_results_["cost"].mean()
 
 
 def test_it_finds_the_best_tradeoff(search):
