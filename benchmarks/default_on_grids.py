@@ -28,23 +28,26 @@ from skbayes.benchmark.tables import NMT_PAIRS
 from skbayes.surrogates import AdditiveGaussianProcess
 
 RESULTS = Path(__file__).parent / "results" / "default_on_grids.json"
-KERNELS = ("matern32", "matern52")
-PAIR_SHARES = (0.0, 0.5)
-LENGTH_SCALES = (0.1, 0.2, 0.4)
-DEFAULT = "matern32, pairs 0.5, scale 0.2"
+PLAIN = ("gp-matern52", "gp-matern32", "gp-rbf")
+# Kernel, share of the pairs, prior median of the length scales.
+ADDITIVE = (
+    ("matern32", 0.5, 0.1),
+    ("matern32", 0.5, 0.2),
+    ("matern32", 0.5, 0.4),
+    ("matern32", 0.0, 0.2),
+    ("matern52", 0.5, 0.2),
+)
 
 
 def methods() -> dict[str, object]:
     """Plain and additive processes by their settings."""
-    found = {"plain": partial(SkbayesMethod, surrogate="gp-matern52")}
-    for kernel in KERNELS:
-        for share in PAIR_SHARES:
-            for scale in LENGTH_SCALES:
-                surrogate = AdditiveGaussianProcess(
-                    kernel, pair_share=share, length_scale=scale
-                )
-                name = f"{kernel}, pairs {share:g}, scale {scale:g}"
-                found[name] = partial(SkbayesMethod, surrogate=surrogate)
+    found = {name: partial(SkbayesMethod, surrogate=name) for name in PLAIN}
+    for kernel, share, scale in ADDITIVE:
+        surrogate = AdditiveGaussianProcess(
+            kernel, pair_share=share, length_scale=scale
+        )
+        name = f"{kernel}, pairs {share:g}, scale {scale:g}"
+        found[name] = partial(SkbayesMethod, surrogate=surrogate)
     return found
 
 

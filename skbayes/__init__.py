@@ -2,8 +2,9 @@
 
 `BayesSearchCV` takes the place of scikit-learn's `GridSearchCV`; `MultiStageSearchCV`
 makes most trials on a part of the data; `ParetoSearchCV` searches for the tradeoffs
-between several objectives; `Optimizer` is the machinery
-below them, for any Python function; `load_history` shows the journal of a search.
+between several objectives, `TradeoffSearchCV` for the best score less a multiple of the
+cost; `Optimizer` is the machinery below them, for any Python function; `load_history`
+shows the journal of a search.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
     from skbayes.search.bayes import BayesSearchCV
     from skbayes.search.multi_stage import MultiStageSearchCV
     from skbayes.search.pareto import ParetoSearchCV
+    from skbayes.search.tradeoff import TradeoffSearchCV
 
 __all__ = [
     "BayesSearchCV",
     "MultiStageSearchCV",
     "Optimizer",
     "ParetoSearchCV",
+    "TradeoffSearchCV",
     "load_history",
 ]
 
@@ -32,6 +35,7 @@ _HOMES = {
     "MultiStageSearchCV": "skbayes.search.multi_stage",
     "Optimizer": "skbayes.optimizer",
     "ParetoSearchCV": "skbayes.search.pareto",
+    "TradeoffSearchCV": "skbayes.search.tradeoff",
     "load_history": "skbayes.history",
 }
 

@@ -17,6 +17,7 @@ OPTIONS = {
     "multi_stage.py": ["--n-iter", "8", "--rows", "200", "--max-iter", "2"],
     "own_method.py": ["--seeds", "3"],
     "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
+    "tradeoff.py": ["--n-iter", "8", "--n-jobs", "1", "--rows", "300"],
     "quickstart.py": ["--n-iter", "5", "--n-jobs", "1", "--rows", "120"],
 }
 
@@ -108,4 +109,13 @@ def test_multi_stage(run, tmp_path):
     from matplotlib.image import imread
 
     picture = imread(tmp_path / "multi_stage.png")
+    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
+
+
+def test_tradeoff(run, tmp_path):
+    printed = run("tradeoff.py")
+    assert "tradeoff 0.0: " in printed and "tradeoff 0.1: " in printed
+    from matplotlib.image import imread
+
+    picture = imread(tmp_path / "tradeoff.png")
     assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
