@@ -157,9 +157,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     warm_start_from : search, dict, data frame, path or None, default=None
         What is known already: a fitted search, its `cv_results_`, a data frame of
         these, or the path of a journal, scored by the same metric. Trials of a
-        TradeoffSearchCV keep their sizes and, if it was the same, their cost; those of
-        another search count for the largest size, at unknown cost. The best by score is
-        tried again first.
+        TradeoffSearchCV keep their sizes and, if it was the same, their cost (in a
+        journal only one that has a name); those of another search count for the largest
+        size, at unknown cost. The best by score is tried again first.
     journal : path or None, default=None
         A file in which every trial is recorded when it is finished. A search that is
         run again with the same journal, after a crash or with a larger `n_iter`, goes
@@ -502,25 +502,37 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         source = self.warm_start_from
         if source is None:
             return []
-        metric = target.name or "score"
+        metric, n_outside = target.name or "score", 0
         if isinstance(source, str | PathLike):
-            trials: Any = read_trials(source, space)[0]
+            trials, n_outside = read_trials(source, space)
+            # It does not say which callable measured its costs.
+            same_cost = isinstance(self.cost, str)
         else:
             trials = self._own_trials(source)
+            same_cost = bool(trials) and source.cost == self.cost
         if not trials:
             return self._known_of_others(metric)
-        known, costs = [], TrialCosts(self.cost)
+        costs = TrialCosts(self.cost)
+        known = []
         for trial in trials:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 rows = known_results([trial], space, metric)
             known += [
-                (params, [self._on_unit_scale(score), -costs.of_trial(trial)], noise)
+                (
+                    params,
+                    [
+                        self._on_unit_scale(score),
+                        -costs.of_trial(trial) if same_cost else np.nan,
+                    ],
+                    noise,
+                )
                 for params, score, noise in rows
             ]
-        if len(known) < len(trials):
+        n_trials = len(trials) + n_outside
+        if len(known) < n_trials:
             warnings.warn(
-                f"warm_start_from: {len(trials) - len(known)} of {len(trials)} known "
+                f"warm_start_from: {n_trials - len(known)} of {n_trials} known "
                 "settings are ignored (outside search_spaces or train_sizes, or "
                 "without a score).",
                 UserWarning,

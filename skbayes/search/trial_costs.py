@@ -91,7 +91,7 @@ class TrialCosts:
             return math.nan
         leaves_out = warm and self.name in TIMES
         costs = [
-            fold["costs"][self.name]
+            fold["costs"].get(self.name, math.nan)
             for fold in trial.folds
             if "costs" in fold and not (leaves_out and fold.get("warm_up"))
         ]

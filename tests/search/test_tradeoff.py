@@ -445,9 +445,12 @@ def test_warm_start(search, tmp_path):
     np.testing.assert_allclose(told.costs[:14], search.cv_results_["cost"])
 
     path = tmp_path / "search.db"
-    make(n_iter=6, journal=path).fit(X, y)
-    from_journal = make(n_iter=1, warm_start_from=path).fit(X, y)
-    assert np.isfinite(from_journal.optimizer_._known().costs).sum() == 7
+    make(n_iter=6, journal=path, cost="model_size").fit(X, y)
+    for cost, n_known in (("model_size", 7), ("fit_time", 1), (price, 1)):
+        from_journal = make(n_iter=1, warm_start_from=path, cost=cost).fit(X, y)
+        assert np.isfinite(from_journal.optimizer_._known().costs).sum() == n_known
+    other = make(n_iter=1, warm_start_from=search, cost="model_size").fit(X, y)
+    assert np.isfinite(other.optimizer_._known().costs).sum() == 1
 
     grid = GridSearchCV(Priced(), {"x": [0.2, 0.5, 0.8]}, cv=2).fit(X, y)
     from_grid = make(n_iter=4, warm_start_from=grid).fit(X, y)
