@@ -32,7 +32,8 @@ def draw(search):
     )
     figure.colorbar(trials, label="share of the training rows")
     axis.plot(curve["cost"] / 1e3, curve["score"], "k-", lw=1)
-    axis.set(xlabel="kilobytes", ylabel="accuracy", ylim=(0.8, 1.0))
+    axis.set(xlabel="kilobytes", ylabel="accuracy", ylim=(0.85, 1.0))
+    axis.set_xlim(right=1.2 * curve["cost"].max() / 1e3)
     figure.savefig("tradeoff.png", dpi=150)
 
 

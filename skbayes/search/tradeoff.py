@@ -95,7 +95,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "auto": on whichever scale it predicts the known costs better.
     all_tradeoffs : bool, default=False
         Whether the trials are to serve all tradeoffs: each is then chosen for one that
-        is drawn anew from 0 to 1, and `tradeoff` only says which is chosen in the end.
+        is drawn anew, from 0.001 to 1 and evenly on a logarithmic scale, and `tradeoff`
+        only says which is chosen in the end.
     n_initial_points : int or "auto", default=3
         How many configurations are spread over the space before the models decide.
         "auto" is 3.

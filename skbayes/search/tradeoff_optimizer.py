@@ -20,8 +20,10 @@ from skbayes.surrogates import GaussianProcess
 
 __all__ = ["TradeoffOptimizer"]
 
-# Where a tradeoff is drawn anew for each proposal, it is at most this.
-LARGEST_DRAWN = 1.0
+# Between these a tradeoff is drawn where it is drawn anew for each proposal, evenly on
+# a logarithmic scale: scores of different training sizes often differ by a hundredth,
+# and above a tenth the smallest size is nearly always the best.
+SMALLEST_DRAWN, LARGEST_DRAWN = 1e-3, 1.0
 
 
 class TradeoffOptimizer(Optimizer):
@@ -36,7 +38,8 @@ class TradeoffOptimizer(Optimizer):
         What may be chosen.
     tradeoff : float or None
         The multiple, for a cost relative to a typical one on all of the data; >= 0.
-        None: it is drawn anew from 0 to 1 for each proposal.
+        None: it is drawn anew for each proposal, from 0.001 to 1, evenly on a
+        logarithmic scale.
     relative_sizes : callable
         Given parameters of configurations, returns the sizes of their training sets
         relative to the largest.
@@ -163,4 +166,5 @@ class TradeoffOptimizer(Optimizer):
             return float(self.tradeoff)
         # A key of two numbers: those of one are the proposals'.
         seed = np.random.SeedSequence(self._seed, spawn_key=(n_known, 1))
-        return LARGEST_DRAWN * float(np.random.default_rng(seed).random())
+        share = np.random.default_rng(seed).random()
+        return float(SMALLEST_DRAWN * (LARGEST_DRAWN / SMALLEST_DRAWN) ** share)

@@ -92,7 +92,8 @@ def test_all_tradeoffs():
     # What is tried does not depend on what is chosen in the end.
     assert _tried(one) == _tried(again)
     alphas = [one.optimizer_._alpha(n) for n in range(200)]
-    assert 0 <= min(alphas) < 0.1 and 0.9 < max(alphas) <= 1
+    assert 0.001 <= min(alphas) < 0.0015 and 0.7 < max(alphas) <= 1
+    assert np.median(alphas) == pytest.approx(0.03, rel=0.5)
     assert len(set(alphas)) == 200
     assert one.best_cost_ >= again.best_cost_
 
