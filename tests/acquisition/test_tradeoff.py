@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 from scipy.stats import norm
@@ -101,6 +101,7 @@ def test_derivatives_of_costs(name, mean, sd):
 
 @pytest.mark.parametrize("rule", [ScoreLessExcess, ImprovementOfTradeoff])
 @pytest.mark.parametrize("name", SCALES)
+@settings(max_examples=25)
 @given(
     point=st.tuples(
         st.floats(0.3, 1.0), st.floats(0.01, 0.3), st.floats(-2, 1), st.floats(0.1, 1)
