@@ -3,6 +3,13 @@
 from skbayes.surrogates.gaussian_process import GaussianProcess
 from skbayes.surrogates.graph_field import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.surrogates.sign_process import SignProcess
 from skbayes.surrogates.trees import TreeEnsemble
 
-__all__ = ["GaussianProcess", "GraphField", "ParzenEstimator", "TreeEnsemble"]
+__all__ = [
+    "GaussianProcess",
+    "GraphField",
+    "ParzenEstimator",
+    "SignProcess",
+    "TreeEnsemble",
+]

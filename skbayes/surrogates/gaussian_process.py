@@ -265,11 +265,8 @@ class GaussianProcess:
             return np.log(np.concatenate([given["length_scales"], tail]))[None, :]
         rng = np.random.default_rng(self.random_state)
         rows = self._learning_rows(target, rng)
-        posterior = LogPosterior(
-            self._embedding.squared_differences(X[rows]),
-            target[rows],
-            KERNELS[self.kernel],
-            None if extra is None else extra[rows],
+        posterior = self._log_posterior(
+            X[rows], target[rows], None if extra is None else extra[rows]
         )
         mode = find_mode(posterior)
         n_samples = self.n_samples
@@ -279,6 +276,12 @@ class GaussianProcess:
         if n_samples == 0:
             return mode[None, :]
         return sample_posterior(posterior, mode, n_samples, rng)
+
+    def _log_posterior(
+        self, X: FloatArray, target: FloatArray, extra: FloatArray | None
+    ) -> LogPosterior:
+        squares = self._embedding.squared_differences(X)
+        return LogPosterior(squares, target, KERNELS[self.kernel], extra)
 
     @staticmethod
     def _learning_rows(target: FloatArray, rng: np.random.Generator) -> np.ndarray:
