@@ -150,8 +150,8 @@ def _update(
     s = np.sqrt(s2)
     z = signs * mu / s
     r = np.exp(-0.5 * z * z - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z))
-    far = np.minimum(z, Z_SERIES)
-    series = 1.0 / far**2 - 6.0 / far**4
+    inverse = np.minimum(z, Z_SERIES) ** -2.0
+    series = inverse * (1.0 - inverse * (6.0 - inverse * (50.0 - 518.0 * inverse)))
     # The variance of g, in units of v, that the sign leaves if nu is 0.
     left = np.where(z < Z_SERIES, series, 1.0 - r * (z + r))
     new_tau = (1.0 - left) / (s2 - v * (1.0 - left))

@@ -78,20 +78,21 @@ class Signs(NamedTuple):
         widths = np.broadcast_to(np.asarray(nu, float), (points.shape[1],))
         return cls(points[rows], columns, table[rows, columns], widths[columns])
 
-    def take(self, mask: np.ndarray) -> Signs:
-        """Keep some of them.
+    def equals(self, other: Signs) -> bool:
+        """Compare with others.
 
         Parameters
         ----------
-        mask : ndarray of bool, shape (k,)
-            Which.
+        other : Signs
+            Others.
 
         Returns
         -------
-        signs : Signs
-            Those.
+        equal : bool
+            Whether they say the same in the same order.
         """
-        return Signs(*(part[mask] for part in self))
+        pairs = zip(self, other, strict=True)
+        return all(np.array_equal(one, another) for one, another in pairs)
 
 
 class Factors(NamedTuple):

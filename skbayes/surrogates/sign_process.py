@@ -126,6 +126,7 @@ class SignProcess(GaussianProcess):
         self.sign_points = sign_points
         self.signs = signs
         self.nu = nu
+        self._signs: Signs | None = None
 
     # -- learning -----------------------------------------------------------------
 
@@ -156,7 +157,10 @@ class SignProcess(GaussianProcess):
             their points, are none of +1, -1 and 0, or belong to an unordered or
             inactive column.
         """
-        self._signs = self._known_signs(np.shape(X)[-1])
+        signs = self._known_signs(np.shape(X)[-1])
+        if self._signs is None or not signs.equals(self._signs):
+            self._lesson = None
+        self._signs = signs
         self._sites: list[Sites] | None = None
         super().fit(X, y, noise)
         if not self.converged_:
@@ -227,6 +231,22 @@ class SignProcess(GaussianProcess):
         self.converged_ = all(sites.converged for sites in self._sites)
         self.n_sweeps_ = max(sites.n_sweeps for sites in self._sites)
         self.log_evidence_ = np.array([sites.log_evidence for sites in self._sites])
+
+    @property
+    def known_signs(self) -> Signs:
+        """The signs of the last fit, one by one."""
+        return self._signs
+
+    def prior_of_signs(self) -> FloatArray:
+        """Covariance of the derivatives before any score is known.
+
+        Returns
+        -------
+        K : ndarray of shape (k, k)
+            Under the first sample of the hyper-parameters, for standardised scores.
+        """
+        joint = self._joint(self._X[:0], self._signs)
+        return self._amplitude[0] * joint.correlations(self._length_scales[0])
 
     # -- predicting ---------------------------------------------------------------
 

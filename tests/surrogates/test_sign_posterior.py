@@ -29,7 +29,8 @@ def test_a_table_becomes_a_row_for_each_sign():
     assert signs.values.tolist() == [1, -1, 1]
     assert signs.nu.tolist() == [1, 2, 1]
     np.testing.assert_array_equal(signs.points, points[[0, 0, 1]])
-    assert signs.take(signs.columns == 1).values.tolist() == [-1]
+    assert signs.equals(Signs(*map(np.copy, signs)))
+    assert not signs.equals(signs._replace(values=-signs.values))
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])
