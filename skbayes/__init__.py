@@ -1,7 +1,8 @@
 """Bayesian hyper-parameter search for scikit-learn.
 
 `BayesSearchCV` takes the place of scikit-learn's `GridSearchCV`; `ParetoSearchCV`
-searches for the tradeoffs between several objectives; `Optimizer` is the machinery
+searches for the tradeoffs between several objectives; `HyperTuneSearchCV` learns from
+small samples of the data what to try on all of them; `Optimizer` is the machinery
 below them, for any Python function; `load_history` shows the journal of a search.
 """
 
@@ -14,13 +15,21 @@ if TYPE_CHECKING:
     from skbayes.history import load_history
     from skbayes.optimizer import Optimizer
     from skbayes.search.bayes import BayesSearchCV
+    from skbayes.search.hypertune import HyperTuneSearchCV
     from skbayes.search.pareto import ParetoSearchCV
 
-__all__ = ["BayesSearchCV", "Optimizer", "ParetoSearchCV", "load_history"]
+__all__ = [
+    "BayesSearchCV",
+    "HyperTuneSearchCV",
+    "Optimizer",
+    "ParetoSearchCV",
+    "load_history",
+]
 
 # Imported when first used, so that `import skbayes` itself costs next to nothing.
 _HOMES = {
     "BayesSearchCV": "skbayes.search.bayes",
+    "HyperTuneSearchCV": "skbayes.search.hypertune",
     "Optimizer": "skbayes.optimizer",
     "ParetoSearchCV": "skbayes.search.pareto",
     "load_history": "skbayes.history",

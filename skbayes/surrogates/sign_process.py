@@ -126,7 +126,7 @@ class SignProcess(GaussianProcess):
         self.sign_points = sign_points
         self.signs = signs
         self.nu = nu
-        self._signs: Signs | None = None
+        self._signs = Signs.of_table(np.empty((0, 0)), np.empty((0, 0)), NU)
 
     # -- learning -----------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class SignProcess(GaussianProcess):
             inactive column.
         """
         signs = self._known_signs(np.shape(X)[-1])
-        if self._signs is None or not signs.equals(self._signs):
+        if not signs.equals(self._signs):
             self._lesson = None
         self._signs = signs
         self._sites: list[Sites] | None = None
