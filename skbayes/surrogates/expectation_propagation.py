@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack
 from scipy.special import log_ndtr
 
 from skbayes.surrogates.hyperparameters import cholesky
@@ -33,7 +33,7 @@ DAMPING, SLOWER, MIN_DAMPING = 0.7, 0.7, 0.05
 
 # The most sweeps over all sites, and the changes of the marginals, in units of their
 # standard deviations, below which they have converged.
-MAX_SWEEPS, TOLERANCE = 200, 1e-7
+MAX_SWEEPS, TOLERANCE = 200, 1e-6
 
 # Below this z, 1 - r (z + r) is taken from its asymptotic series.
 Z_SERIES = -30.0
@@ -165,15 +165,14 @@ def _marginals(
     root = np.sqrt(tau)
     scaled = root[:, None] * covariance
     L = cholesky(np.eye(len(tau)) + scaled * root)
-    V = solve_triangular(L, scaled, lower=True, check_finite=False)
+    V, _ = lapack.dtrtrs(L, scaled, lower=1)
     prior = np.diagonal(covariance)
     variance = np.maximum(prior - np.einsum("ij,ij->j", V, V), 1e-14 * prior)
     # (covariance^-1 + T)^-1 (covariance^-1 mean + shift)
     residual = shift - tau * mean
-    through = solve_triangular(
-        L, root * (covariance @ residual), lower=True, check_finite=False
-    )
-    return mean + covariance @ residual - V.T @ through, variance
+    projected = covariance @ residual
+    through, _ = lapack.dtrtrs(L, root * projected, lower=1)
+    return mean + projected - V.T @ through, variance
 
 
 def _log_evidence(
@@ -197,7 +196,7 @@ def _log_evidence(
     L = cholesky(np.eye(len(tau)) + root[:, None] * covariance * root)
     residual = shift - tau * mean
     projected = covariance @ residual
-    half = solve_triangular(L, root * projected, lower=True, check_finite=False)
+    half, _ = lapack.dtrtrs(L, root * projected, lower=1)
     joint = mean @ shift - 0.5 * tau @ mean**2 - np.sum(np.log(np.diagonal(L)))
     joint += 0.5 * (residual @ projected - half @ half)
     return float(tilted - np.sum(single) + joint)

@@ -92,7 +92,7 @@ class Signs(NamedTuple):
             Whether they say the same in the same order.
         """
         pairs = zip(self, other, strict=True)
-        return all(np.array_equal(one, another) for one, another in pairs)
+        return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
 
 class Factors(NamedTuple):
