@@ -1,9 +1,9 @@
 """What small samples say: an SVM on digits, tuned on tenths first.
 
-HyperTuneSearchCV searches five small samples, and starts the search on all data from what
-it found there. BayesSearchCV searches all data from the beginning. The script prints what
-the samples found, which signs were assumed and which held, and the best score of both
-searches after each second of fits and scores.
+HyperTuneSearchCV searches five small samples, and starts the search on all data from
+what it found there. BayesSearchCV searches all data from the beginning. The script
+prints what the samples found, which signs were assumed and which held, and the best
+score of both searches after each tenth of the time that fits and scores took.
 """
 
 import argparse
