@@ -18,12 +18,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayes.surrogates.expectation_propagation import propagate
-from skbayes.surrogates.gaussian_process import GaussianProcess
+from skbayes.surrogates.gaussian_process import GaussianProcess, tame
 from skbayes.surrogates.kernels import FloatArray
 from skbayes.surrogates.sign_posterior import NU
 from skbayes.surrogates.sign_process import SignProcess
 
-__all__ = ["TrustedSignProcess"]
+__all__ = ["TrustedSignProcess", "compress"]
 
 # Signs of a column are left out as soon as the scores are so many times less probable
 # with them.
@@ -32,6 +32,30 @@ MAX_ODDS_AGAINST = 10.0
 # One fit in so many leaves out all signs: what they keep the search from looking at
 # would never speak against them.
 LOOK_EVERY = 4
+
+
+def compress(y: FloatArray) -> FloatArray:
+    """Draw in the long tail of very bad scores, without making any two of them equal.
+
+    Flat scores would speak against every sign.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Scores, greater is better.
+
+    Returns
+    -------
+    y : ndarray of shape (n,)
+        The same, in the same order: scores that :func:`tame` would raise by d end up
+        ``unit * log(1 + d / unit)`` below that level, where `unit` is the standard
+        deviation of the tamed scores.
+    """
+    tamed = tame(y)
+    unit = float(np.std(tamed))
+    if unit == 0.0:
+        return tamed
+    return tamed - unit * np.log1p((tamed - y) / unit)
 
 
 class TrustedSignProcess:
@@ -94,7 +118,10 @@ class TrustedSignProcess:
         self.nu = nu
         options = {"n_options": n_options, "random_state": random_state}
         self._plain = GaussianProcess(kernel, **options)  # type: ignore[arg-type]
+        # Scores come to these two compressed.
+        options["tame_scores"] = False
         self._signed = SignProcess(kernel, nu=nu, **options)  # type: ignore[arg-type]
+        self._judge = GaussianProcess(kernel, n_samples=0, **options)  # type: ignore[arg-type]
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
@@ -116,9 +143,11 @@ class TrustedSignProcess:
             The fitted process.
         """
         self._plain.fit(X, y, noise)
+        scores = compress(np.asarray(y, dtype=np.float64))
+        self._judge.fit(X, scores, noise)
         columns = np.flatnonzero(np.any(self.signs != 0.0, axis=0))
         self.log_bayes_factors_ = {
-            column: self._log_bayes_factor(column, X, y, noise)
+            column: self._log_bayes_factor(column, X, scores, noise)
             for column in columns.tolist()
         }
         limit = -math.log(MAX_ODDS_AGAINST)
@@ -134,7 +163,7 @@ class TrustedSignProcess:
             with warnings.catch_warnings():
                 # Its last sweep is good enough to propose by.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                self._signed.fit(X, y, noise)
+                self._signed.fit(X, scores, noise)
         return self
 
     def _only(self, columns: list[int]) -> FloatArray:
@@ -145,13 +174,14 @@ class TrustedSignProcess:
     def _log_bayes_factor(
         self, column: int, X: FloatArray, y: FloatArray, noise: FloatArray | None
     ) -> float:
-        theta = np.mean(self._plain.thetas_, axis=0)
+        theta = self._judge.thetas_[0]
         model = SignProcess(
             self._plain.kernel,
             sign_points=self.sign_points,
             signs=self._only([column]),
             nu=self.nu,
             n_options=self._plain.n_options,
+            tame_scores=False,
             hyperparameters={
                 "length_scales": np.exp(theta[:-2]),
                 "amplitude": np.exp(theta[-2]),
