@@ -150,7 +150,7 @@ class JointCovariance:
         K : ndarray of shape (R, R)
             The covariance itself.
         by_scale : ndarray of shape (D,)
-            sum_rs W_rs dK_rs / d log l, column by column.
+            Sum of W_rs dK_rs / d log l over r and s, column by column.
         """
         k, dk, ddk, dddk, u, uu, diagonal = self._parts(length_scales)
         K = self._assemble(k, dk, ddk, u, uu, diagonal)

@@ -2,10 +2,13 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skbayes import Optimizer
 from skbayes.surrogates import GaussianProcess, SignProcess
-from skbayes.surrogates.sign_trust import TrustedSignProcess
+from skbayes.surrogates.gaussian_process import tame
+from skbayes.surrogates.sign_trust import TrustedSignProcess, compress
 
 N = 10
 
@@ -29,8 +32,11 @@ def test_signs_that_hold_stay_in_force():
     assert model.columns_in_force_ == [0, 1] and not model.looks_without_signs_
     assert all(one > -1 for one in model.log_bayes_factors_.values())
     same = SignProcess(
-        "matern52", sign_points=model.sign_points, signs=model.signs
-    ).fit(X, y)
+        "matern52",
+        sign_points=model.sign_points,
+        signs=model.signs,
+        tame_scores=False,
+    ).fit(X, compress(y))
     np.testing.assert_array_equal(model.predict(candidates), same.predict(candidates))
 
 
@@ -59,6 +65,22 @@ def test_scores_that_say_nothing_have_a_bayes_factor_of_one():
     model = make((1, 0)).fit(np.array([[0.9, 0.9]]), np.array([1.0]))
     assert abs(model.log_bayes_factors_[0]) < 0.1
     assert model.log_bayes_factors_.keys() == {0}
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
+def test_compressing_keeps_the_order_and_the_good_scores(values):
+    y = np.array(values)
+    z = compress(y)
+    order = np.argsort(y, kind="stable")
+    assert np.all(np.diff(z[order]) >= 0)
+    good = tame(y) == y
+    np.testing.assert_array_equal(z[good], y[good])
+    assert np.all(z <= tame(y)) and np.all(z >= y)
+
+
+def test_compressing_draws_in_a_long_tail_but_keeps_it_apart():
+    z = compress(np.array([0.9, 0.91, 0.92, 0.93, -5.0, -6.0]))
+    assert 0.5 < z[5] < z[4] < 0.9
 
 
 def test_every_fourth_time_it_looks_without_signs():
