@@ -162,7 +162,7 @@ def load_data(name: str) -> tuple[np.ndarray, np.ndarray]:
     X, y = parts["train"]
     if name == "adult":
         X = X.toarray()
-    return np.asarray(X, dtype=float), np.asarray(y)
+    return X, y
 
 
 def make_task(name: str, seed: int) -> Task:
@@ -172,11 +172,12 @@ def make_task(name: str, seed: int) -> Task:
     n = SIZES[name]
     rows = np.random.default_rng(seed).permutation(len(y))
     known, test = rows[: n + n // 3], rows[n + n // 3 :][:N_TEST]
+    X_known, X_test = X[known].astype(float), X[test].astype(float)
     if data == "mnist":
-        X_known, X_test = X[known] / 255.0, X[test] / 255.0
+        X_known, X_test = X_known / 255.0, X_test / 255.0
     else:
-        scaler = StandardScaler().fit(X[known[:n]])
-        X_known, X_test = scaler.transform(X[known]), scaler.transform(X[test])
+        scaler = StandardScaler().fit(X_known[:n])
+        X_known, X_test = scaler.transform(X_known), scaler.transform(X_test)
     fold = np.where(np.arange(len(known)) < n, -1, 0)
     return Task(
         build(), space, signs, iterations, X_known, y[known], fold, n, X_test, y[test]
