@@ -131,6 +131,8 @@ PUBLISHED = {
     "adult-svm": (0.24, None, 0.24),
     "adult-rff": (0.242, 0.246, 0.242),
 }
+# HyperTune with all its signs turned round, and the trials it has to recover.
+WRONG, N_WRONG = "wrong", 15
 N_GRID = 30
 # Rivals run a little longer than HyperTune, so that all have a value at its end.
 SLACK = 1.1
@@ -187,7 +189,7 @@ def make_task(name: str, seed: int) -> Task:
 def run(name: str, task_name: str, seed: int, limit: float | None) -> dict[str, Any]:
     """Run one search and find the held-out errors of its incumbents."""
     task = make_task(task_name, seed)
-    if name.startswith("wrong"):
+    if name == WRONG:
         wrong = {key: -sign for key, sign in task.signs.items()}
         record = run_method("hypertune", task, seed, signs=wrong)
     else:
@@ -287,6 +289,34 @@ def summarise(
     return summary
 
 
+def summarise_wrong(
+    store: Cache, tasks: list[str], seeds: list[int]
+) -> dict[str, dict[str, Any]]:
+    """Compare validation errors after 15 trials on all rows."""
+    methods = ("hypertune", "ei-bo", WRONG)
+    records = {m: {(r["task"], r["seed"]): r for r in store.load(m)} for m in methods}
+    summary = {}
+    for task in tasks:
+        have = [s for s in seeds if all((task, s) in records[m] for m in methods)]
+        if not have:
+            continue
+        errors = {m: [] for m in methods}
+        for seed in have:
+            for method in methods:
+                record = records[method][task, seed]
+                scores = np.array(record["score"])[np.array(record["whole"])]
+                errors[method].append(1.0 - scores[:N_WRONG].max())
+        summary[task] = {m: mean_se(errors[m]) for m in methods}
+        difference = np.subtract(errors[WRONG], errors["ei-bo"])
+        summary[task]["wrong - ei-bo"] = mean_se(difference)
+        summary[task]["in force"] = [
+            sum(bool(records[m][task, s]["in_force"]) for s in have)
+            for m in ("hypertune", WRONG)
+        ]
+        print(task, len(have), summary[task])
+    return summary
+
+
 def curves(store: Cache, task: str, seeds: list[int]) -> dict[str, np.ndarray]:
     """Errors on a grid of shares of HyperTune's time, seeds × grid, by method."""
     records = {
@@ -350,6 +380,7 @@ def main() -> None:
     add("--first-seed", type=int, default=0)
     add("--tasks", type=names(SIZES), default=list(SIZES))
     add("--sizes", action="store_true", help="show the numbers of rows and stop")
+    add("--wrong", action="store_true", help="also run HyperTune with wrong signs")
     add("--show", action="store_true", help="show what there is, run nothing")
     add("--save", action="store_true", help="write the figures into results/")
     add("--picture", action="store_true", help="draw docs/images/hypertune.png")
@@ -371,7 +402,13 @@ def main() -> None:
                 if method == "hypertune":
                     # As much for the others, small samples included.
                     limit = SLACK * done[task, seed]["spent"][-1]
-    summary = summarise(store, args.tasks, seeds)
+            if args.wrong and (task, seed) not in {
+                (r["task"], r["seed"]) for r in store.load(WRONG)
+            }:
+                run_all(run, [(WRONG, (WRONG, task, seed, None))], store, 1)
+    summary: dict[str, Any] = summarise(store, args.tasks, seeds)
+    print(f"validation error after {N_WRONG} trials on all rows")
+    summary["wrong signs"] = summarise_wrong(store, args.tasks, seeds)
     if args.save:
         save_results("hypertune", summary)
     if args.picture:
