@@ -19,7 +19,6 @@ import one_thread  # noqa: F401
 # isort: split
 import argparse
 import functools
-import importlib.util
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -27,14 +26,13 @@ from typing import Any
 import numpy as np
 from common import HERE, Cache, names, run_all, save_results
 from hypertune_methods import METHODS, run_method
+from shared import load
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-
-DATA = HERE.parent.parent / "shared" / "data"
 
 
 class FourierSVM(ClassifierMixin, BaseEstimator):
@@ -156,11 +154,7 @@ class Task:
 
 @functools.cache
 def load_data(name: str) -> tuple[np.ndarray, np.ndarray]:
-    spec = importlib.util.spec_from_file_location("load", DATA / "load.py")
-    assert spec is not None and spec.loader is not None
-    loader = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loader)
-    parts = getattr(loader, f"load_{name}")()
+    parts = getattr(load(), f"load_{name}")()
     X, y = parts["train"]
     if name == "adult":
         X = X.toarray()

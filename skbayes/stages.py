@@ -8,6 +8,7 @@ trials go on from stage to stage.
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,8 @@ from skbayes.subsets import Setting
 from skbayes.trials import History
 
 __all__ = ["Outcome", "Stage", "run_stages"]
+
+logger = logging.getLogger("skbayes")
 
 Params = dict[str, Any]
 
@@ -57,8 +60,8 @@ class Outcome:
 
     Parameters
     ----------
-    optimizer : object
-        That of the last stage that began.
+    optimizers : list of object
+        Those of the stages that began.
     history : History
         The trials of all stages.
     kept : dict of int to list
@@ -67,7 +70,7 @@ class Outcome:
         Why the last stage that began has ended.
     """
 
-    optimizer: Any
+    optimizers: list[Any]
     history: History = field(default_factory=History)
     kept: dict[int, list] = field(default_factory=dict)
     stop_reason: str = StopReason.N_ITER
@@ -108,8 +111,14 @@ def run_stages(
         sees the trials of one stage, and ends that one; a callback ends the search.
     log : Log or Journal
         Keeps proposals, results and where stages begin.
-    n_points, report, score_of, on_interrupt, on_death
-        As for :class:`skbayes.scheduling.Scheduler` and its `run`.
+    n_points : int, default=1
+        Trials in flight.
+    report : callable, default=None
+        Called after each trial was told, with the trial and the history.
+    score_of : callable, default=None
+        Returns what an optimiser is told of a trial. None: its score.
+    on_interrupt, on_death : callable, default=None
+        As for :meth:`skbayes.scheduling.Scheduler.run`.
 
     Returns
     -------
@@ -122,16 +131,18 @@ def run_stages(
         As `run` does.
     """
     start = budget.clock()
-    outcome = Outcome(optimizer)
+    outcome = Outcome([optimizer])
     for index, stage in enumerate(stages):
         first = len(outcome.history)
         if index > 0:
             log.record_stage(index, first)
-            outcome.optimizer = stage.make_optimizer(seed, outcome.history)
+            optimizer = stage.make_optimizer(seed, outcome.history)
+            outcome.optimizers.append(optimizer)
+            logger.info("stage %d begins after %d trials", index + 1, first)
         its_budget = dataclasses.replace(
             budget,
             n_iter=stage.n_trials,
-            n_cells=outcome.optimizer.n_cells,
+            n_cells=optimizer.n_cells,
             timeout=_share(stages[index:], budget, start),
         )
         if index + 1 in log.stages:
@@ -142,7 +153,7 @@ def run_stages(
             evaluator, setting=_in_stage(stage, index, first)
         )
         scheduler = Scheduler(
-            outcome.optimizer,
+            optimizer,
             its_evaluator,
             crew,
             its_budget,

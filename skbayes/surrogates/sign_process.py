@@ -295,7 +295,7 @@ class SignProcess(GaussianProcess):
         solved = np.matmul(v, self._L_inverse)
         parts = []
         for weights in (np.broadcast_to(self._alpha[:, None, :], k.shape), solved):
-            slope = self._by_position(through * weights, scaled)
+            slope = self._by_position(weights, through, scaled)
             to_columns = np.eye(X.shape[1])[columns]
             parts.append(slope + (direct * weights[..., n:]) @ to_columns)
         return *result, self._unit * parts[0], self._unit * parts[1] / -sd[..., None]
