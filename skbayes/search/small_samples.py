@@ -266,7 +266,7 @@ def plan_signs(
         str(space.columns[column].name): float(spread[column])
         for column in np.flatnonzero(by_column)
     }
-    # Counts as one of many seeds: those of the optimisers have keys of one number.
+    # A key of three numbers: those of proposals have one, those of subsets two.
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 0, 0)))
     points, table = _draw_points(space, by_column, center, rng)
     return SignPlan(optima, center, points, table, nu, disagreement)
