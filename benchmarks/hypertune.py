@@ -231,9 +231,12 @@ def at(record: dict[str, Any], spent: float) -> float:
     return record["error"][max(place, 0)]
 
 
-def mean_se(values: Any) -> tuple[float, float]:
+def mean_se(values: Any) -> tuple[float, float | None]:
+    """Mean and standard error; a single run has none."""
     values = np.asarray(values, dtype=float)
-    se = values.std(ddof=min(1, len(values) - 1)) / len(values) ** 0.5
+    if len(values) < 2:
+        return round(float(values.mean()), 4), None
+    se = values.std(ddof=1) / len(values) ** 0.5
     return round(float(values.mean()), 4), round(float(se), 4)
 
 
@@ -278,7 +281,10 @@ def summarise(
         }
         entry["weakened"] = sum(bool(r["weakened"]) for r in own)
         summary[task] = entry
-        shown = "".join("{:13.4f} ±{:.4f}".format(*entry["end"][m]) for m in METHODS)
+        shown = "".join(
+            f"{mean:13.4f} " + ("  alone" if se is None else f"±{se:.4f}")
+            for mean, se in (entry["end"][m] for m in METHODS)
+        )
         print(f"{task:14}{shown}   n={len(have)}")
     return summary
 
@@ -351,10 +357,11 @@ def draw(store: Cache, tasks: list[str], seeds: list[int]) -> None:
             if not len(values):
                 continue
             mean = values.mean(axis=0)
-            error = values.std(axis=0, ddof=1) / len(values) ** 0.5
             axis.plot(grid, mean, label=method)
-            axis.fill_between(grid, mean - error, mean + error, alpha=0.15)
-        axis.set_title(task)
+            if len(values) > 1:
+                error = values.std(axis=0, ddof=1) / len(values) ** 0.5
+                axis.fill_between(grid, mean - error, mean + error, alpha=0.15)
+        axis.set_title(f"{task}, {len(values)} runs")
         axis.set_yscale("log")
     figure.supxlabel("share of HyperTune's time, small samples included")
     figure.supylabel("held-out error of the incumbent")
