@@ -348,20 +348,23 @@ def draw(store: Cache, tasks: list[str], seeds: list[int]) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(3, 4, figsize=(12, 8), layout="constrained")
+    found = {task: curves(store, task, seeds) for task in tasks}
+    tasks = [task for task in tasks if len(found[task]["hypertune"])]
+    n_rows = -(-(len(tasks) + 1) // 4)
+    figure, axes = plt.subplots(
+        n_rows, 4, figsize=(12, 2.7 * n_rows), layout="constrained", squeeze=False
+    )
     grid = np.linspace(0.02, 1.0, N_GRID)
     for axis in axes.ravel()[len(tasks) :]:
         axis.axis("off")
     for axis, task in zip(axes.ravel(), tasks, strict=False):
-        for method, values in curves(store, task, seeds).items():
-            if not len(values):
-                continue
+        for method, values in found[task].items():
             mean = values.mean(axis=0)
             axis.plot(grid, mean, label=method)
             if len(values) > 1:
                 error = values.std(axis=0, ddof=1) / len(values) ** 0.5
                 axis.fill_between(grid, mean - error, mean + error, alpha=0.15)
-        axis.set_title(f"{task}, {len(values)} runs")
+        axis.set_title(f"{task}, runs: {len(values)}")
         axis.set_yscale("log")
     figure.supxlabel("share of HyperTune's time, small samples included")
     figure.supylabel("held-out error of the incumbent")
