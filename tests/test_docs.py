@@ -158,7 +158,14 @@ def test_reference_lists_only_what_exists(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["BayesSearchCV", "Optimizer", "ParetoSearchCV", "TradeoffSearchCV"]
+    "name",
+    [
+        "BayesSearchCV",
+        "HyperTuneSearchCV",
+        "Optimizer",
+        "ParetoSearchCV",
+        "TradeoffSearchCV",
+    ],
 )
 def test_entry_points_have_examples(name):
     thing = getattr(skbayes, name)

@@ -409,6 +409,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         if self.return_oof:
             check_partition(inputs.splits, n_samples)
         n_planned = sum(int(min(s.n_trials, optimizer.n_cells)) for s in stages)
+        n_points = max(self.n_points_, *(stage.n_points for stage in stages))
         environment = Environment(self.n_jobs, self.pre_dispatch)
         shipment = ship(
             inputs,
@@ -422,7 +423,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             shipment,
             environment.bounded_blas(),
             tasks.searching(n_planned * n_splits),
-            Crew(environment, self.n_points_, n_splits) as crew,
+            Crew(environment, n_points, n_splits) as crew,
             self._reporting(n_planned, n_splits, environment.n_workers) as report,
         ):
             evaluator = CandidateEvaluator(

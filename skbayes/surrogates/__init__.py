@@ -4,6 +4,7 @@ from skbayes.surrogates.additive import AdditiveGaussianProcess
 from skbayes.surrogates.gaussian_process import GaussianProcess
 from skbayes.surrogates.graph_field import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.surrogates.sign_process import SignProcess
 from skbayes.surrogates.trees import TreeEnsemble
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "GaussianProcess",
     "GraphField",
     "ParzenEstimator",
+    "SignProcess",
     "TreeEnsemble",
 ]

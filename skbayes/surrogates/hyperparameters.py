@@ -108,6 +108,8 @@ class LogPosterior:
         self.bounds = np.array(
             [LENGTH_SCALE_BOUNDS] * D + [AMPLITUDE_BOUNDS, NOISE_BOUNDS]
         )
+        # Where the search for the mode begins.
+        self.starts = [self.prior_mean]
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient at `theta`, shape (D + 2,)."""
@@ -143,7 +145,7 @@ class LogPosterior:
 
 
 def find_mode(posterior: LogPosterior) -> FloatArray:
-    """Most probable theta, by L-BFGS-B from the prior's mean.
+    """Most probable theta, by L-BFGS-B from the posterior's starts.
 
     Parameters
     ----------
@@ -155,15 +157,19 @@ def find_mode(posterior: LogPosterior) -> FloatArray:
     theta : ndarray of shape (D + 2,)
         The mode.
     """
-    result = optimize.minimize(
-        posterior,
-        posterior.prior_mean,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=posterior.bounds,
-        options={"maxiter": MAX_ITERATIONS, "ftol": 1e-6, "gtol": 1e-3},
-    )
-    return np.asarray(result.x, dtype=np.float64)
+    results = [
+        optimize.minimize(
+            posterior,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=posterior.bounds,
+            options={"maxiter": MAX_ITERATIONS, "ftol": 1e-6, "gtol": 1e-3},
+        )
+        for start in posterior.starts
+    ]
+    best = min(results, key=lambda result: result.fun)
+    return np.asarray(best.x, dtype=np.float64)
 
 
 def sample_posterior(
