@@ -2,6 +2,12 @@
 
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.hypertune import HyperTuneSearchCV
 from skbayes.search.pareto import ParetoSearchCV
 
-__all__ = ["BaseBayesSearchCV", "BayesSearchCV", "ParetoSearchCV"]
+__all__ = [
+    "BaseBayesSearchCV",
+    "BayesSearchCV",
+    "HyperTuneSearchCV",
+    "ParetoSearchCV",
+]
