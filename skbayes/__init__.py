@@ -15,14 +15,22 @@ if TYPE_CHECKING:
     from skbayes.optimizer import Optimizer
     from skbayes.search.bayes import BayesSearchCV
     from skbayes.search.pareto import ParetoSearchCV
+    from skbayes.search.text import TextRepresentationSearchCV
 
-__all__ = ["BayesSearchCV", "Optimizer", "ParetoSearchCV", "load_history"]
+__all__ = [
+    "BayesSearchCV",
+    "Optimizer",
+    "ParetoSearchCV",
+    "TextRepresentationSearchCV",
+    "load_history",
+]
 
 # Imported when first used, so that `import skbayes` itself costs next to nothing.
 _HOMES = {
     "BayesSearchCV": "skbayes.search.bayes",
     "Optimizer": "skbayes.optimizer",
     "ParetoSearchCV": "skbayes.search.pareto",
+    "TextRepresentationSearchCV": "skbayes.search.text",
     "load_history": "skbayes.history",
 }
 

@@ -49,6 +49,7 @@ __all__ = [
     "fit_context",
     "format_results",
     "guard_folder",
+    "hand_on_callbacks",
     "insert_error_scores",
     "is_death",
     "is_multimetric_scorer",
@@ -388,6 +389,13 @@ class TaskTree:
             yield
         finally:
             context.call_on_fit_task_end(estimator=self._search, **data)
+
+
+def hand_on_callbacks(search: Any, inner: Any) -> None:
+    """Let another search, which does the work of `search`, report in its place."""
+    for name in ("_skl_callbacks", "_parent_callback_ctx"):
+        if name in vars(search):
+            setattr(inner, name, getattr(search, name))
 
 
 # --- joblib ---------------------------------------------------------------------------

@@ -3,5 +3,11 @@
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.pareto import ParetoSearchCV
+from skbayes.search.text import TextRepresentationSearchCV
 
-__all__ = ["BaseBayesSearchCV", "BayesSearchCV", "ParetoSearchCV"]
+__all__ = [
+    "BaseBayesSearchCV",
+    "BayesSearchCV",
+    "ParetoSearchCV",
+    "TextRepresentationSearchCV",
+]

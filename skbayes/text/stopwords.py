@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +10,6 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 __all__ = [
     "check_stemmer",
-    "has_stop_words",
     "stem_all",
     "stop_word_list",
     "without_numbers",
@@ -81,28 +79,6 @@ def _words_of(language: str) -> tuple[str, ...]:
             f"{', '.join(sorted(AVAILABLE_LANGUAGES))}; pass the words themselves."
         )
     return tuple(sorted(set(get_stop_words(language))))
-
-
-def has_stop_words(language: str) -> bool:
-    """Say whether there are stop words for a language.
-
-    Parameters
-    ----------
-    language : str
-        In English and lower case.
-
-    Returns
-    -------
-    has : bool
-        Whether :func:`stop_word_list` has any.
-    """
-    if language == "english":
-        return True
-    if importlib.util.find_spec("stop_words") is None:
-        return False
-    from stop_words import AVAILABLE_LANGUAGES
-
-    return language in AVAILABLE_LANGUAGES
 
 
 def check_stemmer(language: str) -> None:
