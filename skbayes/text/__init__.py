@@ -1,5 +1,6 @@
-"""Texts: n-grams of words and characters, and what learns from them."""
+"""Texts as n-grams, and learners for them and other data with many sparse features."""
 
+from skbayes.text.liblinear import LiblinearClassifier
 from skbayes.text.ngrams import NGramVectorizer
 
-__all__ = ["NGramVectorizer"]
+__all__ = ["LiblinearClassifier", "NGramVectorizer"]

@@ -1,0 +1,22 @@
+"""The data sets that lie beside the checkout, in ../shared/data."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType
+
+from common import HERE
+
+__all__ = ["load"]
+
+
+def load() -> ModuleType:
+    """Import the loaders of the data sets."""
+    path = HERE.parents[1] / "shared" / "data" / "load.py"
+    if not path.exists():
+        raise FileNotFoundError(f"the data sets are expected in {path.parent}")
+    spec = importlib.util.spec_from_file_location("shared_data", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

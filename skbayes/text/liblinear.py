@@ -1,0 +1,409 @@
+"""Linear classifiers by LIBLINEAR."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skbayes.compat import Interval, StrOptions, fit_context
+from skbayes.text.binding import train
+
+__all__ = ["LiblinearClassifier"]
+
+
+class _Solver(NamedTuple):
+    """What one of the library's solvers minimises, and how."""
+
+    name: str
+    number: int
+    penalty: str
+    loss: str
+    dual: bool
+    tol: float  # the library's default
+    draws: bool  # whether it visits coordinates in random order
+
+
+_ALL = [
+    _Solver("L2R_LR", 0, "l2", "logistic", False, 0.01, False),
+    _Solver("L2R_L2LOSS_SVC_DUAL", 1, "l2", "squared_hinge", True, 0.1, True),
+    _Solver("L2R_L2LOSS_SVC", 2, "l2", "squared_hinge", False, 0.01, False),
+    _Solver("L2R_L1LOSS_SVC_DUAL", 3, "l2", "hinge", True, 0.1, True),
+    _Solver("MCSVM_CS", 4, "l2", "crammer_singer", True, 0.1, True),
+    _Solver("L1R_L2LOSS_SVC", 5, "l1", "squared_hinge", False, 0.01, True),
+    _Solver("L1R_LR", 6, "l1", "logistic", False, 0.01, True),
+    _Solver("L2R_LR_DUAL", 7, "l2", "logistic", True, 0.1, True),
+]
+_BY_NAME = {solver.name: solver for solver in _ALL}
+_BY_NUMBER = {solver.number: solver for solver in _ALL}
+_BY_WHAT = {(s.penalty, s.loss, s.dual): s for s in _ALL}
+
+
+def _is_logistic(classifier: LiblinearClassifier) -> bool:
+    """Tell whether there are probabilities, or raise why there are none."""
+    if classifier._loss() != "logistic":
+        raise AttributeError("Only the logistic loss gives probabilities.")
+    return True
+
+
+class LiblinearClassifier(ClassifierMixin, BaseEstimator):
+    """Linear classification by LIBLINEAR.
+
+    All classification solvers of the library, version 2.43 or newer, behind
+    scikit-learn's interface: support vector machines and logistic regression, with
+    penalty ℓ1 or ℓ2, for sparse data above all. With more than two classes there is one
+    binary problem for each, or the joint one of Crammer and Singer.
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1"}, default="l2"
+        Norm of the weights that is penalised; "l1" makes many of them 0.
+    loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
+        "logistic" is logistic regression, with probabilities; the others are support
+        vector machines. "hinge" goes with "l2" only.
+    dual : bool or "auto", default="auto"
+        Whether to solve the dual problem. "auto" does for "hinge", which has no other,
+        and for "squared_hinge" with "l2" and fewer samples than features. With "l1"
+        there is no dual.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        One classifier for each class against the rest, or all in one problem, to which
+        `penalty`, `loss` and `dual` do not apply.
+    solver : int or str, default=None
+        LIBLINEAR's number (0 to 7) or name ("L2R_LR") of a solver, in place of the four
+        parameters above: the way to search over all of them at once.
+    C : float, default=1.0
+        Weight of the losses against the penalty, above 0: the smaller, the stronger the
+        regularisation.
+    tol : float, default=None
+        When to stop, above 0, in LIBLINEAR's own meaning. In primal problems and those
+        with "l1": the norm of the gradient relative to that at the start, multiplied by
+        the share of the smaller class. In dual ones: the largest violation of the
+        optimality conditions. `None` is the library's default: 0.01 and 0.1.
+    fit_intercept : bool, default=True
+        Whether there is an intercept. For text one is rarely worth its cost.
+    intercept_scaling : float, default=1.0
+        Value of the constant feature whose weight gives the intercept, above 0. The
+        larger, the less the penalty touches the intercept.
+    penalize_intercept : bool, default=True
+        Whether the intercept counts in the penalty. If not, `intercept_scaling` has to
+        be 1, and the solver primal or with "l1".
+    class_weight : dict or "balanced", default=None
+        Factors of `C` by class, 1 where not given; "balanced" gives all classes the
+        same total weight. As in the library, the factor of a class is that of its own
+        samples when it is told from the rest; those of the rest have the factor 1.
+    random_state : int, RandomState instance or None, default=None
+        Order in which dual solvers and those with "l1" visit coordinates. The result
+        depends on it by about `tol`. The other solvers draw nothing.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights; one row for two classes.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts; 0 without `fit_intercept`.
+    n_iter_ : int
+        Outer iterations of the solver; of the class that took most.
+    solver_ : str
+        LIBLINEAR's name of the solver that was used.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of features, if `X` had them.
+
+    See Also
+    --------
+    sklearn.svm.LinearSVC : Support vector machines by an older copy of the library.
+    sklearn.linear_model.LogisticRegression : Logistic regression by many solvers.
+
+    Notes
+    -----
+    `fit` takes no sample weights: the library has none (they exist in a variant of it
+    that is distributed on its own). Where they are needed, take one of the above.
+
+    Fits may run in threads. Those that draw numbers wait for each other, since the
+    library draws them from the one generator of the process; their results are those of
+    fits alone. Use processes to have them side by side.
+
+    References
+    ----------
+    R.-E. Fan, K.-W. Chang, C.-J. Hsieh, X.-R. Wang and C.-J. Lin. LIBLINEAR: a library
+    for large linear classification. Journal of Machine Learning Research 9, 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skbayes.text import LiblinearClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> classifier = LiblinearClassifier(loss="logistic", C=10.0).fit(X, y)
+    >>> classifier.coef_.shape, classifier.solver_
+    ((3, 4), 'L2R_LR')
+    >>> classifier.score(X, y) > 0.9
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "penalty": [StrOptions({"l1", "l2"})],
+        "loss": [StrOptions({"squared_hinge", "hinge", "logistic"})],
+        "dual": ["boolean", StrOptions({"auto"})],
+        "multi_class": [StrOptions({"ovr", "crammer_singer"})],
+        "solver": [
+            Interval(Integral, 0, 7, closed="both"),
+            StrOptions(set(_BY_NAME)),
+            None,
+        ],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="neither"), None],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "penalize_intercept": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        *,
+        dual: bool | str = "auto",
+        multi_class: str = "ovr",
+        solver: int | str | None = None,
+        C: float = 1.0,
+        tol: float | None = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        penalize_intercept: bool = True,
+        class_weight: dict | str | None = None,
+        random_state: Any = None,
+    ):
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.multi_class = multi_class
+        self.solver = solver
+        self.C = C
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.penalize_intercept = penalize_intercept
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> LiblinearClassifier:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. A CSR matrix of float64 whose indices are sorted is read as
+            it is; what the library then works on is one copy in a layout of its own, of
+            16 bytes for each nonzero.
+        y : array-like of shape (n_samples,)
+            Class labels, of two classes or more.
+
+        Returns
+        -------
+        self : object
+            Fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If the data are empty or not finite, if there is one class only, or if the
+            library has no solver for the parameters.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes, but y "
+                f"has one class only: {self.classes_[0]!r}."
+            )
+        solver = self._chosen(*X.shape)
+        self._check_intercept(solver)
+        bias = float(self.intercept_scaling) if self.fit_intercept else -1.0
+        weights, self.n_iter_, converged = train(
+            _sorted_rows(X),
+            codes,
+            solver.number,
+            C=float(self.C),
+            tol=solver.tol if self.tol is None else float(self.tol),
+            bias=bias,
+            regularize_bias=self.penalize_intercept or not self.fit_intercept,
+            class_weight=self._class_weights(y),
+            seed=self._seed() if solver.draws else None,
+        )
+        if not converged:
+            warnings.warn(
+                "LIBLINEAR reached its limit of iterations; a larger tol, a smaller C "
+                "or scaled features may help.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        if len(self.classes_) == 2 and len(weights) == 2:
+            weights = weights[1:] - weights[:1]
+        self.coef_ = np.ascontiguousarray(weights[:, : X.shape[1]])
+        self.intercept_ = np.zeros(len(weights))
+        if self.fit_intercept:
+            self.intercept_ = bias * weights[:, -1]
+        self.solver_ = solver.name
+        return self
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the values whose signs, or largest, are the predictions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            `X` times `coef_`, plus `intercept_`. For two classes, one number a sample,
+            above 0 for the second class.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        values = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return values.ravel() if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        values = self.decision_function(X)
+        codes = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        return self.classes_[codes]
+
+    @available_if(_is_logistic)
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Estimate probabilities, if the loss is logistic.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Of the classes, in the order of `classes_`. With more than two, those of
+            each class against the rest, scaled to a sum of 1.
+        """
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            return np.column_stack([expit(-values), expit(values)])
+        probabilities = expit(values)
+        totals = probabilities.sum(axis=1, keepdims=True)
+        # Far from all classes all may underflow.
+        uniform = np.full_like(probabilities, 1 / probabilities.shape[1])
+        return np.divide(probabilities, totals, out=uniform, where=totals > 0)
+
+    @available_if(_is_logistic)
+    def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Estimate logarithms of probabilities, if the loss is logistic.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            Of the classes, in the order of `classes_`.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _loss(self) -> str:
+        """Return what is minimised, as far as the parameters make sense."""
+        if self.solver is not None:
+            known: dict[Any, _Solver] = {**_BY_NAME, **_BY_NUMBER}
+            return known[self.solver].loss if self.solver in known else ""
+        return "crammer_singer" if self.multi_class == "crammer_singer" else self.loss
+
+    def _chosen(self, n_samples: int, n_features: int) -> _Solver:
+        """Return the solver that the parameters ask for."""
+        if isinstance(self.solver, str):
+            return _BY_NAME[self.solver]
+        if self.solver is not None:
+            return _BY_NUMBER[int(self.solver)]
+        if self.multi_class == "crammer_singer":
+            return _BY_NAME["MCSVM_CS"]
+        dual = self.dual
+        if dual == "auto":
+            many_features = self.loss == "squared_hinge" and n_samples < n_features
+            dual = self.loss == "hinge" or (many_features and self.penalty == "l2")
+        try:
+            return _BY_WHAT[self.penalty, self.loss, bool(dual)]
+        except KeyError:
+            raise ValueError(
+                f"LIBLINEAR has no solver for penalty={self.penalty!r}, loss="
+                f"{self.loss!r}, dual={self.dual!r}: the hinge loss takes the penalty "
+                "'l2' and dual=True, the penalty 'l1' takes dual=False."
+            ) from None
+
+    def _check_intercept(self, solver: _Solver) -> None:
+        if self.penalize_intercept or not self.fit_intercept:
+            return
+        if solver.dual:
+            raise ValueError(
+                "penalize_intercept=False needs a primal solver or the penalty 'l1'; "
+                "these parameters choose a dual one."
+            )
+        if self.intercept_scaling != 1:
+            raise ValueError(
+                "penalize_intercept=False needs intercept_scaling=1, got "
+                f"{self.intercept_scaling!r}."
+            )
+
+    def _class_weights(self, y: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+        if self.class_weight is None:
+            return None
+        return compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+
+def _sorted_rows(X: Any) -> sparse.csr_matrix:
+    """Return `X` as a CSR matrix with sorted columns; the caller's is not changed."""
+    if not sparse.issparse(X):
+        return sparse.csr_matrix(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
