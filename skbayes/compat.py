@@ -29,7 +29,12 @@ from sklearn.model_selection._validation import (
     _insert_error_scores,
     _warn_or_raise_about_fit_failures,
 )
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    RealNotInt,
+    StrOptions,
+)
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
@@ -39,6 +44,7 @@ __all__ = [
     "EvaluationTask",
     "HasMethods",
     "Interval",
+    "RealNotInt",
     "StrOptions",
     "TaskTree",
     "active_backend",

@@ -19,7 +19,7 @@ from skbayes.shipping import Inputs
 from skbayes.space import Space
 from skbayes.text.liblinear import LiblinearClassifier
 from skbayes.text.ngrams import NGramVectorizer
-from skbayes.text.spaces import SPACES, merged_space, text_space
+from skbayes.text.spaces import SPACES, first_points, merged_space, text_space
 from skbayes.text.store import counted_texts
 from skbayes.text.tokens import check_texts
 
@@ -74,7 +74,8 @@ class TextRepresentationSearchCV(BayesSearchCV):
         "paper": the space of [1]_, orders of word n-grams up to 3, three weightings,
         stop words or not, penalty, strength and tolerance. "extended" adds n-grams of
         characters, gaps, stemming (needs snowballstemmer), limits on document
-        frequencies, and the length of rows; see
+        frequencies, and the length of rows, and begins with a few representations that
+        are known to do well (with an `estimator` of your own it does not); see
         :func:`skbayes.text.spaces.text_space`. None: `search_spaces` is everything.
     dev : tuple (texts, labels) or None, default=None
         Texts on which all trials are scored, instead of by `cv`. Labels are left out,
@@ -386,18 +387,29 @@ class TextRepresentationSearchCV(BayesSearchCV):
     def _search(self, cv: Any) -> _CountingSearch:
         """Make the search over pipelines."""
         pipeline = self._pipeline()
+        space = self._full_space(pipeline)
         arguments = {
             name: getattr(self, name) for name in BayesSearchCV._get_param_names()
         }
         arguments |= {
             "estimator": pipeline,
-            "search_spaces": self._full_space(pipeline),
+            "search_spaces": space,
+            "initial_points": self._points(space),
             "cv": cv,
         }
         search = _CountingSearch(**arguments)
         search.counts_limit = self.counts_limit
         compat.hand_on_callbacks(self, search)
         return search
+
+    def _points(self, space: Any) -> list[dict] | None:
+        """Return what to try first: the user's, and what is known to be good."""
+        points = list(self.initial_points or [])
+        if self.space == "extended" and self.estimator is None:
+            whole = Space.from_notation(space, constraint=self.constraint)
+            ready = first_points(self.language)
+            points += [one for one in ready if one in whole]
+        return points or None
 
     def _is_classifier(self) -> bool:
         return is_classifier(self._pipeline())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,11 +125,11 @@ class NGramVectorizer(
         "stemmer": [str, None],
         "max_gap": [compat.Interval(Integral, 0, None, closed="left")],
         "min_df": [
-            compat.Interval(Real, 0, 1, closed="both"),
+            compat.Interval(compat.RealNotInt, 0, 1, closed="both"),
             compat.Interval(Integral, 1, None, closed="left"),
         ],
         "max_df": [
-            compat.Interval(Real, 0, 1, closed="both"),
+            compat.Interval(compat.RealNotInt, 0, 1, closed="both"),
             compat.Interval(Integral, 1, None, closed="left"),
         ],
         "sublinear_tf": ["boolean"],
@@ -220,20 +220,24 @@ class NGramVectorizer(
         kinds = self._kinds()
         counted = X if isinstance(X, CountedTexts) else _counted(check_texts(X))
         parts, kept, frequencies = [], [], []
-        n_there = 0
-        for kind in kinds:
-            table = counted.counts.table(kind)
-            rows = _Rows.of(table, counted.rows)
-            frequency = np.bincount(rows.indices, minlength=len(table.grams))
+        rows_of = [_Rows.of(counted.counts.table(kind), counted.rows) for kind in kinds]
+        if not any(len(rows.indices) for rows in rows_of):
+            raise ValueError(
+                "empty vocabulary; perhaps the documents only contain stop words, or "
+                "are shorter than the shortest n-gram"
+            )
+        for rows in rows_of:
+            frequency = np.bincount(rows.indices, minlength=rows.n_grams)
             chosen = np.flatnonzero(self._within_limits(frequency, len(counted)))
-            n_there += int(np.count_nonzero(frequency))
             parts.append(rows.columns(chosen))
             kept.append(chosen.astype(np.int32))
             frequencies.append(frequency[chosen])
-        n_left = sum(map(len, kept))
-        _check_any_left(n_there, n_left)
+        if not any(map(len, kept)):
+            raise ValueError(
+                "After pruning, no terms remain. Try a lower min_df or a higher max_df."
+            )
         self.n_documents_ = len(counted)
-        self.n_ngrams_ = n_left
+        self.n_ngrams_ = sum(map(len, kept))
         self._fitted_kinds = kinds
         self._kept = kept
         self._counts: Counts | None = counted.counts
@@ -361,6 +365,13 @@ class NGramVectorizer(
     def _kinds(self) -> list[Kind]:
         """Check the arguments, and say what is counted."""
         low, high = self._checked_range()
+        counts_only = self.weighting != "tf-idf" and self.norm is None
+        counts_only &= not self.sublinear_tf
+        if not counts_only and not np.issubdtype(self.dtype, np.floating):
+            raise ValueError(
+                f"dtype must be a floating type for weights, got {self.dtype!r}; "
+                "integers hold plain counts."
+            )
         words = self.analyzer == "word"
         if words and self.stemmer is not None:
             check_stemmer(self.stemmer)
@@ -432,19 +443,6 @@ class NGramVectorizer(
 def _counted(texts: list[str]) -> CountedTexts:
     """Count in the memory of this process."""
     return CountedTexts(Counts(texts, MemoryShelf()), slice(0, len(texts)))
-
-
-def _check_any_left(n_there: int, n_left: int) -> None:
-    """Refuse an empty vocabulary, in scikit-learn's words."""
-    if n_there == 0:
-        raise ValueError(
-            "empty vocabulary; perhaps the documents only contain stop words, or are "
-            "shorter than the shortest n-gram"
-        )
-    if n_left == 0:
-        raise ValueError(
-            "After pruning, no terms remain. Try a lower min_df or a higher max_df."
-        )
 
 
 class _Rows(NamedTuple):

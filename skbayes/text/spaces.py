@@ -8,7 +8,7 @@ from typing import Any
 from skbayes.space import Choice, Real
 from skbayes.text.stopwords import check_stemmer, stop_word_list
 
-__all__ = ["SPACES", "merged_space", "text_space"]
+__all__ = ["SPACES", "first_points", "merged_space", "text_space"]
 
 #: The spaces that have a name.
 SPACES = ("paper", "extended")
@@ -79,6 +79,52 @@ def text_space(
     if classifier is not None:
         found |= _renamed(_logistic(), f"{classifier}__")
     return found
+
+
+def first_points(
+    stemmer: str | None = "english",
+    vectorizer: str = "vectorizer",
+    classifier: str = "classifier",
+) -> list[dict[str, Any]]:
+    """List what is worth trying first in the extended space, on any texts.
+
+    It is too wide to be looked through in 30 trials from nowhere.
+
+    Parameters
+    ----------
+    stemmer : str or None, default="english"
+        The language of the stems.
+    vectorizer, classifier : str, default="vectorizer", "classifier"
+        Names of the steps.
+
+    Returns
+    -------
+    points : list of dict
+        What the paper chose for most tasks; weighted logarithms of counts in rows of
+        length 1, of words, of stems, and of characters.
+
+    Examples
+    --------
+    >>> from skbayes.text.spaces import first_points
+    >>> [point["vectorizer__analyzer"] for point in first_points()]
+    ['word', 'word', 'word', 'char_wb']
+    """
+    words = {"analyzer": "word", "ngram_range": (1, 2), "max_gap": 0}
+    words |= {"stop_words": None, "stemmer": None}
+    weighted = {"weighting": "tf-idf", "sublinear_tf": True, "norm": "l2"}
+    representations = [
+        ({**words, "weighting": "binary", "norm": None}, 100.0),
+        ({**words, **weighted}, 10.0),
+        ({**words, **weighted, "stemmer": stemmer}, 10.0),
+        ({"analyzer": "char_wb", "ngram_range": (2, 5), **weighted}, 10.0),
+    ]
+    plain = {"normalize_numbers": False, "min_df": 1, "max_df": 1.0}
+    logistic = {"penalty": "l2", "tol": 0.01}
+    return [
+        _renamed({**plain, **one}, f"{vectorizer}__")
+        | _renamed({**logistic, "C": C}, f"{classifier}__")
+        for one, C in representations
+    ]
 
 
 def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list]:
