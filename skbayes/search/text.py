@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from numbers import Real
 from os import PathLike
 from typing import Any
@@ -41,7 +41,9 @@ class _CountingSearch(BayesSearchCV):
             return super()._run(dataclasses.replace(inputs, X=counted), *args)
 
     def _refit(self, X: Any, y: Any, *args: Any) -> None:
-        super()._refit(X[: self.n_refit], None if y is None else y[: self.n_refit], *args)
+        super()._refit(
+            X[: self.n_refit], None if y is None else y[: self.n_refit], *args
+        )
 
 
 class TextRepresentationSearchCV(BayesSearchCV):
@@ -366,9 +368,7 @@ class TextRepresentationSearchCV(BayesSearchCV):
                 f"{type(own).__name__}; space=None takes it as it is."
             )
         steps = [
-            name
-            for name, step in pipeline.steps
-            if isinstance(step, NGramVectorizer)
+            name for name, step in pipeline.steps if isinstance(step, NGramVectorizer)
         ]
         if not steps:
             raise ValueError(
@@ -431,7 +431,8 @@ class TextRepresentationSearchCV(BayesSearchCV):
         if (labels is None) != (y is None):
             raise ValueError("dev must have labels exactly if there is y.")
         checked = _checked(texts, labels, False, "dev[0]", "dev[1]")
-        if self._is_classifier() and not np.isin(labels, np.asarray(y)).any():
+        known = set(np.ravel(y).tolist())
+        if self._is_classifier() and known.isdisjoint(np.ravel(labels).tolist()):
             raise ValueError("dev[1]: none of its labels is in y.")
         return checked, labels
 

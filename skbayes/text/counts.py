@@ -183,7 +183,7 @@ def _starts(begin: int, end: int, segments: Array, span: int, whole: bool) -> Ar
 def _keys(
     stream: TokenStream, pattern: Pattern, prefix: Array, positions: Array
 ) -> Array:
-    """Number the n-grams at positions by prefix and last token; -1 for no n-gram."""
+    """Make a number of prefix and last token of the n-grams at positions, or -1."""
     last = stream.ids[positions + pattern[-1]].astype(np.int64)
     if len(pattern) == 1:
         return last
@@ -235,7 +235,7 @@ def _count(
 def _merge(
     blocks: list[tuple[Array, sparse.csr_matrix, Array]], numbers: Array
 ) -> tuple[Array, sparse.csr_matrix]:
-    """Number the n-grams of all blocks together; changes `numbers`."""
+    """Join blocks, numbering their n-grams anew; changes `numbers`."""
     if len(blocks) == 1:
         return blocks[0][0], blocks[0][1]
     different = np.unique(np.concatenate([keys for keys, _, _ in blocks]))

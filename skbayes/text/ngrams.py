@@ -27,13 +27,12 @@ _GAP = "*"
 Array = npt.NDArray
 
 
-
 class NGramVectorizer(
     TransformerMixin,
     BaseEstimator,
-    auto_wrap_output_keys=None,
+    auto_wrap_output_keys=None,  # type: ignore[call-arg]
 ):
-    """Turn texts into a sparse matrix of their n-grams, counted or weighted.
+    r"""Turn texts into a sparse matrix of their n-grams, counted or weighted.
 
     On the settings they share its columns are those of scikit-learn's
     :class:`~sklearn.feature_extraction.text.CountVectorizer` and
@@ -52,7 +51,7 @@ class NGramVectorizer(
         its inverse document frequency, or 1.
     lowercase : bool, default=True
         Whether to convert texts to lower case first.
-    token_pattern : str, default=r"(?u)\\b\\w\\w+\\b"
+    token_pattern : str, default=r"(?u)\b\w\w+\b"
         A regular expression for a word; one with a group takes what is in it. The
         default is scikit-learn's. "unicode" is the same extended to all scripts: the
         vowel signs of Hindi and the like belong to the word, and each Chinese or

@@ -255,5 +255,5 @@ def _restricted(value: Any, own: Any) -> Any:
     if not (isinstance(value, Choice) and isinstance(own, list | tuple)):
         return own
     subs = list(zip(value.dimension.values, value.sub_spaces, strict=True))
-    found = [next((s for o, s in subs if o == option), {}) for option in own]
+    found: list = [next((s for o, s in subs if o == option), {}) for option in own]
     return Choice(list(zip(own, found, strict=True)))

@@ -92,7 +92,7 @@ class StringArray(Sequence):
 
     def __iter__(self) -> Iterator[str]:
         ends = self.offsets.tolist()
-        view = memoryview(self.data)
+        view = self.data.data
         for begin, end in zip(ends[:-1], ends[1:], strict=True):
             yield str(view[begin:end], "utf-8", "surrogatepass")
 
@@ -142,7 +142,7 @@ class TokenStream:
         return TokenStream(ids[there], before[self.offsets], vocabulary)
 
     def known(self, vocabulary: Sequence[str]) -> TokenStream:
-        """Number the tokens as another vocabulary does.
+        """Use the numbers of another vocabulary.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ def split_words(texts: Iterable[str], pattern: str, lowercase: bool) -> TokenStr
         If the pattern has more than one group, or is none.
     """
     find = _finder(pattern)
-    number: dict[str, int] = defaultdict()
+    number: defaultdict[str, int] = defaultdict()
     number.default_factory = number.__len__
     ids = array("i")
     ends = array("q", [0])

@@ -103,9 +103,7 @@ limits = st.one_of(st.integers(1, 3), st.floats(0.0, 1.0))
 )
 @pytest.mark.filterwarnings("ignore:.*stop_words:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*token_pattern:UserWarning")
-def test_equals_scikit_learn(
-    texts, new, weighting, sublinear, min_df, max_df, shared
-):
+def test_equals_scikit_learn(texts, new, weighting, sublinear, min_df, max_df, shared):
     ours = NGramVectorizer(
         weighting=weighting,
         sublinear_tf=sublinear,
