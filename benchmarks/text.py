@@ -1,7 +1,8 @@
 """Text representations: eight tasks, the published configurations, a grid, and speed.
 
 `run` makes what is missing of searches, published configurations and grid searches,
-and keeps each in the cache; times are processor times, of one processor. `speed` compares the time of 30 trials with that of the
+and keeps each in the cache; times are processor times. `speed` compares the time of 30
+trials with that of the
 same 30 configurations through scikit-learn's pipeline, each in a process of its own;
 `show` prints the tables, and draws the curves. Needs the data beside the checkout.
 """
