@@ -1,8 +1,10 @@
 """Bayesian hyper-parameter search for scikit-learn.
 
-`BayesSearchCV` takes the place of scikit-learn's `GridSearchCV`; `ParetoSearchCV`
-searches for the tradeoffs between several objectives; `Optimizer` is the machinery
-below them, for any Python function; `load_history` shows the journal of a search.
+`BayesSearchCV` takes the place of scikit-learn's `GridSearchCV`; `MultiStageSearchCV`
+makes most trials on a part of the data; `TextRepresentationSearchCV` takes raw texts;
+`ParetoSearchCV` searches for the tradeoffs between several objectives; `Optimizer` is
+the machinery below them, for any Python function; `load_history` shows the journal of a
+search.
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ if TYPE_CHECKING:
     from skbayes.history import load_history
     from skbayes.optimizer import Optimizer
     from skbayes.search.bayes import BayesSearchCV
+    from skbayes.search.multi_stage import MultiStageSearchCV
     from skbayes.search.pareto import ParetoSearchCV
     from skbayes.search.text import TextRepresentationSearchCV
 
 __all__ = [
     "BayesSearchCV",
+    "MultiStageSearchCV",
     "Optimizer",
     "ParetoSearchCV",
     "TextRepresentationSearchCV",
@@ -28,6 +32,7 @@ __all__ = [
 # Imported when first used, so that `import skbayes` itself costs next to nothing.
 _HOMES = {
     "BayesSearchCV": "skbayes.search.bayes",
+    "MultiStageSearchCV": "skbayes.search.multi_stage",
     "Optimizer": "skbayes.optimizer",
     "ParetoSearchCV": "skbayes.search.pareto",
     "TextRepresentationSearchCV": "skbayes.search.text",

@@ -6,6 +6,7 @@ tasks be made), any thread runs it, and the main thread concludes what it gave.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 import traceback
@@ -21,9 +22,10 @@ from skbayes import compat
 from skbayes.fold import Fold, FoldOutcome, Measure, run_fold
 from skbayes.racing import Race
 from skbayes.shipping import Shipment
+from skbayes.subsets import EVERYTHING, Setting, Subsets
 from skbayes.trials import Trial
 
-__all__ = ["CandidateEvaluator", "Evaluation", "check_candidates"]
+__all__ = ["CandidateEvaluator", "Evaluation", "check_candidates", "on_everything"]
 
 
 def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> None:
@@ -59,6 +61,28 @@ def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) ->
         ) from error
 
 
+def on_everything(
+    number: int, params: dict[str, Any]
+) -> tuple[dict[str, Any], Setting]:
+    """Make a trial of what was proposed, on all training rows.
+
+    Parameters
+    ----------
+    number : int
+        The trial's number.
+    params : dict
+        What was proposed.
+
+    Returns
+    -------
+    params : dict
+        The same.
+    setting : Setting
+        Everything.
+    """
+    return params, EVERYTHING
+
+
 def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
     """Return what setting `params` on a clone raises, if anything."""
     try:
@@ -91,6 +115,8 @@ class Evaluation:
         folds are then run one after the other.
     table : sequence of ndarray
         Scores by split of the complete trials that were told when it was prepared.
+    setting : Setting
+        What it is made on.
     duration : float
         Seconds it took.
     """
@@ -103,6 +129,7 @@ class Evaluation:
     limit: float | None = None
     hopeless: Callable[[list[FoldOutcome]], bool] | None = None
     table: Sequence[np.ndarray] = ()
+    setting: Setting = EVERYTHING
     duration: float = 0.0
 
     def __call__(self, parallel: Parallel) -> list[FoldOutcome]:
@@ -177,6 +204,11 @@ class CandidateEvaluator:
         Of which trials the fitted estimators are kept: the best so far, or all.
     measures : dict of str to callable, default={}
         What is measured of each fit: see :func:`skbayes.fold.run_fold`.
+    setting : callable, default=on_everything
+        Given a trial's number and what was proposed, returns the parameters to set and
+        the :class:`~skbayes.subsets.Setting` that the trial is made on.
+    subsets : Subsets or None, default=None
+        The training subsets, if there are any.
 
     Attributes
     ----------
@@ -199,6 +231,10 @@ class CandidateEvaluator:
     risk: float | None = None
     keep_fits: str | None = None
     measures: Mapping[str, Measure] = field(default_factory=dict)
+    setting: Callable[[int, dict[str, Any]], tuple[dict[str, Any], Setting]] = (
+        on_everything
+    )
+    subsets: Subsets | None = None
     kept: dict[int, list] = field(default_factory=dict, init=False)
     _best: Trial | None = field(default=None, init=False)
     _table: list[np.ndarray] = field(default_factory=list, init=False)
@@ -211,13 +247,14 @@ class CandidateEvaluator:
         number : int
             The trial's number, from 0.
         params : dict of str to object
-            Parameters to set.
+            What was proposed.
 
         Returns
         -------
         evaluation : Evaluation
             What a thread can run.
         """
+        params, setting = self.setting(number, params)
         refusal = _refusal(self.estimator, params)
         n = len(self.test_sizes)
         # The tasks are made before any of them is sent off: making one while another
@@ -240,7 +277,7 @@ class CandidateEvaluator:
         def folds(deadline: float | None) -> Iterator[Any]:
             for index, task in enumerate(tasks):
                 progress = (number, self.n_candidates)
-                fold = Fold(index, params, task, deadline, progress)
+                fold = Fold(index, params, task, deadline, progress, setting)
                 # The parcel is another one if the first was lost.
                 yield delayed(run_fold)(
                     self.shipment.parcel,
@@ -255,7 +292,7 @@ class CandidateEvaluator:
         table = tuple(self._table)
         hopeless = None if self.risk is None else self._hopeless(table, self.risk)
         return Evaluation(
-            number, params, folds, n, refusal, self.limit, hopeless, table
+            number, params, folds, n, refusal, self.limit, hopeless, table, setting
         )
 
     def _hopeless(
@@ -419,7 +456,29 @@ class CandidateEvaluator:
             error=errors[0] if errors else None,
             stop_requested=stop,
             noise=noise,
+            stage=evaluation.setting.stage,
+            train_fraction=self._fraction(evaluation.setting),
+            subset=evaluation.setting.subset,
         )
+
+    def _fraction(self, setting: Setting) -> float:
+        return 1.0 if self.subsets is None else self.subsets.fraction(setting)
+
+    def recall(self, trial: Trial) -> Trial:
+        """Take a trial of an earlier run as if it had been made by this one.
+
+        Parameters
+        ----------
+        trial : Trial
+            As a journal kept it: its parameters are what was proposed.
+
+        Returns
+        -------
+        trial : Trial
+            With the parameters that were set.
+        """
+        params, _ = self.setting(trial.number, trial.params)
+        return dataclasses.replace(trial, params=params)
 
     def learn(self, trial: Trial) -> None:
         """Compare later trials with this one, too; called when it is told.

@@ -31,6 +31,7 @@ __all__ = ["describe", "describe_search", "splits_are_reproducible"]
 # trials; or that the journal compares by itself.
 NOT_OF_THE_SEARCH = frozenset(
     {
+        "best_of",
         "journal",
         "n_iter",
         "n_jobs",
@@ -43,6 +44,7 @@ NOT_OF_THE_SEARCH = frozenset(
         "return_oof",
         "stopper",
         "timeout",
+        "trials_per_stage",
         "verbose",
     }
 )
@@ -84,9 +86,10 @@ def describe_search(
         The search. What counts is its class and all of its parameters, except for those
         that only say how long it runs, where, and what is done with its trials:
         `n_iter`, `timeout`, `stopper`, `n_jobs`, `pre_dispatch`, `verbose`,
-        `progress_bar`, `journal`, `return_fold_estimators` and `return_oof`; `refit`
-        counts only as far as it names the metric that guides the search. `random_state`
-        and `n_points` do not count here because the journal keeps them by themselves.
+        `progress_bar`, `journal`, `return_fold_estimators`, `return_oof`,
+        `trials_per_stage` and `best_of`; `refit` counts only as far as it names the
+        metric that guides the search. `random_state` and `n_points` do not count here
+        because the journal keeps them by themselves.
         Of the estimator, `n_jobs`, `verbose` and `memory` do not count at any depth,
         and scikit-learn's own estimators are told apart by the parameters that are not
         at their defaults.

@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from skbayes import compat
 from skbayes.shipping import Parcel
+from skbayes.subsets import EVERYTHING, Setting
 
 __all__ = ["Fold", "FoldOutcome", "run_fold"]
 
@@ -69,6 +70,8 @@ class Fold:
         first.
     candidate_progress : (int, int)
         Number of the trial, and how many are planned, for scikit-learn's messages.
+    setting : Setting
+        Which of the training rows it is fitted on.
     """
 
     index: int
@@ -76,6 +79,7 @@ class Fold:
     task: compat.EvaluationTask | None
     deadline: float | None
     candidate_progress: tuple[int, int]
+    setting: Setting = EVERYTHING
 
 
 def run_fold(
@@ -152,7 +156,7 @@ def _fit_fold(
     measures: Mapping[str, Measure],
 ) -> dict[str, Any]:
     inputs = parcel.load()
-    train, test = inputs.splits[fold.index]
+    train, test = inputs.split(fold.index, fold.setting)
     kwargs = dict(fixed)
     kwargs["return_estimator"] |= bool(measures)
     if fold.task is not None:

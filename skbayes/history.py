@@ -44,6 +44,8 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
         - `mean_test_<metric>` over the splits that were fitted, and
           `split<i>_test_<metric>`, the same for `train` if it was asked for,
           `mean_fit_time` and `mean_score_time` in seconds;
+        - `stage`, `train_fraction` and `subset`, what a finished trial was made on, if
+          not all of them were made on all training rows in one stage;
         - `started` and `finished` (UTC), `duration` in seconds, and `error`, the first
           traceback.
 
@@ -161,11 +163,25 @@ def _columns(stored: list[StoredTrial]) -> dict[str, list[Any]]:
         "expected_improvement": [one.expected_improvement for one in stored],
         **_aligned(shown, sorted({name for row in shown for name in row})),
         **_aligned(measured, dict.fromkeys(name for row in measured for name in row)),
+        **_settings(made),
         "started": [_started(*pair) for pair in zip(stored, made, strict=True)],
         "finished": [one.finished for one in stored],
         "duration": [math.nan if t is None else t.duration for t in made],
         "error": [None if t is None else t.error for t in made],
     }
+
+
+def _settings(trials: list[Trial | None]) -> dict[str, list[Any]]:
+    """Return what the trials were made on, by column, unless it is all alike."""
+    plain = {"stage": 0, "train_fraction": 1.0, "subset": 0}
+    columns = {
+        name: [math.nan if trial is None else getattr(trial, name) for trial in trials]
+        for name in plain
+    }
+    finished = [trial for trial in trials if trial is not None]
+    if all(getattr(t, name) == plain[name] for t in finished for name in plain):
+        return {}
+    return columns
 
 
 def _aligned(rows: list[dict], names: Iterable[str]) -> dict[str, list[Any]]:

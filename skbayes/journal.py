@@ -24,6 +24,9 @@ Splits = Sequence[tuple[Any, Any]]
 # before and after the place where they begin to differ.
 MAX_SHOWN, BEFORE, AFTER = 160, 40, 80
 
+# Before the number of a stage, among the facts about the search.
+_STAGE = "stage "
+
 
 class Journal:
     """The history of one search in a file, open for the length of one `fit`.
@@ -53,7 +56,11 @@ class Journal:
     expected_improvements : list of float or None
         What was expected of each.
     results : dict of int to Trial
-        The trials that earlier runs finished, by number.
+        The trials that earlier runs finished, by number. Their parameters are what
+        was proposed.
+    stages : dict of int to int
+        Of a search in stages, the first trial of each stage that has begun, but for
+        the first stage.
 
     Raises
     ------
@@ -67,6 +74,11 @@ class Journal:
         with guard_against_damage(file.path):
             search = dict(file.execute("SELECT name, value FROM search"))
             self.seed, self.n_points = int(search["seed"]), int(search["n_points"])
+            self.stages = {
+                int(name.removeprefix(_STAGE)): int(value)
+                for name, value in search.items()
+                if name.startswith(_STAGE)
+            }
             self.identity = dict(file.execute("SELECT part, text FROM identity"))
             rows = file.execute("SELECT train, test FROM splits ORDER BY number")
             self.splits = [
@@ -172,6 +184,25 @@ class Journal:
                 if len(trial.folds) != len(self.splits):
                     raise ValueError(f"trial {stored.number} has other splits")
                 self.results[stored.number] = trial
+
+    def record_stage(self, stage: int, first: int) -> None:
+        """Write down where a stage begins, unless it is known.
+
+        Parameters
+        ----------
+        stage : int
+            Its number, at least 1.
+        first : int
+            The number of its first trial.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; what was written before is kept.
+        """
+        if stage not in self.stages:
+            self._file.insert("search", (f"{_STAGE}{stage}", first))
+            self.stages[stage] = first
 
     def record_proposal(
         self, number: int, params: Mapping[str, Any], expected_improvement: float | None

@@ -22,9 +22,11 @@ __all__ = ["APPLICATION_ID", "FORMAT", "JournalFile", "guard_against_damage", "r
 
 Durability = Literal["auto", "full"]
 
-# In the header of the file: "skby", and the version of the tables below.
+# In the header of the file: "skby", and the version of what is in the tables below.
+# Format 1 knows no stages and no training subsets: all its trials are of one stage and
+# made on all rows. What goes on with such a file makes it one of format 2.
 APPLICATION_ID = 0x736B6279
-FORMAT = 1
+FORMAT = 2
 
 # `details` holds every field of a trial exactly; `state` and `score` stand beside it
 # for whoever looks at the file with sqlite3.
@@ -135,6 +137,7 @@ class JournalFile:
             self.execute("PRAGMA journal_mode=DELETE")
         self.execute(f"PRAGMA synchronous={'NORMAL' if mode == 'wal' else 'FULL'}")
         self.execute("UPDATE search SET value = value + 1 WHERE name = 'runs'")
+        self.execute(f"PRAGMA user_version={FORMAT}")
 
     def execute(self, statement: str, values: tuple = ()) -> list[tuple]:
         """Run a statement of SQL and return its rows; threads take turns."""

@@ -158,16 +158,16 @@ class QueryRanker(MetaEstimatorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
+    >>> import pandas as pd
     >>> from lightgbm import LGBMRanker
     >>> from sklearn.model_selection import GroupKFold, cross_val_score
     >>> from skbayes.ranking import PrecisionAt1, QueryRanker
-    >>> rng = np.random.default_rng(0)
-    >>> X, qid = rng.random((300, 2)), np.repeat(np.arange(60), 5)
-    >>> y = (X[:, 0] > 0.6).astype(int)
-    >>> ranker = QueryRanker(LGBMRanker(n_estimators=10, verbose=-1), query=2)
+    >>> X = pd.DataFrame(np.random.default_rng(0).random((300, 2)), columns=["a", "b"])
+    >>> y = (X["a"] > 0.6).astype(int)
+    >>> X["qid"] = np.repeat(np.arange(60), 5)
+    >>> ranker = QueryRanker(LGBMRanker(n_estimators=10, verbose=-1), query="qid")
     >>> scores = cross_val_score(
-    ...     ranker, np.column_stack([X, qid]), y, groups=qid,
-    ...     scoring=PrecisionAt1(query=2), cv=GroupKFold(3),
+    ...     ranker, X, y, groups=X["qid"], scoring=PrecisionAt1(), cv=GroupKFold(3)
     ... )
     >>> bool(scores.min() > 0.8)
     True

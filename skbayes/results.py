@@ -29,8 +29,9 @@ _MAX_INT = 2**63 - 1
 def mean_scores(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
     """Mean test scores, NaN for candidates that are not to be compared with the others.
 
-    These are the failed ones, and those that a successive halving has scored with fewer
-    resources than its last candidates.
+    These are the failed ones, those that a successive halving has scored with fewer
+    resources than its last candidates, and those that were fitted on a smaller share of
+    the training sets than others.
     """
     if _MEAN + metric not in cv_results:
         raise ValueError(
@@ -39,9 +40,10 @@ def mean_scores(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
         )
     means = np.array(cv_results[_MEAN + metric], dtype=float)
     means[~np.isfinite(means)] = np.nan
-    if "n_resources" in cv_results:
-        n_resources = np.asarray(cv_results["n_resources"])
-        means[n_resources < n_resources.max(initial=0)] = np.nan
+    for key in ("n_resources", "train_fraction"):
+        if key in cv_results:
+            amounts = np.asarray(cv_results[key])
+            means[amounts < amounts.max(initial=0)] = np.nan
     return means
 
 

@@ -60,6 +60,8 @@ class _Evaluator(Protocol):
 
     def learn(self, trial: Trial) -> None: ...
 
+    def recall(self, trial: Trial) -> Trial: ...
+
 
 class _Crew(Protocol):
     @property
@@ -83,6 +85,8 @@ class Log:
         What the model expected of each.
     results : dict of int to Trial
         Those of them that finished.
+    stages : dict of int to int
+        The first trial of each stage but the first that has begun.
     """
 
     seed: int | None = None
@@ -92,6 +96,10 @@ class Log:
         self.proposals: list[dict[str, Any]] = []
         self.expected_improvements: list[float | None] = []
         self.results: dict[int, Trial] = {}
+        self.stages: dict[int, int] = {}
+
+    def record_stage(self, stage: int, first: int) -> None:
+        """Keep where a stage begins, before its first proposal."""
 
     def record_proposal(
         self, number: int, params: dict[str, Any], expected_improvement: float | None
@@ -150,6 +158,9 @@ class Scheduler:
         Called after each trial was told, with the trial and the history.
     score_of : callable, default=None
         Returns what the optimiser is told of a trial. None: its score.
+    history : History, default=None
+        The trials of earlier stages; new ones are added, and their numbers go on.
+        Budgets and stoppers are about the new ones.
 
     Attributes
     ----------
@@ -168,6 +179,7 @@ class Scheduler:
         log: Any = None,
         report: Callable[[Trial, History], None] | None = None,
         score_of: Callable[[Trial], Any] | None = None,
+        history: History | None = None,
     ) -> None:
         self.optimizer = optimizer
         self.evaluator = evaluator
@@ -177,8 +189,8 @@ class Scheduler:
         self.log = Log() if log is None else log
         self.report = report
         self.score_of = score_of or (lambda trial: trial.score)
-        self.history = History()
-        self._n_asked = 0
+        self.history = History() if history is None else history
+        self._first = self._n_asked = len(self.history)
         self._asked: dict[int, tuple[dict[str, Any], float | None]] = {}
         self._evaluations: dict[int, Evaluation] = {}
         # Finished, and waiting for their turn to be told.
@@ -251,8 +263,9 @@ class Scheduler:
     def _ask(self) -> None:
         """Start one more trial, or set the reason why not."""
         number = self._n_asked
-        if number >= min(self.budget.n_cells, self.budget.n_iter):
-            exhausted = number >= self.budget.n_cells
+        n_asked = number - self._first
+        if n_asked >= min(self.budget.n_cells, self.budget.n_iter):
+            exhausted = n_asked >= self.budget.n_cells
             self._reason = StopReason.EXHAUSTED if exhausted else StopReason.N_ITER
             return
         if number < len(self.log.proposals):
@@ -262,7 +275,7 @@ class Scheduler:
             if number in self.log.results:
                 self._n_asked += 1
                 self._asked[number] = params, promise
-                self._done[number] = self.log.results[number]
+                self._done[number] = self.evaluator.recall(self.log.results[number])
                 return
         else:
             try:
@@ -284,7 +297,9 @@ class Scheduler:
         logger.debug("trial %d started: %r", number + 1, params)
 
     def _would_overrun(self, params: dict[str, Any]) -> bool:
-        if self.budget.timeout is None or self._n_asked == 0:
+        # What an earlier run had begun is finished, so that no number is left out.
+        sure = max(self._first + 1, len(self.log.proposals))
+        if self.budget.timeout is None or self._n_asked < sure:
             return False
         elapsed = self.budget.clock() - self._start
         expected = self.optimizer.expected_cost(params) or 0.0
@@ -377,7 +392,7 @@ class Scheduler:
         if trial.stop_requested:
             return StopReason.CALLBACK
         for stopper in self.budget.stoppers:
-            if stopper(self.history):
+            if stopper(self.history[self._first :] if self._first else self.history):
                 return str(getattr(stopper, "reason", StopReason.STOPPER))
         return None
 

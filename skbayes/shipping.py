@@ -23,6 +23,7 @@ import cloudpickle
 import numpy as np
 
 from skbayes import compat
+from skbayes.subsets import EVERYTHING, Setting, Subsets
 
 __all__ = ["Inputs", "Parcel", "Shipment", "ship"]
 
@@ -42,6 +43,8 @@ class Inputs:
         Index arrays.
     fit_params, score_params : dict
         What goes to the estimator's `fit` and to the scorer.
+    subsets : Subsets or None
+        Parts of the training sets, if some trials are made on less than all.
     """
 
     X: Any
@@ -49,6 +52,27 @@ class Inputs:
     splits: Sequence[tuple[Any, Any]]
     fit_params: dict[str, Any] = field(default_factory=dict)
     score_params: dict[str, Any] = field(default_factory=dict)
+    subsets: Subsets | None = None
+
+    def split(self, index: int, setting: Setting = EVERYTHING) -> tuple[Any, Any]:
+        """Return the rows that one fold of a trial is trained and tested on.
+
+        Parameters
+        ----------
+        index : int
+            Number of the split.
+        setting : Setting, default=EVERYTHING
+            What the trial is made on.
+
+        Returns
+        -------
+        train, test : ndarray
+            Those of the split, the first cut down if need be.
+        """
+        train, test = self.splits[index]
+        if self.subsets is None:
+            return train, test
+        return self.subsets.rows(index, train, setting), test
 
 
 class Parcel(Protocol):

@@ -45,6 +45,12 @@ class Trial:
         None if no model did.
     noise : float or None
         Variance that the folds left out add to `score`; None for all other trials.
+    stage : int
+        The stage of the search that made it, from 0.
+    train_fraction : float
+        Share of the rows of each training set that it was fitted on.
+    subset : int
+        On which of several independent subsets of that size.
 
     Examples
     --------
@@ -68,6 +74,9 @@ class Trial:
     stop_requested: bool = field(default=False, repr=False)
     expected_improvement: float | None = field(default=None, repr=False)
     noise: float | None = field(default=None, repr=False)
+    stage: int = field(default=0, repr=False)
+    train_fraction: float = field(default=1.0, repr=False)
+    subset: int = field(default=0, repr=False)
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
@@ -157,9 +166,13 @@ class History(Sequence[Trial]):
 
     @property
     def best(self) -> Trial | None:
-        """The first complete trial with the highest score; None before there is one."""
+        """The first complete trial with the highest score; None before there is one.
+
+        Scores of different stages are not comparable: what counts is the last stage
+        that has a complete trial.
+        """
         usable = [t for t in self if t.state == "complete" and not math.isnan(t.score)]
-        return max(usable, key=lambda trial: trial.score, default=None)
+        return max(usable, key=lambda trial: (trial.stage, trial.score), default=None)
 
     @property
     def params(self) -> list[dict[str, Any]]:

@@ -55,7 +55,8 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
         If some are left out: those outside of the space, which lack one of its
         parameters, have a value that it does not offer or a parameter that it does not
         have; those without a finite score; those that a successive halving scored with
-        fewer resources than its last candidates.
+        fewer resources than its last candidates, or that were fitted on a smaller share
+        of the training sets than others.
 
     Notes
     -----
@@ -194,6 +195,8 @@ def _is_missing(value: Any) -> bool:
 
 def _rows_of_trials(trials: Iterable[Trial], metric: str, guiding: str) -> list[Known]:
     """Return rows of trials; `guiding` names the metric that `Trial.score` is of."""
+    trials = list(trials)
+    whole = max((trial.train_fraction for trial in trials), default=1.0)
     rows: list[Known] = []
     for trial in trials:
         scores = trial.scores
@@ -203,7 +206,9 @@ def _rows_of_trials(trials: Iterable[Trial], metric: str, guiding: str) -> list[
                 f"warm_start_from: there are no scores {metric!r} among the trials; "
                 f"the metrics are {list(scores)}"
             )
-        if metric == guiding:
+        if trial.train_fraction < whole:
+            rows.append((trial.params, np.nan, None))
+        elif metric == guiding:
             rows.append((trial.params, trial.score, trial.noise))
         elif complete and scores:
             rows.append((trial.params, float(scores[metric].mean()), None))

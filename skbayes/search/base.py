@@ -6,7 +6,7 @@ import contextlib
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
@@ -18,17 +18,19 @@ from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.evaluation import CandidateEvaluator, check_candidates
+from skbayes.evaluation import CandidateEvaluator, check_candidates, on_everything
 from skbayes.fingerprint import describe_search, splits_are_reproducible
 from skbayes.history import read_trials
 from skbayes.journal import Journal
 from skbayes.progress import Lines, progress_bar
 from skbayes.results import corrected_best_score, results_frame
-from skbayes.scheduling import Budget, Log, Scheduler
+from skbayes.scheduling import Budget, Log
 from skbayes.search.keeping import check_partition, fit_folds, out_of_fold
 from skbayes.search.target import TargetMetric
 from skbayes.shipping import Inputs, ship
 from skbayes.space import Space
+from skbayes.stages import Outcome, Stage, run_stages
+from skbayes.subsets import Setting, Subsets
 from skbayes.trials import History, Trial
 from skbayes.warm_start import known_results
 from skbayes.workers import Crew, Environment
@@ -71,6 +73,9 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
     # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
     # index arrays or a generator, which cannot be pickled.
     _stays_at_home = ("stopper", "constraint", "warm_start_from", "cv")
+
+    # What says how large training subsets are, for messages.
+    _subset_parameter = "train_size"
 
     @abstractmethod
     def __init__(
@@ -130,7 +135,36 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
 
     @abstractmethod
     def _make_optimizer(self, space: Space, seed: int) -> Any:
-        """Return the optimiser that proposes and learns; it has `ask` and `tell`."""
+        """Return the optimiser that proposes and learns; it has `ask` and `tell`.
+
+        In a search in stages it is that of the first one.
+        """
+
+    def _stages(self, space: Space) -> list[Stage]:
+        """Return the stages of the search, the last one being what counts.
+
+        The optimiser of the first is made by :meth:`_make_optimizer`.
+        """
+        return [
+            Stage(
+                lambda seed, history: self._make_optimizer(space, seed),
+                int(self.n_iter),
+                self._setting,
+            )
+        ]
+
+    def _setting(
+        self, number: int, params: dict[str, Any]
+    ) -> tuple[dict[str, Any], Setting]:
+        """Return a trial's parameters, and on which training rows it is made.
+
+        `params` is what was proposed, `number` counts from 0 within the stage.
+        """
+        return on_everything(number, params)
+
+    def _settings(self) -> list[Setting]:
+        """Return whatever `_setting` may return, so that all of it can be checked."""
+        return []
 
     @compat.fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> BaseBayesSearchCV:
@@ -174,7 +208,8 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             space.allows(candidate)
         seed = self._draw_seed()
         optimizer = self._make_optimizer(space, seed)
-        check_candidates(self.estimator, space.representatives())
+        for candidate in space.representatives():
+            check_candidates(self.estimator, [self._setting(0, candidate)[0]])
         known = self._known_results(space, target)
         self.n_points_ = 1 if self.n_points == "auto" else int(self.n_points)
 
@@ -186,26 +221,27 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 splits = log.splits
                 if log.seed != seed:
                     optimizer = self._make_optimizer(space, log.seed)
-            for one, score, noise in known:
-                optimizer.learn(one, score, noise)
-            # So that the search ends with nothing worse than what was known.
-            for one in self._best_known([k for k in known if space.allows(k[0])]):
-                optimizer.enqueue(one)
-            inputs = Inputs(X, y, splits, routed.estimator.fit, routed.scorer.score)
-            history, winner_fits = self._run(
-                inputs, scorers, target, stoppers, tasks, optimizer, log
+                seed = log.seed
+            subsets = self._draw_subsets(X, y, splits, routed.splitter.split, seed)
+            self._inform(optimizer, known, space)
+            inputs = Inputs(
+                X, y, splits, routed.estimator.fit, routed.scorer.score, subsets
             )
+            stages = self._stages(space)
+            outcome = self._run(
+                inputs, scorers, target, stoppers, tasks, stages, optimizer, seed, log
+            )
+            history = outcome.history
             results = self._results(history)
             # All of it before anything else can fail: a search may have taken days.
             self.cv_results_ = results
-            self.trials_ = history
-            self.optimizer_ = optimizer
+            self._keep(outcome)
             self.scorer_ = compat.public_scorers(scorers)
             first_scores = history[0].folds[0]["test_scores"]
             self.multimetric_ = isinstance(first_scores, dict)
             self.target_metric_ = target.name or "score"
             self._select(results, refit_metric)
-            self._keep_winner_fits(inputs, winner_fits)
+            self._keep_winner_fits(inputs, outcome.kept)
             if self.refit:
                 self._refit(X, y, routed.estimator.fit, tasks)
         return self
@@ -261,6 +297,14 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 )
         return source
 
+    def _inform(self, optimizer: Any, known: list[tuple], space: Space) -> None:
+        """Tell the optimiser of the first stage what is known."""
+        for one, score, noise in known:
+            optimizer.learn(one, score, noise)
+        # So that the search ends with nothing worse than what was known.
+        for one in self._best_known([k for k in known if space.allows(k[0])]):
+            optimizer.enqueue(one)
+
     def _best_known(self, known: list[tuple]) -> list[dict[str, Any]]:
         """Return the best of what is known, which is tried first."""
         return [max(known, key=lambda one: one[1])[0]] if known else []
@@ -315,6 +359,23 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             )
         return splits
 
+    def _draw_subsets(
+        self, X: Any, y: Any, splits: list[tuple], split_params: dict, seed: int
+    ) -> Subsets | None:
+        """Draw the training subsets that trials may ask for, once for all of them."""
+        settings = self._settings()
+        if all(setting.is_whole for setting in settings):
+            return None
+        return Subsets.draw(
+            splits,
+            settings,
+            n_samples=_n_samples(X),
+            labels=y if is_classifier(self.estimator) else None,
+            groups=split_params.get("groups"),
+            seed=seed,
+            parameter=self._subset_parameter,
+        )
+
     # -- the trials ---------------------------------------------------------------
 
     def _run(
@@ -324,14 +385,17 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         target: TargetMetric,
         stoppers: list[Callable[[History], bool]],
         tasks: compat.TaskTree,
+        stages: list[Stage],
         optimizer: Any,
+        seed: int,
         log: Any,
-    ) -> tuple[History, dict[int, list]]:
+    ) -> Outcome:
         """Make the trials; return them, and the fits kept of the best."""
         n_splits = len(inputs.splits)
+        n_samples = _n_samples(inputs.X)
         if self.return_oof:
-            check_partition(inputs.splits, _n_samples(inputs))
-        n_planned = int(min(self.n_iter, optimizer.n_cells))
+            check_partition(inputs.splits, n_samples)
+        n_planned = sum(int(min(s.n_trials, optimizer.n_cells)) for s in stages)
         environment = Environment(self.n_jobs, self.pre_dispatch)
         shipment = ship(
             inputs,
@@ -351,7 +415,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             evaluator = CandidateEvaluator(
                 self.estimator,
                 shipment,
-                [len(np.arange(_n_samples(inputs))[test]) for _, test in inputs.splits],
+                [len(np.arange(n_samples)[test]) for _, test in inputs.splits],
                 contain_errors=not crew.in_this_thread,
                 tasks=tasks,
                 n_candidates=n_planned,
@@ -364,19 +428,22 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 risk=self._risk(),
                 keep_fits=self._keep_fits(),
                 measures=self._measures(),
+                subsets=inputs.subsets,
             )
-            scheduler = Scheduler(
+            return run_stages(
+                stages,
                 optimizer,
+                seed,
                 evaluator,
                 crew,
-                Budget(self.n_iter, self.timeout, optimizer.n_cells, stoppers),
-                n_points=self.n_points_,
+                Budget(n_planned, self.timeout, stoppers=stoppers),
                 log=log,
+                n_points=self.n_points_,
                 report=report,
                 score_of=self._score_of,
+                on_interrupt=shipment.stop,
+                on_death=shipment.renew,
             )
-            self.stop_reason_ = scheduler.run(shipment.stop, shipment.renew)
-        return scheduler.history, evaluator.kept
 
     def _measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
         """Return what is measured of each fit besides its scores, by name."""
@@ -428,6 +495,11 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
+    def _keep(self, outcome: Outcome) -> None:
+        self.trials_ = outcome.history
+        self.optimizer_ = outcome.optimizers[-1]
+        self.stop_reason_ = outcome.stop_reason
+
     def _results(self, history: History) -> dict[str, Any]:
         """Build `cv_results_`; warn about failed fits, or raise if all of them did."""
         if not history:
@@ -439,9 +511,11 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         compat.report_failures(fitted, self.error_score)
         if callable(self.scoring):
             compat.insert_error_scores(history.folds, self.error_score)
-        more = None
-        if self.trial_timeout is not None or self._risk() is not None:
-            more = {"state": [trial.state for trial in history]}
+        return self._table(history)
+
+    def _table(self, history: History) -> dict[str, Any]:
+        """Build `cv_results_` of some trials."""
+        more = self._more_columns(history)
         with warnings.catch_warnings():
             if all(_is_partial(t) or _has_finite_scores(t) for t in history):
                 # Trials that were not finished have no mean score, as they should.
@@ -449,6 +523,16 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             return compat.format_results(
                 self, history.params, self.n_splits_, history.folds, more
             )
+
+    def _more_columns(self, history: History) -> dict[str, list]:
+        """Return the columns of `cv_results_` that GridSearchCV has not."""
+        if self.trial_timeout is None and self._risk() is None:
+            return {}
+        return {"state": [trial.state for trial in history]}
+
+    def _ranked_trials(self) -> Sequence[Trial]:
+        """Return the trials that the rows of `cv_results_` are of."""
+        return self.trials_
 
     def _select(self, results: dict[str, Any], refit_metric: Any) -> None:
         """Set the `best_*` attributes where they mean something."""
@@ -460,7 +544,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         if not self.refit and self.multimetric_:
             return
         self.best_index_ = compat.select_best_index(self.refit, refit_metric, results)
-        best = self.trials_[self.best_index_]
+        best = self._ranked_trials()[self.best_index_]
         if _is_partial(best) and callable(self.refit):
             raise ValueError(
                 f"refit chose row {self.best_index_}, a trial that was not finished: "
@@ -482,15 +566,17 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         """Set `fold_estimators_` and `oof_predictions_`, if they are wanted."""
         if self._keep_fits() is None:
             return
-        fits = kept.get(self.trials_[self.best_index_].number)
+        best = self._ranked_trials()[self.best_index_]
+        fits = kept.get(best.number)
         if fits is None:
             # The winner was fitted by an earlier run; a journal keeps no estimators.
+            setting = Setting(best.stage, best.train_fraction, best.subset)
             fits = fit_folds(
                 self.estimator,
                 self.best_params_,
                 inputs.X,
                 inputs.y,
-                inputs.splits,
+                [inputs.split(i, setting) for i in range(len(inputs.splits))],
                 inputs.fit_params,
             )
         if self.return_fold_estimators:
@@ -551,6 +637,5 @@ def _has_finite_scores(trial: Trial) -> bool:
     return all(np.isfinite(row).all() for t in tables for row in t.values())
 
 
-def _n_samples(inputs: Inputs) -> int:
-    X = inputs.X
+def _n_samples(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)

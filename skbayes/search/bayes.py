@@ -322,13 +322,17 @@ class BayesSearchCV(BaseBayesSearchCV):
         self.initial_points = initial_points
 
     def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
+        return self._first_optimizer(space, seed, self.n_iter)
+
+    def _first_optimizer(self, space: Space, seed: int, n_iter: int) -> Optimizer:
+        """Make the optimiser of a search of so many trials."""
         points = list(self.initial_points or [])
         # Every configuration will be tried, so there is nothing to choose. In
         # GridSearchCV's order ties go to the same configuration as there.
         # What a journal holds must not depend on n_iter.
         budgets = (self.timeout, self.journal, self.stopper)
         open_ended = any(budget is not None for budget in budgets)
-        everything = not open_ended and space.n_cells <= self.n_iter
+        everything = not open_ended and space.n_cells <= n_iter
         rest = _all_points(self.search_spaces, space) if everything else []
         if self.racing or self.trial_timeout is not None:
             # Trials that are cut short are less certain than others.
@@ -342,12 +346,12 @@ class BayesSearchCV(BaseBayesSearchCV):
             random_state=seed,
         )
         n_different = len({row.tobytes() for row in space.encode(points)})
-        if n_different > self.n_iter:
+        if n_different > n_iter:
             warnings.warn(
                 f"initial_points has {n_different} different settings, of which only "
-                f"the first n_iter={self.n_iter} are tried.",
+                f"the first {n_iter} are tried.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return optimizer
 

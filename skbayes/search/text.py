@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from skbayes import compat
 from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.shipping import Inputs
 from skbayes.space import Space
 from skbayes.text.liblinear import LiblinearClassifier
@@ -29,7 +30,7 @@ __all__ = ["TextRepresentationSearchCV"]
 VECTORIZER, CLASSIFIER = "vectorizer", "classifier"
 
 
-class _CountingSearch(BayesSearchCV):
+class _CountingSearch(MultiStageSearchCV):
     """A search over pipelines on texts, in which all fits share the counts."""
 
     counts_limit = 0.0
@@ -46,7 +47,7 @@ class _CountingSearch(BayesSearchCV):
         )
 
 
-class TextRepresentationSearchCV(BayesSearchCV):
+class TextRepresentationSearchCV(MultiStageSearchCV):
     """Search for the representation of texts together with their classifier.
 
     Takes raw texts. Which n-grams, how they are weighted, and how the classifier is
@@ -92,8 +93,21 @@ class TextRepresentationSearchCV(BayesSearchCV):
         Bytes that the counts may take, in files of a temporary folder that all
         processes map into memory. What finds no room is counted anew in each trial that
         needs it; a warning tells of it.
+    stages : sequence of float or int, default=(1.0,)
+        For each stage on how much of each split's training set its trials are fitted,
+        as for :class:`~skbayes.MultiStageSearchCV`: with ``(0.3, 1.0)`` most trials see
+        a sample.
     n_iter : int, default=30
-        The most configurations to try.
+        The most configurations to try, in all stages together.
+    trials_per_stage : sequence of int or None, default=None
+        The most trials of each stage, in place of `n_iter`.
+    n_promoted : int, default=3
+        How many of a stage's best configurations the next one begins with.
+    multi_fidelity : bool, default=False
+        Whether the model of a later stage learns from the earlier ones, too; not with
+        "tpe".
+    best_of : {"last_stage", "all_stages"}, default="last_stage"
+        Among which trials the best is chosen.
     timeout : float or None, default=None
         Seconds the search may take, without the refit.
     surrogate : str or surrogate object, default="tpe"
@@ -157,7 +171,9 @@ class TextRepresentationSearchCV(BayesSearchCV):
     best_index_ : int
         Its row in `cv_results_`.
     cv_results_ : dict of str to ndarray
-        One row per trial, with the columns that GridSearchCV has.
+        One row per trial of the last stage, with the columns that GridSearchCV has.
+    all_cv_results_ : dict of str to ndarray
+        The same of all stages, without ranks.
     trials_ : History
         The trials in the order they were made.
     optimizer_ : Optimizer
@@ -177,7 +193,8 @@ class TextRepresentationSearchCV(BayesSearchCV):
 
     See Also
     --------
-    BayesSearchCV : For other data; all arguments are described there.
+    BayesSearchCV : For other data; most arguments are described there.
+    MultiStageSearchCV : Says more of stages.
     skbayes.text.NGramVectorizer : The first step.
 
     Notes
@@ -205,7 +222,7 @@ class TextRepresentationSearchCV(BayesSearchCV):
     """
 
     _parameter_constraints: dict = {
-        **BayesSearchCV._parameter_constraints,
+        **MultiStageSearchCV._parameter_constraints,
         "estimator": "no_validation",
         "search_spaces": [Mapping, list, tuple, Space, None],
         "space": [compat.StrOptions(set(SPACES)), None],
@@ -227,7 +244,12 @@ class TextRepresentationSearchCV(BayesSearchCV):
         language: str | None = "english",
         stop_words: Any = None,
         counts_limit: float = 4e9,
+        stages: Sequence[float | int] = (1.0,),
         n_iter: int = 30,
+        trials_per_stage: Sequence[int] | None = None,
+        n_promoted: int = 3,
+        multi_fidelity: bool = False,
+        best_of: str = "last_stage",
         timeout: float | None = None,
         surrogate: Any = "tpe",
         acquisition: Any = "ei",
@@ -257,7 +279,12 @@ class TextRepresentationSearchCV(BayesSearchCV):
         super().__init__(
             estimator=estimator,
             search_spaces=search_spaces,
+            stages=stages,
             n_iter=n_iter,
+            trials_per_stage=trials_per_stage,
+            n_promoted=n_promoted,
+            multi_fidelity=multi_fidelity,
+            best_of=best_of,
             timeout=timeout,
             surrogate=surrogate,
             acquisition=acquisition,
@@ -389,7 +416,7 @@ class TextRepresentationSearchCV(BayesSearchCV):
         pipeline = self._pipeline()
         space = self._full_space(pipeline)
         arguments = {
-            name: getattr(self, name) for name in BayesSearchCV._get_param_names()
+            name: getattr(self, name) for name in MultiStageSearchCV._get_param_names()
         }
         arguments |= {
             "estimator": pipeline,

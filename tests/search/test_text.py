@@ -411,3 +411,12 @@ def test_space_objects_are_taken_as_they_are():
     space = Space.from_notation({"classifier__C": [0.1, 1.0]})
     search = TextRepresentationSearchCV(search_spaces=space, space=None, cv=2)
     assert len(search.fit(TEXTS, LABELS).cv_results_["params"]) == 2
+
+
+def test_stages():
+    arguments = {"n_iter": 12, "cv": 3, "random_state": 0}
+    search = TextRepresentationSearchCV(**arguments, stages=(0.4, 1.0))
+    search.fit(TEXTS, LABELS)
+    assert search.all_cv_results_["stage"].tolist() == [0] * 9 + [1] * 3
+    splits = list(StratifiedKFold(3).split(TEXTS, LABELS))
+    _assert_scores_of_the_plain_pipeline(search, TEXTS, LABELS, splits)

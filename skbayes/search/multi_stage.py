@@ -1,0 +1,574 @@
+"""MultiStageSearchCV: most trials on a part of the training rows, the best on all."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from numbers import Integral
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from skbayes import compat
+from skbayes.arguments import check_surrogate
+from skbayes.candidates import Candidates
+from skbayes.optimizer import Optimizer
+from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.stage_correlation import stage_correlation
+from skbayes.space import Space
+from skbayes.stages import Outcome, Stage
+from skbayes.subsets import Setting, Subsets, check_train_size
+from skbayes.surrogates.by_name import MODELS, make_surrogate
+from skbayes.surrogates.graph_field import GraphField
+from skbayes.surrogates.multi_fidelity import MultiFidelity
+from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.trials import History, Trial
+
+__all__ = ["MultiStageSearchCV"]
+
+# Share of the trials that the stages before the last one have together.
+CHEAP_SHARE = 0.75
+
+
+class MultiStageSearchCV(BayesSearchCV):
+    r"""Bayesian search that tries most configurations on a part of the training rows.
+
+    The search goes through stages with growing training sets. Each later stage begins
+    with the best configurations of the one before it, which are fitted and scored again
+    on its larger training sets, and goes on from there; the last one has all training
+    rows. So most trials cost a fraction of what they cost in
+    :class:`~skbayes.BayesSearchCV`, and what is chosen has been scored on full training
+    sets. With one stage, ``stages=(1.0,)``, it is that search, trial for trial.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        The estimator to tune; it provides `score`, or `scoring` is given.
+    search_spaces : dict, list of dict, or Space
+        As for :class:`~skbayes.BayesSearchCV`.
+    stages : sequence of float or int, default=(0.3, 1.0)
+        For each stage on how much of each split's training set its trials are fitted:
+        a fraction in (0, 1], or a number of rows. They may not decrease; the last one
+        is 1.0 as a rule. The rows are drawn once, so that all trials of a stage see
+        the same; each stage's are among those of the next. A classifier's are
+        stratified, and with `groups` whole groups are taken. Test rows are never left
+        out.
+    n_iter : int, default=50
+        The most trials, in all stages together; a configuration that is tried in two
+        stages counts twice.
+    trials_per_stage : sequence of int or None, default=None
+        The most trials of each stage, in place of `n_iter`. None: the stages before
+        the last share three quarters of `n_iter` evenly.
+    n_promoted : int, default=3
+        How many of a stage's best configurations the next one begins with, best first.
+    multi_fidelity : bool, default=False
+        Whether the model of a later stage also learns from the trials of the earlier
+        ones, with the share of the training rows as one more input. The surrogate must
+        be a Gaussian process, "trees", or an instance that takes a further column. If
+        False, each stage's model knows its own trials only.
+    best_of : {"last_stage", "all_stages"}, default="last_stage"
+        Among which trials the best is chosen, and which `cv_results_` is about.
+        "last_stage": the last stage with a complete trial. "all_stages": all, though
+        scores on larger training sets are higher as a rule: the rule of the paper.
+    timeout : float or None, default=None
+        Seconds the search may take, without the refit. A stage may take its share of
+        what is left when it begins, by its number of trials and the size of its
+        training sets, as if times were proportional to that; what it does not use is
+        left to the later ones. A stage begins no trial that is expected to overrun its
+        share, except for its first.
+    surrogate : str or surrogate object, default="gp"
+        The model of the scores, as for :class:`~skbayes.BayesSearchCV`.
+    acquisition : str or acquisition object, default="ei"
+        As for :class:`~skbayes.BayesSearchCV`.
+    n_initial_points : int or "auto", default=3
+        How many configurations the first stage spreads over the space before the model
+        decides. "auto" is 3, for "tpe" 8. In later stages the promoted ones take their
+        place.
+    initial_points : list of dict or None, default=None
+        Configurations that the first stage tries first, each with all parameters it
+        needs.
+    constraint : callable or None, default=None
+        ``constraint(params) -> bool``; combinations for which it is False are never
+        tried. If it raises an exception, the search ends with a ValueError.
+    target_metric : str or None, default=None
+        With several metrics, the one that guides the search when `refit` does not name
+        one. None stands for the first metric. With one metric None is all there is to
+        say; its name in `scoring` is accepted too.
+    scoring : str, callable, list, tuple, dict or None, default=None
+        As for GridSearchCV: one metric, several, or a callable that returns either.
+        None takes the estimator's own `score`.
+    n_jobs : int or None, default=None
+        How many fits run at the same time. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, which also says where (processes,
+        threads, a Dask cluster); -1 means all processors. The trials are the same
+        whatever it is.
+    refit : bool, str or callable, default=True
+        Whether to fit the best configuration on all data. With several metrics the
+        name of the one to choose by, or False. A callable receives `cv_results_` and
+        returns the row to choose.
+    cv : int, splitter, iterable or None, default=None
+        As for GridSearchCV. The splits are drawn once and shared by all trials, also
+        those of a splitter that shuffles without a seed.
+    verbose : int, default=0
+        From 1 on, one line is printed per trial: its score, the best so far, the time
+        elapsed and the time that is probably left. From 2 on, also its parameters, and
+        GridSearchCV's lines per fit. Nothing is printed otherwise; the logger
+        ``skbayes`` tells of each trial.
+    pre_dispatch : int or str, default="2*n_jobs"
+        How many fits are handed to the workers ahead of time, as in joblib.
+    random_state : int, RandomState instance or None, default=None
+        Makes the choice of configurations repeatable. Give an int for the same trials
+        from every call of `fit`.
+    error_score : "raise" or number, default=np.nan
+        Score of a fit that fails. "raise" passes its error on. A trial whose fits all
+        fail is told to the model as failed; only if every fit of the search fails is
+        that an error.
+    return_train_score : bool, default=False
+        Whether `cv_results_` holds scores on the training sets too.
+    n_points : int or "auto", default="auto"
+        How many trials are under way at a time. "auto" is 1: the fits of one trial run
+        in parallel, and each trial is proposed with all others known. With more, more
+        than `n_splits_` workers are kept busy; trial k is then proposed from the
+        results of all trials up to k - `n_points`. What is tried depends on it, but not
+        on timing.
+    stopper : callable, list of callable or None, default=None
+        Called with the trials of the stage so far after each trial; the stage ends when
+        one returns True, the trials under way are finished, and the next stage begins.
+        Ready-made ones are in :mod:`skbayes.stopping`.
+    trial_timeout : float or None, default=None
+        Seconds after which no further fit of a trial is begun, counted from when it was
+        handed to the workers. Running fits are not cut short. What the finished ones
+        promise is told to the model; the trial cannot be chosen. With it, what is tried
+        depends on timing.
+    racing : bool or float, default=False
+        Whether a trial is given up when its first folds leave it practically no chance
+        to become the best: a chance below 1 %, or below the number given. Its other
+        folds are not fitted, and it cannot be chosen. The fits of a trial then run one
+        after the other; give `n_points` for more workers.
+    warm_start_from : search, dict, data frame, path or None, default=None
+        What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
+        a data frame of these, or the path of a journal, scored by the same metric. The
+        space may be another one; what lies outside is ignored, with a warning. The
+        `n_promoted` best settings that are known are tried first, or after
+        `initial_points`. Their scores are told to the model only if there is one stage:
+        those on smaller training sets are others.
+    journal : path or None, default=None
+        A file in which every trial is recorded when it is finished. A search that is
+        run again with the same journal, after a crash or with a larger `n_iter`, goes
+        on where it was. The file of another search (estimator, space, data, splits,
+        scoring, settings) is refused. See :func:`skbayes.load_history`.
+    progress_bar : bool, default=False
+        Whether a bar shows the progress, in notebooks a widget; needs tqdm.
+    return_fold_estimators : bool, default=False
+        Whether the estimators that were fitted on the splits with the best parameters
+        are kept, as `fold_estimators_`. With a callable `refit` those of all trials are
+        kept until the search ends.
+    return_oof : str or None, default=None
+        The name of a method such as "predict" or "predict_proba": what it gives for
+        each sample, by the best parameters fitted on a split without it, becomes
+        `oof_predictions_`. Needs a `cv` that tests each sample once.
+
+    Attributes
+    ----------
+    cv_results_ : dict of str to ndarray
+        One row per trial of the last stage that has a complete one, with the columns
+        that GridSearchCV has, and `stage` and `train_fraction`. Of all stages with
+        ``best_of="all_stages"``.
+    all_cv_results_ : dict of str to ndarray
+        One row per trial of all stages, in the order they were made, with the same
+        columns but for the ranks: scores of different stages are not comparable.
+    train_fractions_ : list of float
+        Share of the training rows of each stage, the mean over the splits.
+    stage_correlation_ : DataFrame or dict
+        How well each stage's ranking predicted the next, a row for each stage after
+        the first that has trials: `stage` and `next_stage`, their `train_fraction` and
+        `next_train_fraction`; `n_both`, the configurations tried in both, and
+        `rank_correlation`, that of their scores (Spearman); `n_next`, the trials of the
+        next stage, and `model_correlation`, that of their scores with what the model
+        of the stage before expects of them. NaN where there are fewer than two, or no
+        model of the score. A dict of arrays without pandas.
+    best_estimator_ : estimator
+        The estimator fitted on all data with the best parameters. Not there with
+        ``refit=False``.
+    best_score_ : float
+        Its mean score over the splits. Not there if `refit` is callable,
+        or with several metrics and ``refit=False``.
+    best_score_corrected_ : float
+        `best_score_` less what it owes to having been chosen as the best, estimated by
+        the method of Tibshirani & Tibshirani (2009); see
+        :func:`skbayes.results.corrected_best_score`. There whenever `best_score_` is.
+    best_params_ : dict
+        The best parameters. Not there with several metrics and ``refit=False``.
+    best_index_ : int
+        Their row in `cv_results_`; the first one if several tie.
+    scorer_ : callable or dict of str to callable
+        What scored the fits; a dict with several metrics.
+    n_splits_ : int
+        Number of splits.
+    refit_time_ : float
+        Seconds taken by the refit. Not there with ``refit=False``.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, if the best estimator has them.
+    n_features_in_ : int
+        Number of features seen during `fit`, if the best estimator has it.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if the best estimator has them.
+    trials_ : History
+        The trials of all stages in the order they were made, as
+        :class:`~skbayes.trials.Trial`.
+    optimizer_ : Optimizer
+        The optimiser of the last stage, with everything it was told.
+    optimizers_ : list of Optimizer
+        Those of the stages that began.
+    stop_reason_ : str
+        Why the last stage that began has ended: "n_iter", "timeout", "exhausted" (every
+        configuration was tried), "callback" (a callback returned True), "interrupted"
+        (Ctrl-C after at least one trial), or what the stopper has for its `reason`,
+        "stopper" if it has none.
+    n_points_ : int
+        How many trials were under way at a time.
+    fold_estimators_ : list of estimators
+        With `return_fold_estimators`, one for each split.
+    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        With `return_oof`, in the order of the samples.
+    target_metric_ : str
+        The metric that guided the search; "score" if there is one only.
+
+    See Also
+    --------
+    BayesSearchCV : All trials on all training rows.
+    sklearn.model_selection.HalvingRandomSearchCV : Random configurations, the better
+        ones on more rows; later ones do not learn from earlier ones.
+
+    Notes
+    -----
+    The method is that of [1]_, whose experiments have two stages, 30 % and all of the
+    training data, and three configurations promoted. Let :math:`T^1 \subseteq \dots
+    \subseteq T^S` be the training sets of the stages and :math:`L(\lambda, T)` the
+    cross-validated score of configuration :math:`\lambda` fitted on :math:`T`. Stage
+    :math:`s` maximises :math:`L(\lambda, T^s)` by Bayesian optimisation, beginning with
+
+    .. math::
+
+        \operatorname{top}_k \{ \lambda : \lambda \text{ tried in stage } s - 1 \}
+        \text{ by } L(\lambda, T^{s-1}).
+
+    The paper takes the best score of all stages for the result; since a score on a part
+    of the data is biased, mostly low, the default here is the best of the last stage.
+
+    Like :class:`~sklearn.model_selection.HalvingGridSearchCV` of the next scikit-learn,
+    `cv_results_` is about the last stage, so that the row `best_index_` has rank 1.
+
+    Where the best configuration depends on how much data there are (a stronger
+    regularisation suits fewer), promoting more configurations or a larger first
+    fraction helps; `stage_correlation_` shows whether that is so.
+
+    A subset that is too small for the classes or groups is refused before the first
+    fit, and the smallest that will do is named. Parameters that make sense for larger
+    training sets only fail on smaller ones, and then are not promoted.
+
+    What is said of interrupts and dead workers of :class:`~skbayes.BayesSearchCV` holds
+    here. If the search ends before the last stage has a complete trial, the best trial
+    of the stage before is chosen, and still refitted on all data.
+
+    References
+    ----------
+    .. [1] L. Wang, M. Feng, B. Zhou, B. Xiang and S. Mahadevan, "Efficient
+       hyper-parameter optimization for NLP applications", EMNLP 2015, Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.svm import SVC
+    >>> from skbayes import MultiStageSearchCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> search = MultiStageSearchCV(
+    ...     SVC(),
+    ...     {"C": (1e-2, 1e3, "log-uniform"), "gamma": (1e-5, 1e-1, "log-uniform")},
+    ...     stages=(0.2, 1.0),
+    ...     n_iter=12,
+    ...     cv=3,
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> len(search.all_cv_results_["stage"]), len(search.cv_results_["stage"])
+    (12, 3)
+    >>> bool(search.best_score_ > 0.95)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BayesSearchCV._parameter_constraints,
+        "stages": [list, tuple, np.ndarray],
+        "trials_per_stage": [list, tuple, np.ndarray, None],
+        "n_promoted": [compat.Interval(Integral, 1, None, closed="left")],
+        "multi_fidelity": ["boolean"],
+        "best_of": [compat.StrOptions({"last_stage", "all_stages"})],
+    }
+
+    _subset_parameter = "stages"
+
+    def __init__(
+        self,
+        estimator: Any,
+        search_spaces: Any,
+        *,
+        stages: Sequence[float | int] = (0.3, 1.0),
+        n_iter: int = 50,
+        trials_per_stage: Sequence[int] | None = None,
+        n_promoted: int = 3,
+        multi_fidelity: bool = False,
+        best_of: str = "last_stage",
+        timeout: float | None = None,
+        surrogate: Any = "gp",
+        acquisition: Any = "ei",
+        n_initial_points: int | str = 3,
+        initial_points: list[dict] | None = None,
+        constraint: Callable[[dict], bool] | None = None,
+        target_metric: str | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        n_points: int | str = "auto",
+        stopper: Any = None,
+        trial_timeout: float | None = None,
+        racing: bool | float = False,
+        warm_start_from: Any = None,
+        journal: str | PathLike | None = None,
+        progress_bar: bool = False,
+        return_fold_estimators: bool = False,
+        return_oof: str | None = None,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            search_spaces=search_spaces,
+            n_iter=n_iter,
+            timeout=timeout,
+            surrogate=surrogate,
+            acquisition=acquisition,
+            n_initial_points=n_initial_points,
+            initial_points=initial_points,
+            constraint=constraint,
+            target_metric=target_metric,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            random_state=random_state,
+            error_score=error_score,
+            return_train_score=return_train_score,
+            n_points=n_points,
+            stopper=stopper,
+            trial_timeout=trial_timeout,
+            racing=racing,
+            warm_start_from=warm_start_from,
+            journal=journal,
+            progress_bar=progress_bar,
+            return_fold_estimators=return_fold_estimators,
+            return_oof=return_oof,
+        )
+        self.stages = stages
+        self.trials_per_stage = trials_per_stage
+        self.n_promoted = n_promoted
+        self.multi_fidelity = multi_fidelity
+        self.best_of = best_of
+
+    # -- before the first fit -----------------------------------------------------
+
+    def _sizes(self) -> list[float | int]:
+        """Return the training sizes of the stages."""
+        if len(self.stages) == 0:
+            raise ValueError("stages must have at least one training size.")
+        return [check_train_size(size, "stages") for size in self.stages]
+
+    def _n_trials(self) -> list[int]:
+        """Return how many trials each stage may make."""
+        n_stages, given = len(self.stages), self.trials_per_stage
+        if given is None:
+            return _shares(int(self.n_iter), n_stages)
+        whole = all(
+            isinstance(n, Integral) and not isinstance(n, bool) and n >= 1
+            for n in given
+        )
+        if len(given) != n_stages or not whole:
+            raise ValueError(
+                "trials_per_stage must have a number of trials, an int of at least 1, "
+                f"for each of the {n_stages} stages, got {given!r}."
+            )
+        return [int(n) for n in given]
+
+    def _settings(self) -> list[Setting]:
+        return [Setting(train_size=size) for size in self._sizes()]
+
+    def _draw_subsets(self, *args: Any) -> Subsets | None:
+        subsets = super()._draw_subsets(*args)
+        settings = self._settings()
+        self.train_fractions_ = [
+            1.0 if subsets is None else subsets.fraction(one) for one in settings
+        ]
+        if self.train_fractions_ != sorted(self.train_fractions_):
+            raise ValueError(
+                "stages: training sets must not become smaller from stage to stage, "
+                f"got {self.stages!r}."
+            )
+        return subsets
+
+    def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
+        self._sizes()
+        if self.multi_fidelity:
+            self._check_multi_fidelity()
+        return self._first_optimizer(space, seed, self._n_trials()[0])
+
+    def _check_multi_fidelity(self) -> None:
+        surrogate = check_surrogate(self.surrogate)
+        named = not isinstance(surrogate, str) or surrogate in MODELS
+        if not named or surrogate == "graph" or _takes_no_column(surrogate):
+            raise ValueError(
+                "multi_fidelity=True needs a surrogate that learns from the share of "
+                "the training rows as one more input: a Gaussian process or 'trees', "
+                f"got {self.surrogate!r}."
+            )
+
+    def _inform(self, optimizer: Any, known: list[tuple], space: Space) -> None:
+        if len(self.stages) == 1:
+            super()._inform(optimizer, known, space)
+            return
+        allowed = [one for one in known if space.allows(one[0])]
+        allowed.sort(key=lambda one: -one[1])
+        for params, _, _ in allowed[: self.n_promoted]:
+            optimizer.enqueue(params)
+
+    # -- the stages ---------------------------------------------------------------
+
+    def _stages(self, space: Space) -> list[Stage]:
+        rows = zip(
+            self._settings(), self._n_trials(), self.train_fractions_, strict=True
+        )
+        return [
+            Stage(
+                partial(self._next_optimizer, space, index),
+                n_trials,
+                _always(setting),
+                weight=fraction,
+            )
+            for index, (setting, n_trials, fraction) in enumerate(rows)
+        ]
+
+    def _next_optimizer(
+        self, space: Space, index: int, seed: int, history: History
+    ) -> Optimizer:
+        """Make the optimiser of a later stage of what the stages before have found."""
+        promoted = _promoted(history, index - 1, int(self.n_promoted))
+        if not promoted:
+            _warn_of_failure(history, index - 1, self.stages[index - 1])
+        return Optimizer(
+            space,
+            surrogate=self._informed_surrogate(space, index, seed, history),
+            acquisition=self.acquisition,
+            n_initial_points=len(promoted) or self.n_initial_points,
+            initial_points=promoted or self.initial_points,
+            random_state=seed,
+        )
+
+    def _informed_surrogate(
+        self, space: Space, index: int, seed: int, history: History
+    ) -> Any:
+        """Return the surrogate; with `multi_fidelity`, one that knows the history."""
+        seen = [trial for trial in history if trial.state == "complete"]
+        if not (self.multi_fidelity and seen):
+            return self.surrogate
+        surrogate = check_surrogate(self.surrogate)
+        return MultiFidelity(
+            make_surrogate(surrogate, Candidates(space), seed),
+            space.encode([trial.params for trial in seen]),
+            np.array([trial.score for trial in seen]),
+            np.array([trial.train_fraction for trial in seen]),
+            self.train_fractions_[index],
+        )
+
+    # -- after the last trial -----------------------------------------------------
+
+    def _more_columns(self, history: History) -> dict[str, list]:
+        return super()._more_columns(history) | {
+            "stage": [trial.stage for trial in history],
+            "train_fraction": [trial.train_fraction for trial in history],
+        }
+
+    def _results(self, history: History) -> dict[str, Any]:
+        everything = super()._results(history)
+        self.all_cv_results_ = {
+            key: column
+            for key, column in everything.items()
+            if not key.startswith("rank_test_")
+        }
+        return self._table(self._ranked(history))
+
+    def _ranked(self, history: History) -> History:
+        """Return the trials among which the best is chosen."""
+        best = history.best
+        if self.best_of == "all_stages" or not history:
+            return history
+        stage = history[-1].stage if best is None else best.stage
+        return History([trial for trial in history if trial.stage == stage])
+
+    def _ranked_trials(self) -> Sequence[Trial]:
+        return self._ranked(self.trials_)
+
+    def _keep(self, outcome: Outcome) -> None:
+        super()._keep(outcome)
+        self.optimizers_ = outcome.optimizers
+        self.stage_correlation_ = stage_correlation(
+            outcome.history, outcome.optimizers, self.train_fractions_
+        )
+
+
+def _shares(n_iter: int, n_stages: int) -> list[int]:
+    """Divide the trials among the stages."""
+    if n_iter < n_stages:
+        raise ValueError(
+            f"n_iter must be at least the number of stages, {n_stages}, got {n_iter}."
+        )
+    if n_stages == 1:
+        return [n_iter]
+    n_cheap = n_stages - 1
+    cheap = min(max(round(CHEAP_SHARE * n_iter), n_cheap), n_iter - 1)
+    each, left = divmod(cheap, n_cheap)
+    return [each + (stage < left) for stage in range(n_cheap)] + [n_iter - cheap]
+
+
+def _always(setting: Setting) -> Callable[[int, dict], tuple[dict, Setting]]:
+    return lambda number, params: (params, setting)
+
+
+def _promoted(history: History, stage: int, n: int) -> list[dict[str, Any]]:
+    """Return the best configurations of a stage, best first."""
+    usable = [t for t in history if t.stage == stage and t.state == "complete"]
+    usable.sort(key=lambda trial: -trial.score)
+    return [dict(trial.params) for trial in usable[:n]]
+
+
+def _warn_of_failure(history: History, stage: int, size: Any) -> None:
+    errors = [t.error for t in history if t.stage == stage and t.error is not None]
+    first = f" The first error:\n{errors[0]}" if errors else ""
+    warnings.warn(
+        f"Stage {stage + 1} has no complete trial. If fits failed since its training "
+        f"sets, stages[{stage}]={size!r}, are too small for the estimator, make them "
+        f"larger.{first}",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def _takes_no_column(surrogate: Any) -> bool:
+    return isinstance(surrogate, GraphField | ParzenEstimator)

@@ -1,0 +1,516 @@
+"""MultiStageSearchCV: most trials on a part of the training rows."""
+
+import inspect
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from side_by_side import Noting, Sized, Slow, assert_same_tables
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits, load_iris
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC
+from sklearn.utils import estimator_checks
+
+from skbayes import BayesSearchCV, MultiStageSearchCV, load_history
+from skbayes.surrogates import GaussianProcess, ParzenEstimator
+from skbayes.surrogates.by_name import SURROGATES
+from skbayes.surrogates.multi_fidelity import MultiFidelity
+
+X, y = load_iris(return_X_y=True)
+SPACE = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
+LISTS = {"C": [0.01, 0.1, 1, 10, 100, 1000], "gamma": [1e-3, 1e-2, 0.1, 1]}
+DIGITS_X, DIGITS_y = (part[:400] for part in load_digits(return_X_y=True))
+
+
+def make(space=SPACE, estimator=None, **kwargs):
+    arguments = {"n_iter": 12, "cv": 3, "random_state": 0} | kwargs
+    return MultiStageSearchCV(estimator or SVC(), space, **arguments)
+
+
+def sized(**kwargs):
+    return make({"quality": (0.0, 1.0)}, Sized(), refit=False, **kwargs)
+
+
+def without(table, *columns):
+    return {k: v for k, v in table.items() if k not in columns}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return make().fit(X, y)
+
+
+# -- one stage ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "space, kwargs",
+    [
+        (SPACE, {}),
+        (SPACE, {"surrogate": "tpe", "n_points": 2, "n_initial_points": 5}),
+        (LISTS, {"n_iter": 30, "initial_points": [{"C": 1, "gamma": 1}]}),
+        (SPACE, {"racing": True, "n_iter": 14, "return_train_score": True}),
+    ],
+)
+def test_one_stage_is_the_plain_search_trial_for_trial(space, kwargs):
+    kwargs = {"n_initial_points": 3} | kwargs
+    one = make(space, stages=(1.0,), **kwargs).fit(X, y)
+    arguments = {"n_iter": 12, "cv": 3, "random_state": 0} | kwargs
+    plain = BayesSearchCV(SVC(), space, **arguments).fit(X, y)
+    columns = ("stage", "train_fraction")
+    assert_same_tables(without(one.cv_results_, *columns), plain.cv_results_)
+    assert one.best_index_ == plain.best_index_
+    assert one.best_params_ == plain.best_params_
+    assert [t.expected_improvement for t in one.trials_] == [
+        t.expected_improvement for t in plain.trials_
+    ]
+    if plain.stop_reason_ != "exhausted":
+        assert one.optimizer_.ask() == plain.optimizer_.ask()
+    assert len(one.stage_correlation_) == 0
+
+
+def test_one_stage_on_a_part_of_the_rows():
+    search = sized(stages=(0.3,), n_iter=5).fit(X, y)
+    assert set(np.round(search.cv_results_["mean_test_score"])) == {30}
+    assert set(search.cv_results_["train_fraction"]) == {0.3}
+
+
+# -- stages ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "n_iter, stages, given, expected",
+    [
+        (50, (0.3, 1.0), None, [38, 12]),
+        (12, (0.3, 1.0), None, [9, 3]),
+        (12, (0.1, 0.3, 1.0), None, [5, 4, 3]),
+        (2, (0.3, 1.0), None, [1, 1]),
+        (3, (0.2, 0.3, 1.0), None, [1, 1, 1]),
+        (50, (0.3, 1.0), [4, 2], [4, 2]),
+        (50, (20, 60, 1.0), (2, 3, 2), [2, 3, 2]),
+    ],
+)
+def test_trials_by_stage(n_iter, stages, given, expected):
+    search = sized(n_iter=n_iter, stages=stages, trials_per_stage=given).fit(X, y)
+    table = search.all_cv_results_
+    np.testing.assert_array_equal(np.bincount(table["stage"]), expected)
+    n_rows = np.round(table["mean_test_score"] - 0.2)
+    for stage, size in enumerate(stages):
+        due = size if isinstance(size, int) else round(size * 100)
+        assert set(n_rows[table["stage"] == stage]) == {due}
+        assert search.train_fractions_[stage] == pytest.approx(due / 100)
+    np.testing.assert_allclose(table["train_fraction"], n_rows / 100)
+
+
+def test_a_stage_begins_with_the_best_of_the_one_before(fitted):
+    first = [trial for trial in fitted.trials_ if trial.stage == 0]
+    second = [trial for trial in fitted.trials_ if trial.stage == 1]
+    best = sorted(first, key=lambda trial: -trial.score)[:3]
+    assert [t.params for t in second[:3]] == [t.params for t in best]
+    fewer = make(n_promoted=1, n_iter=16).fit(X, y)
+    second = [trial for trial in fewer.trials_ if trial.stage == 1]
+    first = [trial for trial in fewer.trials_ if trial.stage == 0]
+    assert second[0].params == max(first, key=lambda trial: trial.score).params
+    assert second[0].expected_improvement is None
+    # One score is enough for the model.
+    assert second[1].expected_improvement is not None
+
+
+def test_the_model_of_a_stage_knows_its_own_trials_alone():
+    search = sized(n_iter=16).fit(X, y)
+    plain = search.optimizer_
+    assert plain.n_told == 4
+    np.testing.assert_allclose(
+        plain.predict([search.best_params_])[0], search.best_score_, atol=0.2
+    )
+
+
+def test_results_are_those_of_the_last_stage(fitted):
+    results, everything = fitted.cv_results_, fitted.all_cv_results_
+    assert len(results["params"]) == 3 and len(everything["params"]) == 12
+    assert set(results) - set(everything) == {"rank_test_score"}
+    assert set(everything) < set(results)
+    for key, column in everything.items():
+        np.testing.assert_array_equal(column[-3:], results[key], err_msg=key)
+    assert results["rank_test_score"][fitted.best_index_] == 1
+    assert fitted.best_params_ == results["params"][fitted.best_index_]
+    assert fitted.best_score_ == results["mean_test_score"].max()
+    assert np.isfinite(fitted.best_score_corrected_)
+    assert len(fitted.trials_) == 12
+    # Refitted on all data.
+    assert fitted.best_estimator_.shape_fit_ == X.shape
+    assert fitted.score(X, y) > 0.9
+
+
+def test_the_rule_of_the_paper_takes_the_best_of_all_stages():
+    class Worse(Sized):
+        def score(self, X, y, sample_weight=None):
+            return self.quality - self.n_rows_ / 1000
+
+    search = make({"quality": (0.0, 1.0)}, Worse(), best_of="all_stages").fit(X, y)
+    assert len(search.cv_results_["params"]) == 12
+    scores = search.cv_results_["mean_test_score"]
+    assert search.best_index_ == np.argmax(scores)
+    assert search.trials_[search.best_index_].stage == 0
+    assert search.cv_results_["rank_test_score"][search.best_index_] == 1
+
+
+def test_what_is_kept_of_the_winner():
+    kwargs = {"return_fold_estimators": True, "return_oof": "predict"}
+    search = make(**kwargs).fit(X, y)
+    assert [one.shape_fit_[0] for one in search.fold_estimators_] == [100] * 3
+    assert np.mean(search.oof_predictions_ == y) == pytest.approx(
+        search.best_score_, abs=1e-9
+    )
+    # Of an earlier stage, fitted again on its subset.
+    early = make(best_of="all_stages", refit=lambda results: 0, **kwargs).fit(X, y)
+    assert [one.shape_fit_[0] for one in early.fold_estimators_] == [30] * 3
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_every_surrogate_works(surrogate):
+    if surrogate == "trees":
+        pytest.importorskip("lightgbm")
+    search = make(LISTS, surrogate=surrogate, n_iter=16).fit(X, y)
+    np.testing.assert_array_equal(np.bincount(search.all_cv_results_["stage"]), [12, 4])
+    row = search.stage_correlation_.iloc[0]
+    assert row["n_both"] >= 3
+    has_model = surrogate not in ("random", "sobol", "tpe")
+    assert np.isfinite(row["model_correlation"]) == has_model
+
+
+@pytest.mark.parametrize("n_points", [1, 3])
+def test_the_trials_are_the_same_on_two_workers(n_points):
+    one, two = (make(n_points=n_points, n_jobs=n).fit(X, y) for n in (None, 2))
+    assert_same_tables(one.all_cv_results_, two.all_cv_results_)
+
+
+def test_groups_stay_whole():
+    groups = np.repeat(np.arange(30), 5)
+    shuffled = np.random.default_rng(0).permutation(150)
+
+    class Grouped(GaussianNB):
+        sizes = set()
+
+        def fit(self, X, y):
+            type(self).sizes |= set(np.unique(X[:, 0], return_counts=True)[1])
+            return super().fit(X, y)
+
+    with_groups = np.column_stack([groups, X])[shuffled]
+    space = {"var_smoothing": (1e-9, 1e-3, "log-uniform")}
+    search = make(space, Grouped(), cv=GroupKFold(3), n_iter=8, refit=False)
+    search.fit(with_groups, y[shuffled], groups=groups[shuffled])
+    assert Grouped.sizes == {5}
+
+
+# -- multi-fidelity -------------------------------------------------------------------
+
+
+def test_multi_fidelity_predicts_better_where_stages_agree():
+    errors = {}
+    for multi_fidelity in (False, True):
+        search = sized(multi_fidelity=multi_fidelity, n_iter=14).fit(X, y)
+        last = [trial for trial in search.trials_ if trial.stage == 1]
+        assert len(last) == 4
+        grid = [{"quality": q} for q in np.linspace(0, 1, 20)]
+        mean = search.optimizer_.predict(grid)[0]
+        true = [100 + 0.4 * one["quality"] for one in grid]
+        errors[multi_fidelity] = np.abs(mean - true).max()
+    assert isinstance(search.optimizer_.surrogate, MultiFidelity)
+    assert errors[True] < 0.1
+
+
+@pytest.mark.parametrize(
+    "surrogate", ["gp", "gp-rbf", "trees", GaussianProcess(n_samples=0)]
+)
+def test_multi_fidelity_with_other_surrogates(surrogate):
+    if surrogate == "trees":
+        pytest.importorskip("lightgbm")
+    search = make(surrogate=surrogate, multi_fidelity=True, n_iter=16, n_points=2)
+    fitted = search.fit(X, y)
+    assert fitted.best_score_ > 0.9
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.optimizer_.ask() == fitted.optimizer_.ask()
+
+
+@pytest.mark.parametrize("surrogate", ["graph", "tpe", "random", ParzenEstimator()])
+def test_multi_fidelity_needs_a_model_that_takes_a_column(surrogate):
+    search = make(LISTS, surrogate=surrogate, multi_fidelity=True)
+    with pytest.raises(ValueError, match="multi_fidelity"):
+        search.fit(X, y)
+
+
+# -- how a search ends ----------------------------------------------------------------
+
+
+def test_a_timeout_is_shared_by_trials_and_training_sizes(monkeypatch):
+    from skbayes import stages
+
+    budgets = []
+
+    class Spy(stages.Scheduler):
+        def __init__(self, optimizer, evaluator, crew, budget, **kwargs):
+            budgets.append(budget.timeout)
+            super().__init__(optimizer, evaluator, crew, budget, **kwargs)
+
+    monkeypatch.setattr(stages, "Scheduler", Spy)
+    sized(timeout=1e4, trials_per_stage=[10, 3], stages=(0.2, 1.0)).fit(X, y)
+    # 10 trials on 20 % take as long as 2 on everything; what is left is for the last.
+    assert budgets[0] == pytest.approx(4000, rel=1e-3)
+    assert budgets[1] == pytest.approx(1e4, rel=1e-2)
+
+
+def test_a_timeout_lets_each_stage_have_its_first_trial():
+    search = make(timeout=1e-9, stages=(0.2, 0.5, 1.0)).fit(X, y)
+    np.testing.assert_array_equal(search.all_cv_results_["stage"], [0, 1, 2])
+    assert search.stop_reason_ == "timeout"
+    # The best of each went on.
+    assert len({repr(t.params) for t in search.trials_}) == 1
+    assert search.score(X, y) > 0.8
+
+
+def test_slow_trials_on_part_of_the_rows_leave_time_for_the_others():
+    search = make(
+        {"quality": (0.0, 1.0)}, Slow(), timeout=1.5, n_iter=200, cv=2, refit=False
+    ).fit(X, y)
+    n_first, n_last = np.bincount(search.all_cv_results_["stage"])
+    assert n_first >= 2 and n_last >= 1
+
+
+def test_interrupted_in_the_first_stage_it_has_a_best():
+    def interrupt(history):
+        if len(history) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted"):
+        search = make(stopper=interrupt).fit(X, y)
+    assert len(search.cv_results_["params"]) == 4
+    assert set(search.cv_results_["train_fraction"]) == {0.3}
+    assert search.best_estimator_.shape_fit_ == X.shape
+    assert len(search.stage_correlation_) == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_last_stage_that_fails_leaves_the_one_before():
+    class Fragile(SVC):
+        def fit(self, X, y):
+            if len(X) > 50:
+                raise RuntimeError("too much")
+            return super().fit(X, y)
+
+    search = make(estimator=Fragile(), refit=False).fit(X, y)
+    assert set(search.cv_results_["stage"]) == {0}
+    assert np.isfinite(search.best_score_)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.FitFailedWarning", "ignore:One or more"
+)
+def test_a_first_stage_that_fails_is_told_and_survived():
+    model = CalibratedClassifierCV(SVC(), cv=8)
+    with pytest.warns(UserWarning, match=r"Stage 1 .*stages\[0\]=9, are too small"):
+        search = make(
+            {"estimator__C": (1e-2, 1e2, "log-uniform")}, model, stages=(9, 1.0)
+        ).fit(X, y)
+    assert search.best_score_ > 0.9
+    assert set(search.cv_results_["stage"]) == {1}
+
+
+def test_all_stages_failing_is_an_error():
+    with pytest.warns(UserWarning, match="too small"):
+        with pytest.raises(ValueError, match="fits failed"):
+            make({"quality": [1, 2]}, Sized(bad="fit")).fit(X, y)
+
+
+# -- journal --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("multi_fidelity", [False, True])
+@pytest.mark.parametrize("n_done", [5, 9, 11])
+def test_a_journal_goes_on_in_any_stage(n_done, multi_fidelity, tmp_path):
+    class Killed(BaseException):
+        pass
+
+    def kill(history):
+        if history[-1].number + 1 == n_done:
+            raise Killed
+
+    kwargs = {"n_points": 2, "n_iter": 14, "multi_fidelity": multi_fidelity}
+    expected = make(**kwargs).fit(X, y)
+    path = tmp_path / "journal"
+    with pytest.raises(Killed):
+        make(journal=path, stopper=kill, **kwargs).fit(X, y)
+    n_kept = len(load_history(path).query("state == 'complete'"))
+    search = make(journal=path, **kwargs).fit(X, y)
+    assert n_done <= n_kept < 14
+    assert_same_tables(search.all_cv_results_, expected.all_cv_results_)
+    assert_same_tables(search.cv_results_, expected.cv_results_)
+    assert search.optimizer_.ask() == expected.optimizer_.ask()
+
+
+def test_nothing_finished_is_fitted_again(tmp_path):
+    search = make(
+        {"quality": (0.0, 1.0)},
+        Noting(folder=str(tmp_path)),
+        journal=tmp_path / "journal",
+        n_iter=4,
+        cv=2,
+        refit=False,
+    )
+    search.fit(X, y)
+    assert len(list(tmp_path.glob("*.begun"))) == 8
+    assert_same_tables(search.cv_results_, clone(search).fit(X, y).cv_results_)
+    assert len(list(tmp_path.glob("*.begun"))) == 8
+
+
+def test_more_trials_go_on_in_the_last_stage(tmp_path):
+    path = tmp_path / "journal"
+    make(journal=path, n_iter=8).fit(X, y)
+    more = make(journal=path, n_iter=16).fit(X, y)
+    np.testing.assert_array_equal(np.bincount(more.all_cv_results_["stage"]), [6, 4])
+
+
+def test_other_stages_are_another_search(tmp_path):
+    path = tmp_path / "journal"
+    make(journal=path, n_iter=8).fit(X, y)
+    with pytest.raises(ValueError, match="settings: stages"):
+        make(journal=path, n_iter=8, stages=(0.5, 1.0)).fit(X, y)
+
+
+def test_a_warm_start_tries_the_best_known_first():
+    known = GridSearchCV(SVC(), {"C": [0.01, 1, 5], "kernel": ["linear"]}, cv=3)
+    known.fit(X, y)
+    search = make(warm_start_from=known, n_promoted=2).fit(X, y)
+    order = np.argsort(-known.cv_results_["mean_test_score"], kind="stable")[:2]
+    assert [t.params for t in search.trials_[:2]] == [
+        known.cv_results_["params"][i] for i in order
+    ]
+    # And it is itself known by its last stage.
+    plain = BayesSearchCV(SVC(), SPACE, n_iter=1, cv=3, warm_start_from=search)
+    with pytest.warns(UserWarning, match="9 without a comparable score"):
+        plain.fit(X, y)
+    assert plain.trials_[0].params == search.best_params_
+
+
+# -- arguments ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kwargs, message",
+    [
+        ({"stages": ()}, "stages must have"),
+        ({"stages": (0.0, 1.0)}, "stages: a fraction"),
+        ({"stages": (1.0, 0.3)}, "stages: training sets must not become smaller"),
+        ({"stages": (60, 0.3)}, "stages: training sets must not become smaller"),
+        ({"stages": (500, 1.0)}, "stages: 500 rows are more"),
+        ({"stages": (2, 1.0)}, "stages: 2 .* The smallest that will do is 3"),
+        ({"stages": (0.01, 1.0)}, r"stages: 0.01 .* will do is 0.025 \(3 rows\)"),
+        ({"n_iter": 1}, "n_iter must be at least the number of stages"),
+        ({"trials_per_stage": [3]}, "trials_per_stage"),
+        ({"trials_per_stage": [3, 0]}, "trials_per_stage"),
+        ({"trials_per_stage": [3, 2.5]}, "trials_per_stage"),
+        ({"n_promoted": 0}, "n_promoted"),
+        ({"best_of": "first"}, "best_of"),
+        ({"stages": "all"}, "stages"),
+    ],
+)
+def test_wrong_arguments_are_named_before_any_fit(kwargs, message):
+    class NeverFitted(SVC):
+        def fit(self, X, y):
+            raise AssertionError
+
+    with pytest.raises(ValueError, match=message):
+        make(estimator=NeverFitted(), error_score="raise", **kwargs).fit(X, y)
+
+
+def test_a_stage_that_is_no_number_is_refused():
+    with pytest.raises(TypeError, match="stages must be fractions"):
+        make(stages=("0.3", 1.0)).fit(X, y)
+
+
+def test_arguments_are_those_of_the_plain_search_and_its_own():
+    own = {"stages", "trials_per_stage", "n_promoted", "multi_fidelity", "best_of"}
+    signature = inspect.signature(MultiStageSearchCV).parameters
+    plain = inspect.signature(BayesSearchCV).parameters
+    assert set(signature) == set(plain) | own
+    assert set(signature) == set(MultiStageSearchCV._parameter_constraints)
+    differ = {n for n in plain if signature[n].default != plain[n].default}
+    assert differ - {"error_score"} == {"n_initial_points"}
+
+
+def test_it_is_cloned_and_pickled(fitted):
+    assert clone(fitted).get_params().keys() == fitted.get_params().keys()
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    assert again.optimizer_.ask() == fitted.optimizer_.ask()
+
+
+def _failed_checks(search):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = estimator_checks.check_estimator(search, on_fail=None)
+    assert len(results) > 40
+    return {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+
+
+@pytest.mark.parametrize(
+    "estimator, grid",
+    [
+        (LogisticRegression(max_iter=50), {"C": [0.1, 1.0]}),
+        (Ridge(), {"alpha": [0.1, 1.0]}),
+    ],
+    ids=["classifier", "regressor"],
+)
+def test_no_estimator_check_fails_that_grid_search_passes(estimator, grid):
+    ours = MultiStageSearchCV(
+        estimator, grid, stages=(0.5, 1.0), n_iter=2, cv=2, error_score="raise"
+    )
+    theirs = GridSearchCV(estimator, grid, cv=2, error_score="raise")
+    failed = _failed_checks(ours)
+    if failed:  # the other's take their time
+        assert set(failed) <= set(_failed_checks(theirs)), failed
+
+
+# -- how stages predict each other ----------------------------------------------------
+
+
+def test_stage_correlation(fitted):
+    table = fitted.stage_correlation_
+    assert len(table) == 1
+    row = table.iloc[0]
+    assert (row["stage"], row["next_stage"]) == (0, 1)
+    assert (row["train_fraction"], row["next_train_fraction"]) == (0.3, 1.0)
+    assert (row["n_both"], row["n_next"]) == (3, 3)
+
+
+def test_stage_correlation_is_that_of_the_scores():
+    from scipy.stats import spearmanr
+
+    search = make(
+        {"gamma": (1e-4, 1e-1, "log-uniform"), "C": (0.1, 10.0, "log-uniform")},
+        n_promoted=6,
+        trials_per_stage=[9, 8],
+        cv=StratifiedKFold(2),
+    ).fit(DIGITS_X, DIGITS_y)
+    row = search.stage_correlation_.iloc[0]
+    first = {repr(t.params): t.score for t in search.trials_ if t.stage == 0}
+    second = [t for t in search.trials_ if t.stage == 1]
+    both = [(first[repr(t.params)], t.score) for t in second if repr(t.params) in first]
+    assert row["n_both"] == len(both) >= 6
+    expected = spearmanr(*np.transpose(both))[0]
+    assert row["rank_correlation"] == pytest.approx(expected)
+    mean, _ = search.optimizers_[0].predict([t.params for t in second])
+    expected = spearmanr(mean, [t.score for t in second])[0]
+    assert row["model_correlation"] == pytest.approx(expected)
+
+
+def test_identical_stages_agree_wholly():
+    search = sized(n_promoted=5, trials_per_stage=[6, 6]).fit(X, y)
+    row = search.stage_correlation_.iloc[0]
+    assert row["rank_correlation"] == pytest.approx(1.0)
+    assert row["model_correlation"] > 0.5
