@@ -2,9 +2,9 @@
 
 `run` makes what is missing of searches, published configurations and grid searches,
 and keeps each in the cache; times are processor times. `speed` compares the time of 30
-trials with that of the
-same 30 configurations through scikit-learn's pipeline, each in a process of its own;
-`show` prints the tables, and draws the curves. Needs the data beside the checkout.
+trials with that of the same 30 configurations through scikit-learn's pipeline, each
+side in a process of its own; `show` prints the tables, and draws the curves. Needs the
+data beside the checkout.
 """
 
 from __future__ import annotations
@@ -13,15 +13,12 @@ import one_thread  # noqa: F401
 
 # isort: split
 import argparse
-import json
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from common import HERE, Cache, names, save_results
@@ -273,39 +270,44 @@ def run(args: argparse.Namespace) -> None:
 
 def speed(args: argparse.Namespace) -> None:
     """Time 30 trials, then the same configurations in scikit-learn's pipeline."""
-    cache = Cache("text")
-    with tempfile.TemporaryDirectory() as folder:
-        configurations = Path(folder) / "configurations.json"
-        for who in ("skbayes", "scikit-learn"):
-            command = [sys.executable, __file__, "one", who, str(configurations)]
-            command += ["--seed", str(args.seed), "--iterations", str(args.iterations)]
-            output = subprocess.run(command, check=True, stdout=subprocess.PIPE)
-            record = json.loads(output.stdout.splitlines()[-1])
-            cache.append("speed", {"who": who, "seed": args.seed, **record})
-            print(who, {k: v for k, v in record.items() if not isinstance(v, list)})
+    for who in ("skbayes", "scikit-learn"):
+        command = [sys.executable, __file__, "one", who, "--seed", str(args.seed)]
+        subprocess.run(command, check=True)
 
 
 def one(args: argparse.Namespace) -> None:
     warnings.simplefilter("ignore")
+    cache = Cache("text")
+    ours = [r for r in cache.load("speed") if r["seed"] == args.seed]
     sets = task_data("imdb", args.seed)
-    if args.who == "skbayes":
-        record = _our_trials(sets, args)
-    else:
-        record = _their_fits(sets, json.loads(Path(args.file).read_text()))
-    record["peak_gb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(json.dumps(record))
+    if args.who == "skbayes" and not ours:
+        cache.append("speed", {"seed": args.seed, **_our_trials(sets, args.seed)})
+    if args.who == "scikit-learn":
+        done = [r for r in cache.load("speed-rival") if r["seed"] == args.seed]
+        for number, params in enumerate(ours[0]["params"]):
+            if number not in {r["number"] for r in done}:
+                record = {
+                    "seed": args.seed,
+                    "number": number,
+                    **_their_fit(sets, params),
+                }
+                cache.append("speed-rival", record)
 
 
-def _our_trials(sets: dict, args: argparse.Namespace) -> dict:
+def _peak() -> float:
+    """Peak memory of this process in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def _our_trials(sets: dict, seed: int) -> dict:
     search = TextRepresentationSearchCV(
-        dev=sets["dev"], n_iter=args.iterations, random_state=args.seed, refit=False
+        dev=sets["dev"], n_iter=N_ITER, random_state=seed, refit=False
     )
     clock = Clock()
     begin = time.process_time()
     with clock:
         search.fit(*sets["train"])
     seconds = time.process_time() - begin
-    Path(args.file).write_text(json.dumps(search.cv_results_["params"]))
     # Each trial fits once and transforms once.
     first, later = sum(clock.calls[:2]), sum(clock.calls[2:])
     return {
@@ -314,45 +316,43 @@ def _our_trials(sets: dict, args: argparse.Namespace) -> dict:
         "share_later": later / (seconds - first),
         "first": first,
         "calls": clock.calls,
+        "params": search.cv_results_["params"],
         "scores": search.cv_results_["mean_test_score"].tolist(),
+        "peak_gb": _peak(),
     }
 
 
-def _their_fits(sets: dict, configurations: list[dict]) -> dict:
-    times, scores, representing = [], [], 0.0
-    for params in configurations:
-        kind = params["vectorizer__weighting"]
-        make = (
-            partial(TfidfVectorizer, norm=None)
-            if kind == "tf-idf"
-            else partial(CountVectorizer, binary=kind == "binary")
-        )
-        begin = time.process_time()
-        vectorizer = make(
-            ngram_range=tuple(params["vectorizer__ngram_range"]),
-            stop_words=params["vectorizer__stop_words"],
-        )
-        train = vectorizer.fit_transform(sets["train"][0])
-        represented = time.process_time()
-        classifier = LogisticRegression(
-            penalty=params["classifier__penalty"],
-            C=params["classifier__C"],
-            tol=params["classifier__tol"],
-            solver="liblinear",
-            fit_intercept=False,
-            random_state=0,
-        ).fit(train, sets["train"][1])
-        fitted = time.process_time()
-        dev = vectorizer.transform(sets["dev"][0])
-        representing += represented - begin + time.process_time() - fitted
-        scores.append(classifier.score(dev, sets["dev"][1]))
-        times.append(time.process_time() - begin)
-        print(kind, params, times[-1], file=sys.stderr, flush=True)
+def _their_fit(sets: dict, params: dict) -> dict:
+    kind = params["vectorizer__weighting"]
+    make = (
+        partial(TfidfVectorizer, norm=None)
+        if kind == "tf-idf"
+        else partial(CountVectorizer, binary=kind == "binary")
+    )
+    begin = time.process_time()
+    vectorizer = make(
+        ngram_range=tuple(params["vectorizer__ngram_range"]),
+        stop_words=params["vectorizer__stop_words"],
+    )
+    train = vectorizer.fit_transform(sets["train"][0])
+    represented = time.process_time()
+    classifier = LogisticRegression(
+        penalty=params["classifier__penalty"],
+        C=params["classifier__C"],
+        tol=params["classifier__tol"],
+        solver="liblinear",
+        fit_intercept=False,
+        random_state=0,
+    ).fit(train, sets["train"][1])
+    fitted = time.process_time()
+    dev = vectorizer.transform(sets["dev"][0])
+    representing = represented - begin + time.process_time() - fitted
+    score = classifier.score(dev, sets["dev"][1])
     return {
-        "seconds": sum(times),
+        "seconds": time.process_time() - begin,
         "representing": representing,
-        "times": times,
-        "scores": scores,
+        "score": score,
+        "peak_gb": _peak(),
     }
 
 
@@ -401,11 +401,17 @@ def show(args: argparse.Namespace) -> None:
             for record in found[method][task]:
                 if "params" in record:
                     print(task, method, record["seed"], _short(record["params"]))
-    for record in cache.load("speed"):
-        print({k: v for k, v in record.items() if not isinstance(v, list)})
+    rival = cache.load("speed-rival")
+    for ours in cache.load("speed"):
+        theirs = [r for r in rival if r["seed"] == ours["seed"]]
+        print({k: v for k, v in ours.items() if not isinstance(v, list)})
+        totals = {k: sum(r[k] for r in theirs) for k in ("seconds", "representing")}
+        peak = max([r["peak_gb"] for r in theirs], default=np.nan)
+        print(f"scikit-learn, {len(theirs)} configurations: {totals}, peak {peak} GB")
     if args.save:
         summary = {m: [r for t in TASKS for r in found[m][t]] for m in methods}
-        save_results("text", {**summary, "speed": cache.load("speed")})
+        summary |= {label: cache.load(label) for label in ("speed", "speed-rival")}
+        save_results("text", summary)
         draw(found)
 
 
@@ -453,13 +459,10 @@ def main() -> None:
     sub.set_defaults(function=run)
     sub = commands.add_parser("speed", help="compare the time of 30 trials on IMDB")
     sub.add_argument("--seed", type=int, default=0)
-    sub.add_argument("--iterations", type=int, default=N_ITER)
     sub.set_defaults(function=speed)
     sub = commands.add_parser("one", help="one side of it (called by speed)")
     sub.add_argument("who", choices=["skbayes", "scikit-learn"])
-    sub.add_argument("file")
     sub.add_argument("--seed", type=int, default=0)
-    sub.add_argument("--iterations", type=int, default=N_ITER)
     sub.set_defaults(function=one)
     sub = commands.add_parser("show", help="print the tables")
     sub.add_argument("--save", action="store_true", help="write them and the picture")
