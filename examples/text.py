@@ -1,7 +1,7 @@
 """Tune text and classifier together, and compare with a fixed representation.
 
-Short messages of two kinds are made up from a few templates, so that the example needs no
-download: what tells the kinds apart are pairs of words rather than words.
+Short messages of two kinds are made up, so that the example needs no download. What
+tells the kinds apart are pairs of words rather than words.
 """
 
 import numpy as np
@@ -11,21 +11,22 @@ from sklearn.pipeline import make_pipeline
 
 from skbayes import TextRepresentationSearchCV
 
-rng = np.random.default_rng(0)
 THINGS = ["plot", "music", "acting", "ending", "camera", "dialogue"]
 FILLER = ["and", "but", "then", "well", "so", "the", "a", "really", "on the whole"]
 
 
-def message(positive):
-    """Praise or blame two things; either needs "good" and "not" somewhere."""
+def message(praise, rng):
+    """Say of one thing that it is good, and of another that it is bad, or neither."""
     one, other = rng.choice(THINGS, 2, replace=False)
-    said = f"{one} good and {other} not bad" if positive else f"{one} not good"
-    fillers = " ".join(rng.choice(FILLER, rng.integers(2, 8)))
-    return f"{fillers} {said}, {rng.choice(FILLER)} {'not good' * 0}{other}"
+    said = ["good", "not bad"] if praise else ["bad", "not good"]
+    return " ".join(
+        [*rng.choice(FILLER, rng.integers(2, 8)), one, said[0], "and", other, said[1]]
+    )
 
 
+rng = np.random.default_rng(0)
 labels = rng.integers(0, 2, 400)
-texts = [message(label) for label in labels]
+texts = [message(label, rng) for label in labels]
 train, test = slice(0, 200), slice(200, 400)
 
 plain = make_pipeline(CountVectorizer(), LogisticRegression())

@@ -157,7 +157,10 @@ def test_reference_lists_only_what_exists(name):
     assert public in importlib.import_module(module).__all__
 
 
-@pytest.mark.parametrize("name", ["BayesSearchCV", "Optimizer", "ParetoSearchCV"])
+@pytest.mark.parametrize(
+    "name",
+    ["BayesSearchCV", "Optimizer", "ParetoSearchCV", "TextRepresentationSearchCV"],
+)
 def test_entry_points_have_examples(name):
     thing = getattr(skbayes, name)
     assert any(test.examples for test in doctest.DocTestFinder().find(thing))

@@ -97,3 +97,9 @@ def test_pareto(run, tmp_path):
 
     picture = imread(tmp_path / "pareto.png")
     assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
+
+
+def test_text(run):
+    lines = run("text.py").splitlines()
+    alone, searched = (float(line.split(": ")[1][:5]) for line in lines[:2])
+    assert searched > alone + 0.1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import shutil
 import sqlite3
@@ -33,10 +34,17 @@ class Shelf(Protocol):
 
 
 class MemoryShelf:
-    """Keep arrays in the memory of this process."""
+    """Keep arrays in the memory of this process.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    limit : float, default=inf
+        Bytes that they may take; what finds no room is made anew each time.
+    """
+
+    def __init__(self, limit: float = math.inf) -> None:
         self._kept: dict[str, Arrays] = {}
+        self._room = limit
 
     def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """Return arrays.
@@ -53,9 +61,14 @@ class MemoryShelf:
         arrays : dict of str to ndarray
             The arrays.
         """
-        if name not in self._kept:
-            self._kept[name] = make()
-        return self._kept[name]
+        if name in self._kept:
+            return self._kept[name]
+        arrays = make()
+        size = _size(arrays)
+        if size <= self._room:
+            self._room -= size
+            self._kept[name] = arrays
+        return arrays
 
 
 class FolderShelf:
@@ -83,6 +96,7 @@ class FolderShelf:
         place = parent or os.environ.get("JOBLIB_TEMP_FOLDER") or tempfile.gettempdir()
         place = os.path.expanduser(place)
         self.limit = limit
+        self._elsewhere = MemoryShelf(limit)
         os.makedirs(place, exist_ok=True)
         self.folder = tempfile.mkdtemp(prefix="skbayes-counts-", dir=place)
         compat.guard_folder(self.folder)
@@ -104,7 +118,7 @@ class FolderShelf:
         """
         if not os.path.isdir(self.folder):
             # On another machine than where the search runs.
-            return make()
+            return self._elsewhere.get(name, make)
         digest = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
         path = os.path.join(self.folder, digest)
         if not os.path.isdir(path):
@@ -123,8 +137,7 @@ class FolderShelf:
 
     def _keep(self, path: str, arrays: Arrays) -> bool:
         """Write arrays, if there is room for them."""
-        size = sum(array.nbytes for array in arrays.values())
-        if self.used() + size > self.limit:
+        if self.used() + _size(arrays) > self.limit:
             self._note("counts_limit is reached")
             return False
         # Renamed when complete: a worker may die while it writes.
@@ -178,6 +191,10 @@ class FolderShelf:
                 UserWarning,
                 stacklevel=2,
             )
+
+
+def _size(arrays: Arrays) -> int:
+    return sum(array.nbytes for array in arrays.values())
 
 
 def _load(path: str) -> Any:

@@ -100,6 +100,16 @@ def test_past_the_limit_nothing_is_kept(tmp_path):
         shelf.close()
 
 
+def test_memory_has_a_limit_too():
+    shelf = MemoryShelf(100)
+    small, large = {"a": np.zeros(10)}, {"a": np.zeros(20)}
+    assert shelf.get("large", lambda: large) is large
+    shelf.get("small", lambda: small)
+    assert shelf.get("small", _never) is small
+    with pytest.raises(AssertionError):
+        shelf.get("large", _never)
+
+
 def test_nothing_stays_behind(tmp_path, recwarn):
     shelf = FolderShelf(1000, str(tmp_path / "new"))
     shelf.get("one", lambda: {"a": np.arange(5)})
@@ -107,6 +117,7 @@ def test_nothing_stays_behind(tmp_path, recwarn):
     assert os.listdir(tmp_path / "new") == []
     # Where there is no folder, as on another machine.
     assert shelf.get("one", lambda: {"a": np.arange(2)})["a"].tolist() == [0, 1]
+    assert shelf.get("one", _never)["a"].tolist() == [0, 1]
     assert not recwarn.list
 
 
