@@ -211,10 +211,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     Examples
     --------
     >>> from skbayes import TextRepresentationSearchCV
-    >>> good = ["a good film", "good fun", "really good", "not bad at all"]
-    >>> bad = ["a bad film", "bad, no fun", "really bad", "not good at all"]
+    >>> good = ["a good film with good music", "really good acting, fine plot"]
+    >>> bad = ["a bad film with bad music", "really bad acting, dull plot"]
     >>> search = TextRepresentationSearchCV(n_iter=10, cv=2, random_state=0)
-    >>> search = search.fit(good + bad, [1, 1, 1, 1, 0, 0, 0, 0])
+    >>> search = search.fit(3 * (good + bad), 3 * [1, 1, 0, 0])
     >>> search.predict(["good film"])
     array([1])
     >>> [name for name, _ in search.best_estimator_.steps]
