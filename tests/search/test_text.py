@@ -6,6 +6,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from joblib import parallel_config
+from recorders import Recorder
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.cluster import KMeans
 from sklearn.exceptions import FitFailedWarning
@@ -420,3 +422,25 @@ def test_stages():
     assert search.all_cv_results_["stage"].tolist() == [0] * 9 + [1] * 3
     splits = list(StratifiedKFold(3).split(TEXTS, LABELS))
     _assert_scores_of_the_plain_pipeline(search, TEXTS, LABELS, splits)
+
+
+def test_callbacks_see_every_fit():
+    pytest.importorskip("sklearn.callback", reason="callbacks exist since 1.9")
+    recorder = Recorder()
+    search = TextRepresentationSearchCV(n_iter=2, cv=3, random_state=0)
+    search.set_callbacks(recorder).fit(TEXTS, LABELS)
+    events = [(hook, path[-1]) for hook, path, *_ in recorder.events if path]
+    begun = [task for hook, task in events if hook == "begin"]
+    assert sum("candidate-split-evaluation" in str(task) for task in begun) == 6
+    assert [hook for hook, *_ in recorder.events].count("setup") == 1
+
+
+def test_routing():
+    with config_context(enable_metadata_routing=True):
+        learner = MultinomialNB().set_fit_request(sample_weight=True)
+        learner.set_score_request(sample_weight=True)
+        search = TextRepresentationSearchCV(learner, n_iter=3, cv=2, random_state=0)
+        assert "sample_weight" in str(search.get_metadata_routing())
+        weights = np.where(LABELS == 1, 1.0, 1e-9)
+        search.fit(TEXTS, LABELS, sample_weight=weights)
+        assert np.mean(search.predict(NEW[0])) > 0.9
