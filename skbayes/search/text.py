@@ -20,7 +20,7 @@ from skbayes.shipping import Inputs
 from skbayes.space import Space
 from skbayes.text.liblinear import LiblinearClassifier
 from skbayes.text.ngrams import NGramVectorizer
-from skbayes.text.spaces import SPACES, first_points, merged_space, text_space
+from skbayes.text.spaces import SPACES, first_points, text_space
 from skbayes.text.store import counted_texts
 from skbayes.text.tokens import check_texts
 
@@ -402,14 +402,14 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 f"space={self.space!r} is about an NGramVectorizer, and the pipeline "
                 "has no such step; space=None leaves everything to search_spaces."
             )
-        named = text_space(
+        return text_space(
             self.space,
             language=self.language,
             stop_words=self.stop_words,
+            changes=_with_steps(own or {}, pipeline),
             vectorizer=steps[0],
             classifier=CLASSIFIER if self.estimator is None else None,
         )
-        return merged_space(named, _with_steps(own or {}, pipeline))
 
     def _search(self, cv: Any) -> _CountingSearch:
         """Make the search over pipelines."""

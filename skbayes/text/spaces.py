@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from skbayes.space import Choice, Real
 from skbayes.text.stopwords import check_stemmer, stop_word_list
 
-__all__ = ["SPACES", "first_points", "merged_space", "text_space"]
+__all__ = ["SPACES", "first_points", "text_space"]
 
 #: The spaces that have a name.
 SPACES = ("paper", "extended")
 
 Notation = dict[str, Any]
 
-# Orders of n-grams of words: n_min in {1, 2, 3}, n_max in {n_min, ..., 3}.
-WORD_RANGES = [(low, high) for low in (1, 2, 3) for high in range(low, 4)]
+
+class _Tree(list):
+    """Notations of one parameter, of which one is chosen first: a tree of two levels.
+
+    What is learnt of one value then says something of the others on its branch.
+    """
+
+
+# Orders of n-grams of words: n_min in {1, 2, 3}, then n_max in {n_min, ..., 3}.
+WORD_RANGES = [[(low, high) for high in range(low, 4)] for low in (1, 2, 3)]
 
 # And of characters: shorter ones tell little, longer ones are words.
 CHARACTER_RANGES = [(1, 3), (2, 3), (2, 4), (3, 4), (2, 5), (3, 5)]
@@ -27,9 +35,10 @@ def text_space(
     *,
     language: str | None = "english",
     stop_words: Any = None,
+    changes: Mapping[str, Any] | None = None,
     vectorizer: str = "vectorizer",
     classifier: str | None = "classifier",
-) -> dict[str, Any]:
+) -> list[dict[str, Any]]:
     """Make a space of representations of texts.
 
     Parameters
@@ -43,6 +52,9 @@ def text_space(
         Whose stop words and stems there are to choose, if there are any.
     stop_words : list of str or None, default=None
         Stop words to take in place of those of the language.
+    changes : dict or None, default=None
+        What a parameter may be instead, wherever it stands in the space; others are
+        added. What opens up under an option stays as long as the option is listed.
     vectorizer : str, default="vectorizer"
         Name of the step of a pipeline that is an
         :class:`~skbayes.text.NGramVectorizer`.
@@ -53,8 +65,8 @@ def text_space(
 
     Returns
     -------
-    search_spaces : dict
-        For each parameter what it may be.
+    search_spaces : list of dict
+        For each parameter what it may be; one dict for each least order of n-grams.
 
     Raises
     ------
@@ -67,9 +79,15 @@ def text_space(
     Examples
     --------
     >>> from skbayes.text.spaces import text_space
-    >>> space = text_space("paper", classifier=None)
-    >>> sorted(space)
-    ['vectorizer__ngram_range', 'vectorizer__stop_words', 'vectorizer__weighting']
+    >>> for one in text_space("paper"):
+    ...     print(one["vectorizer__ngram_range"])
+    [(1, 1), (1, 2), (1, 3)]
+    [(2, 2), (2, 3)]
+    [(3, 3)]
+    >>> changes = {"vectorizer__ngram_range": [(1, 1), (1, 2)]}
+    >>> (one,) = text_space("paper", changes=changes, classifier=None)
+    >>> one["vectorizer__ngram_range"], one["vectorizer__weighting"]
+    ([(1, 1), (1, 2)], ['tf', 'tf-idf', 'binary'])
     """
     if space not in SPACES:
         raise ValueError(f"space must be one of {SPACES}, got {space!r}.")
@@ -78,7 +96,7 @@ def text_space(
     found = _renamed(representation, f"{vectorizer}__")
     if classifier is not None:
         found |= _renamed(_logistic(), f"{classifier}__")
-    return found
+    return _alternatives(_merged(found, changes or {}))
 
 
 def first_points(
@@ -158,7 +176,7 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
 
 def _paper(words: list) -> Notation:
     return {
-        "ngram_range": WORD_RANGES,
+        "ngram_range": _Tree(WORD_RANGES),
         "weighting": ["tf", "tf-idf", "binary"],
         "stop_words": words,
     }
@@ -168,7 +186,10 @@ def _extended(words: list, stems: list) -> Notation:
     # A gap needs two tokens.
     gaps = {"max_gap": [0, 1]}
     of_words = {
-        "ngram_range": Choice({r: gaps if r[1] > 1 else {} for r in WORD_RANGES}),
+        "ngram_range": _Tree(
+            Choice({n: gaps if n[1] > 1 else {} for n in ranges})
+            for ranges in WORD_RANGES
+        ),
         "stop_words": words,
         "stemmer": stems,
     }
@@ -203,57 +224,69 @@ def _renamed(space: Mapping[str, Any], prefix: str) -> Notation:
     }
 
 
-def _with_sub_spaces(value: Any, change: Any) -> Any:
+def _with_sub_spaces(value: Any, change: Callable[[Notation], Any]) -> Any:
+    """Change the sub-spaces of a notation, if it has any."""
+    if isinstance(value, _Tree):
+        return _Tree(_with_sub_spaces(part, change) for part in value)
     if not isinstance(value, Choice):
         return value
     pairs = zip(value.dimension.values, value.sub_spaces, strict=True)
     return Choice([(option, change(sub)) for option, sub in pairs])
 
 
-def merged_space(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Change a space where the user wants it otherwise.
+def _alternatives(space: Notation) -> list[Notation]:
+    """Make a dict of each branch of a tree, to any depth."""
+    spaces: list[Notation] = [{}]
+    for name, value in space.items():
+        parts = value if isinstance(value, _Tree) else [value]
+        grown = [_with_sub_spaces(part, _alternatives) for part in parts]
+        spaces = [{**one, name: part} for one in spaces for part in grown]
+    return spaces
 
-    Parameters
-    ----------
-    base : dict
-        A space, each of whose sub-spaces is a dict.
-    own : dict
-        What the user says about some parameters.
 
-    Returns
-    -------
-    search_spaces : dict
-        `base`, in which each parameter of `own` is what it says there, wherever it
-        stood; those that `base` does not have are added. The options of a
-        :class:`~skbayes.space.Choice` that a list names keep their sub-spaces.
-
-    Examples
-    --------
-    >>> from skbayes.text.spaces import merged_space
-    >>> merged_space({"a": [1, 2], "b": [3]}, {"a": [1], "c": [4]})
-    {'a': [1], 'b': [3], 'c': [4]}
-    """
+def _merged(base: Notation, changes: Mapping[str, Any]) -> Notation:
+    """Change parameters wherever they stand in a space, and add new ones."""
     met: set[str] = set()
-    result = _changed(base, own, met)
-    return result | {name: value for name, value in own.items() if name not in met}
+    result = _changed(base, changes, met)
+    return result | {n: value for n, value in changes.items() if n not in met}
 
 
-def _changed(base: Mapping[str, Any], own: Mapping[str, Any], met: set) -> Notation:
-    def change(sub: Any) -> Notation:
-        return _changed(sub, own, met)
+def _changed(base: Notation, changes: Mapping[str, Any], met: set) -> Notation:
+    def change(sub: Notation) -> Notation:
+        return _changed(sub, changes, met)
 
     result = {}
     for name, value in base.items():
-        if name in own:
+        if name in changes:
             met.add(name)
-            value = _restricted(value, own[name])
+            value = _restricted(value, changes[name])
         result[name] = _with_sub_spaces(value, change)
     return result
 
 
 def _restricted(value: Any, own: Any) -> Any:
-    if not (isinstance(value, Choice) and isinstance(own, list | tuple)):
+    """Return what the user wants, in the shape of what stood there."""
+    structured = isinstance(value, _Tree | Choice)
+    if not (structured and isinstance(own, list | tuple)):
         return own
-    subs = list(zip(value.dimension.values, value.sub_spaces, strict=True))
-    found: list = [next((s for o, s in subs if o == option), {}) for option in own]
-    return Choice(list(zip(own, found, strict=True)))
+    parts = value if isinstance(value, _Tree) else [value]
+    kept = [_some_of(part, own) for part in parts]
+    known = [option for part in parts for option in _options(part)]
+    new = [option for option in own if option not in known]
+    kept = [part for part in [*kept, new] if _options(part)]
+    return _Tree(kept) if len(kept) > 1 else kept[0]
+
+
+def _options(part: Any) -> list:
+    if isinstance(part, Choice):
+        return list(part.dimension.values)
+    return part
+
+
+def _some_of(part: Any, own: Sequence) -> Any:
+    """Return the options of a part that the user names, in the user's order."""
+    wanted = [option for option in own if option in _options(part)]
+    if not isinstance(part, Choice) or not wanted:
+        return wanted
+    subs = list(zip(part.dimension.values, part.sub_spaces, strict=True))
+    return Choice([(w, next(s for o, s in subs if o == w)) for w in wanted])
