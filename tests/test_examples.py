@@ -17,6 +17,7 @@ OPTIONS = {
     "own_method.py": ["--seeds", "3"],
     "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
     "quickstart.py": ["--n-iter", "5", "--n-jobs", "1", "--rows", "120"],
+    "text.py": [],
 }
 
 

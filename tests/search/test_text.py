@@ -439,7 +439,9 @@ def test_routing():
     with config_context(enable_metadata_routing=True):
         learner = MultinomialNB().set_fit_request(sample_weight=True)
         learner.set_score_request(sample_weight=True)
-        search = TextRepresentationSearchCV(learner, n_iter=3, cv=2, random_state=0)
+        search = TextRepresentationSearchCV(
+            learner, {"ngram_range": [(1, 1)]}, n_iter=3, cv=2, random_state=0
+        )
         assert "sample_weight" in str(search.get_metadata_routing())
         weights = np.where(LABELS == 1, 1.0, 1e-9)
         search.fit(TEXTS, LABELS, sample_weight=weights)
