@@ -1,9 +1,11 @@
 """Bayesian hyper-parameter search for scikit-learn.
 
 `BayesSearchCV` takes the place of scikit-learn's `GridSearchCV`; `MultiStageSearchCV`
-makes most trials on a part of the data; `TextRepresentationSearchCV` takes raw texts;
-`ParetoSearchCV` searches for the tradeoffs between several objectives; `Optimizer` is
-the machinery below them, for any Python function; `load_history` shows the journal of a
+makes most trials on a part of the data, `HyperTuneSearchCV` learns from small samples
+what to try on all of them; `TextRepresentationSearchCV` takes raw texts;
+`ParetoSearchCV` searches for the tradeoffs between several objectives,
+`TradeoffSearchCV` for the best score less a multiple of the cost; `Optimizer` is the
+machinery below them, for any Python function; `load_history` shows the journal of a
 search.
 """
 
@@ -16,26 +18,32 @@ if TYPE_CHECKING:
     from skbayes.history import load_history
     from skbayes.optimizer import Optimizer
     from skbayes.search.bayes import BayesSearchCV
+    from skbayes.search.hypertune import HyperTuneSearchCV
     from skbayes.search.multi_stage import MultiStageSearchCV
     from skbayes.search.pareto import ParetoSearchCV
     from skbayes.search.text import TextRepresentationSearchCV
+    from skbayes.search.tradeoff import TradeoffSearchCV
 
 __all__ = [
     "BayesSearchCV",
+    "HyperTuneSearchCV",
     "MultiStageSearchCV",
     "Optimizer",
     "ParetoSearchCV",
     "TextRepresentationSearchCV",
+    "TradeoffSearchCV",
     "load_history",
 ]
 
 # Imported when first used, so that `import skbayes` itself costs next to nothing.
 _HOMES = {
     "BayesSearchCV": "skbayes.search.bayes",
+    "HyperTuneSearchCV": "skbayes.search.hypertune",
     "MultiStageSearchCV": "skbayes.search.multi_stage",
     "Optimizer": "skbayes.optimizer",
     "ParetoSearchCV": "skbayes.search.pareto",
     "TextRepresentationSearchCV": "skbayes.search.text",
+    "TradeoffSearchCV": "skbayes.search.tradeoff",
     "load_history": "skbayes.history",
 }
 

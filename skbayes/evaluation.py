@@ -204,6 +204,8 @@ class CandidateEvaluator:
         Of which trials the fitted estimators are kept: the best so far, or all.
     measures : dict of str to callable, default={}
         What is measured of each fit: see :func:`skbayes.fold.run_fold`.
+    apart : bool, default=False
+        Whether that stands apart from the scores.
     setting : callable, default=on_everything
         Given a trial's number and what was proposed, returns the parameters to set and
         the :class:`~skbayes.subsets.Setting` that the trial is made on.
@@ -231,6 +233,7 @@ class CandidateEvaluator:
     risk: float | None = None
     keep_fits: str | None = None
     measures: Mapping[str, Measure] = field(default_factory=dict)
+    apart: bool = False
     setting: Callable[[int, dict[str, Any]], tuple[dict[str, Any], Setting]] = (
         on_everything
     )
@@ -286,6 +289,7 @@ class CandidateEvaluator:
                     fixed,
                     fold,
                     self.measures,
+                    self.apart,
                 )
 
         # What is known now: what is told while it runs depends on the timing.
@@ -372,7 +376,8 @@ class CandidateEvaluator:
         scorers = compat.public_scorers(self.scorer)
         if isinstance(scorers, dict):
             scores = dict.fromkeys(scorers, self.error_score)
-            scores |= dict.fromkeys(self.measures, math.nan)
+            if not self.apart:
+                scores |= dict.fromkeys(self.measures, math.nan)
         folds = [self._no_fold(scores, text, 0) for _ in self.test_sizes]
         return self._make(evaluation, folds, math.nan, "failed")
 

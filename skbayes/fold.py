@@ -24,6 +24,10 @@ __all__ = ["Fold", "FoldOutcome", "run_fold"]
 # Called with a fitted estimator and the result of its fit.
 Measure = Callable[[Any, dict[str, Any]], float]
 
+# Classes of which this process has fitted an estimator before: the first fit loads
+# libraries and fills caches, and takes longer than it will ever again.
+_FITTED_BEFORE: set[type] = set()
+
 
 @dataclass
 class FoldOutcome:
@@ -89,6 +93,7 @@ def run_fold(
     fixed: dict[str, Any],
     fold: Fold,
     measures: Mapping[str, Measure] = MappingProxyType({}),
+    apart: bool = False,
 ) -> FoldOutcome:
     """Run one fold, possibly in a worker.
 
@@ -108,6 +113,9 @@ def run_fold(
     measures : dict of str to callable, default={}
         ``measure(estimator, result)`` gives a number that is to stand among the test
         scores: called with the fitted estimator and what fitting and scoring it gave.
+    apart : bool, default=False
+        Whether the numbers stand apart from the test scores, under `costs`; `warm_up`
+        then says whether it was the first fit of its kind in this process.
 
     Returns
     -------
@@ -122,7 +130,7 @@ def run_fold(
             late = fold.deadline is not None and time.time() > fold.deadline
             if late and fold.index > 0:
                 return FoldOutcome(too_late=True)
-            result = _fit_fold(parcel, clone(estimator), fixed, fold, measures)
+            result = _fit_fold(parcel, clone(estimator), fixed, fold, measures, apart)
     except KeyboardInterrupt:
         # A terminal sends it to the workers too.
         if not contain:
@@ -154,6 +162,7 @@ def _fit_fold(
     fixed: dict[str, Any],
     fold: Fold,
     measures: Mapping[str, Measure],
+    apart: bool,
 ) -> dict[str, Any]:
     inputs = parcel.load()
     train, test = inputs.split(fold.index, fold.setting)
@@ -161,6 +170,7 @@ def _fit_fold(
     kwargs["return_estimator"] |= bool(measures)
     if fold.task is not None:
         kwargs |= {"caller": fold.task.search, "callback_ctx": fold.task}
+    begin = time.process_time()
     result = compat.fit_and_score(
         estimator,
         inputs.X,
@@ -176,12 +186,35 @@ def _fit_fold(
     )
     if measures:
         raises = fixed["error_score"] == "raise"
-        measured = _measured(result, measures, raises)
-        for key in {"test_scores", "train_scores"} & result.keys():
-            result[key] = {**result[key], **measured}
+        seconds = time.process_time() - begin
+        measured = _measured(
+            {**result, "cpu_time": _of_fit(result, seconds)}, measures, raises
+        )
+        if apart:
+            result["costs"] = measured
+            result["warm_up"] = _is_first(estimator)
+        else:
+            for key in {"test_scores", "train_scores"} & result.keys():
+                result[key] = {**result[key], **measured}
         if not fixed["return_estimator"]:
             del result["estimator"]
     return result
+
+
+def _of_fit(result: dict[str, Any], seconds: float) -> float:
+    """Return the share of the fit in the processor time of a fold."""
+    # Both parts are taken to keep the processor equally busy.
+    elapsed = result["fit_time"] + result["score_time"]
+    return seconds * result["fit_time"] / elapsed if elapsed > 0.0 else seconds
+
+
+def _is_first(estimator: Any) -> bool:
+    """Tell whether this process has fitted no such estimator before."""
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    kinds = {type(part) for part in parts if hasattr(part, "fit")}
+    first = not kinds <= _FITTED_BEFORE
+    _FITTED_BEFORE.update(kinds)
+    return first
 
 
 def _measured(

@@ -21,6 +21,8 @@ FOLD_KEYS = frozenset(
     {
         "test_scores",
         "train_scores",
+        "costs",
+        "warm_up",
         "fit_time",
         "score_time",
         "n_test_samples",

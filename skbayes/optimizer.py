@@ -78,14 +78,16 @@ class Optimizer:
         What may be chosen, in any notation of
         :meth:`skbayes.space.Space.from_notation`.
     surrogate : str or object, default="gp"
-        What is believed of the score. "gp": a Gaussian process with a Matérn-5/2
-        kernel; "gp-matern32", "gp-rbf": with another one. "graph": a Gaussian field on
-        the graph of all configurations of a finite space. "trees": an ensemble of
-        randomised trees, with LightGBM. "tpe": the tree-structured Parzen estimator.
-        "random", "sobol": nothing; random or quasi-random search. Or an instance: a
-        class of :mod:`skbayes.surrogates`, or an object with ``fit(X, y)``,
-        ``predict(X, gradient)`` and ``condition(X)``, and, for scores told with
-        `noise`, ``fit(X, y, noise)``.
+        What is believed of the score. "gp": a Gaussian process, "gp-additive" where
+        the space is finite and has at most 20,000 configurations, else "gp-matern52";
+        "gp-additive": half of its kernel is for pairs of parameters (Matérn-3/2).
+        "gp-matern52", "gp-matern32", "gp-rbf": a kernel of all parameters together.
+        "graph": a Gaussian field on the graph of all configurations of a finite space.
+        "trees": an ensemble of randomised trees, with LightGBM. "tpe": the
+        tree-structured Parzen estimator. "random", "sobol": nothing; random or
+        quasi-random search. Or an instance: a class of :mod:`skbayes.surrogates`, or an
+        object with ``fit(X, y)``, ``predict(X, gradient)`` and ``condition(X)``, and,
+        for scores told with `noise`, ``fit(X, y, noise)``.
     acquisition : {"ei", "pi", "ucb", "eif"} or object, default="ei"
         What a proposal maximises: expected improvement, probability of improvement,
         upper confidence bound, or (on a graph) expected influence; or an instance of a

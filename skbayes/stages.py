@@ -42,12 +42,16 @@ class Stage:
         is made on. The setting's `stage` is filled in.
     weight : float, default=1.0
         What a trial is expected to take, relative to those of other stages.
+    n_points : int, default=1
+        How many of its trials are under way at a time, if that is more than in the
+        search at large.
     """
 
     make_optimizer: Callable[[int, History], Any]
     n_trials: int
     setting: Callable[[int, Params], tuple[Params, Setting]] = on_everything
     weight: float = 1.0
+    n_points: int = 1
 
 
 @dataclass
@@ -153,7 +157,7 @@ def run_stages(
             its_evaluator,
             crew,
             its_budget,
-            n_points=n_points,
+            n_points=max(n_points, stage.n_points),
             log=log,
             report=report,
             score_of=score_of,

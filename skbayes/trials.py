@@ -24,8 +24,9 @@ class Trial:
         The parameters that were tried.
     folds : list of dict
         One result per split: `test_scores` (a number, or a dict of numbers by metric),
-        `fit_time`, `score_time`, `fit_error` and, where asked for, `train_scores`. A
-        split that was not fitted is `skipped`, and has NaN for scores and times.
+        `fit_time`, `score_time`, `fit_error` and, where asked for, `train_scores` and
+        `costs`. A split that was not fitted is `skipped`, and has NaN for scores and
+        times.
     score : float
         The mean of the metric that guides the search over the splits, NaN for a failed
         trial: what the optimiser was told. For a censored or raced trial the mean that

@@ -159,7 +159,14 @@ def test_reference_lists_only_what_exists(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["BayesSearchCV", "Optimizer", "ParetoSearchCV", "TextRepresentationSearchCV"],
+    [
+        "BayesSearchCV",
+        "HyperTuneSearchCV",
+        "Optimizer",
+        "ParetoSearchCV",
+        "TextRepresentationSearchCV",
+        "TradeoffSearchCV",
+    ],
 )
 def test_entry_points_have_examples(name):
     thing = getattr(skbayes, name)

@@ -13,9 +13,12 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 OPTIONS = {
     "ask_and_tell.py": ["--n-iter", "8"],
     "conditional_pipeline.py": ["--n-iter", "5", "--n-jobs", "1"],
+    "hypertune.py": ["--n-iter", "16", "--n-jobs", "1", "--rows", "300"],
     "many_workers.py": [],
+    "multi_stage.py": ["--n-iter", "8", "--rows", "200", "--max-iter", "2"],
     "own_method.py": ["--seeds", "3"],
     "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
+    "tradeoff.py": ["--n-iter", "8", "--n-jobs", "1", "--rows", "300"],
     "quickstart.py": ["--n-iter", "5", "--n-jobs", "1", "--rows", "120"],
     "text.py": [],
 }
@@ -97,6 +100,34 @@ def test_pareto(run, tmp_path):
     from matplotlib.image import imread
 
     picture = imread(tmp_path / "pareto.png")
+    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
+
+
+def test_hypertune(run):
+    lines = run("hypertune.py").splitlines()
+    assert sum(line.startswith("best on a small sample") for line in lines) == 5
+    assert "signs: {'C': 1, 'gamma': 1}" in "\n".join(lines)
+    scores = [line.split()[2] for line in lines[-10:]]
+    assert float(scores[-1]) > 0.8
+
+
+def test_multi_stage(run, tmp_path):
+    lines = run("multi_stage.py").splitlines()
+    for line, name in zip(lines, ("all rows", "in stages"), strict=False):
+        assert line.startswith(f"{name}: 8 trials in ")
+    assert -1 <= float(lines[3].split(": ")[1]) <= 1
+    from matplotlib.image import imread
+
+    picture = imread(tmp_path / "multi_stage.png")
+    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
+
+
+def test_tradeoff(run, tmp_path):
+    printed = run("tradeoff.py")
+    assert "tradeoff 0.0: " in printed and "tradeoff 0.1: " in printed
+    from matplotlib.image import imread
+
+    picture = imread(tmp_path / "tradeoff.png")
     assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
 
 

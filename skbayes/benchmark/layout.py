@@ -28,6 +28,8 @@ PUBLISHED_NAMES = {
     "random": ("RS", "RS"),
     "bo_paper_m": ("BO_EI_M", "BO_M"),
     "bo_paper_r": ("BO_EI_R", "BO_R"),
+    "graph": ("GB_EI_R", "GB_R"),
+    "graph+eif": ("GB_EIF_R", None),
 }
 PUBLISHED_RUNS = 100
 
@@ -149,8 +151,8 @@ class _Block:
         for method in self.methods:
             if method == "random":
                 checks.append(("  random, exact", self._from_exact))
-            if method in PUBLISHED_NAMES and self.names:
-                there = PUBLISHED_NAMES[method][self.several]
+            there = PUBLISHED_NAMES.get(method, (None, None))[self.several]
+            if there is not None and self.names:
                 checks.append((f"  {method}, {there}", self._apart(method, there)))
         return checks
 

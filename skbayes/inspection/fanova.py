@@ -315,6 +315,9 @@ def _read_history(
     history: History, metric: str | None
 ) -> tuple[list[dict[str, Any]], FloatArray, None]:
     trials = [trial for trial in history if trial.state == "complete"]
+    # Scores on smaller shares of the training rows cannot be compared with others.
+    largest = max((trial.train_fraction for trial in trials), default=1.0)
+    trials = [trial for trial in trials if trial.train_fraction == largest]
     if metric is None:
         return [t.params for t in trials], np.array([t.score for t in trials]), None
     unknown = [trial for trial in trials if metric not in trial.scores]

@@ -40,6 +40,9 @@ __all__ = ["BaseBayesSearchCV"]
 # With racing=True, the chance to become the best below which a trial is given up.
 RACING_RISK = 0.01
 
+# What a fold may hold that has no column of its own in `cv_results_`.
+_APART = frozenset({"costs", "warm_up"})
+
 
 class BaseBayesSearchCV(compat.BaseSearchCV):
     """Base class of the searches that learn from their trials.
@@ -76,6 +79,9 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
 
     # What says how large training subsets are, for messages.
     _subset_parameter = "train_size"
+
+    # Whether what is measured of each fit stands apart from its scores.
+    _measures_apart = False
 
     @abstractmethod
     def __init__(
@@ -202,7 +208,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         X, y = indexable(X, y)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
-        space = Space.from_notation(self.search_spaces, constraint=self.constraint)
+        space = self._make_space()
         for candidate in space.representatives():
             # Only to see that it can be called on each kind of configuration.
             space.allows(candidate)
@@ -243,10 +249,17 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             self._select(results, refit_metric)
             self._keep_winner_fits(inputs, outcome.kept)
             if self.refit:
-                self._refit(X, y, routed.estimator.fit, tasks)
+                X, y, fit_params = self._refit_data(
+                    X, y, routed.estimator.fit, routed.splitter.split, seed
+                )
+                self._refit(X, y, fit_params, tasks)
         return self
 
     # -- before the first fit -----------------------------------------------------
+
+    def _make_space(self) -> Space:
+        """Return what may be proposed."""
+        return Space.from_notation(self.search_spaces, constraint=self.constraint)
 
     def _check_stoppers(self) -> list[Callable[[History], bool]]:
         stopper = self.stopper
@@ -396,6 +409,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         if self.return_oof:
             check_partition(inputs.splits, n_samples)
         n_planned = sum(int(min(s.n_trials, optimizer.n_cells)) for s in stages)
+        n_points = max(self.n_points_, *(stage.n_points for stage in stages))
         environment = Environment(self.n_jobs, self.pre_dispatch)
         shipment = ship(
             inputs,
@@ -409,7 +423,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             shipment,
             environment.bounded_blas(),
             tasks.searching(n_planned * n_splits),
-            Crew(environment, self.n_points_, n_splits) as crew,
+            Crew(environment, n_points, n_splits) as crew,
             self._reporting(n_planned, n_splits, environment.n_workers) as report,
         ):
             evaluator = CandidateEvaluator(
@@ -428,6 +442,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
                 risk=self._risk(),
                 keep_fits=self._keep_fits(),
                 measures=self._measures(),
+                apart=self._measures_apart,
                 subsets=inputs.subsets,
             )
             return run_stages(
@@ -446,7 +461,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             )
 
     def _measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
-        """Return what is measured of each fit besides its scores, by name."""
+        """Return what is measured of each fit, by name."""
         return {}
 
     def _score_of(self, trial: Trial) -> Any:
@@ -520,8 +535,12 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             if all(_is_partial(t) or _has_finite_scores(t) for t in history):
                 # Trials that were not finished have no mean score, as they should.
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
+            folds = [
+                {key: value for key, value in fold.items() if key not in _APART}
+                for fold in history.folds
+            ]
             return compat.format_results(
-                self, history.params, self.n_splits_, history.folds, more
+                self, history.params, self.n_splits_, folds, more
             )
 
     def _more_columns(self, history: History) -> dict[str, list]:
@@ -610,6 +629,12 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         """
         check_is_fitted(self, "cv_results_")
         return results_frame(self.cv_results_, library, **kwargs)
+
+    def _refit_data(
+        self, X: Any, y: Any, fit_params: dict, split_params: dict, seed: int
+    ) -> tuple[Any, Any, dict]:
+        """Return the data that the best candidate is fitted on in the end."""
+        return X, y, fit_params
 
     def _refit(self, X: Any, y: Any, fit_params: dict, tasks: Any = None) -> None:
         """Fit the best candidate on all data; `tasks` reports it to callbacks."""

@@ -52,7 +52,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         cheaper trials are not looked for. The first trial always runs, and those that
         are running when the time is up are finished and count.
     surrogate : str or surrogate object, default="gp"
-        The model of the scores: a Gaussian process ("gp", or with another kernel
+        The model of the scores: a Gaussian process ("gp", or one of "gp-additive",
+        which "gp" is in small finite spaces, "gp-matern52", which it is in others,
         "gp-matern32", "gp-rbf"); for finite spaces "graph"; "trees" (needs LightGBM);
         "tpe", the tree-structured Parzen estimator; or none, "random" or "sobol". Or
         an instance of a class of :mod:`skbayes.surrogates`.

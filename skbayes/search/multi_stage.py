@@ -21,9 +21,11 @@ from skbayes.space import Space
 from skbayes.stages import Outcome, Stage
 from skbayes.subsets import Setting, Subsets, check_train_size
 from skbayes.surrogates.by_name import MODELS, make_surrogate
+from skbayes.surrogates.gaussian_process import GaussianProcess
 from skbayes.surrogates.graph_field import GraphField
 from skbayes.surrogates.multi_fidelity import MultiFidelity
 from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.surrogates.trees import TreeEnsemble
 from skbayes.trials import History, Trial
 
 __all__ = ["MultiStageSearchCV"]
@@ -63,11 +65,12 @@ class MultiStageSearchCV(BayesSearchCV):
         the last share three quarters of `n_iter` evenly.
     n_promoted : int, default=3
         How many of a stage's best configurations the next one begins with, best first.
-    multi_fidelity : bool, default=False
+    multi_fidelity : bool or "auto", default="auto"
         Whether the model of a later stage also learns from the trials of the earlier
-        ones, with the share of the training rows as one more input. The surrogate must
-        be a Gaussian process, "trees", or an instance that takes a further column. If
-        False, each stage's model knows its own trials only.
+        ones, with the share of the training rows as one more input. "auto": if the
+        surrogate is a Gaussian process or "trees". True: also if it is an instance of
+        your own, which must take a further column. False, as in the paper: each
+        stage's model knows its own trials only.
     best_of : {"last_stage", "all_stages"}, default="last_stage"
         Among which trials the best is chosen, and which `cv_results_` is about.
         "last_stage": the last stage with a complete trial. "all_stages": all, though
@@ -305,7 +308,7 @@ class MultiStageSearchCV(BayesSearchCV):
         "stages": [list, tuple, np.ndarray],
         "trials_per_stage": [list, tuple, np.ndarray, None],
         "n_promoted": [compat.Interval(Integral, 1, None, closed="left")],
-        "multi_fidelity": ["boolean"],
+        "multi_fidelity": ["boolean", compat.StrOptions({"auto"})],
         "best_of": [compat.StrOptions({"last_stage", "all_stages"})],
     }
 
@@ -320,7 +323,7 @@ class MultiStageSearchCV(BayesSearchCV):
         n_iter: int = 50,
         trials_per_stage: Sequence[int] | None = None,
         n_promoted: int = 3,
-        multi_fidelity: bool = False,
+        multi_fidelity: bool | str = "auto",
         best_of: str = "last_stage",
         timeout: float | None = None,
         surrogate: Any = "gp",
@@ -426,19 +429,27 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
         self._sizes()
-        if self.multi_fidelity:
-            self._check_multi_fidelity()
+        self._mixes_fidelities()
         return self._first_optimizer(space, seed, self._n_trials()[0])
 
-    def _check_multi_fidelity(self) -> None:
+    def _mixes_fidelities(self) -> bool:
+        """Whether later models learn from earlier stages; ValueError if they cannot."""
         surrogate = check_surrogate(self.surrogate)
-        named = not isinstance(surrogate, str) or surrogate in MODELS
-        if not named or surrogate == "graph" or _takes_no_column(surrogate):
+        if self.multi_fidelity == "auto":
+            if isinstance(surrogate, str):
+                return surrogate in MODELS and surrogate != "graph"
+            return isinstance(surrogate, GaussianProcess | TreeEnsemble)
+        known = not isinstance(surrogate, str) or surrogate in MODELS
+        takes_a_column = known and surrogate != "graph"
+        if isinstance(surrogate, GraphField | ParzenEstimator):
+            takes_a_column = False
+        if self.multi_fidelity and not takes_a_column:
             raise ValueError(
                 "multi_fidelity=True needs a surrogate that learns from the share of "
                 "the training rows as one more input: a Gaussian process or 'trees', "
                 f"got {self.surrogate!r}."
             )
+        return bool(self.multi_fidelity)
 
     def _inform(self, optimizer: Any, known: list[tuple], space: Space) -> None:
         if len(self.stages) == 1:
@@ -484,9 +495,9 @@ class MultiStageSearchCV(BayesSearchCV):
     def _informed_surrogate(
         self, space: Space, index: int, seed: int, history: History
     ) -> Any:
-        """Return the surrogate; with `multi_fidelity`, one that knows the history."""
+        """Return the surrogate, or one that knows the history, too."""
         seen = [trial for trial in history if trial.state == "complete"]
-        if not (self.multi_fidelity and seen):
+        if not (seen and self._mixes_fidelities()):
             return self.surrogate
         surrogate = check_surrogate(self.surrogate)
         return MultiFidelity(
@@ -568,7 +579,3 @@ def _warn_of_failure(history: History, stage: int, size: Any) -> None:
         UserWarning,
         stacklevel=2,
     )
-
-
-def _takes_no_column(surrogate: Any) -> bool:
-    return isinstance(surrogate, GraphField | ParzenEstimator)

@@ -19,7 +19,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from skbayes.space.dimensions import FloatArray
 from skbayes.trials import Trial
 
-__all__ = ["COSTS", "Objectives", "model_size", "n_features"]
+__all__ = ["COSTS", "Objectives", "measure_of", "model_size", "n_features"]
 
 # -- costs ----------------------------------------------------------------------------
 
@@ -132,9 +132,27 @@ class _OfEstimator:
 COSTS: dict[str, Callable[[Any, dict], float]] = {
     "fit_time": _Recorded("fit_time"),
     "score_time": _Recorded("score_time"),
+    "cpu_time": _Recorded("cpu_time"),
     "model_size": _OfEstimator(model_size),
     "n_features": _OfEstimator(n_features),
 }
+
+
+def measure_of(cost: str | Callable[[Any], float]) -> Callable[[Any, dict], float]:
+    """Return what measures a cost.
+
+    Parameters
+    ----------
+    cost : str or callable
+        A name in `COSTS`, or a callable of the fitted estimator.
+
+    Returns
+    -------
+    measure : callable
+        Called with a fitted estimator and the result of its fit.
+    """
+    return COSTS[cost] if isinstance(cost, str) else _OfEstimator(cost)
+
 
 # -- objectives -----------------------------------------------------------------------
 
@@ -199,7 +217,7 @@ class Objectives:
             )
         if isinstance(meant, str):
             if meant in COSTS:
-                self.measures[name] = COSTS[meant]
+                self.measures[name] = measure_of(meant)
             elif meant in get_scorer_names():
                 if direction == "min":
                     raise ValueError(
@@ -216,7 +234,7 @@ class Objectives:
         elif _accepts(meant, 3):
             self.scorers[name] = meant
         elif _accepts(meant, 1):
-            self.measures[name] = _OfEstimator(meant)
+            self.measures[name] = measure_of(meant)
         else:
             raise TypeError(
                 f"objectives[{name!r}]: {meant!r} must be a callable of the fitted "

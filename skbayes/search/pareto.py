@@ -65,6 +65,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         of a cost that is measured with each fit:
 
         - "fit_time", "score_time": seconds of fitting, and of scoring by all scorers;
+        - "cpu_time": seconds of processor time that fitting took, with all threads of
+          its process; it hardly depends on how busy the machine is;
         - "model_size": bytes of the pickled estimator;
         - "n_features": features that the fitted estimator uses, see
           :func:`skbayes.search.objectives.n_features`.

@@ -170,6 +170,36 @@ class Space:
             return space
         return cls(parse_spaces(search_spaces), constraint)
 
+    def extended(self, name: str, dimension: Dimension) -> Space:
+        """Make a space of which each configuration has one parameter more.
+
+        Parameters
+        ----------
+        name : str
+            The parameter.
+        dimension : Dimension
+            What it may be.
+
+        Returns
+        -------
+        space : Space
+            A new one, whose last column it is. The constraint is called with it.
+
+        Raises
+        ------
+        ValueError
+            If there is a parameter of that name.
+        """
+        if name in self.parameter_names:
+            raise ValueError(f"Parameter {name!r} is declared twice.")
+        space = copy.copy(self)
+        space.columns = [*self.columns, Column(name, dimension)]
+        space._root = _Branch([*self._root.entries, _Entry(len(self.columns))])
+        space.categorical = np.append(self.categorical, dimension.is_categorical)
+        space.parameter_names = sorted([*self.parameter_names, name])
+        space.n_cells = _size(space._root, space.columns)
+        return space
+
     # -- building -----------------------------------------------------------------
 
     def _alternatives(

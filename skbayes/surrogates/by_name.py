@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from skbayes.candidates import Candidates
+from skbayes.surrogates.additive import AdditiveGaussianProcess
 from skbayes.surrogates.gaussian_process import GaussianProcess
 from skbayes.surrogates.graph import MAX_NODES
 from skbayes.surrogates.graph_field import GraphField
@@ -15,7 +16,7 @@ from skbayes.surrogates.trees import TreeEnsemble
 
 __all__ = ["MODELS", "SURROGATES", "make_surrogate"]
 
-# Kernels by the names of Gaussian processes.
+# Kernels by the names of Gaussian processes; "gp" is another one on grids.
 GAUSSIAN_PROCESSES = {
     "gp": "matern52",
     "gp-matern32": "matern32",
@@ -24,7 +25,7 @@ GAUSSIAN_PROCESSES = {
 }
 
 # Names that stand for a model of the score.
-MODELS = (*GAUSSIAN_PROCESSES, "graph", "trees")
+MODELS = (*GAUSSIAN_PROCESSES, "gp-additive", "graph", "trees")
 
 # What users may write for `surrogate`. The others have no model of the score.
 SURROGATES = (*MODELS, "random", "sobol", "tpe")
@@ -61,6 +62,8 @@ def make_surrogate(surrogate: Any, candidates: Candidates, seed: int) -> Any:
         "tpe",
     ):
         raise ValueError(f"surrogate: {surrogate!r} does not predict scores.")
+    if surrogate == "gp-additive" or (surrogate == "gp" and candidates.listed):
+        return AdditiveGaussianProcess(n_options=n_options, random_state=seed)
     if isinstance(surrogate, str) and surrogate in GAUSSIAN_PROCESSES:
         kernel = GAUSSIAN_PROCESSES[surrogate]
         return GaussianProcess(kernel, n_options=n_options, random_state=seed)

@@ -265,11 +265,8 @@ class GaussianProcess:
             return np.log(np.concatenate([given["length_scales"], tail]))[None, :]
         rng = np.random.default_rng(self.random_state)
         rows = self._learning_rows(target, rng)
-        posterior = LogPosterior(
-            self._embedding.squared_differences(X[rows]),
-            target[rows],
-            KERNELS[self.kernel],
-            None if extra is None else extra[rows],
+        posterior = self._log_posterior(
+            X[rows], target[rows], None if extra is None else extra[rows]
         )
         mode = find_mode(posterior)
         n_samples = self.n_samples
@@ -279,6 +276,12 @@ class GaussianProcess:
         if n_samples == 0:
             return mode[None, :]
         return sample_posterior(posterior, mode, n_samples, rng)
+
+    def _log_posterior(
+        self, X: FloatArray, target: FloatArray, extra: FloatArray | None
+    ) -> LogPosterior:
+        squares = self._embedding.squared_differences(X)
+        return LogPosterior(squares, target, KERNELS[self.kernel], extra)
 
     @staticmethod
     def _learning_rows(target: FloatArray, rng: np.random.Generator) -> np.ndarray:
@@ -301,7 +304,7 @@ class GaussianProcess:
         self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
         placed = self._embedding.place(X)
         self._scaled = self._embedding.scale(placed, self._length_scales)
-        k, _ = KERNELS[self.kernel](squared_distances(self._scaled, self._scaled))
+        k, _ = self._correlations(self._scaled)
         identity = np.eye(len(X))
         # L^-1 turns each prediction into matrix products, for all samples at once.
         self._L_inverse = np.empty_like(k)
@@ -364,7 +367,7 @@ class GaussianProcess:
         """
         placed = self._embedding.place(np.asarray(X, dtype=np.float64))
         scaled = self._embedding.scale(placed, self._length_scales)
-        k, dk = KERNELS[self.kernel](squared_distances(scaled, self._scaled))
+        k, slopes = self._correlations(scaled)
         kx = self._amplitude[:, None, None] * k
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
         v = np.matmul(kx, np.swapaxes(self._L_inverse, 1, 2))
@@ -377,10 +380,11 @@ class GaussianProcess:
         result = (self._offset + self._unit * mean, self._unit * sd)
         if not gradient:
             return result
-        weights = self._amplitude[:, None, None] * dk
-        d_mean = self._by_position(weights * self._alpha[:, None, :], scaled)
-        solved = np.matmul(v, self._L_inverse)  # K^-1 kx
-        d_sd = self._by_position(weights * solved, scaled) / -sd[..., None]
+        amplitude = self._amplitude[:, None, None]
+        by_k = amplitude * self._alpha[:, None, :]
+        d_mean = self._by_position(by_k, slopes, scaled)
+        by_k = amplitude * np.matmul(v, self._L_inverse)  # K^-1 kx
+        d_sd = self._by_position(by_k, slopes, scaled) / -sd[..., None]
         return *result, self._unit * d_mean, self._unit * d_sd
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
@@ -400,8 +404,15 @@ class GaussianProcess:
         sd = 1.0 / np.sqrt(precision)
         return self._offset + self._unit * mean, self._unit * sd
 
-    def _by_position(self, weights: FloatArray, scaled: FloatArray) -> FloatArray:
-        """sum_n weights_mn d r2_mn / d x_m, with d r2 / d x = 2 (x - x_n) / l^2."""
+    def _correlations(self, scaled: FloatArray) -> tuple[FloatArray, Any]:
+        """Correlations (S, m, n) with the observations, and derivatives by r2."""
+        return KERNELS[self.kernel](squared_distances(scaled, self._scaled))
+
+    def _by_position(
+        self, by_k: FloatArray, slopes: Any, scaled: FloatArray
+    ) -> FloatArray:
+        """sum_n by_k_mn d k_mn / d x_m, with d r2 / d x = 2 (x - x_n) / l^2."""
+        weights = by_k * slopes
         ordered = self._embedding.ordered
         count = len(ordered)
         own, theirs = scaled[..., :count], self._scaled[..., :count]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import optimize
@@ -88,30 +89,34 @@ class LogPosterior:
         Kernel, from r2 to correlations and their derivatives.
     extra : ndarray of shape (n,), default=None
         Known variances of the outputs beyond the noise. None: there are none.
+    length_scale_factor : float, default=0.5
+        Prior median of the length scales, over sqrt(D).
     """
 
     differences: FloatArray
     y: FloatArray
     correlation: Correlation
     extra: FloatArray | None = None
+    length_scale_factor: float = LENGTH_SCALE_FACTOR
 
     def __post_init__(self) -> None:
         D, n, _ = self.differences.shape
         self._flat = self.differences.reshape(D, n * n)
-        center = math.log(LENGTH_SCALE_FACTOR * math.sqrt(max(D, 1)))
+        center = math.log(self.length_scale_factor * math.sqrt(max(D, 1)))
         self.prior_mean = np.array([center] * D + [AMPLITUDE_MEAN, NOISE_MEAN])
         self.prior_sd = np.array([LENGTH_SCALE_SD] * D + [AMPLITUDE_SD, NOISE_SD])
         self.bounds = np.array(
             [LENGTH_SCALE_BOUNDS] * D + [AMPLITUDE_BOUNDS, NOISE_BOUNDS]
         )
+        # Where the search for the mode begins.
+        self.starts = [self.prior_mean]
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient at `theta`, shape (D + 2,)."""
         D, n, _ = self.differences.shape
         inverse_squares = np.exp(-2.0 * theta[:D])
         amplitude, noise = np.exp(theta[D:])
-        r2 = (inverse_squares @ self._flat).reshape(n, n)
-        k, dk = self.correlation(r2)
+        k, slopes = self._correlations(inverse_squares)
         K = amplitude * k
         K.flat[:: n + 1] += noise if self.extra is None else noise + self.extra
         L = cholesky(K)
@@ -122,16 +127,25 @@ class LogPosterior:
         # d value = tr(W dK) with W = (K^-1 - alpha alpha^T) / 2.
         W = 0.5 * (inverse - np.outer(alpha, alpha))
         gradient = np.empty(D + 2)
-        by_r2 = (amplitude * W * dk).ravel()
-        gradient[:D] = -2.0 * inverse_squares * (self._flat @ by_r2)
+        by_square = self._by_inverse_square(amplitude * W, slopes)
+        gradient[:D] = -2.0 * inverse_squares * by_square
         gradient[D] = amplitude * float(np.vdot(W, k))
         gradient[D + 1] = noise * float(np.trace(W))
         z = (theta - self.prior_mean) / self.prior_sd
         return value + 0.5 * float(z @ z), gradient + z / self.prior_sd
 
+    def _correlations(self, inverse_squares: FloatArray) -> tuple[FloatArray, Any]:
+        """Correlations (n, n), and what their derivatives are made of."""
+        n = len(self.y)
+        return self.correlation((inverse_squares @ self._flat).reshape(n, n))
+
+    def _by_inverse_square(self, weights: FloatArray, slopes: Any) -> FloatArray:
+        """sum_ij weights_ij d k_ij / d l_d^-2 for each column, of shape (D,)."""
+        return self._flat @ (weights * slopes).ravel()
+
 
 def find_mode(posterior: LogPosterior) -> FloatArray:
-    """Most probable theta, by L-BFGS-B from the prior's mean.
+    """Most probable theta, by L-BFGS-B from the posterior's starts.
 
     Parameters
     ----------
@@ -143,15 +157,19 @@ def find_mode(posterior: LogPosterior) -> FloatArray:
     theta : ndarray of shape (D + 2,)
         The mode.
     """
-    result = optimize.minimize(
-        posterior,
-        posterior.prior_mean,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=posterior.bounds,
-        options={"maxiter": MAX_ITERATIONS, "ftol": 1e-6, "gtol": 1e-3},
-    )
-    return np.asarray(result.x, dtype=np.float64)
+    results = [
+        optimize.minimize(
+            posterior,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=posterior.bounds,
+            options={"maxiter": MAX_ITERATIONS, "ftol": 1e-6, "gtol": 1e-3},
+        )
+        for start in posterior.starts
+    ]
+    best = min(results, key=lambda result: result.fun)
+    return np.asarray(best.x, dtype=np.float64)
 
 
 def sample_posterior(

@@ -102,7 +102,9 @@ class Embedding:
     n_columns : int
         Number of columns of encoded configurations.
     ordered : ndarray of int
-        The columns that are ordered.
+        The columns that are ordered; their coordinates come first.
+    coordinates : list of ndarray of int
+        Which coordinates each column has.
     """
 
     def __init__(self, n_options: list[int]) -> None:
@@ -115,6 +117,9 @@ class Embedding:
         self._column_of = np.concatenate(
             [self.ordered, np.repeat(self._unordered, widths)]
         ).astype(int)
+        self.coordinates = [
+            np.flatnonzero(self._column_of == d) for d in range(self.n_columns)
+        ]
 
     def place(self, X: FloatArray) -> FloatArray:
         """Coordinates before scaling.

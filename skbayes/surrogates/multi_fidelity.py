@@ -46,10 +46,10 @@ class MultiFidelity:
     >>> X = np.linspace(0, 1, 9)[:, None]
     >>> cheap = np.sin(6 * X[:, 0])
     >>> model = MultiFidelity(GaussianProcess(n_samples=0), X, cheap, np.full(9, 0.5))
-    >>> known = np.array([[0.0], [0.5], [1.0]])
+    >>> known = np.linspace(0, 1, 4)[:, None]
     >>> model = model.fit(known, np.sin(6 * known[:, 0]) + 0.1)
     >>> mean, sd = model.predict(X)
-    >>> bool(np.max(np.abs(mean - cheap - 0.1)) < 0.1)
+    >>> bool(np.max(np.abs(mean - cheap - 0.1)) < 0.05)
     True
     """
 

@@ -1,8 +1,10 @@
 """A search that keeps a journal: killed, continued, changed, watched."""
 
+import contextlib
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -47,6 +49,23 @@ def test_more_trials_continue_the_same_search(path, n_points):
     assert os.listdir(path.parent) in ([path.name], [path.name, path.name + "-lock"])
     frame = load_history(path)
     np.testing.assert_array_equal(frame["score"], whole.cv_results_["mean_test_score"])
+
+
+def test_a_journal_of_the_first_format_goes_on(path):
+    make(path, 3).fit(X, y)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        # It knew neither stages nor training subsets.
+        connection.execute(
+            "UPDATE results SET details = "
+            "json_remove(details, '$.stage', '$.train_fraction', '$.subset')"
+        )
+        connection.execute("PRAGMA user_version=1")
+        connection.commit()
+    assert list(load_history(path)["state"]) == ["complete"] * 3
+    continued = make(path).fit(X, y)
+    assert_same_tables(continued.cv_results_, make(None).fit(X, y).cv_results_)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
 
 
 class Counted(SVC):

@@ -122,7 +122,7 @@ def test_a_stage_begins_with_the_best_of_the_one_before(fitted):
 
 
 def test_the_model_of_a_stage_knows_its_own_trials_alone():
-    search = sized(n_iter=16).fit(X, y)
+    search = sized(n_iter=16, multi_fidelity=False).fit(X, y)
     plain = search.optimizer_
     assert plain.n_told == 4
     np.testing.assert_allclose(
@@ -231,8 +231,8 @@ def test_multi_fidelity_predicts_better_where_stages_agree():
 def test_multi_fidelity_with_other_surrogates(surrogate):
     if surrogate == "trees":
         pytest.importorskip("lightgbm")
-    search = make(surrogate=surrogate, multi_fidelity=True, n_iter=16, n_points=2)
-    fitted = search.fit(X, y)
+    fitted = make(surrogate=surrogate, n_iter=16, n_points=2).fit(X, y)
+    assert isinstance(fitted.optimizer_.surrogate, MultiFidelity)
     assert fitted.best_score_ > 0.9
     again = pickle.loads(pickle.dumps(fitted))
     assert again.optimizer_.ask() == fitted.optimizer_.ask()
@@ -240,6 +240,8 @@ def test_multi_fidelity_with_other_surrogates(surrogate):
 
 @pytest.mark.parametrize("surrogate", ["graph", "tpe", "random", ParzenEstimator()])
 def test_multi_fidelity_needs_a_model_that_takes_a_column(surrogate):
+    search = make(LISTS, surrogate=surrogate, n_iter=4).fit(X, y)
+    assert not isinstance(search.optimizer_.surrogate, MultiFidelity)
     search = make(LISTS, surrogate=surrogate, multi_fidelity=True)
     with pytest.raises(ValueError, match="multi_fidelity"):
         search.fit(X, y)

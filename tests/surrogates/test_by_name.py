@@ -3,7 +3,12 @@ import pytest
 
 from skbayes.candidates import Candidates
 from skbayes.space import Space
-from skbayes.surrogates import GaussianProcess, GraphField, ParzenEstimator
+from skbayes.surrogates import (
+    AdditiveGaussianProcess,
+    GaussianProcess,
+    GraphField,
+    ParzenEstimator,
+)
 from skbayes.surrogates.by_name import MODELS, SURROGATES, make_surrogate
 
 SMALL = Candidates(
@@ -27,11 +32,22 @@ def test_models_predict_scores(name):
 
 @pytest.mark.parametrize(
     ("name", "kernel"),
-    [("gp", "matern52"), ("gp-rbf", "rbf"), ("gp-matern32", "matern32")],
+    [("gp-matern52", "matern52"), ("gp-rbf", "rbf"), ("gp-matern32", "matern32")],
 )
 def test_gaussian_processes_by_their_kernels(name, kernel):
     model = make_surrogate(name, SMALL, seed=7)
+    assert type(model) is GaussianProcess
     assert (model.kernel, model.random_state) == (kernel, 7)
+
+
+def test_the_default_is_additive_on_grids_only():
+    endless = Candidates(Space.from_notation({"a": (0.0, 1.0), "b": [1, 2]}))
+    model = make_surrogate("gp", endless, seed=7)
+    assert type(model) is GaussianProcess and model.kernel == "matern52"
+    for name, candidates in (("gp", SMALL), ("gp-additive", endless)):
+        model = make_surrogate(name, candidates, seed=7)
+        assert type(model) is AdditiveGaussianProcess
+        assert (model.kernel, model.random_state) == ("matern32", 7)
 
 
 def test_an_instance_is_copied_and_told_of_the_space():

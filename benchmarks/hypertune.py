@@ -1,0 +1,413 @@
+"""HyperTuneSearchCV beside others at equal time, on letter, adult and MNIST.
+
+Learners and spaces of Joy et al. (2019); the data in ../shared/data are subsampled, so
+that all runs take about an hour of one core: --sizes shows how. Each run draws its own
+training, validation and test rows. HyperTune makes 15 trials on each of 5 samples of a
+tenth of the training rows and 20 trials on all; the others get the same seconds of
+processor time for fits and scores (see hypertune_methods.py). Held-out error is that
+of the incumbent's configuration, fitted on all training rows.
+
+    python benchmarks/hypertune.py --seeds 5 --save --picture
+
+Example: python benchmarks/hypertune.py --tasks letter-svm --seeds 2
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+import argparse
+import functools
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from common import HERE, Cache, names, run_all, save_results
+from hypertune_methods import METHODS, run_method
+from shared import load
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import SGDClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+
+class FourierSVM(ClassifierMixin, BaseEstimator):
+    """Linear SVM by stochastic gradient descent on random Fourier features."""
+
+    def __init__(
+        self, C: float = 1.0, gamma: float = 1.0, n_components: int = 100
+    ) -> None:
+        self.C = C
+        self.gamma = gamma
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any) -> FourierSVM:
+        """Draw features, descend 10 epochs."""
+        self.classes_ = np.unique(y)
+        features = RBFSampler(
+            gamma=self.gamma, n_components=self.n_components, random_state=0
+        )
+        self.features_ = features.fit(X)
+        self.svm_ = SGDClassifier(
+            alpha=1.0 / (self.C * len(y)), max_iter=10, tol=None, random_state=0
+        ).fit(features.transform(X), y)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict."""
+        return self.svm_.predict(self.features_.transform(X))
+
+
+def elastic_net() -> Any:
+    return SGDClassifier(
+        loss="log_loss", penalty="elasticnet", max_iter=27, tol=None, random_state=0
+    )
+
+
+def network() -> Any:
+    return MLPClassifier(solver="sgd", max_iter=27, n_iter_no_change=99, random_state=0)
+
+
+RANGE = (1e-3, 1e3, "log-uniform")
+# Learner: model, space, signs, what Hyperband lets grow besides rows.
+LEARNERS: dict[str, tuple[Any, dict[str, Any], dict[str, int], str | None]] = {
+    "enet": (
+        elastic_net,
+        {"alpha": (1e-7, 1e-1, "log-uniform"), "l1_ratio": (0.0, 1.0)},
+        {"alpha": -1},
+        "max_iter",
+    ),
+    "svm": (SVC, {"C": RANGE, "gamma": RANGE}, {"C": 1, "gamma": 1}, None),
+    "rff": (
+        FourierSVM,
+        {"C": RANGE, "gamma": RANGE, "n_components": (8, 512, "log-uniform")},
+        {"C": 1, "gamma": 1, "n_components": 1},
+        None,
+    ),
+    # scikit-learn's network has no dropout; its weight decay takes the place.
+    "mlp": (
+        network,
+        {
+            "hidden_layer_sizes": (4, 128, "log-uniform"),
+            "alpha": (1e-6, 1e-1, "log-uniform"),
+            "batch_size": (16, 256, "log-uniform"),
+            "learning_rate_init": (1e-4, 1.0, "log-uniform"),
+            "momentum": (0.0, 0.99),
+        },
+        {"hidden_layer_sizes": 1},
+        "max_iter",
+    ),
+}
+# Rows for training; a third as many for validation.
+SIZES = {
+    "letter-svm": 1200,
+    "adult-svm": 1200,
+    "mnist-svm": 600,
+    "letter-rff": 600,
+    "adult-rff": 1800,
+    "mnist-rff": 900,
+    "letter-enet": 900,
+    "adult-enet": 4500,
+    "mnist-enet": 450,
+    "letter-mlp": 700,
+    "mnist-mlp": 450,
+}
+N_TEST = 3000
+PUBLISHED = {
+    "letter-enet": (0.32, None, 0.30),
+    "letter-svm": (0.54, None, 0.04),
+    "letter-rff": (0.09, 0.04, 0.03),
+    "mnist-enet": (0.12, None, 0.11),
+    "mnist-svm": (0.016, None, 0.014),
+    "mnist-rff": (0.076, 0.019, 0.018),
+    "mnist-mlp": (0.09, 0.04, 0.05),
+    "adult-enet": (0.45, None, 0.24),
+    "adult-svm": (0.24, None, 0.24),
+    "adult-rff": (0.242, 0.246, 0.242),
+}
+# HyperTune with all its signs turned round, and the trials it has to recover.
+WRONG, N_WRONG = "wrong", 15
+N_GRID = 30
+# Rivals run a little longer than HyperTune, so that all have a value at its end.
+SLACK = 1.1
+
+
+@dataclass
+class Task:
+    """A learner on some rows: training rows have fold -1, validation rows 0."""
+
+    model: Any
+    space: dict[str, Any]
+    signs: dict[str, int]
+    iterations: str | None
+    X: np.ndarray
+    y: np.ndarray
+    fold: np.ndarray
+    n_train: int
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+
+@functools.cache
+def load_data(name: str) -> tuple[np.ndarray, np.ndarray]:
+    parts = getattr(load(), f"load_{name}")()
+    X, y = parts["train"]
+    if name == "adult":
+        X = X.toarray()
+    return X, y
+
+
+def make_task(name: str, seed: int) -> Task:
+    data, learner = name.split("-")
+    build, space, signs, iterations = LEARNERS[learner]
+    X, y = load_data(data)
+    n = SIZES[name]
+    rows = np.random.default_rng(seed).permutation(len(y))
+    known, test = rows[: n + n // 3], rows[n + n // 3 :][:N_TEST]
+    X_known, X_test = X[known].astype(float), X[test].astype(float)
+    if data == "mnist":
+        X_known, X_test = X_known / 255.0, X_test / 255.0
+    else:
+        scaler = StandardScaler().fit(X_known[:n])
+        X_known, X_test = scaler.transform(X_known), scaler.transform(X_test)
+    fold = np.where(np.arange(len(known)) < n, -1, 0)
+    return Task(
+        build(), space, signs, iterations, X_known, y[known], fold, n, X_test, y[test]
+    )
+
+
+def run(name: str, task_name: str, seed: int, limit: float | None) -> dict[str, Any]:
+    """Run one search and find the held-out errors of its incumbents."""
+    task = make_task(task_name, seed)
+    if name == WRONG:
+        wrong = {key: -sign for key, sign in task.signs.items()}
+        record = run_method("hypertune", task, seed, signs=wrong)
+    else:
+        limit = float("inf") if limit is None else limit
+        record = run_method(name, task, seed, limit)
+    events = record.pop("events")
+    spent = [event["spent"] for event in events]
+    grid = np.linspace(0.02, 1.0, N_GRID) * spent[-1]
+    places = np.maximum(np.searchsorted(spent, grid, "right") - 1, 0)
+    errors: dict[int, float] = {}
+    for place in places:
+        chosen = events[place]["incumbent"]
+        if chosen not in errors:
+            errors[chosen] = held_out_error(task, events[chosen]["params"])
+    record |= {
+        "task": task_name,
+        "seed": seed,
+        "grid": [round(float(moment), 4) for moment in grid],
+        "error": [round(errors[events[place]["incumbent"]], 5) for place in places],
+        "spent": [round(moment, 4) for moment in spent],
+        "whole": [event["amount"] > 0.999 for event in events],
+        "score": [round(event["score"], 5) for event in events],
+    }
+    return record
+
+
+def held_out_error(task: Task, params: dict[str, Any]) -> float:
+    """Test error of a configuration fitted on all training rows."""
+    model = clone(task.model).set_params(**params)
+    if task.iterations is not None:
+        model.set_params(**{task.iterations: getattr(task.model, task.iterations)})
+    train = task.fold < 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(task.X[train], task.y[train])
+    return float(1.0 - model.score(task.X_test, task.y_test))
+
+
+# -- the summary ----------------------------------------------------------------------
+
+
+def at(record: dict[str, Any], spent: float) -> float:
+    """Held-out error of the incumbent when so much was spent; the first before any."""
+    place = int(np.searchsorted(record["grid"], spent + 1e-9, "right")) - 1
+    return record["error"][max(place, 0)]
+
+
+def mean_se(values: Any) -> tuple[float, float]:
+    values = np.asarray(values, dtype=float)
+    se = values.std(ddof=min(1, len(values) - 1)) / len(values) ** 0.5
+    return round(float(values.mean()), 4), round(float(se), 4)
+
+
+def time_to_best(record: dict[str, Any]) -> float:
+    """When HyperTune's best validation score on all rows was reached."""
+    score = np.where(record["whole"], record["score"], -np.inf)
+    return record["spent"][int(np.argmax(score))]
+
+
+def summarise(
+    store: Cache, tasks: list[str], seeds: list[int]
+) -> dict[str, dict[str, Any]]:
+    records = {
+        method: {(r["task"], r["seed"]): r for r in store.load(method)}
+        for method in METHODS
+    }
+    summary: dict[str, dict[str, Any]] = {}
+    print(f"{'':14}" + "".join(f"{method:>20}" for method in METHODS) + "   (held-out)")
+    for task in tasks:
+        have = [s for s in seeds if all((task, s) in records[m] for m in METHODS)]
+        if not have:
+            continue
+        entry: dict[str, Any] = {"seeds": len(have), "published": PUBLISHED.get(task)}
+        for moment in ("end", "best"):
+            errors = {m: [] for m in METHODS}
+            for seed in have:
+                ours = records["hypertune"][task, seed]
+                when = ours["spent"][-1] if moment == "end" else time_to_best(ours)
+                for method in METHODS:
+                    errors[method].append(at(records[method][task, seed], when))
+            entry[moment] = {m: mean_se(errors[m]) for m in METHODS}
+            entry[f"{moment}: hypertune - rival"] = {
+                m: mean_se(np.subtract(errors["hypertune"], errors[m]))
+                for m in METHODS[1:]
+            }
+        own = [records["hypertune"][task, seed] for seed in have]
+        small = [r["spent"][r["whole"].index(True) - 1] / r["spent"][-1] for r in own]
+        entry["seconds"] = mean_se([r["spent"][-1] for r in own])
+        entry["share of small samples"] = mean_se(small)
+        entry["thinking"] = {
+            m: mean_se([records[m][task, s]["thinking"] for s in have]) for m in METHODS
+        }
+        entry["weakened"] = sum(bool(r["weakened"]) for r in own)
+        summary[task] = entry
+        shown = "".join("{:13.4f} ±{:.4f}".format(*entry["end"][m]) for m in METHODS)
+        print(f"{task:14}{shown}   n={len(have)}")
+    return summary
+
+
+def summarise_wrong(
+    store: Cache, tasks: list[str], seeds: list[int]
+) -> dict[str, dict[str, Any]]:
+    """Compare validation errors after 15 trials on all rows."""
+    methods = ("hypertune", "ei-bo", WRONG)
+    records = {m: {(r["task"], r["seed"]): r for r in store.load(m)} for m in methods}
+    summary = {}
+    for task in tasks:
+        have = [s for s in seeds if all((task, s) in records[m] for m in methods)]
+        if not have:
+            continue
+        errors = {m: [] for m in methods}
+        for seed in have:
+            for method in methods:
+                record = records[method][task, seed]
+                scores = np.array(record["score"])[np.array(record["whole"])]
+                errors[method].append(1.0 - scores[:N_WRONG].max())
+        summary[task] = {m: mean_se(errors[m]) for m in methods}
+        difference = np.subtract(errors[WRONG], errors["ei-bo"])
+        summary[task]["wrong - ei-bo"] = mean_se(difference)
+        summary[task]["in force"] = [
+            sum(bool(records[m][task, s]["in_force"]) for s in have)
+            for m in ("hypertune", WRONG)
+        ]
+        print(task, len(have), summary[task])
+    return summary
+
+
+def curves(store: Cache, task: str, seeds: list[int]) -> dict[str, np.ndarray]:
+    """Errors on a grid of shares of HyperTune's time, seeds × grid, by method."""
+    records = {
+        method: {(r["task"], r["seed"]): r for r in store.load(method)}
+        for method in METHODS
+    }
+    have = [s for s in seeds if all((task, s) in records[m] for m in METHODS)]
+    grid = np.linspace(0.02, 1.0, N_GRID)
+    return {
+        method: np.array(
+            [
+                [
+                    at(
+                        records[method][task, seed],
+                        share * records["hypertune"][task, seed]["spent"][-1],
+                    )
+                    for share in grid
+                ]
+                for seed in have
+            ]
+        )
+        for method in METHODS
+    }
+
+
+def draw(store: Cache, tasks: list[str], seeds: list[int]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(3, 4, figsize=(12, 8), layout="constrained")
+    grid = np.linspace(0.02, 1.0, N_GRID)
+    for axis in axes.ravel()[len(tasks) :]:
+        axis.axis("off")
+    for axis, task in zip(axes.ravel(), tasks, strict=False):
+        for method, values in curves(store, task, seeds).items():
+            if not len(values):
+                continue
+            mean = values.mean(axis=0)
+            error = values.std(axis=0, ddof=1) / len(values) ** 0.5
+            axis.plot(grid, mean, label=method)
+            axis.fill_between(grid, mean - error, mean + error, alpha=0.15)
+        axis.set_title(task)
+        axis.set_yscale("log")
+    figure.supxlabel("share of HyperTune's time, small samples included")
+    figure.supylabel("held-out error of the incumbent")
+    handles, labels = axes.ravel()[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower right")
+    path = HERE.parent / "docs" / "images" / "hypertune.png"
+    figure.savefig(path, dpi=90)
+    print(f"written: {path.relative_to(HERE.parent)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--seeds", type=int, default=5)
+    add("--first-seed", type=int, default=0)
+    add("--tasks", type=names(SIZES), default=list(SIZES))
+    add("--sizes", action="store_true", help="show the numbers of rows and stop")
+    add("--wrong", action="store_true", help="also run HyperTune with wrong signs")
+    add("--show", action="store_true", help="show what there is, run nothing")
+    add("--save", action="store_true", help="write the figures into results/")
+    add("--picture", action="store_true", help="draw docs/images/hypertune.png")
+    args = parser.parse_args()
+    if args.sizes:
+        for name, n in SIZES.items():
+            print(f"{name}: {n} to train, {n // 3} to validate, {N_TEST} to test")
+        return
+    store = Cache("hypertune")
+    seeds = list(range(args.first_seed, args.first_seed + args.seeds))
+    for seed in seeds if not args.show else []:
+        for task in args.tasks:
+            limit = None
+            for method in METHODS:
+                done = {(r["task"], r["seed"]): r for r in store.load(method)}
+                if (task, seed) not in done:
+                    run_all(run, [(method, (method, task, seed, limit))], store, 1)
+                    done = {(r["task"], r["seed"]): r for r in store.load(method)}
+                if method == "hypertune":
+                    # As much for the others, small samples included.
+                    limit = SLACK * done[task, seed]["spent"][-1]
+            if args.wrong and (task, seed) not in {
+                (r["task"], r["seed"]) for r in store.load(WRONG)
+            }:
+                run_all(run, [(WRONG, (WRONG, task, seed, None))], store, 1)
+    summary: dict[str, Any] = summarise(store, args.tasks, seeds)
+    print(f"validation error after {N_WRONG} trials on all rows")
+    summary["wrong signs"] = summarise_wrong(store, args.tasks, seeds)
+    if args.save:
+        save_results("hypertune", summary)
+    if args.picture:
+        draw(store, args.tasks, seeds)
+
+
+if __name__ == "__main__":
+    main()

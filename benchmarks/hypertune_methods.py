@@ -1,0 +1,341 @@
+"""Searches on a clock that counts the processor time of fits and scores alone.
+
+- "hypertune": skbayes' HyperTuneSearchCV; its small samples run on the clock.
+- "ei-bo": skbayes' BayesSearchCV, expected improvement on all training rows.
+- "hyperband": Hyperband (Li et al. 2018), factor 3: its brackets, each of them
+  scikit-learn's HalvingRandomSearchCV; what grows is the number of rows, or the number
+  of iterations where the learner makes some.
+- "fabolas-like": a stand-in for Fabolas (Klein et al. 2017), not Fabolas: a Gaussian
+  process over configuration and training fraction, whose next trial maximises the
+  expected improvement on all rows, with the deviation that a trial at that fraction can
+  explain, by expected second.
+
+Every fit and score is one event on the clock; what a search proposes costs no time on
+it, since these data are small. Its cost is reported beside.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.stats import loguniform, qmc, randint, uniform
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.model_selection import HalvingRandomSearchCV, PredefinedSplit
+
+from skbayes import BayesSearchCV, HyperTuneSearchCV
+from skbayes.acquisition import ExpectedImprovement
+from skbayes.space import Space
+from skbayes.surrogates import GaussianProcess
+from skbayes.surrogates.kernels import matern52
+
+__all__ = ["METHODS", "Clocked", "TimeIsUp", "run_method"]
+
+FACTOR = 3
+
+# Training fractions of the stand-in for Fabolas, and its first trials.
+FRACTIONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+N_FIRST = 8
+N_CANDIDATES = 512
+OVERHEAD = 0.1
+
+
+class TimeIsUp(BaseException):
+    """The clock has run down; not an Exception, which searches would survive."""
+
+
+class Clock:
+    """What was spent, and what it gave; one for each process, reset for each run."""
+
+    def __init__(self) -> None:
+        self.spent, self.limit = 0.0, math.inf
+        self.events: list[dict[str, Any]] = []
+        self._begin = 0.0
+
+    def start(self) -> None:
+        """Begin to count, unless the time is up."""
+        if self.spent >= self.limit:
+            raise TimeIsUp
+        self._begin = time.process_time()
+
+    def stop(self) -> None:
+        """Stop counting."""
+        self.spent += time.process_time() - self._begin
+
+
+CLOCK = Clock()
+
+
+class Clocked(ClassifierMixin, BaseEstimator):
+    """An estimator whose fits and scores run on the clock."""
+
+    def __init__(self, model: Any = None, full: int = 0) -> None:
+        self.model = model
+        self.full = full
+
+    def fit(self, X: Any, y: Any) -> Clocked:
+        """Fit a clone."""
+        CLOCK.start()
+        self.classes_ = np.unique(y)
+        self.model_ = clone(self.model).fit(X, y)
+        self.n_rows_ = len(y)
+        CLOCK.stop()
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict."""
+        return self.model_.predict(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy; the event is over."""
+        CLOCK.start()
+        score = float(self.model_.score(X, y))
+        CLOCK.stop()
+        CLOCK.events.append(
+            {
+                "params": {k: _plain(v) for k, v in self.model.get_params().items()},
+                "score": score,
+                "amount": self.n_rows_ / self.full,
+                "spent": CLOCK.spent,
+            }
+        )
+        return score
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def prefixed(space: dict[str, Any]) -> dict[str, Any]:
+    return {f"model__{name}": value for name, value in space.items()}
+
+
+# -- the methods ----------------------------------------------------------------------
+
+
+def hypertune(task: Any, seed: int, n_full: int, signs: dict[str, int]) -> Any:
+    """Run HyperTune: 15 trials on each of 5 samples of a tenth, `n_full` on all."""
+    search = HyperTuneSearchCV(
+        Clocked(task.model, task.n_train),
+        prefixed(task.space),
+        complexity=prefixed(signs),
+        n_iter=75 + n_full,
+        n_small_iter=15,
+        cv=PredefinedSplit(task.fold),
+        refit=False,
+        random_state=seed,
+    )
+    return search.fit(task.X, task.y)
+
+
+def ei_bo(task: Any, seed: int) -> None:
+    """Run BO on all rows until the time is up."""
+    BayesSearchCV(
+        Clocked(task.model, task.n_train),
+        prefixed(task.space),
+        n_iter=1000,
+        cv=PredefinedSplit(task.fold),
+        refit=False,
+        random_state=seed,
+    ).fit(task.X, task.y)
+
+
+def hyperband(task: Any, seed: int) -> None:
+    """Run Hyperband's brackets again and again until the time is up."""
+    distributions = {name: _distribution(v) for name, v in prefixed(task.space).items()}
+    if task.iterations is None:
+        resource, largest = "n_samples", len(task.y)
+        # One row of each class, and of each part of the only split.
+        smallest = max(len(task.y) // FACTOR**3, 5 * len(np.unique(task.y)))
+    else:
+        resource = f"model__{task.iterations}"
+        largest, smallest = getattr(task.model, task.iterations), 1
+    deepest = int(math.log(largest / smallest, FACTOR) + 1e-9)
+    rng = np.random.RandomState(seed)
+    while True:
+        for s in range(deepest, -1, -1):
+            HalvingRandomSearchCV(
+                Clocked(task.model, task.n_train),
+                distributions,
+                n_candidates=math.ceil((deepest + 1) / (s + 1) * FACTOR**s),
+                factor=FACTOR,
+                resource=resource,
+                max_resources=largest,
+                min_resources=max(1, int(largest * FACTOR**-s)),
+                cv=PredefinedSplit(task.fold),
+                refit=False,
+                return_train_score=False,
+                random_state=rng.randint(2**31 - 1),
+            ).fit(task.X, task.y)
+
+
+def _distribution(value: Any) -> Any:
+    if not isinstance(value, tuple):
+        return value
+    low, high, *prior = value
+    if prior and prior[0] == "log-uniform":
+        if isinstance(low, int):
+            return _WholeLogUniform(low, high)
+        return loguniform(low, high)
+    if isinstance(low, int):
+        return randint(low, high + 1)
+    return uniform(low, high - low)
+
+
+class _WholeLogUniform:
+    """Whole numbers, log-uniform."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self.low, self.high = low, high
+
+    def rvs(self, random_state: Any = None) -> int:
+        """Draw one."""
+        u = np.random.RandomState(random_state.randint(2**31 - 1)).uniform()
+        return int(round(self.low * (self.high / self.low) ** u))
+
+
+def fabolas_like(task: Any, seed: int) -> None:
+    """Run the stand-in for Fabolas until the time is up."""
+    space = Space.from_notation(task.space)
+    rng = np.random.default_rng(seed)
+    train, test = np.flatnonzero(task.fold < 0), np.flatnonzero(task.fold == 0)
+    order = rng.permutation(train)
+    rows: list[np.ndarray] = []
+    scores: list[float] = []
+    costs: list[float] = []
+    sobol = qmc.Sobol(space.n_columns, seed=rng)
+    first = space.from_uniform(sobol.random(N_FIRST))
+    while True:
+        if len(rows) < N_FIRST:
+            x, fraction = first[len(rows)], FRACTIONS[len(rows) % 4]
+        else:
+            x, fraction = _next(space, np.array(rows), scores, costs, sobol, rng)
+        (params,) = space.decode(x[None, :])
+        chosen = order[: max(int(fraction * len(order)), 1)]
+        before = CLOCK.spent
+        model = Clocked(clone(task.model).set_params(**params), task.n_train)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            score = model.fit(task.X[chosen], task.y[chosen]).score(
+                task.X[test], task.y[test]
+            )
+        rows.append(np.append(x, _place(fraction)))
+        scores.append(score)
+        costs.append(CLOCK.spent - before)
+        # Fabolas' incumbent is the one with the best prediction for all rows.
+        model_ = GaussianProcess(n_samples=0).fit(np.array(rows), np.array(scores))
+        whole = np.array(rows)
+        whole[:, -1] = 1.0
+        best = int(np.argmax(model_.predict(whole)[0][0]))
+        CLOCK.events[-1]["incumbent"] = best
+
+
+def _place(fraction: float) -> float:
+    """Position of a training fraction: 0 for the smallest, 1 for all."""
+    return 1.0 - math.log(fraction) / math.log(FRACTIONS[0])
+
+
+def _next(
+    space: Space,
+    rows: np.ndarray,
+    scores: list[float],
+    costs: list[float],
+    sobol: qmc.Sobol,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, float]:
+    """Choose configuration and fraction by expected improvement by second."""
+    model = GaussianProcess().fit(rows, np.array(scores))
+    cost = GaussianProcess(n_samples=0, tame_scores=False).fit(
+        rows, np.log(np.maximum(costs, 1e-4))
+    )
+    whole = rows.copy()
+    whole[:, -1] = 1.0
+    best_f = np.max(model.predict(whole)[0], axis=1, keepdims=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        drawn = space.from_uniform(sobol.random(N_CANDIDATES))
+    top = rows[np.argsort(scores)[-3:], :-1].repeat(64, axis=0)
+    near = space.snap(np.clip(top + 0.05 * rng.standard_normal(top.shape), 0.0, 1.0))
+    X = np.vstack([drawn, near])
+    mean, sd = model.predict(np.column_stack([X, np.ones(len(X))]))
+    scale = np.exp(model.thetas_[:, rows.shape[1] - 1])
+    best, chosen = -math.inf, (X[0], 1.0)
+    for fraction in FRACTIONS:
+        place = _place(fraction)
+        correlation = matern52(np.square((1.0 - place) / scale))[0]
+        ei = ExpectedImprovement()
+        value, _ = ei.average(ei(mean, sd * correlation[:, None], best_f))
+        at = np.column_stack([X, np.full(len(X), place)])
+        # Like Fabolas it counts what every trial costs besides its fit; here it is a
+        # share of the dearest trial, without which it stays with the cheapest.
+        seconds = np.exp(cost.predict(at)[0][0]) + OVERHEAD * max(costs)
+        value = value - np.log(seconds)
+        if np.max(value) > best:
+            best = float(np.max(value))
+            chosen = (X[int(np.argmax(value))], fraction)
+    return chosen
+
+
+METHODS = ("hypertune", "ei-bo", "hyperband", "fabolas-like")
+RIVALS = {"ei-bo": ei_bo, "hyperband": hyperband, "fabolas-like": fabolas_like}
+
+
+def run_method(
+    name: str,
+    task: Any,
+    seed: int,
+    limit: float = math.inf,
+    n_full: int = 20,
+    signs: dict[str, int] | None = None,
+) -> dict[str, Any]:
+    """Run one search until so many seconds are on the clock.
+
+    Returns its events, incumbents marked, and the processor time it took in all.
+    """
+    global CLOCK
+    CLOCK.__init__()  # type: ignore[misc]
+    CLOCK.limit = limit
+    begin = time.process_time()
+    record: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if name == "hypertune":
+                search = hypertune(task, seed, n_full, signs or task.signs)
+                record = {
+                    "small_optimum": search.small_optimum_,
+                    "weakened": search.weakened_,
+                    "in_force": search.signs_in_force_,
+                }
+            else:
+                RIVALS[name](task, seed)
+        except TimeIsUp:
+            pass
+    events = CLOCK.events
+    record |= {"events": events, "thinking": time.process_time() - begin - CLOCK.spent}
+    _mark_incumbents(name, events, task)
+    return record
+
+
+def _mark_incumbents(name: str, events: list[dict], task: Any) -> None:
+    """Say which event's configuration a search would return after each event."""
+    best = -1
+    for number, event in enumerate(events):
+        amount = event["amount"]
+        if task.iterations is not None:
+            most = getattr(task.model, task.iterations)
+            amount *= event["params"][task.iterations] / most
+        event["amount"] = amount
+        if name == "fabolas-like":
+            event.setdefault("incumbent", best)
+            best = event["incumbent"]
+            continue
+        # The largest amount of data or iterations comes first, then the score.
+        key = (round(amount, 3), event["score"])
+        if best < 0 or key > (round(events[best]["amount"], 3), events[best]["score"]):
+            best = number
+        event["incumbent"] = best

@@ -1,0 +1,69 @@
+"""What a Gaussian process on values and signs costs, beside the plain one.
+
+    python benchmarks/sign_process.py [--values 100] [--signs 50] [--columns 4]
+
+Fits to so many values and so many (point, column) signs, and predicts 1,000 points: at
+given hyper-parameters, and with those learnt. Prints the median of five runs in
+milliseconds and the sweeps that expectation propagation took.
+"""
+
+import one_thread  # noqa: F401, I001 - before NumPy is imported
+
+import argparse
+import time
+
+import numpy as np
+
+from skbayes.surrogates import GaussianProcess, SignProcess
+
+N_PREDICTED, N_RUNS = 1000, 5
+
+
+def make_data(n, k, D, seed):
+    """Return scores that grow with each column, and k signs that say so."""
+    rng = np.random.default_rng(seed)
+    X, points = rng.random((n, D)), rng.random((k, D))
+    y = np.tanh(2 * X).sum(axis=1) + 0.1 * rng.standard_normal(n)
+    signs = np.zeros((k, D))
+    signs[np.arange(k), np.arange(k) % D] = 1.0
+    return X, y, points, signs, rng.random((N_PREDICTED, D))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--values", type=int, default=100)
+    parser.add_argument("--signs", type=int, default=50)
+    parser.add_argument("--columns", type=int, default=4)
+    arguments = parser.parse_args()
+    D = arguments.columns
+    given = {"length_scales": np.full(D, 0.8), "amplitude": 1.0, "noise": 0.02}
+    for learnt in (False, True):
+        for kernel in ("rbf", "matern52"):
+            rows = {"plain": [], "signs": []}
+            sweeps = []
+            for seed in range(N_RUNS):
+                X, y, points, signs, candidates = make_data(
+                    arguments.values, arguments.signs, D, seed
+                )
+                options = {"hyperparameters": None if learnt else given}
+                models = {
+                    "plain": GaussianProcess(kernel, **options),
+                    "signs": SignProcess(
+                        kernel, sign_points=points, signs=signs, **options
+                    ),
+                }
+                for name, model in models.items():
+                    begin = time.perf_counter()
+                    model.fit(X, y).predict(candidates)
+                    rows[name].append(1000 * (time.perf_counter() - begin))
+                assert models["signs"].converged_
+                sweeps.append(models["signs"].n_sweeps_)
+            print(
+                f"{'learnt' if learnt else 'given '} {kernel:8s}: plain "
+                f"{np.median(rows['plain']):6.1f} ms, with signs "
+                f"{np.median(rows['signs']):6.1f} ms, {np.median(sweeps):.0f} sweeps"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,604 @@
+"""HyperTuneSearchCV: what small samples say about the full data."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import is_classifier
+from sklearn.utils.multiclass import type_of_target
+
+from skbayes import compat
+from skbayes.acquisition.improvement import Acquisition
+from skbayes.complexity import check_complexity
+from skbayes.evaluation import check_candidates
+from skbayes.optimizer import Optimizer
+from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.small_samples import SideBySide, SignPlan, plan_signs
+from skbayes.space import Space
+from skbayes.stages import Stage
+from skbayes.subsets import Setting, Subsets
+from skbayes.surrogates.by_name import GAUSSIAN_PROCESSES
+from skbayes.surrogates.sign_trust import TrustedSignProcess
+from skbayes.trials import History, Trial
+
+__all__ = ["HyperTuneSearchCV"]
+
+logger = logging.getLogger("skbayes")
+
+# Trials on each small sample, unless they were more than this share of all.
+N_SMALL_ITER, SMALL_SHARE = 15, 0.75
+
+# Rows of a small sample for each class, if that is at most half of all.
+MIN_ROWS = 10
+
+# Surrogates that take signs.
+SIGNED = sorted(set(GAUSSIAN_PROCESSES) - {"gp-matern32"})
+
+
+class HyperTuneSearchCV(BayesSearchCV):
+    """Bayesian search on all data that learns from searches on small samples.
+
+    The best model for a small sample is a simpler one than the best for all data. So
+    the score on all data must rise from the simple end of the ranges up to what is best
+    for small samples. Several small samples are searched first; the search on all data
+    then has a Gaussian process that knows the scores and the direction in which they
+    rise there, and loses no time in that region.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        The estimator to tune; it provides `score`, or `scoring` is given.
+    search_spaces : dict, list of dict, or Space
+        For each parameter name what it may be: a list or array of values, a scipy
+        distribution, a tuple ``(low, high)`` or ``(low, high, "log-uniform")``, a
+        dimension of :mod:`skbayes.space`, or a :class:`~skbayes.space.Choice` for
+        parameters that exist only under an option. A list of dicts is one space: one
+        model and one budget serve all of them.
+    n_iter : int, default=100
+        The most trials, those on small samples included.
+    complexity : {"auto"}, dict or None, default="auto"
+        In which direction hyper-parameters make the model more complex: +1 or -1 by
+        name, such as ``{"svc__C": +1, "svc__gamma": +1}``. What is left out, or 0, has
+        no sign. "auto" takes what :func:`skbayes.complexity.known_signs` knows of the
+        estimator and its parts; to change some of that, change the dict it returns.
+        None, or if there is no sign: the search is :class:`BayesSearchCV`.
+    subset_fraction : float, default=0.1
+        Share of each training set that a small sample has, in (0, 1). It has no less
+        than 10 rows for each class (10 in all for other targets), but then at most half
+        of the training set.
+    n_subsets : int, default=5
+        How many small samples are searched, independent of each other.
+    n_small_iter : int or "auto", default="auto"
+        Trials on each small sample. "auto" is 15, or as many as make up three quarters
+        of `n_iter`.
+    timeout : float or None, default=None
+        Seconds the search may take, without the refit; those of the small samples
+        count. Each part of the search may take the share that its trials would take if
+        times were proportional to rows.
+    surrogate : {"gp", "gp-matern52", "gp-rbf"}, default="gp"
+        The model of the scores, a Gaussian process with a kernel that is twice
+        differentiable: Matérn-5/2 ("gp"), or the paper's squared exponential
+        ("gp-rbf").
+    acquisition : {"ei", "pi", "ucb"} or acquisition object, default="ei"
+        What makes a configuration worth trying: expected improvement, probability of
+        improvement or upper confidence bound.
+    n_initial_points : int or "auto", default="auto"
+        How many configurations are tried on each small sample, and how many on all
+        data, before the model decides; "auto" is 3. On all data the first of them is
+        `small_optimum_`.
+    initial_points : list of dict or None, default=None
+        Configurations to try first on all data, each with all parameters it needs.
+    constraint : callable or None, default=None
+        ``constraint(params) -> bool``; combinations for which it is False are never
+        tried. If it raises an exception, the search ends with a ValueError.
+    target_metric : str or None, default=None
+        With several metrics, the one that guides the search when `refit` does not name
+        one. None stands for the first metric. With one metric None is all there is to
+        say; its name in `scoring` is accepted too.
+    scoring : str, callable, list, tuple, dict or None, default=None
+        As for GridSearchCV: one metric, several, or a callable that returns either.
+        None takes the estimator's own `score`.
+    n_jobs : int or None, default=None
+        How many fits run at the same time. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, which also says where (processes,
+        threads, a Dask cluster); -1 means all processors. The trials are the same
+        whatever it is.
+    refit : bool, str or callable, default=True
+        Whether to fit the best configuration on all data. With several metrics the
+        name of the one to choose by, or False. A callable receives `cv_results_` and
+        returns the row to choose.
+    cv : int, splitter, iterable or None, default=None
+        As for GridSearchCV. The splits are drawn once and shared by all trials, also
+        those of a splitter that shuffles without a seed.
+    verbose : int, default=0
+        From 1 on, one line is printed per trial: its score, the best so far, the time
+        elapsed and the time that is probably left. From 2 on, also its parameters, and
+        GridSearchCV's lines per fit. Nothing is printed otherwise; the logger
+        ``skbayes`` tells of each trial.
+    pre_dispatch : int or str, default="2*n_jobs"
+        How many fits are handed to the workers ahead of time, as in joblib.
+    random_state : int, RandomState instance or None, default=None
+        Makes the choice of configurations repeatable. Give an int for the same trials
+        from every call of `fit`.
+    error_score : "raise" or number, default=np.nan
+        Score of a fit that fails. "raise" passes its error on. A trial whose fits all
+        fail is told to the model as failed; only if every fit of the search fails is
+        that an error.
+    return_train_score : bool, default=False
+        Whether `cv_results_` holds scores on the training sets too.
+    n_points : int or "auto", default="auto"
+        How many trials on all data are under way at a time; "auto" is 1. On small
+        samples `n_subsets` trials are, one on each, if `n_jobs` gives them workers.
+    stopper : callable, list of callable or None, default=None
+        Called after each trial with the trials so far of the part of the search it
+        belongs to, on small samples or on all data; that part ends when one returns
+        True. Ready-made ones are in :mod:`skbayes.stopping`.
+    trial_timeout : float or None, default=None
+        Seconds after which no further fit of a trial is begun, counted from when it was
+        handed to the workers. Running fits are not cut short. What the finished ones
+        promise is told to the model; the trial cannot be chosen. With it, what is tried
+        depends on timing.
+    racing : bool or float, default=False
+        Whether a trial is given up when its first folds leave it practically no chance
+        to become the best: a chance below 1 %, or below the number given. Its other
+        folds are not fitted, and it cannot be chosen. The fits of a trial then run one
+        after the other; give `n_points` for more workers.
+    warm_start_from : search, dict, data frame, path or None, default=None
+        What is known already of scores on all data, as for :class:`BayesSearchCV`. The
+        best setting that is known is tried first, or after `initial_points`.
+    journal : path or None, default=None
+        A file in which every trial is recorded when it is finished. A search that is
+        run again with the same journal, after a crash or with a larger `n_iter`, goes
+        on where it was. The file of another search (estimator, space, data, splits,
+        scoring, settings) is refused. See :func:`skbayes.load_history`.
+    progress_bar : bool, default=False
+        Whether a bar shows the progress, in notebooks a widget; needs tqdm.
+    return_fold_estimators : bool, default=False
+        Whether the estimators that were fitted on the splits with the best parameters
+        are kept, as `fold_estimators_`. With a callable `refit` those of all trials are
+        kept until the search ends.
+    return_oof : str or None, default=None
+        The name of a method such as "predict" or "predict_proba": what it gives for
+        each sample, by the best parameters fitted on a split without it, becomes
+        `oof_predictions_`. Needs a `cv` that tests each sample once.
+
+    Attributes
+    ----------
+    cv_results_ : dict of str to ndarray
+        One row per trial, with the columns that GridSearchCV has, and `stage` (0: on
+        small samples, 1: on all data), `train_fraction` (of the training rows) and
+        `subset`, the number of the small sample, -1 for all data. Trials on small
+        samples share the last rank.
+    best_estimator_ : estimator
+        The estimator fitted on all data with the best parameters. Not there with
+        ``refit=False``.
+    best_score_ : float
+        Mean score of the best trial over the splits. Not there if `refit` is callable,
+        or with several metrics and ``refit=False``.
+    best_score_corrected_ : float
+        `best_score_` less what it owes to having been chosen as the best, estimated by
+        the method of Tibshirani & Tibshirani (2009); see
+        :func:`skbayes.results.corrected_best_score`. There whenever `best_score_` is.
+    best_params_ : dict
+        The best parameters of a trial on all data. Not there with several metrics and
+        ``refit=False``.
+    best_index_ : int
+        Their row in `cv_results_`; the first one if several tie.
+    scorer_ : callable or dict of str to callable
+        What scored the fits; a dict with several metrics.
+    n_splits_ : int
+        Number of splits.
+    refit_time_ : float
+        Seconds taken by the refit. Not there with ``refit=False``.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, if the best estimator has them.
+    n_features_in_ : int
+        Number of features seen during `fit`, if the best estimator has it.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if the best estimator has them.
+    signs_ : dict of str to int
+        The signs that were declared, or known.
+    small_optimum_ : dict or None
+        Robust centre of the best configurations on the small samples: in encoded space
+        the median, or the option that most have. None if small samples were not
+        searched.
+    small_optima_ : list of dict
+        The best configuration on each small sample.
+    sign_points_ : list of dict
+        The configurations, between the simple end of the ranges and `small_optimum_`,
+        at which the signs were assumed.
+    disagreement_ : dict of str to float
+        For each parameter with a sign, the median distance of `small_optima_` from
+        `small_optimum_`, as a share of the range.
+    weakened_ : list of str
+        Parameters whose signs count for less, since the small samples disagree wildly
+        about them (by more than 0.15); the logger ``skbayes`` warns of it.
+    signs_in_force_ : dict of str to int
+        Those of `signs_` that the scores on all data do not contradict, at the end.
+    trials_ : History
+        The trials in the order they were made, as :class:`~skbayes.trials.Trial`.
+    optimizer_ : Optimizer
+        The optimiser with everything it was told.
+    stop_reason_ : str
+        Why the search ended: "n_iter", "timeout", "exhausted" (every configuration
+        was tried), "callback" (a callback returned True), "interrupted" (Ctrl-C
+        after at least one trial), or what the stopper has for its `reason`, "stopper"
+        if it has none.
+    n_points_ : int
+        How many trials were under way at a time.
+    fold_estimators_ : list of estimators
+        With `return_fold_estimators`, one for each split.
+    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        With `return_oof`, in the order of the samples.
+    target_metric_ : str
+        The metric that guided the search; "score" if there is one only.
+
+    See Also
+    --------
+    BayesSearchCV : The search without small samples.
+    skbayes.complexity.known_signs : What is known of an estimator.
+
+    Notes
+    -----
+    A trial is one configuration, fitted and scored on every split; on a small sample it
+    is fitted on some of the training rows, and scored on the same test rows as all.
+
+    A sign may be wrong. The signs of a parameter are left out as soon as the scores are
+    ten times less probable with them than without (`signs_in_force_`), and after every
+    fourth trial a configuration is chosen without any signs, so that scores are also
+    found where the signs advise against.
+
+    If the space has no more than `n_iter` configurations, or `n_iter` is too small for
+    two trials on each small sample, all trials are made on all data, without signs.
+
+    References
+    ----------
+    Joy, Rana, Gupta & Venkatesh (2019), "A flexible transfer learning framework for
+    Bayesian optimization with convergence guarantee"; Riihimaki & Vehtari (2010),
+    "Gaussian processes with monotonicity information".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.svm import SVC
+    >>> from skbayes import HyperTuneSearchCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> search = HyperTuneSearchCV(
+    ...     SVC(),
+    ...     {"C": (1e-3, 1e3, "log-uniform"), "gamma": (1e-6, 1e0, "log-uniform")},
+    ...     subset_fraction=0.2,
+    ...     n_subsets=3,
+    ...     n_iter=24,
+    ...     cv=2,
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> search.signs_
+    {'C': 1, 'gamma': 1}
+    >>> [int(sum(search.cv_results_["stage"] == stage)) for stage in (0, 1)]
+    [18, 6]
+    >>> bool(search.best_score_ > 0.95)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BayesSearchCV._parameter_constraints,
+        "surrogate": [compat.StrOptions(set(SIGNED))],
+        "acquisition": [compat.StrOptions({"ei", "pi", "ucb"}), Acquisition],
+        "complexity": [compat.StrOptions({"auto"}), dict, None],
+        "subset_fraction": [compat.Interval(Real, 0, 1, closed="neither")],
+        "n_subsets": [compat.Interval(Integral, 1, None, closed="left")],
+        "n_small_iter": [
+            compat.Interval(Integral, 1, None, closed="left"),
+            compat.StrOptions({"auto"}),
+        ],
+    }
+
+    _subset_parameter = "subset_fraction"
+
+    def __init__(
+        self,
+        estimator: Any,
+        search_spaces: Any,
+        *,
+        n_iter: int = 100,
+        complexity: Any = "auto",
+        subset_fraction: float = 0.1,
+        n_subsets: int = 5,
+        n_small_iter: int | str = "auto",
+        timeout: float | None = None,
+        surrogate: Any = "gp",
+        acquisition: Any = "ei",
+        n_initial_points: int | str = "auto",
+        initial_points: list[dict] | None = None,
+        constraint: Callable[[dict], bool] | None = None,
+        target_metric: str | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        n_points: int | str = "auto",
+        stopper: Any = None,
+        trial_timeout: float | None = None,
+        racing: bool | float = False,
+        warm_start_from: Any = None,
+        journal: str | PathLike | None = None,
+        progress_bar: bool = False,
+        return_fold_estimators: bool = False,
+        return_oof: str | None = None,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            search_spaces=search_spaces,
+            n_iter=n_iter,
+            timeout=timeout,
+            surrogate=surrogate,
+            acquisition=acquisition,
+            n_initial_points=n_initial_points,
+            initial_points=initial_points,
+            constraint=constraint,
+            target_metric=target_metric,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            random_state=random_state,
+            error_score=error_score,
+            return_train_score=return_train_score,
+            n_points=n_points,
+            stopper=stopper,
+            trial_timeout=trial_timeout,
+            racing=racing,
+            warm_start_from=warm_start_from,
+            journal=journal,
+            progress_bar=progress_bar,
+            return_fold_estimators=return_fold_estimators,
+            return_oof=return_oof,
+        )
+        self.complexity = complexity
+        self.subset_fraction = subset_fraction
+        self.n_subsets = n_subsets
+        self.n_small_iter = n_small_iter
+
+    # -- the two parts of the search ----------------------------------------------
+
+    def _make_optimizer(self, space: Space, seed: int) -> Any:
+        check_candidates(self.estimator, space.representatives())
+        self.signs_ = check_complexity(self.complexity, self.estimator, space)
+        if self.complexity == "auto" and not self.signs_:
+            warnings.warn(
+                "complexity='auto' knows no sign of any parameter in search_spaces: "
+                "the search is BayesSearchCV's. Give signs by name to make use of "
+                "small samples.",
+                UserWarning,
+                stacklevel=4,
+            )
+        self._plan: SignPlan | None = None
+        self._known: list[tuple] = []
+        if self._n_small(space) == 0:
+            return super()._make_optimizer(space, seed)
+        self._on_all_data(space, seed, None)  # so that mistakes show now
+        seeds = np.random.SeedSequence(seed).generate_state(self.n_subsets)
+        return SideBySide(
+            [
+                Optimizer(
+                    space,
+                    surrogate=self.surrogate,
+                    acquisition=self.acquisition,
+                    n_initial_points=self.n_initial_points,
+                    random_state=int(one),
+                )
+                for one in seeds
+            ]
+        )
+
+    def _n_small(self, space: Space) -> int:
+        """Trials on each small sample; 0 if they are not searched."""
+        if not self.signs_ or space.n_cells <= self.n_iter:
+            return 0
+        most = int(SMALL_SHARE * self.n_iter) // self.n_subsets
+        if self.n_small_iter == "auto":
+            return min(N_SMALL_ITER, most) if most > 1 else 0
+        n_small = int(self.n_small_iter)
+        if n_small * self.n_subsets >= self.n_iter:
+            raise ValueError(
+                f"n_iter={self.n_iter} leaves no trial on all data after n_small_iter="
+                f"{n_small} on each of n_subsets={self.n_subsets} small samples."
+            )
+        return n_small
+
+    def _stages(self, space: Space) -> list[Stage]:
+        n_small = self._n_small(space) * self.n_subsets
+        if n_small == 0:
+            return super()._stages(space)
+        return [
+            Stage(
+                lambda seed, history: self._make_optimizer(space, seed),
+                n_small,
+                self._small_setting,
+                weight=self.subset_fraction,
+                n_points=self.n_subsets,
+            ),
+            Stage(
+                lambda seed, history: self._second(space, seed, history),
+                self.n_iter - n_small,
+            ),
+        ]
+
+    def _small_setting(self, k: int, params: dict[str, Any]) -> tuple[dict, Setting]:
+        subset = k % self.n_subsets
+        return params, Setting(train_size=self._small_size, subset=subset)
+
+    def _settings(self) -> list[Setting]:
+        return [self._small_setting(k, {})[1] for k in range(self.n_subsets)]
+
+    def _draw_subsets(
+        self, X: Any, y: Any, splits: list[tuple], split_params: dict, seed: int
+    ) -> Subsets | None:
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        sizes = [len(np.arange(n_samples)[train]) for train, _ in splits]
+        n_classes = 1
+        if is_classifier(self.estimator) and type_of_target(y) in (
+            "binary",
+            "multiclass",
+        ):
+            n_classes = len(np.unique(y))
+        self._small_size: float | int = float(self.subset_fraction)
+        least = min(MIN_ROWS * n_classes, min(sizes) // 2)
+        if self.subset_fraction * min(sizes) < least:
+            self._small_size = least
+        return super()._draw_subsets(X, y, splits, split_params, seed)
+
+    def _inform(self, optimizer: Any, known: list[tuple], space: Space) -> None:
+        """Keep what is known of all data for the search on them."""
+        if isinstance(optimizer, SideBySide):
+            self._known = known
+        else:
+            super()._inform(optimizer, known, space)
+
+    def _second(self, space: Space, seed: int, history: History) -> Optimizer:
+        """Make the optimiser of the search on all data."""
+        self._plan = plan_signs(space, self.signs_, history, seed)
+        if self._plan is None:
+            warnings.warn(
+                "No trial on a small sample has a score; the search on all data goes "
+                "on without signs.",
+                UserWarning,
+                stacklevel=2,
+            )
+        elif self._plan.weakened:
+            names = ", ".join(
+                f"{name!r} ({self._plan.disagreement[name]:.2f} of the range)"
+                for name in self._plan.weakened
+            )
+            # No warning of Python's: where scores hardly depend on a parameter, small
+            # samples cannot agree, and nothing is wrong.
+            logger.warning(
+                "The small samples disagree wildly about %s; the signs of these "
+                "parameters carry less weight.",
+                names,
+            )
+        optimizer = self._on_all_data(space, seed, self._plan)
+        super()._inform(optimizer, self._known, space)
+        return optimizer
+
+    def _on_all_data(self, space: Space, seed: int, plan: SignPlan | None) -> Optimizer:
+        points = list(self.initial_points or [])
+        surrogate: Any = self.surrogate
+        if plan is not None:
+            (center,) = space.decode(plan.center[None, :])
+            if space.allows(center):
+                points.append(center)
+            surrogate = self._signed_model(space, plan, seed)
+        return Optimizer(
+            space,
+            surrogate=surrogate,
+            acquisition=self.acquisition,
+            n_initial_points=self.n_initial_points,
+            initial_points=points or None,
+            random_state=seed,
+        )
+
+    def _signed_model(
+        self, space: Space, plan: SignPlan, seed: int
+    ) -> TrustedSignProcess:
+        return TrustedSignProcess(
+            GAUSSIAN_PROCESSES[self.surrogate],
+            sign_points=plan.points,
+            signs=plan.signs,
+            nu=plan.nu,
+            n_options=space.n_options,
+            random_state=seed,
+        )
+
+    # -- after the last trial -----------------------------------------------------
+
+    def _more_columns(self, history: History) -> dict[str, list]:
+        columns = super()._more_columns(history)
+        small = [self._is_small(trial) for trial in history]
+        columns["stage"] = [0 if one else 1 for one in small]
+        columns["train_fraction"] = [trial.train_fraction for trial in history]
+        columns["subset"] = [
+            trial.subset if one else -1
+            for trial, one in zip(history, small, strict=True)
+        ]
+        return columns
+
+    def _is_small(self, trial: Trial) -> bool:
+        return trial.stage == 0 and self._two_parts
+
+    def _results(self, history: History) -> dict[str, Any]:
+        space = Space.from_notation(self.search_spaces, constraint=self.constraint)
+        self._two_parts = self._n_small(space) > 0
+        results = super()._results(history)
+        self._describe(space, history)
+        whole = np.array([not self._is_small(trial) for trial in history])
+        if not np.any(whole):
+            warnings.warn(
+                "The search ended before a trial on all data; the best is that on a "
+                "small sample.",
+                UserWarning,
+                stacklevel=4,
+            )
+            return results
+        for key in [key for key in results if key.startswith("rank_test_")]:
+            means = results[key.replace("rank_", "mean_")]
+            # As in GridSearchCV, what has no score shares the last rank.
+            worst = np.nanmin(np.where(np.isfinite(means), means, 0.0)) - 1.0
+            usable = np.where(np.isfinite(means), means, worst)
+            ranks = np.full(len(history), int(np.sum(whole)) + 1, dtype=np.int32)
+            ranks[whole] = rankdata(-usable[whole], method="min")
+            results[key] = ranks
+        return results
+
+    def _describe(self, space: Space, history: History) -> None:
+        """Set the attributes that say what the small samples gave."""
+        plan = self._plan
+        self.small_optimum_ = (
+            None if plan is None else space.decode(plan.center[None])[0]
+        )
+        self.small_optima_ = [] if plan is None else space.decode(plan.optima)
+        self.sign_points_ = [] if plan is None else space.decode(plan.points)
+        self.disagreement_ = {} if plan is None else plan.disagreement
+        self.weakened_ = [] if plan is None else plan.weakened
+        self.signs_in_force_: dict[str, int] = {}
+        scored = [
+            trial
+            for trial in history
+            if not self._is_small(trial) and trial.state == "complete"
+        ]
+        if plan is None or not scored:
+            return
+        model = self._signed_model(space, plan, 0)
+        model.fit(
+            space.encode([trial.params for trial in scored]),
+            np.array([trial.score for trial in scored]),
+        )
+        names = {space.columns[column].name for column in model.columns_in_force_}
+        self.signs_in_force_ = {n: s for n, s in self.signs_.items() if n in names}
+
+    def _select(self, results: dict[str, Any], refit_metric: Any) -> None:
+        super()._select(results, refit_metric)
+        chosen = getattr(self, "best_index_", None)
+        if not callable(self.refit) or chosen is None:
+            return
+        if results["stage"][chosen] < results["stage"].max():
+            raise ValueError(
+                f"refit chose row {chosen}, a trial on a small sample: "
+                "cv_results_['stage'] is 1 for those on all data."
+            )

@@ -1,0 +1,304 @@
+"""What searches on small samples of the data say about the search on all of them.
+
+Symbols (B samples, D columns, N sign points):
+
+- ``optima``: (B, D), the encoded best configuration on each sample.
+- ``center``: (D,), their robust centre, the small optimum.
+- simple end of a column: 0 where its sign is +1, 1 where it is -1.
+
+Joy, Rana, Gupta & Venkatesh (2019): the best model of a small sample is simpler than
+that of all data, so that from the simple end of the range up to the small optimum the
+score on all data rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skbayes.acquisition.maximize import sobol
+from skbayes.candidates import key_of
+from skbayes.space import Space
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.sign_posterior import NU
+from skbayes.trials import Trial
+
+__all__ = ["SideBySide", "SignPlan", "center_of", "plan_signs"]
+
+# Points that carry signs.
+N_SIGN_POINTS = 10
+
+# The median distance of the optima from their centre beyond which they disagree
+# wildly about a column; that of five random positions is 0.19, on average.
+WILD = 0.15
+
+# Width of the likelihood of signs on which the small samples disagree: slopes that are
+# less steep than one standard deviation of the scores over the width of the range may
+# have either sign.
+WEAK_NU = 1.0
+
+# Signs are not put where there is next to no room between simple end and optimum.
+LEAST_ROOM = 0.02
+
+Params = dict[str, Any]
+
+
+class SideBySide:
+    """Optimisers that take turns: the k-th configuration is asked of the (k mod B)-th.
+
+    Each of them knows its own trials only. As long as no more than B are under way,
+    what is proposed does not depend on how many are.
+
+    Parameters
+    ----------
+    optimizers : sequence of Optimizer
+        B of them, on the same space.
+
+    Attributes
+    ----------
+    last_expected_improvement : float or None
+        That of the optimiser that was asked last.
+    """
+
+    def __init__(self, optimizers: Sequence[Any]) -> None:
+        self.optimizers = list(optimizers)
+        self.last_expected_improvement: float | None = None
+        self._n_asked = 0
+        # Keys of configurations under way, and whose they are, in the order asked.
+        self._pending: list[tuple[bytes, int]] = []
+
+    @property
+    def n_cells(self) -> float:
+        """Number of configurations that can be proposed by all of them together."""
+        return len(self.optimizers) * self.optimizers[0].n_cells
+
+    def ask(self, n: int = 1) -> list[Params]:
+        """Ask whose turn it is for a configuration.
+
+        Parameters
+        ----------
+        n : int, default=1
+            How many; that many take their turns.
+
+        Returns
+        -------
+        params : list of dict
+            The configurations.
+        """
+        asked = []
+        for _ in range(n):
+            whose = self._n_asked % len(self.optimizers)
+            (params,) = self.optimizers[whose].ask()
+            improvement = self.optimizers[whose].last_expected_improvement
+            self.last_expected_improvement = improvement
+            self._take_turn(params)
+            asked.append(params)
+        return asked
+
+    def pend(self, params: Mapping[str, Any]) -> None:
+        """Take a configuration as asked for.
+
+        Parameters
+        ----------
+        params : dict
+            The configuration.
+        """
+        self.optimizers[self._n_asked % len(self.optimizers)].pend(params)
+        self._take_turn(params)
+
+    def _take_turn(self, params: Mapping[str, Any]) -> None:
+        self._pending.append((self._key(params), self._n_asked % len(self.optimizers)))
+        self._n_asked += 1
+
+    def _key(self, params: Mapping[str, Any]) -> bytes:
+        return key_of(self.optimizers[0].space.encode([params])[0])
+
+    def tell(self, params: Mapping[str, Any], score: Any, **more: Any) -> None:
+        """Tell the one that proposed it; of equal ones the one that was asked first.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration that is under way.
+        score : float
+            Its score.
+        **more : dict
+            As for :meth:`skbayes.Optimizer.tell`.
+        """
+        key = self._key(params)
+        place = [key for key, _ in self._pending].index(key)
+        _, whose = self._pending.pop(place)
+        self.optimizers[whose].tell(params, score, **more)
+
+    def forget(self, params: Mapping[str, Any]) -> None:
+        """Give up a configuration; of equal ones the one that was asked for last.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration that is under way.
+        """
+        keys = [key for key, _ in self._pending]
+        place = len(keys) - 1 - keys[::-1].index(self._key(params))
+        _, whose = self._pending.pop(place)
+        self.optimizers[whose].forget(params)
+
+    def expected_cost(self, params: Mapping[str, Any]) -> float | None:
+        """Cost that is to be expected of the configuration that was asked for last.
+
+        Parameters
+        ----------
+        params : dict
+            The configuration.
+
+        Returns
+        -------
+        cost : float or None
+            By the optimiser that proposed it; None if it knows no costs.
+        """
+        whose = self._pending[-1][1] if self._pending else 0
+        return self.optimizers[whose].expected_cost(params)
+
+
+@dataclass(frozen=True)
+class SignPlan:
+    """Where which signs are assumed on all data.
+
+    Parameters
+    ----------
+    optima : ndarray of shape (B, D)
+        Best configurations on the samples that have one.
+    center : ndarray of shape (D,)
+        Their robust centre.
+    points : ndarray of shape (N, D)
+        Where there are signs.
+    signs : ndarray of shape (N, D)
+        +1, -1 or 0.
+    nu : ndarray of shape (D,)
+        Widths of their likelihoods.
+    disagreement : dict of str to float
+        For each parameter with a sign, the median distance of the optima from the
+        centre, as a share of its range.
+    """
+
+    optima: FloatArray
+    center: FloatArray
+    points: FloatArray
+    signs: FloatArray
+    nu: FloatArray
+    disagreement: dict[str, float]
+
+    @property
+    def weakened(self) -> list[str]:
+        """Parameters on which the samples disagree wildly."""
+        return [name for name, one in self.disagreement.items() if one > WILD]
+
+
+def center_of(space: Space, optima: FloatArray) -> FloatArray:
+    """Find the robust centre of configurations.
+
+    Parameters
+    ----------
+    space : Space
+        Their space.
+    optima : ndarray of shape (B, D)
+        The configurations, NaN where inactive.
+
+    Returns
+    -------
+    center : ndarray of shape (D,)
+        In each unordered column the option that most have, the first of them on a tie;
+        in each ordered one the median of those that are active; the middle of the range
+        where none is.
+    """
+    center = np.full(space.n_columns, 0.5)
+    for column, unordered in enumerate(space.categorical):
+        values = optima[:, column][~np.isnan(optima[:, column])]
+        if len(values) and unordered:
+            options, counts = np.unique(values, return_counts=True)
+            center[column] = options[np.argmax(counts)]
+        elif len(values):
+            center[column] = np.median(values)
+        elif unordered:
+            center[column] = 0.0
+    return space.snap(center[None, :])[0]
+
+
+def plan_signs(
+    space: Space, signs: Mapping[str, int], trials: Sequence[Trial], seed: int
+) -> SignPlan | None:
+    """Make signs of what the searches on small samples found.
+
+    Parameters
+    ----------
+    space : Space
+        Their space.
+    signs : dict of str to int
+        +1 or -1 by parameter.
+    trials : sequence of Trial
+        The trials on small samples.
+    seed : int
+        Source of randomness for the points.
+
+    Returns
+    -------
+    plan : SignPlan or None
+        None if no trial has a score.
+    """
+    best: dict[int, Trial] = {}
+    for trial in trials:
+        if trial.state == "complete" and not np.isnan(trial.score):
+            rival = best.get(trial.subset)
+            if rival is None or trial.score > rival.score:
+                best[trial.subset] = trial
+    if not best:
+        return None
+    optima = space.encode([best[subset].params for subset in sorted(best)])
+    center = center_of(space, optima)
+    by_column = np.array([signs.get(c.name or "", 0) for c in space.columns])
+    by_column[space.categorical] = 0
+    spread = _spread(optima, center)
+    nu = np.where(spread > WILD, WEAK_NU, NU)
+    disagreement = {
+        str(space.columns[column].name): float(spread[column])
+        for column in np.flatnonzero(by_column)
+    }
+    # A key of three numbers: those of proposals have one, those of subsets two.
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 0, 0)))
+    points, table = _draw_points(space, by_column, center, rng)
+    return SignPlan(optima, center, points, table, nu, disagreement)
+
+
+def _spread(optima: FloatArray, center: FloatArray) -> FloatArray:
+    """Median distance from the centre, column by column; 0 where none is active."""
+    distances = np.abs(optima - center)
+    active = ~np.isnan(distances)
+    return np.array(
+        [
+            np.median(distances[active[:, column], column])
+            if np.any(active[:, column])
+            else 0.0
+            for column in range(optima.shape[1])
+        ]
+    )
+
+
+def _draw_points(
+    space: Space, by_column: np.ndarray, center: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Points between the simple end and the centre, and their signs."""
+    U = sobol(space.n_columns, N_SIGN_POINTS.bit_length(), rng)[:N_SIGN_POINTS]
+    points = space.from_uniform(U)
+    # Where the centre has an option, so have the points: signs are about its branch.
+    points[:, space.categorical] = center[space.categorical]
+    end = np.where(by_column < 0, 1.0, 0.0)
+    room = np.abs(np.where(np.isnan(center), end, center) - end)
+    signed = (by_column != 0) & (room > LEAST_ROOM)
+    between = end + U * (center - end)
+    points[:, signed] = between[:, signed]
+    points[:, np.isnan(center)] = np.nan
+    table = np.where(signed & ~np.isnan(points), by_column.astype(float), 0.0)
+    return points, table

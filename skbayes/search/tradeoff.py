@@ -1,0 +1,739 @@
+"""TradeoffSearchCV: the best score for its cost, with the size of the training set."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import is_classifier
+from sklearn.utils import indexable
+from sklearn.utils.validation import check_is_fitted
+
+from skbayes import compat
+from skbayes.acquisition.tradeoff_proposer import RULES, relative_costs
+from skbayes.history import read_trials
+from skbayes.results import results_frame
+from skbayes.search.base import BaseBayesSearchCV
+from skbayes.search.tradeoff_optimizer import TradeoffOptimizer
+from skbayes.search.trial_costs import TrialCosts
+from skbayes.space import Ordinal, Space
+from skbayes.space.dimensions import FloatArray, is_number
+from skbayes.space.notation import parse_spaces
+from skbayes.subsets import Setting, Subsets, check_train_size
+from skbayes.surrogates.by_name import SURROGATES
+from skbayes.trials import History, Trial
+from skbayes.warm_start import known_results
+
+__all__ = ["TradeoffSearchCV"]
+
+# What the size of the training set is called among the proposed parameters.
+SIZE = "train_size"
+
+
+class TradeoffSearchCV(BaseBayesSearchCV):
+    r"""Bayesian search for the best score less a multiple of the cost.
+
+    The size of the training set is one more thing to choose: with a fifth of the rows
+    many models are nearly as good, and fitted in a fifth of the time. Each trial is
+    scored, its cost is measured (the time of its fit, unless you name another one), and
+    what is maximised is the score less `tradeoff` times the relative cost. The chosen
+    configuration is fitted in the end on the chosen share of the data.
+    :attr:`tradeoff_curve_` says what would have been chosen for any other `tradeoff`,
+    and :meth:`select` fits it.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        The estimator to tune; it provides `score`, or `scoring` is given.
+    search_spaces : dict, list of dict, or Space
+        As for :class:`~skbayes.BayesSearchCV`; without the size of the training set.
+    tradeoff : float, default=0.5
+        How much of the score the cost of a typical fit on all of the data is worth, 0
+        or more: with 0.1, a configuration that costs nothing is preferred to one of
+        cost 1 that scores 0.1 better. With 0 costs do not count.
+    train_sizes : sequence of float or int, default=(0.2, 0.4, 0.6, 0.8, 1.0)
+        The sizes of training sets to choose from: fractions in (0, 1] of each split's
+        training set, or numbers of rows (no mixture). The rows are drawn once, so that
+        all trials of a size see the same; those of a smaller size are among those of a
+        larger. A classifier's are stratified, and with `groups` whole groups are taken.
+        Test rows are never left out.
+    cost : str or callable, default="fit_time"
+        What is measured of each fit and averaged over the splits:
+
+        - "fit_time", "score_time": seconds of fitting, and of scoring;
+        - "cpu_time": seconds of processor time that fitting took, with all threads of
+          its process; it hardly depends on how busy the machine is;
+        - "model_size": bytes of the pickled estimator;
+        - "n_features": features that the fitted estimator uses, see
+          :func:`skbayes.search.objectives.n_features`;
+        - a callable of the fitted estimator that returns a number, 0 or more.
+    score_range : tuple of (float, float), default=None
+        What stands for a score of 0 and of 1, such as ``(-1.0, 0.0)`` for a negated
+        loss that is never above 1. None: scores have to lie between 0 and 1.
+    n_iter : int, default=20
+        The most configurations to try.
+    timeout : float or None, default=None
+        Seconds the search may take, without the refit, as for
+        :class:`~skbayes.BayesSearchCV`.
+    surrogate : str or surrogate object, default="gp"
+        The model of the score, as for :class:`~skbayes.BayesSearchCV`, but for "tpe",
+        which has none. Costs have a Gaussian process of their own.
+    acquisition : {"ei-tradeoff", "paper"}, default="ei-tradeoff"
+        What a trial is chosen for: the expected improvement of the score less the cost
+        on the best one so far; or the expected improvement of the score less `tradeoff`
+        times the expected excess of the cost over the smallest, as published, which
+        takes the cheapest fits once no large improvement is expected.
+    cost_scale : {"auto", "log", "raw"}, default="auto"
+        Whether the logarithm of the cost, or the cost itself, is normal in the model.
+        "auto": on whichever scale it predicts the known costs better.
+    all_tradeoffs : bool, default=False
+        Whether the trials are to serve all tradeoffs: each is then chosen for one that
+        is drawn anew, from 0.001 to 1 and evenly on a logarithmic scale, and `tradeoff`
+        only says which is chosen in the end.
+    n_initial_points : int or "auto", default=3
+        How many configurations are spread over the space before the models decide.
+        "auto" is 3.
+    initial_points : list of dict or None, default=None
+        Configurations to try first, each with all parameters it needs; one without
+        "train_size" is tried on the largest.
+    constraint : callable or None, default=None
+        ``constraint(params) -> bool``; combinations for which it is False are never
+        tried. `params` holds "train_size", too.
+    target_metric : str or None, default=None
+        With several metrics, the one that guides the search when `refit` does not name
+        one. None stands for the first metric. With one metric None is all there is to
+        say; its name in `scoring` is accepted too.
+    scoring : str, callable, list, tuple, dict or None, default=None
+        As for GridSearchCV: one metric, several, or a callable that returns either.
+        None takes the estimator's own `score`.
+    n_jobs : int or None, default=None
+        How many fits run at the same time. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, which also says where (processes,
+        threads, a Dask cluster); -1 means all processors. The trials are the same
+        whatever it is.
+    refit : bool, str or callable, default=True
+        Whether to fit the chosen configuration on the chosen share of all data. With
+        several metrics the name of the one that counts, or False. A callable receives
+        `cv_results_` and returns the row to choose.
+    cv : int, splitter, iterable or None, default=None
+        As for GridSearchCV. The splits are drawn once and shared by all trials, also
+        those of a splitter that shuffles without a seed.
+    verbose : int, default=0
+        From 1 on, one line is printed per trial: its score, the best so far, the time
+        elapsed and the time that is probably left. From 2 on, also its parameters, and
+        GridSearchCV's lines per fit. Nothing is printed otherwise; the logger
+        ``skbayes`` tells of each trial.
+    pre_dispatch : int or str, default="2*n_jobs"
+        How many fits are handed to the workers ahead of time, as in joblib.
+    random_state : int, RandomState instance or None, default=None
+        Makes the choice of configurations repeatable for the same costs; measured times
+        are never quite the same again.
+    error_score : "raise" or number, default=np.nan
+        Score of a fit that fails. "raise" passes its error on. A trial whose fits all
+        fail is told to the model as failed; only if every fit of the search fails is
+        that an error.
+    return_train_score : bool, default=False
+        Whether `cv_results_` holds scores on the training sets too.
+    n_points : int or "auto", default="auto"
+        How many trials are under way at a time. "auto" is 1: the fits of one trial run
+        in parallel, and each trial is proposed with all others known. With more, more
+        than `n_splits_` workers are kept busy; trial k is then proposed from the
+        results of all trials up to k - `n_points`. What is tried depends on it, but not
+        on timing.
+    stopper : callable, list of callable or None, default=None
+        Called with `trials_` so far after each trial; the search ends when one returns
+        True. Ready-made ones are in :mod:`skbayes.stopping`; they go by scores alone.
+    trial_timeout : float or None, default=None
+        Seconds after which no further fit of a trial is begun, counted from when it was
+        handed to the workers. Running fits are not cut short. What the finished ones
+        promise is told to the model; the trial cannot be chosen. With it, what is tried
+        depends on timing.
+    warm_start_from : search, dict, data frame, path or None, default=None
+        What is known already: a fitted search, its `cv_results_`, a data frame of
+        these, or the path of a journal, scored by the same metric. Trials of a
+        TradeoffSearchCV keep their sizes and, if it was the same, their cost (in a
+        journal only one that has a name); those of another search count for the largest
+        size, at unknown cost. The best by score is tried again first.
+    journal : path or None, default=None
+        A file in which every trial is recorded when it is finished. A search that is
+        run again with the same journal, after a crash or with a larger `n_iter`, goes
+        on where it was. The file of another search (estimator, space, data, splits,
+        scoring, settings) is refused. See :func:`skbayes.load_history`.
+    progress_bar : bool, default=False
+        Whether a bar shows the progress, in notebooks a widget; needs tqdm.
+    return_fold_estimators : bool, default=False
+        Whether the estimators that were fitted on the splits with the best parameters
+        are kept, as `fold_estimators_`. With a callable `refit` those of all trials are
+        kept until the search ends.
+    return_oof : str or None, default=None
+        The name of a method such as "predict" or "predict_proba": what it gives for
+        each sample, by the best parameters fitted on a split without it, becomes
+        `oof_predictions_`. Needs a `cv` that tests each sample once.
+
+    Attributes
+    ----------
+    cv_results_ : dict of str to ndarray
+        One row per trial, with the columns that GridSearchCV has, and `train_fraction`,
+        the share of the training rows; `cost`, in its own unit; `relative_cost`, from 0
+        to 1; `tradeoff_score`, the score (brought to the range from 0 to 1) less
+        `tradeoff` times the relative cost, and `rank_tradeoff_score`.
+    tradeoff_curve_ : DataFrame or dict of str to ndarray
+        The trials that are the best for some tradeoff, from 0 upwards: `tradeoff_from`
+        and `tradeoff_to`, between which it is the one; `trial` (row of `cv_results_`),
+        `score`, `cost`, `relative_cost`, `train_fraction`, and `param_<name>` for each
+        parameter. A dict of arrays without pandas.
+    best_train_fraction_ : float
+        The share of the rows that the chosen configuration was tried on, and is fitted
+        on in the end.
+    best_cost_ : float
+        Its cost.
+    best_estimator_ : estimator
+        The estimator fitted on that share of all data with the best parameters. Not
+        there with ``refit=False``.
+    best_score_ : float
+        Mean score of the chosen trial over the splits; not necessarily the highest. Not
+        there if `refit` is callable, or with several metrics and ``refit=False``.
+    best_params_ : dict
+        Its parameters. Not there with several metrics and ``refit=False``.
+    best_index_ : int
+        Its row in `cv_results_`; the first one if several tie.
+    train_fractions_ : list of float
+        Share of the training rows of each size, from the smallest, the mean over the
+        splits.
+    scorer_ : callable or dict of str to callable
+        What scored the fits; a dict with several metrics.
+    n_splits_ : int
+        Number of splits.
+    refit_time_ : float
+        Seconds taken by the refit. Not there with ``refit=False``.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, if the best estimator has them.
+    n_features_in_ : int
+        Number of features seen during `fit`, if the best estimator has it.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if the best estimator has them.
+    trials_ : History
+        The trials in the order they were made, as :class:`~skbayes.trials.Trial`.
+    optimizer_ : Optimizer
+        The optimiser with everything it was told.
+    stop_reason_ : str
+        Why the search ended, as for :class:`~skbayes.BayesSearchCV`.
+    n_points_ : int
+        How many trials were under way at a time.
+    fold_estimators_ : list of estimators
+        With `return_fold_estimators`, one for each split.
+    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        With `return_oof`, in the order of the samples.
+    target_metric_ : str
+        The metric that guided the search; "score" if there is one only.
+
+    See Also
+    --------
+    BayesSearchCV : Searches for the best score, whatever it costs.
+    ParetoSearchCV : Searches for the whole front of two or more objectives, without the
+        size of the training set.
+    MultiStageSearchCV : Saves time in the search, not in the final model.
+
+    Notes
+    -----
+    The method is that of Wang et al. Let :math:`L` be the score and :math:`\sigma` the
+    relative cost,
+
+    .. math::
+
+        \sigma = \min(1, \text{cost} / \text{median cost of the trials on the
+        largest training sets}),
+
+    which is computed anew before each trial; before there is such a trial, the median
+    of the largest ones there are is divided by their relative size. Then
+    :math:`L - \alpha \sigma` is maximised, :math:`\alpha` being `tradeoff`. With
+    :math:`\alpha = 0` the trials are those of :class:`~skbayes.BayesSearchCV` on a
+    space with the training size as a further parameter.
+
+    Times are those of `cv_results_`, as far as they are known of an estimator that was
+    fitted before: the first fit of its kind in a process, which loads libraries and
+    fills caches, is left out of the trial's mean. A trial of which nothing is left has
+    no cost for the model; in the end it counts as much as the median trial on as many
+    rows. What else makes times noisy is learnt by the model of the cost. Fits that
+    share processors take longer than others: compare times of trials that ran alike.
+
+    "cpu_time" divides the processor time of a fold between fitting and scoring as the
+    clock does. Where fits run in threads of one process at the same time, it counts all
+    of them; use processes.
+
+    References
+    ----------
+    L. Wang, M. Feng, B. Zhou, B. Xiang and S. Mahadevan, "Efficient hyper-parameter
+    optimization for NLP applications", EMNLP 2015, and their later work on the tradeoff
+    of accuracy and efficiency.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.svm import SVC
+    >>> from skbayes import TradeoffSearchCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> search = TradeoffSearchCV(
+    ...     SVC(),
+    ...     {"C": (1e-1, 1e3, "log-uniform"), "gamma": (1e-4, 1e-2, "log-uniform")},
+    ...     tradeoff=0.1,
+    ...     cost="model_size",
+    ...     n_iter=10,
+    ...     cv=3,
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> search.best_train_fraction_ in (0.2, 0.4, 0.6, 0.8, 1.0)
+    True
+    >>> bool(search.select(0.0, X, y).best_score_ == max(
+    ...     search.cv_results_["mean_test_score"]
+    ... ))
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BaseBayesSearchCV._parameter_constraints,
+        "tradeoff": [compat.Interval(Real, 0, None, closed="left")],
+        "train_sizes": [list, tuple, np.ndarray],
+        "cost": [str, callable],
+        "score_range": [tuple, list, None],
+        "surrogate": [
+            compat.StrOptions(set(SURROGATES) - {"tpe"}),
+            compat.HasMethods(["fit", "predict", "condition"]),
+        ],
+        "acquisition": [compat.StrOptions(set(RULES))],
+        "cost_scale": [compat.StrOptions({"auto", "log", "raw"})],
+        "all_tradeoffs": ["boolean"],
+        "n_initial_points": [
+            compat.Interval(Integral, 0, None, closed="left"),
+            compat.StrOptions({"auto"}),
+        ],
+        "initial_points": [list, tuple, None],
+    }
+    # A trial with a low score may have the best tradeoff.
+    del _parameter_constraints["racing"]
+
+    _subset_parameter = "train_sizes"
+    _measures_apart = True
+
+    def __init__(
+        self,
+        estimator: Any,
+        search_spaces: Any,
+        *,
+        tradeoff: float = 0.5,
+        train_sizes: Sequence[float | int] = (0.2, 0.4, 0.6, 0.8, 1.0),
+        cost: str | Callable[[Any], float] = "fit_time",
+        score_range: tuple[float, float] | None = None,
+        n_iter: int = 20,
+        timeout: float | None = None,
+        surrogate: Any = "gp",
+        acquisition: str = "ei-tradeoff",
+        cost_scale: str = "auto",
+        all_tradeoffs: bool = False,
+        n_initial_points: int | str = 3,
+        initial_points: list[dict] | None = None,
+        constraint: Callable[[dict], bool] | None = None,
+        target_metric: str | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        n_points: int | str = "auto",
+        stopper: Any = None,
+        trial_timeout: float | None = None,
+        warm_start_from: Any = None,
+        journal: str | PathLike | None = None,
+        progress_bar: bool = False,
+        return_fold_estimators: bool = False,
+        return_oof: str | None = None,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            search_spaces=search_spaces,
+            n_iter=n_iter,
+            timeout=timeout,
+            constraint=constraint,
+            target_metric=target_metric,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            random_state=random_state,
+            error_score=error_score,
+            return_train_score=return_train_score,
+            n_points=n_points,
+            stopper=stopper,
+            trial_timeout=trial_timeout,
+            warm_start_from=warm_start_from,
+            journal=journal,
+            progress_bar=progress_bar,
+            return_fold_estimators=return_fold_estimators,
+            return_oof=return_oof,
+        )
+        self.tradeoff = tradeoff
+        self.train_sizes = train_sizes
+        self.cost = cost
+        self.score_range = score_range
+        self.surrogate = surrogate
+        self.acquisition = acquisition
+        self.cost_scale = cost_scale
+        self.all_tradeoffs = all_tradeoffs
+        self.n_initial_points = n_initial_points
+        self.initial_points = initial_points
+
+    # -- what may be proposed -----------------------------------------------------
+
+    def _sizes(self) -> list[Any]:
+        """Return the sizes of training sets, from the smallest."""
+        sizes = [check_train_size(size, "train_sizes") for size in self.train_sizes]
+        if not sizes or len({type(size) for size in sizes}) > 1:
+            raise ValueError(
+                "train_sizes must be fractions, or numbers of rows, one at least and "
+                f"no mixture, got {self.train_sizes!r}."
+            )
+        if len(set(sizes)) < len(sizes):
+            raise ValueError(f"train_sizes: one is repeated in {self.train_sizes!r}.")
+        return sorted(sizes)
+
+    def _make_space(self) -> Space:
+        space, sizes = super()._make_space(), Ordinal(self._sizes())
+        if SIZE in space.parameter_names:
+            raise ValueError(
+                f"search_spaces: {SIZE!r} is the size of the training set, which "
+                "train_sizes is about; an estimator with a parameter of that name "
+                "cannot be searched over it."
+            )
+        if isinstance(self.search_spaces, Space):
+            return space.extended(SIZE, sizes)
+        # As if it had been written with the others.
+        spaces = parse_spaces(self.search_spaces)
+        return Space([{**one, SIZE: sizes} for one in spaces], self.constraint)
+
+    def _setting(
+        self, number: int, params: dict[str, Any]
+    ) -> tuple[dict[str, Any], Setting]:
+        rest = {name: value for name, value in params.items() if name != SIZE}
+        return rest, Setting(train_size=params[SIZE])
+
+    def _settings(self) -> list[Setting]:
+        return [Setting(train_size=size) for size in self._sizes()]
+
+    def _draw_subsets(self, *args: Any) -> Subsets | None:
+        subsets = super()._draw_subsets(*args)
+        self._subset_seed = args[-1]
+        self.train_fractions_ = [
+            1.0 if subsets is None else subsets.fraction(setting)
+            for setting in self._settings()
+        ]
+        return subsets
+
+    def _make_optimizer(self, space: Space, seed: int) -> TradeoffOptimizer:
+        largest = self._sizes()[-1]
+        points = [{SIZE: largest, **point} for point in self.initial_points or []]
+        return TradeoffOptimizer(
+            space,
+            None if self.all_tradeoffs else float(self.tradeoff),
+            functools.partial(_relative_sizes, largest),
+            surrogate=self.surrogate,
+            acquisition=self.acquisition,
+            cost_scale=self.cost_scale,
+            n_initial_points=self.n_initial_points,
+            initial_points=points or None,
+            random_state=seed,
+        )
+
+    # -- scores and costs ---------------------------------------------------------
+
+    def _make_target(self, scorers: Any) -> Any:
+        TrialCosts(self.cost)
+        self._bounds()
+        return super()._make_target(scorers)
+
+    def _measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
+        return TrialCosts(self.cost).measures
+
+    def _bounds(self) -> tuple[float, float]:
+        """Return what stands for a score of 0 and of 1."""
+        if self.score_range is None:
+            return 0.0, 1.0
+        bounds = list(self.score_range)
+        if len(bounds) != 2 or not all(is_number(b) and np.isfinite(b) for b in bounds):
+            raise ValueError(
+                f"score_range must be a pair of numbers, got {self.score_range!r}."
+            )
+        if not bounds[0] < bounds[1]:
+            raise ValueError(
+                f"score_range: the first must be the smaller, got {self.score_range!r}."
+            )
+        return float(bounds[0]), float(bounds[1])
+
+    def _on_unit_scale(self, score: float) -> float:
+        low, high = self._bounds()
+        if self.score_range is None and not np.isnan(score) and not 0 <= score <= 1:
+            raise ValueError(
+                f"A score of {score:.4g} does not lie between 0 and 1, so that it "
+                "cannot be weighed against costs; give score_range=(low, high), what "
+                "stands for a score of 0 and of 1."
+            )
+        return (score - low) / (high - low)
+
+    def _score_of(self, trial: Trial) -> list[float]:
+        cost = TrialCosts(self.cost).of_trial(trial)
+        return [self._on_unit_scale(trial.score), -cost]
+
+    # -- what is known already ----------------------------------------------------
+
+    def _known_results(self, space: Space, target: Any) -> list[tuple]:
+        source = self.warm_start_from
+        if source is None:
+            return []
+        metric, n_outside = target.name or "score", 0
+        if isinstance(source, str | PathLike):
+            trials, n_outside = read_trials(source, space)
+            # It does not say which callable measured its costs.
+            same_cost = isinstance(self.cost, str)
+        else:
+            trials = self._own_trials(source)
+            same_cost = bool(trials) and source.cost == self.cost
+        if not trials:
+            return self._known_of_others(metric)
+        costs = TrialCosts(self.cost)
+        known = []
+        for trial in trials:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                rows = known_results([trial], space, metric)
+            known += [
+                (
+                    params,
+                    [
+                        self._on_unit_scale(score),
+                        -costs.of_trial(trial) if same_cost else np.nan,
+                    ],
+                    noise,
+                )
+                for params, score, noise in rows
+            ]
+        n_trials = len(trials) + n_outside
+        if len(known) < n_trials:
+            warnings.warn(
+                f"warm_start_from: {n_trials - len(known)} of {n_trials} known "
+                "settings are ignored (outside search_spaces or train_sizes, or "
+                "without a score).",
+                UserWarning,
+                stacklevel=3,
+            )
+        return known
+
+    def _own_trials(self, source: Any) -> list[Trial]:
+        """Return the trials of a search of this kind, with their sizes."""
+        if not isinstance(source, TradeoffSearchCV):
+            return []
+        check_is_fitted(source, "trials_")
+        sizes = dict(zip(source.train_fractions_, source._sizes(), strict=True))
+        return [
+            dataclasses.replace(
+                trial,
+                params={**trial.params, SIZE: sizes[trial.train_fraction]},
+                train_fraction=1.0,
+            )
+            for trial in source.trials_
+        ]
+
+    def _known_of_others(self, metric: str) -> list[tuple]:
+        """Return what is known of the largest training sets, at unknown cost."""
+        space = Space.from_notation(self.search_spaces)
+        largest = self._sizes()[-1]
+        return [
+            ({**params, SIZE: largest}, [self._on_unit_scale(score), np.nan], noise)
+            for params, score, noise in known_results(
+                self._knowledge(space), space, metric
+            )
+        ]
+
+    # -- after the last trial -----------------------------------------------------
+
+    def _more_columns(self, history: History) -> dict[str, list]:
+        fractions = np.array([trial.train_fraction for trial in history])
+        relative = fractions / self.train_fractions_[-1]
+        costs = TrialCosts(self.cost).of_all(history, relative)
+        sigma = relative_costs(costs, relative)
+        scores = np.array(
+            [
+                self._on_unit_scale(trial.score)
+                if trial.state == "complete"
+                else np.nan
+                for trial in history
+            ]
+        )
+        tradeoff = scores - self.tradeoff * sigma
+        order = np.where(np.isnan(tradeoff), np.inf, -tradeoff)
+        return {
+            **super()._more_columns(history),
+            "train_fraction": list(fractions),
+            "cost": list(costs),
+            "relative_cost": list(sigma),
+            "tradeoff_score": list(tradeoff),
+            "rank_tradeoff_score": list(rankdata(order, method="min").astype(np.int32)),
+        }
+
+    def _select(self, results: dict[str, Any], refit_metric: Any) -> None:
+        metric = self.target_metric_
+        scores = self._unit_scores(results)
+        if not np.any(np.isfinite(scores)):
+            raise ValueError(
+                "No trial has both a score and a cost; cv_results_ and trials_ hold "
+                "what there is."
+            )
+        self.tradeoff_curve_ = _curve(results, scores, metric)
+        ranked = results
+        if not callable(self.refit):
+            # The inherited method takes the row of rank 1.
+            ranked = {**results, f"rank_test_{metric}": results["rank_tradeoff_score"]}
+        super()._select(ranked, refit_metric)
+        if hasattr(self, "best_score_corrected_"):
+            # It is about the best score, which this is not.
+            del self.best_score_corrected_
+        if hasattr(self, "best_index_"):
+            self._describe_best()
+
+    def _unit_scores(self, results: Mapping[str, Any]) -> FloatArray:
+        """Return scores from 0 to 1, NaN for trials that cannot be chosen."""
+        return results["tradeoff_score"] + self.tradeoff * results["relative_cost"]
+
+    def _describe_best(self) -> None:
+        best = self.best_index_
+        self.best_train_fraction_ = float(self.cv_results_["train_fraction"][best])
+        self.best_cost_ = float(self.cv_results_["cost"][best])
+
+    def _refit_data(
+        self, X: Any, y: Any, fit_params: dict, split_params: dict, seed: int
+    ) -> tuple[Any, Any, dict]:
+        size = self._sizes()[self.train_fractions_.index(self.best_train_fraction_)]
+        setting = Setting(train_size=size)
+        everything = np.arange(X.shape[0] if hasattr(X, "shape") else len(X))
+        subsets = Subsets.draw(
+            [(everything, everything[:0])],
+            [setting],
+            labels=y if is_classifier(self.estimator) else None,
+            groups=split_params.get("groups"),
+            seed=seed,
+            parameter=self._subset_parameter,
+        )
+        rows = subsets.rows(0, everything, setting)
+        if rows is everything:
+            return X, y, fit_params
+        X_rows, y_rows = compat.safe_split(self.estimator, X, y, rows)
+        return X_rows, y_rows, compat.check_fit_params(X, fit_params, rows)
+
+    def select(
+        self, tradeoff: float, X: Any, y: Any = None, **params: Any
+    ) -> TradeoffSearchCV:
+        """Take what is best for another tradeoff, and fit it on its share of the data.
+
+        Nothing is searched again: the `best_*` attributes are set anew, and the methods
+        of the estimator are those of the new `best_estimator_`. What each tradeoff
+        chooses is in :attr:`tradeoff_curve_`.
+
+        Parameters
+        ----------
+        tradeoff : float
+            0 or more.
+        X : array-like of shape (n_samples, n_features)
+            Training data, as for `fit`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Targets.
+        **params : dict of str to object
+            As for `fit`.
+
+        Returns
+        -------
+        self : object
+            The search.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `tradeoff` is no number, or less than 0.
+        sklearn.exceptions.NotFittedError
+            If the search was not fitted.
+        """
+        check_is_fitted(self, "tradeoff_curve_")
+        if not is_number(tradeoff):
+            raise TypeError(f"tradeoff must be a number, got {tradeoff!r}.")
+        if not 0.0 <= tradeoff < np.inf:
+            raise ValueError(f"tradeoff must be 0 or more, got {tradeoff!r}.")
+        X, y = indexable(X, y)
+        routed = compat.route_fit_params(self, compat.check_fit_params(X, params))
+        results, metric = self.cv_results_, self.target_metric_
+        values = self._unit_scores(results) - tradeoff * results["relative_cost"]
+        self.best_index_ = int(np.nanargmax(values))
+        self.best_params_ = results["params"][self.best_index_]
+        self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
+        self._describe_best()
+        X, y, fit_params = self._refit_data(
+            X, y, routed.estimator.fit, routed.splitter.split, self._subset_seed
+        )
+        self._refit(X, y, fit_params)
+        return self
+
+
+def _relative_sizes(largest: float, params: Sequence[Mapping[str, Any]]) -> FloatArray:
+    return np.array([one[SIZE] / largest for one in params], dtype=float)
+
+
+def _curve(results: Mapping[str, Any], scores: FloatArray, metric: str) -> Any:
+    """Describe the trials that are the best for some tradeoff."""
+    rows, begins = _envelope(scores, results["relative_cost"])
+    table = {
+        "tradeoff_from": begins,
+        "tradeoff_to": np.append(begins[1:], np.inf),
+        "trial": rows,
+        "score": results[f"mean_test_{metric}"][rows],
+    }
+    columns = ("cost", "relative_cost", "train_fraction")
+    table |= {name: np.asarray(results[name])[rows] for name in columns}
+    keys = [key for key in results if key.startswith("param_")]
+    try:
+        import pandas
+    except ImportError:
+        return table | {key: results[key][rows] for key in keys}
+    frame = results_frame({key: results[key] for key in ["params", *keys]})
+    params = frame.iloc[rows].reset_index(drop=True)
+    return pandas.concat([pandas.DataFrame(table), params], axis=1)
+
+
+def _envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatArray]:
+    """Return which of the lines score - alpha cost is the highest, from which alpha on.
+
+    Of equal ones the cheaper is taken.
+    """
+    usable = np.flatnonzero(np.isfinite(scores) & np.isfinite(costs))
+    order = usable[np.lexsort((usable, costs[usable], -scores[usable]))]
+    rows, begins = [order[0]], [0.0]
+    while True:
+        now = rows[-1]
+        cheaper = usable[costs[usable] < costs[now]]
+        if not len(cheaper):
+            return np.array(rows), np.array(begins)
+        # Where its line meets that of the present one.
+        meets = (scores[now] - scores[cheaper]) / (costs[now] - costs[cheaper])
+        first = np.lexsort((cheaper, costs[cheaper], meets))[0]
+        rows.append(cheaper[first])
+        begins.append(float(meets[first]))

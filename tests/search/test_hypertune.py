@@ -1,0 +1,345 @@
+"""HyperTuneSearchCV: its two parts, what it says of them, and that it is a search."""
+
+import copy
+import inspect
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from side_by_side import Growing, assert_same_tables
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils import estimator_checks
+
+from skbayes import BayesSearchCV, HyperTuneSearchCV, load_history
+from skbayes.search.small_samples import SideBySide
+from skbayes.space import Space
+
+X, y = load_iris(return_X_y=True)
+SPACE = {"quality": (0.0, 1.0), "other": (0.0, 1.0)}
+UP = {"quality": 1}
+
+
+def make(**kwargs):
+    arguments = {
+        "complexity": UP,
+        "n_iter": 21,
+        "n_subsets": 3,
+        "n_small_iter": 5,
+        "subset_fraction": 0.35,
+        "cv": 3,
+        "random_state": 0,
+    }
+    return HyperTuneSearchCV(Growing(), SPACE, **(arguments | kwargs))
+
+
+@pytest.fixture(scope="module")
+def search():
+    return make().fit(X, y)
+
+
+def summary(fitted):
+    return [(t.stage, t.subset, t.params, t.score) for t in fitted.trials_]
+
+
+# -- what is tried -------------------------------------------------------------------
+
+
+def test_small_samples_take_turns_and_count(search):
+    results = search.cv_results_
+    assert len(results["params"]) == search.n_iter == 21
+    np.testing.assert_array_equal(results["stage"], [0] * 15 + [1] * 6)
+    np.testing.assert_array_equal(results["subset"], [0, 1, 2] * 5 + [-1] * 6)
+    np.testing.assert_array_equal(results["train_fraction"], [0.35] * 15 + [1.0] * 6)
+    assert search.stop_reason_ == "n_iter"
+
+
+def test_each_small_search_is_one_that_knows_its_own_trials_alone(search):
+    optimizer = search._make_optimizer(search.optimizer_.space, 0)
+    assert isinstance(optimizer, SideBySide)
+    for number, alone in enumerate(optimizer.optimizers):
+        for trial in search.trials_[number:15:3]:
+            assert alone.ask() == [trial.params]
+            alone.tell(trial.params, trial.score, cost=trial.duration)
+    designs = [trial.params for trial in search.trials_[3:6]]
+    assert designs[0] != designs[1] != designs[2]
+
+
+def test_the_small_optimum_is_tried_first_on_all_data(search):
+    assert search.trials_[15].params == search.small_optimum_
+    best = [max(search.trials_[n:15:3], key=lambda t: t.score) for n in range(3)]
+    assert search.small_optima_ == [trial.params for trial in best]
+    # The best quality grows with the rows: some 0.3 for 35 and 0.85 for 100 of them.
+    assert search.small_optimum_["quality"] < 0.5 < search.best_params_["quality"]
+
+
+def test_what_is_assumed_can_be_looked_at(search):
+    assert search.signs_ == UP
+    assert len(search.sign_points_) == 10
+    largest = max(point["quality"] for point in search.sign_points_)
+    assert 0 < largest <= search.small_optimum_["quality"]
+    assert max(point["other"] for point in search.sign_points_) > 0.8
+    assert search.disagreement_.keys() == {"quality"} and search.weakened_ == []
+    assert search.signs_in_force_ == UP
+
+
+def test_the_best_is_one_of_those_on_all_data(search):
+    results = search.cv_results_
+    # The score of a small sample may be higher, but says nothing of all data.
+    assert search.best_index_ >= 15
+    assert search.best_score_ == results["mean_test_score"][15:].max()
+    ranks = results["rank_test_score"]
+    assert sorted(ranks[15:]) == [1, 2, 3, 4, 5, 6] and set(ranks[:15]) == {7}
+    assert search.best_estimator_.n_rows_ == 150
+
+
+def test_a_wrong_sign_is_found_out():
+    wrong = make(complexity={"quality": -1}, n_iter=27).fit(X, y)
+    assert wrong.signs_ == {"quality": -1} and wrong.signs_in_force_ == {}
+    plain = BayesSearchCV(Growing(), SPACE, n_iter=12, cv=3, random_state=0).fit(X, y)
+    assert wrong.best_score_ > plain.best_score_ - 0.01
+
+
+def test_samples_that_disagree_are_reported(caplog, monkeypatch):
+    # As if any distance were wild.
+    monkeypatch.setattr("skbayes.search.small_samples.WILD", -1.0)
+    search = make(n_iter=16).fit(X, y)
+    assert "disagree wildly about 'quality' (0." in caplog.text
+    assert search.weakened_ == ["quality"]
+
+
+def test_constant_scores_leave_the_signs_alone():
+    space = {"strategy": ["prior", "stratified"], "constant": (0, 1_000_000)}
+    search = HyperTuneSearchCV(
+        DummyClassifier(), space, complexity={"constant": 1}, n_iter=12, n_subsets=2,
+        cv=2, random_state=0,
+    )  # fmt: skip
+    search.fit(X, y)
+    assert len(search.trials_) == 12
+
+
+def test_signs_are_known_of_nested_parts():
+    space = {
+        "svc__C": (1e-3, 1e3, "log-uniform"),
+        "svc__gamma": (1e-3, 1e3, "log-uniform"),
+        "svc__shrinking": [True, False],
+    }
+    search = HyperTuneSearchCV(
+        make_pipeline(StandardScaler(), SVC()), space, n_iter=16, cv=2, random_state=0
+    )
+    search.fit(X, y)
+    assert search.signs_ == {"svc__C": 1, "svc__gamma": 1}
+    assert search.small_optimum_.keys() == space.keys()
+    assert sum(search.cv_results_["stage"] == 0) == 10
+
+
+# -- sizes ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fraction", "expected"),
+    # 100 rows to train on; 30 are ten for each of three classes.
+    [(0.1, 30), (0.3, 30), (0.4, 40)],
+)
+def test_a_sample_has_ten_rows_for_each_class(fraction, expected):
+    search = make(subset_fraction=fraction, n_iter=9, n_small_iter=1, refit=False)
+    search.fit(X, y)
+    fractions = search.cv_results_["train_fraction"][:3]
+    np.testing.assert_allclose(fractions, expected / 100)
+
+
+def test_a_sample_is_at_most_half_of_few_rows():
+    few = np.r_[0:10, 50:60, 100:110]
+    search = make(n_iter=9, n_small_iter=1, cv=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        search.fit(X[few], y[few])
+    np.testing.assert_allclose(search.cv_results_["train_fraction"][:3], 7 / 15)
+
+
+@pytest.mark.parametrize(
+    ("n_iter", "n_small"), [(100, 75), (200, 75), (50, 35), (20, 15), (12, 0), (5, 0)]
+)
+def test_small_samples_have_at_most_three_quarters_of_the_trials(n_iter, n_small):
+    search = HyperTuneSearchCV(Growing(), SPACE, complexity=UP, n_iter=n_iter)
+    space = Space.from_notation(SPACE)
+    search._make_optimizer(space, 0)
+    stages = search._stages(space)
+    assert sum(stage.n_trials for stage in stages) == n_iter
+    assert sum(stage.n_trials for stage in stages[:-1]) == n_small
+
+
+@pytest.mark.parametrize("complexity", [None, {}, {"quality": 0}])
+def test_without_signs_it_is_bayes_search(complexity):
+    ours = make(complexity=complexity, n_iter=8).fit(X, y)
+    plain = BayesSearchCV(Growing(), SPACE, n_iter=8, cv=3, random_state=0).fit(X, y)
+    assert [t.params for t in ours.trials_] == [t.params for t in plain.trials_]
+    assert ours.small_optimum_ is None and ours.sign_points_ == []
+    np.testing.assert_array_equal(ours.cv_results_["stage"], [1] * 8)
+    np.testing.assert_array_equal(ours.cv_results_["subset"], [-1] * 8)
+
+
+def test_unknown_parameters_are_reported():
+    with pytest.warns(UserWarning, match="complexity='auto' knows no sign"):
+        make(complexity="auto", n_iter=3).fit(X, y)
+
+
+def test_a_small_space_is_tried_whole():
+    space = {"quality": [0.1, 0.5, 0.9], "other": [0.0, 1.0]}
+    search = HyperTuneSearchCV(Growing(), space, complexity=UP, n_iter=20, cv=2)
+    search.fit(X, y)
+    assert len(search.trials_) == 6 and search.small_optimum_ is None
+
+
+# -- as every search -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_the_trials_do_not_depend_on_the_workers(search, backend):
+    with joblib.parallel_config(backend):
+        other = make(n_jobs=2).fit(X, y)
+    assert summary(other) == summary(search)
+    assert_same_tables(other.cv_results_, search.cv_results_)
+
+
+@pytest.mark.parametrize("n_done", [4, 12, 17])
+def test_a_killed_search_goes_on_where_it_was(search, n_done, tmp_path):
+    class Killed(BaseException):
+        pass
+
+    def kill(history):
+        if history[-1].number + 1 == n_done:
+            raise Killed
+
+    journal = tmp_path / "journal"
+    with pytest.raises(Killed):
+        make(journal=journal, stopper=kill).fit(X, y)
+    fitted = make(journal=journal).fit(X, y)
+    assert summary(fitted) == summary(search)
+    assert fitted.sign_points_ == search.sign_points_
+    frame = load_history(journal)
+    assert frame["stage"].tolist() == [0] * 15 + [1] * 6
+
+
+def test_pickled_and_copied_it_is_the_same(search):
+    again = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(again.predict(X), search.predict(X))
+    assert again.optimizer_.ask() == copy.deepcopy(search).optimizer_.ask()
+    assert again.signs_in_force_ == search.signs_in_force_
+
+
+def test_all_parameters_survive_cloning():
+    search = make()
+    names = set(inspect.signature(HyperTuneSearchCV).parameters)
+    ours = {name for name in search.get_params(deep=False)}
+    assert ours == names
+    assert set(inspect.signature(BayesSearchCV).parameters) < names
+    assert clone(search).get_params(deep=False).keys() == ours
+
+
+def test_what_is_known_is_about_all_data(search):
+    with pytest.warns(UserWarning, match="15 without a comparable score"):
+        warm = make(warm_start_from=search, n_iter=19).fit(X, y)
+    # Small samples are searched as without it; the best known comes first after that.
+    assert summary(warm)[:15] == summary(search)[:15]
+    assert warm.trials_[15].params == warm.small_optimum_
+    assert warm.trials_[16].params == search.best_params_
+
+
+def test_a_callable_refit_may_not_choose_a_small_sample():
+    with pytest.raises(ValueError, match="row 2, a trial on a small sample"):
+        make(refit=lambda results: 2).fit(X, y)
+    chosen = make(refit=lambda results: 16).fit(X, y)
+    assert chosen.best_index_ == 16
+
+
+def test_interrupted_on_small_samples_it_says_so():
+    def interrupt(history):
+        if len(history) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning) as caught:
+        search = make(stopper=interrupt).fit(X, y)
+    messages = [str(one.message) for one in caught]
+    assert any("ended before a trial on all data" in one for one in messages)
+    assert len(search.trials_) == 4 and search.small_optimum_ is None
+
+
+def test_failing_small_samples_leave_plain_search():
+    search = HyperTuneSearchCV(
+        FailsOnFew(), SPACE, complexity=UP, n_iter=10, n_subsets=2, n_small_iter=2,
+        cv=2, random_state=0,
+    )  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(X, y)
+    assert any("No trial on a small sample" in str(one.message) for one in caught)
+    assert search.best_index_ >= 4 and search.signs_in_force_ == {}
+
+
+class FailsOnFew(Growing):
+    """Cannot be fitted on a small sample."""
+
+    def fit(self, X, y):
+        if len(X) < 60:
+            raise RuntimeError("too few rows")
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"n_small_iter": 7}, "n_iter=21 leaves no trial on all data"),
+        ({"complexity": {"nothing": 1}}, "names 'nothing'"),
+        ({"complexity": {"quality": 3}}, "must be"),
+        ({"subset_fraction": 0.0}, "subset_fraction"),
+        ({"n_subsets": 0}, "n_subsets"),
+        ({"surrogate": "tpe"}, "surrogate"),
+        ({"acquisition": "eif"}, "acquisition"),
+    ],
+)
+def test_mistakes_are_named_before_any_fit(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        make(**kwargs).fit(X, y)
+
+
+def test_a_sign_of_what_has_no_order_is_refused():
+    search = HyperTuneSearchCV(SVC(), {"kernel": ["rbf", "poly"]}, complexity=UP)
+    search.set_params(complexity={"kernel": 1})
+    with pytest.raises(ValueError, match="have no order"):
+        search.fit(X, y)
+
+
+def _failed_checks(search):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = estimator_checks.check_estimator(search, on_fail=None)
+    assert len(results) > 40
+    return {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [(LogisticRegression(max_iter=50), "C"), (Ridge(), "alpha")],
+    ids=["classifier", "regressor"],
+)
+def test_no_estimator_check_fails_that_grid_search_passes(estimator, name):
+    ours = HyperTuneSearchCV(
+        estimator,
+        {name: (0.1, 1.0)},
+        n_iter=3,
+        n_subsets=1,
+        n_small_iter=2,
+        cv=2,
+    )
+    theirs = GridSearchCV(estimator, {name: [0.1, 1.0]}, cv=2)
+    failed = _failed_checks(ours)
+    assert set(failed) <= set(_failed_checks(theirs)), failed

@@ -1,0 +1,530 @@
+"""The score less a multiple of the cost, and the size of the training set."""
+
+import inspect
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from priced import Priced, price
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import estimator_checks
+
+from skbayes import BayesSearchCV, Optimizer, TradeoffSearchCV, load_history
+from skbayes.space import Choice, Ordinal, Space
+
+SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)
+SPACE = {"x": (0.0, 1.0)}
+N = 100
+X = np.column_stack([np.arange(N), np.ones(N)])
+y = np.arange(N) % 2
+
+
+def make(space=SPACE, **kwargs):
+    arguments = {"tradeoff": 0.3, "cost": price, "n_iter": 10, "cv": 2}
+    return TradeoffSearchCV(
+        Priced(), space, **{**arguments, "random_state": 0, **kwargs}
+    )
+
+
+@pytest.fixture(scope="module")
+def search():
+    return make(n_iter=14).fit(X, y)
+
+
+def _tried(search):
+    return [(t.params, t.train_fraction, t.score) for t in search.trials_]
+
+
+# -- what is tried ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("acquisition", ["ei-tradeoff", "paper"])
+@pytest.mark.parametrize("n_points", [1, 2])
+def test_without_tradeoff_it_is_the_search_on_the_enriched_space(acquisition, n_points):
+    found = make(tradeoff=0.0, acquisition=acquisition, n_points=n_points).fit(X, y)
+    plain = Optimizer(
+        {**SPACE, "train_size": Ordinal(SIZES)}, n_initial_points=3, random_state=0
+    )
+    waiting = []
+    for trial in found.trials_:
+        if len(waiting) == n_points:
+            plain.tell(*waiting.pop(0))
+        proposed = plain.ask()[0]
+        size = proposed.pop("train_size")
+        assert (proposed, size) == (trial.params, trial.train_fraction)
+        waiting.append(({**proposed, "train_size": size}, trial.score))
+
+
+def test_costs_draw_the_trials_to_smaller_training_sets(search):
+    free = make(tradeoff=0.0, n_iter=14).fit(X, y)
+    dear = make(tradeoff=2.0, n_iter=14).fit(X, y)
+    for one in (free, search):
+        # In the cost's own unit: what counts as 1 depends on what was tried.
+        assert dear.cv_results_["cost"].mean() < one.cv_results_["cost"].mean()
+
+
+def test_it_finds_the_best_tradeoff(search):
+    x, size = np.meshgrid(np.linspace(0, 1, 101), SIZES)
+    score = 0.95 - (x - 0.6) ** 2 - 2.0 / (size * N / 2)
+    results = search.cv_results_
+    whole = results["train_fraction"] == 1.0
+    sigma = np.minimum(1, size * N / 2 * (0.1 + x) / np.median(results["cost"][whole]))
+    best = np.max(score - 0.3 * sigma)
+    assert results["tradeoff_score"].max() > best - 0.01
+
+
+@pytest.mark.parametrize("options", [{"n_jobs": 2}, {"n_points": 2}])
+def test_same_costs_same_trials(options):
+    one = make(n_iter=5, **options).fit(X, y)
+    other = make(n_iter=5, **options | {"n_jobs": None}).fit(X, y)
+    assert _tried(one) == _tried(other)
+
+
+def test_all_tradeoffs():
+    one, again = (make(all_tradeoffs=True, tradeoff=a).fit(X, y) for a in (0.1, 0.9))
+    # What is tried does not depend on what is chosen in the end.
+    assert _tried(one) == _tried(again)
+    alphas = [one.optimizer_._alpha(n) for n in range(200)]
+    assert 0.001 <= min(alphas) < 0.0015 and 0.7 < max(alphas) <= 1
+    assert np.median(alphas) == pytest.approx(0.03, rel=0.5)
+    assert len(set(alphas)) == 200
+    assert one.best_cost_ >= again.best_cost_
+
+
+@pytest.mark.parametrize("surrogate", ["random", "sobol", "graph", "gp-rbf"])
+def test_surrogates(surrogate):
+    space = {"x": [0.1, 0.3, 0.5, 0.7]}
+    found = make(space, surrogate=surrogate, n_iter=8).fit(X, y)
+    assert len({(t.params["x"], t.train_fraction) for t in found.trials_}) == 8
+
+
+def test_a_finite_space_is_exhausted():
+    found = make({"x": [0.1, 0.6]}, n_iter=50, train_sizes=[0.5, 1.0]).fit(X, y)
+    assert (found.stop_reason_, len(found.trials_)) == ("exhausted", 4)
+
+
+def test_trees_of_parameters_and_lists_of_spaces():
+    tree = {"x": Choice({0.1: {"fails_above": [2.0, 3.0]}, 0.6: {}})}
+    assert len(make(tree, n_iter=4).fit(X, y).trials_) == 4
+    spaces = [{"x": (0.0, 0.2)}, {"x": (0.5, 0.7)}]
+    found = make(spaces, n_iter=6).fit(X, y)
+    assert all(t.params["x"] <= 0.2 or t.params["x"] >= 0.5 for t in found.trials_)
+
+
+def test_initial_points_and_constraint():
+    found = make(
+        initial_points=[{"x": 0.25}, {"x": 0.75, "train_size": 0.4}],
+        constraint=lambda params: params["train_size"] != 0.6,
+    ).fit(X, y)
+    assert _tried(found)[0][:2] == ({"x": 0.25}, 1.0)
+    assert _tried(found)[1][:2] == ({"x": 0.75}, 0.4)
+    assert 0.6 not in found.cv_results_["train_fraction"]
+
+
+# -- costs ------------------------------------------------------------------------
+
+
+def test_columns(search):
+    results = search.cv_results_
+    whole = results["train_fraction"] == 1.0
+    typical = np.median(results["cost"][whole])
+    sigma = np.minimum(1, results["cost"] / typical)
+    np.testing.assert_allclose(results["relative_cost"], sigma)
+    tradeoff = results["mean_test_score"] - 0.3 * sigma
+    np.testing.assert_allclose(results["tradeoff_score"], tradeoff)
+    assert results["rank_tradeoff_score"][np.argmax(tradeoff)] == 1
+    assert search.best_index_ == np.argmax(tradeoff)
+    rows = 50 * results["train_fraction"]
+    x = results["param_x"].astype(float)
+    np.testing.assert_allclose(results["cost"], rows * (0.1 + x))
+    assert "param_train_size" not in results
+    assert all(set(params) == {"x"} for params in results["params"])
+
+
+@pytest.mark.parametrize(
+    "cost", ["fit_time", "score_time", "cpu_time", "model_size", "n_features"]
+)
+def test_costs_by_name(cost):
+    found = TradeoffSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {"max_depth": [1, 5]},
+        cost=cost,
+        n_iter=4,
+        cv=3,
+        random_state=0,
+    ).fit(*load_iris(return_X_y=True))
+    costs = found.cv_results_["cost"]
+    assert np.all(costs >= 0) and np.all(np.isfinite(costs))
+    if cost == "score_time":
+        folds = [f for f in found.trials_[1].folds]
+        assert costs[1] == np.mean([fold["score_time"] for fold in folds])
+
+
+def test_the_first_fit_of_its_kind_is_marked():
+    class New(Priced):
+        pass
+
+    found = TradeoffSearchCV(New(), SPACE, n_iter=3, cv=2, random_state=0).fit(X, y)
+    marks = [fold["warm_up"] for trial in found.trials_ for fold in trial.folds]
+    assert marks == [True] + [False] * 5
+    # The trial's cost is that of its other fold.
+    first = found.trials_[0].folds
+    assert found.cv_results_["cost"][0] == first[1]["fit_time"]
+
+
+def test_a_cost_that_cannot_be_measured():
+    def sometimes(estimator):
+        if estimator.x > 0.5:
+            raise ValueError("unknown")
+        return 1.0
+
+    with pytest.warns(UserWarning, match="Measuring 'cost' failed"):
+        found = make(cost=sometimes, n_iter=6).fit(X, y)
+    results = found.cv_results_
+    unknown = np.isnan(results["cost"])
+    assert unknown.any()
+    np.testing.assert_array_equal(np.isnan(results["tradeoff_score"]), unknown)
+    assert found.best_params_["x"] <= 0.5
+    with pytest.raises(ValueError, match="unknown"):
+        make(cost=sometimes, error_score="raise").fit(X, y)
+
+
+def test_no_cost_at_all():
+    with (
+        pytest.warns(UserWarning, match="Measuring"),
+        pytest.raises(ValueError, match="No trial has both a score and a cost"),
+    ):
+        make(cost=lambda estimator: np.linalg.nothing).fit(X, y)  # type: ignore
+
+
+def test_failing_fits_cost_a_trial():
+    found = TradeoffSearchCV(
+        Priced(fails_above=0.7), SPACE, cost=price, n_iter=8, cv=2, random_state=1
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found.fit(X, y)
+    failed = [trial.state == "failed" for trial in found.trials_]
+    assert any(failed) and not all(failed)
+    assert np.isnan(found.cv_results_["tradeoff_score"][failed]).all()
+    assert found.best_params_["x"] <= 0.7
+
+
+# -- what is chosen ---------------------------------------------------------------
+
+
+def test_the_curve_says_what_each_tradeoff_chooses(search):
+    curve, results = search.tradeoff_curve_, search.cv_results_
+    assert curve["tradeoff_from"].iloc[0] == 0.0
+    assert curve["tradeoff_to"].iloc[-1] == np.inf
+    pd.testing.assert_series_equal(
+        curve["tradeoff_to"].iloc[:-1],
+        curve["tradeoff_from"].iloc[1:].reset_index(drop=True),
+        check_names=False,
+    )
+    for alpha in np.linspace(0, 3, 61):
+        values = results["mean_test_score"] - alpha * results["relative_cost"]
+        inside = (curve["tradeoff_from"] <= alpha) & (alpha <= curve["tradeoff_to"])
+        rows = curve["trial"][inside]
+        np.testing.assert_allclose(values[rows], values.max(), atol=1e-12)
+    assert curve["score"].is_monotonic_decreasing
+    assert curve["relative_cost"].is_monotonic_decreasing
+    assert list(curve["param_x"]) == list(results["param_x"][curve["trial"]])
+
+
+def test_select(search):
+    chosen = clone(search).fit(X, y)
+    for alpha in (0.0, 0.1, 5.0):
+        chosen.select(alpha, X, y)
+        results = chosen.cv_results_
+        values = results["mean_test_score"] - alpha * results["relative_cost"]
+        assert chosen.best_index_ == np.argmax(values)
+        assert chosen.best_params_ == results["params"][chosen.best_index_]
+        assert chosen.best_score_ == results["mean_test_score"][chosen.best_index_]
+        assert chosen.best_cost_ == results["cost"][chosen.best_index_]
+        fraction = results["train_fraction"][chosen.best_index_]
+        assert chosen.best_train_fraction_ == fraction
+        assert len(chosen.best_estimator_.rows_) == round(fraction * N)
+        assert chosen.best_estimator_.x == chosen.best_params_["x"]
+    with pytest.raises(ValueError, match="0 or more"):
+        chosen.select(-0.1, X, y)
+    with pytest.raises(TypeError, match="a number"):
+        chosen.select("most", X, y)
+    with pytest.raises(NotFittedError):
+        make().select(0.5, X, y)
+
+
+def test_the_refit_takes_the_selected_fraction_of_all_rows(search):
+    cheap = make(tradeoff=3.0).fit(X, y)
+    fraction = cheap.best_train_fraction_
+    assert fraction < 1
+    rows = cheap.best_estimator_.rows_
+    assert len(rows) == round(fraction * N)
+    assert set(np.bincount(y[rows])) == {len(rows) // 2}  # stratified
+    again = make(tradeoff=3.0).fit(X, y)
+    np.testing.assert_array_equal(rows, again.best_estimator_.rows_)
+    dear = make(tradeoff=0.0).fit(X, y)
+    assert len(dear.best_estimator_.rows_) == round(dear.best_train_fraction_ * N)
+
+
+def test_refit_keeps_groups_whole_and_cuts_weights():
+    groups = np.arange(N) // 10
+    found = make(tradeoff=3.0, cv=GroupKFold(2)).fit(
+        X, y, groups=groups, sample_weight=np.arange(N, dtype=float)
+    )
+    fitted = found.best_estimator_
+    assert len(fitted.rows_) < N
+    np.testing.assert_array_equal(fitted.weight_, fitted.rows_)
+    taken = np.bincount(groups[fitted.rows_], minlength=10)
+    assert set(taken) == {0, 10}
+    found.select(3.0, X, y, groups=groups, sample_weight=np.arange(N, dtype=float))
+    np.testing.assert_array_equal(found.best_estimator_.rows_, fitted.rows_)
+
+
+def test_trials_of_a_size_see_the_same_rows_and_smaller_ones_are_nested():
+    seen = {}
+
+    def rows_and_price(estimator):
+        seen.setdefault(len(estimator.rows_), set()).add(tuple(estimator.rows_))
+        return price(estimator)
+
+    make(cost=rows_and_price, cv=ShuffleSplit(1, random_state=0), n_iter=15).fit(X, y)
+    assert len(seen) >= 3
+    assert all(len(different) == 1 for different in seen.values())
+    chain = [set(rows) for _, (rows,) in sorted((n, [*s]) for n, s in seen.items())]
+    assert all(a < b for a, b in zip(chain[:-1], chain[1:], strict=True))
+
+
+def test_numbers_of_rows():
+    found = make(train_sizes=[10, 20, 50], tradeoff=3.0).fit(X, y)
+    assert set(found.cv_results_["train_fraction"]) <= {0.2, 0.4, 1.0}
+    assert found.train_fractions_ == [0.2, 0.4, 1.0]
+    n_rows = len(found.best_estimator_.rows_)
+    assert n_rows == found.best_train_fraction_ * 50
+
+
+def test_one_size_is_the_plain_search():
+    found = make(train_sizes=[1.0], tradeoff=0.0).fit(X, y)
+    plain = BayesSearchCV(
+        Priced(), SPACE, n_iter=10, n_initial_points=3, cv=2, random_state=0
+    ).fit(X, y)
+    # The same but for a column of one value.
+    assert found.cv_results_["param_x"][0] == plain.cv_results_["param_x"][0]
+    assert found.best_train_fraction_ == 1.0
+    assert len(found.best_estimator_.rows_) == N
+
+
+# -- scores -----------------------------------------------------------------------
+
+
+def test_scores_outside_of_0_and_1_are_refused():
+    iris = load_iris(return_X_y=True)
+    arguments = {"scoring": "neg_log_loss", "cv": 2, "n_iter": 4, "random_state": 0}
+    make_one = lambda **more: TradeoffSearchCV(  # noqa: E731
+        DecisionTreeClassifier(max_leaf_nodes=4), {"max_depth": [1, 2]}, **more
+    )
+    with pytest.raises(ValueError, match="score_range"):
+        make_one(**arguments).fit(*iris)
+    found = make_one(score_range=(-20.0, 0.0), **arguments).fit(*iris)
+    results = found.cv_results_
+    expected = 1 + results["mean_test_score"] / 20 - 0.5 * results["relative_cost"]
+    np.testing.assert_allclose(results["tradeoff_score"], expected)
+
+
+def test_several_metrics():
+    iris = load_iris(return_X_y=True)
+    found = TradeoffSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {"max_depth": [1, 2, 3]},
+        scoring=["accuracy", "f1_macro"],
+        refit="f1_macro",
+        cost="model_size",
+        n_iter=6,
+        cv=2,
+        random_state=0,
+    ).fit(*iris)
+    results = found.cv_results_
+    tradeoff = results["mean_test_f1_macro"] - 0.5 * results["relative_cost"]
+    assert found.best_index_ == np.argmax(tradeoff)
+    assert found.best_score_ == results["mean_test_f1_macro"][found.best_index_]
+    assert "rank_test_accuracy" in results and "mean_test_cost" not in results
+
+
+def test_refit_by_a_callable_and_none():
+    found = make(refit=lambda results: 2, n_iter=5).fit(X, y)
+    assert found.best_index_ == 2
+    assert len(found.best_estimator_.rows_) == round(found.best_train_fraction_ * N)
+    found = make(refit=False, n_iter=5).fit(X, y)
+    assert not hasattr(found, "best_estimator_")
+    assert found.best_train_fraction_ in SIZES
+    assert not hasattr(found, "best_score_corrected_")
+
+
+# -- mistakes ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments, error, match",
+    [
+        ({"tradeoff": -0.1}, ValueError, "'tradeoff'"),
+        ({"train_sizes": []}, ValueError, "train_sizes"),
+        ({"train_sizes": [0.5, 10]}, ValueError, "no mixture"),
+        ({"train_sizes": [0.5, 0.5]}, ValueError, "repeated"),
+        ({"train_sizes": [1.5]}, ValueError, r"train_sizes: a fraction must be in"),
+        ({"train_sizes": ["half"]}, TypeError, "train_sizes must be"),
+        ({"train_sizes": [0.001, 1.0]}, ValueError, "train_sizes: .*smallest"),
+        ({"train_sizes": [500]}, ValueError, "train_sizes: 500 rows are more"),
+        ({"cost": "money"}, ValueError, "cost must be one of"),
+        ({"cost": Priced}, TypeError, "cost must be one of"),
+        ({"score_range": (1.0, 0.0)}, ValueError, "score_range: the first"),
+        ({"score_range": (0.0,)}, ValueError, "score_range must be a pair"),
+        ({"acquisition": "ei"}, ValueError, "'acquisition'"),
+        ({"surrogate": "tpe"}, ValueError, "'surrogate'"),
+        ({"space": {"train_size": [1, 2]}}, ValueError, "'train_size' is the size"),
+        ({"space": {"z": [1, 2]}}, ValueError, "search_spaces names 'z'"),
+    ],
+)
+def test_mistakes_are_named_before_any_fit(arguments, error, match):
+    fits = []
+
+    class Counting(Priced):
+        def fit(self, X, y, sample_weight=None):
+            fits.append(1)
+            return super().fit(X, y)
+
+    with pytest.raises(error, match=match):
+        make(**arguments).set_params(estimator=Counting()).fit(X, y)
+    assert not fits
+
+
+def test_a_negative_cost_is_refused():
+    with pytest.raises(ValueError, match="cost must be 0 or more, got -1.0"):
+        make(cost=lambda estimator: -1.0).fit(X, y)
+
+
+def test_a_model_without_means_is_refused():
+    from skbayes.surrogates import ParzenEstimator
+
+    with pytest.raises(ValueError, match="surrogate"):
+        make(surrogate=ParzenEstimator()).fit(X, y)
+
+
+# -- knowledge that is kept -------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*has no name")
+def test_a_journal_goes_on_where_it_was(tmp_path):
+    path = tmp_path / "search.db"
+    whole = make(n_iter=9).fit(X, y)
+    make(n_iter=5, journal=path).fit(X, y)
+    continued = make(n_iter=9, journal=path).fit(X, y)
+    assert _tried(continued) == _tried(whole)
+    np.testing.assert_array_equal(
+        continued.cv_results_["cost"], whole.cv_results_["cost"]
+    )
+    assert continued.optimizer_.ask() == whole.optimizer_.ask()
+    frame = load_history(path)
+    np.testing.assert_array_equal(
+        frame["train_fraction"], whole.cv_results_["train_fraction"]
+    )
+    with pytest.raises(ValueError, match="train_sizes"):
+        make(journal=path, train_sizes=[0.5, 1.0]).fit(X, y)
+
+
+def test_warm_start(search, tmp_path):
+    known = make(n_iter=2, warm_start_from=search).fit(X, y)
+    best = search.trials_[int(np.argmax(search.cv_results_["mean_test_score"]))]
+    assert _tried(known)[0][:2] == (best.params, best.train_fraction)
+    told = known.optimizer_._known()
+    np.testing.assert_allclose(told.costs[:14], search.cv_results_["cost"])
+
+    path = tmp_path / "search.db"
+    make(n_iter=6, journal=path, cost="model_size").fit(X, y)
+    for cost, n_known in (("model_size", 7), ("fit_time", 1), (price, 1)):
+        from_journal = make(n_iter=1, warm_start_from=path, cost=cost).fit(X, y)
+        assert np.isfinite(from_journal.optimizer_._known().costs).sum() == n_known
+    other = make(n_iter=1, warm_start_from=search, cost="model_size").fit(X, y)
+    assert np.isfinite(other.optimizer_._known().costs).sum() == 1
+
+    grid = GridSearchCV(Priced(), {"x": [0.2, 0.5, 0.8]}, cv=2).fit(X, y)
+    from_grid = make(n_iter=4, warm_start_from=grid).fit(X, y)
+    assert _tried(from_grid)[0][:2] == ({"x": 0.5}, 1.0)
+    assert np.isnan(from_grid.optimizer_._known().costs[:3]).all()
+
+
+def test_warm_start_tells_what_it_leaves_out(search):
+    with pytest.warns(UserWarning, match=r"of 14 known settings are ignored"):
+        make({"x": (0.0, 0.5)}, n_iter=1, warm_start_from=search).fit(X, y)
+
+
+# -- an estimator -----------------------------------------------------------------
+
+
+def test_every_parameter_is_kept_and_checked():
+    names = [name for name in inspect.signature(TradeoffSearchCV).parameters]
+    sentinels = {name: object() for name in names}
+    found = TradeoffSearchCV(**sentinels)
+    assert all(getattr(found, name) is value for name, value in sentinels.items())
+    assert set(names) == set(TradeoffSearchCV._parameter_constraints)
+
+
+def test_pickled_it_predicts_and_selects(search):
+    again = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(again.predict(X), search.predict(X))
+    pd.testing.assert_frame_equal(again.tradeoff_curve_, search.tradeoff_curve_)
+    assert again.optimizer_.ask() == search.optimizer_.ask()
+    assert again.select(0.0, X, y).best_index_ is not None
+
+
+def _failed_checks(search):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = estimator_checks.check_estimator(search, on_fail=None)
+    assert len(results) > 40
+    return {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+
+
+@pytest.mark.parametrize(
+    "estimator, space, more",
+    [
+        (LogisticRegression(max_iter=50), {"C": [0.1, 1.0]}, {}),
+        (Ridge(), {"alpha": [0.1, 1.0]}, {"score_range": (-1e9, 1.0)}),
+    ],
+    ids=["classifier", "regressor"],
+)
+def test_no_estimator_check_fails_that_grid_search_passes(estimator, space, more):
+    common = {"cv": 2, "error_score": "raise"}
+    # Most checks have a dozen rows: too few for a fifth of them.
+    ours = TradeoffSearchCV(
+        estimator,
+        space,
+        n_iter=2,
+        train_sizes=[1.0],
+        # The same in each run, unlike times.
+        cost="n_features",
+        **more,
+        **common,
+    )
+    failed = _failed_checks(ours)
+    assert set(failed) <= set(_failed_checks(GridSearchCV(estimator, space, **common)))
+
+
+def test_an_extended_space():
+    space = Space.from_notation([{"a": [1, 2]}, {"b": (0.0, 1.0)}])
+    wider = space.extended("size", Ordinal([0.5, 1.0]))
+    assert wider.parameter_names == ["a", "b", "size"]
+    assert space.parameter_names == ["a", "b"]
+    params = {"a": 1, "size": 0.5}
+    row = wider.encode([params])
+    assert wider.decode(row) == [params]
+    finite = Space.from_notation({"a": [1, 2]}).extended("size", Ordinal([0.5, 1.0]))
+    assert finite.n_cells == 4
+    with pytest.raises(ValueError, match="'a' is declared twice"):
+        space.extended("a", Ordinal([1, 2]))
