@@ -87,7 +87,7 @@ class NGramVectorizer(
         How many documents it was fitted on.
     n_ngrams_ : int
         How many columns there are.
-    idf_ : ndarray of shape (n_ngrams_,)
+    idf_ : ndarray of shape (`n_ngrams_`,)
         Inverse document frequencies; not there unless `weighting` is "tf-idf".
     vocabulary_ : dict of str to int
         The column of each n-gram; built anew when asked for.
@@ -208,7 +208,7 @@ class NGramVectorizer(
 
         Returns
         -------
-        counts : csr_matrix of shape (n_texts, n_ngrams_)
+        counts : csr_matrix of shape (n_texts, `n_ngrams_`)
             Their n-grams.
 
         Raises
@@ -260,7 +260,7 @@ class NGramVectorizer(
 
         Returns
         -------
-        counts : csr_matrix of shape (n_texts, n_ngrams_)
+        counts : csr_matrix of shape (n_texts, `n_ngrams_`)
             Their n-grams.
 
         Raises
@@ -297,7 +297,7 @@ class NGramVectorizer(
 
         Returns
         -------
-        names : ndarray of str objects of shape (n_ngrams_,)
+        names : ndarray of str objects of shape (`n_ngrams_`,)
             The n-grams: words with a space between them, and "*" for each word that is
             skipped.
 
