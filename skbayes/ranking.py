@@ -142,7 +142,7 @@ class QueryRanker(MetaEstimatorMixin, BaseEstimator):
         The fitted ranker.
     n_features_in_ : int
         Number of columns seen in `fit`, that of the queries included.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, if `X` had them.
 
     See Also

@@ -122,7 +122,7 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
         LIBLINEAR's name of the solver that was used.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features, if `X` had them.
 
     See Also
