@@ -350,7 +350,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         if n_different > n_iter:
             warnings.warn(
                 f"initial_points has {n_different} different settings, of which only "
-                f"the first {n_iter} are tried.",
+                f"the first {n_iter} are tried with n_iter={self.n_iter}.",
                 UserWarning,
                 stacklevel=5,
             )
