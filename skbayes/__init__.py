@@ -2,10 +2,11 @@
 
 `BayesSearchCV` takes the place of scikit-learn's `GridSearchCV`; `MultiStageSearchCV`
 makes most trials on a part of the data, `HyperTuneSearchCV` learns from small samples
-what to try on all of them; `ParetoSearchCV` searches for the tradeoffs between several
-objectives, `TradeoffSearchCV` for the best score less a multiple of the cost;
-`Optimizer` is the machinery below them, for any Python function; `load_history` shows
-the journal of a search.
+what to try on all of them; `TextRepresentationSearchCV` takes raw texts;
+`ParetoSearchCV` searches for the tradeoffs between several objectives,
+`TradeoffSearchCV` for the best score less a multiple of the cost; `Optimizer` is the
+machinery below them, for any Python function; `load_history` shows the journal of a
+search.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from skbayes.search.hypertune import HyperTuneSearchCV
     from skbayes.search.multi_stage import MultiStageSearchCV
     from skbayes.search.pareto import ParetoSearchCV
+    from skbayes.search.text import TextRepresentationSearchCV
     from skbayes.search.tradeoff import TradeoffSearchCV
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "MultiStageSearchCV",
     "Optimizer",
     "ParetoSearchCV",
+    "TextRepresentationSearchCV",
     "TradeoffSearchCV",
     "load_history",
 ]
@@ -39,6 +42,7 @@ _HOMES = {
     "MultiStageSearchCV": "skbayes.search.multi_stage",
     "Optimizer": "skbayes.optimizer",
     "ParetoSearchCV": "skbayes.search.pareto",
+    "TextRepresentationSearchCV": "skbayes.search.text",
     "TradeoffSearchCV": "skbayes.search.tradeoff",
     "load_history": "skbayes.history",
 }

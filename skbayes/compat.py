@@ -29,7 +29,12 @@ from sklearn.model_selection._validation import (
     _insert_error_scores,
     _warn_or_raise_about_fit_failures,
 )
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    RealNotInt,
+    StrOptions,
+)
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
@@ -39,6 +44,7 @@ __all__ = [
     "EvaluationTask",
     "HasMethods",
     "Interval",
+    "RealNotInt",
     "StrOptions",
     "TaskTree",
     "active_backend",
@@ -49,6 +55,7 @@ __all__ = [
     "fit_context",
     "format_results",
     "guard_folder",
+    "hand_on_callbacks",
     "insert_error_scores",
     "is_death",
     "is_multimetric_scorer",
@@ -388,6 +395,13 @@ class TaskTree:
             yield
         finally:
             context.call_on_fit_task_end(estimator=self._search, **data)
+
+
+def hand_on_callbacks(search: Any, inner: Any) -> None:
+    """Let another search, which does the work of `search`, report in its place."""
+    for name in ("_skl_callbacks", "_parent_callback_ctx"):
+        if name in vars(search):
+            setattr(inner, name, getattr(search, name))
 
 
 # --- joblib ---------------------------------------------------------------------------

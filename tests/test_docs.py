@@ -164,6 +164,7 @@ def test_reference_lists_only_what_exists(name):
         "HyperTuneSearchCV",
         "Optimizer",
         "ParetoSearchCV",
+        "TextRepresentationSearchCV",
         "TradeoffSearchCV",
     ],
 )

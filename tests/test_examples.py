@@ -20,6 +20,7 @@ OPTIONS = {
     "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
     "tradeoff.py": ["--n-iter", "8", "--n-jobs", "1", "--rows", "300"],
     "quickstart.py": ["--n-iter", "5", "--n-jobs", "1", "--rows", "120"],
+    "text.py": [],
 }
 
 
@@ -128,3 +129,9 @@ def test_tradeoff(run, tmp_path):
 
     picture = imread(tmp_path / "tradeoff.png")
     assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
+
+
+def test_text(run):
+    lines = run("text.py").splitlines()
+    alone, searched = (float(line.split(": ")[1][:5]) for line in lines[:2])
+    assert searched > alone + 0.1

@@ -1,5 +1,6 @@
-"""Learners for text, and for other data with many sparse features."""
+"""Texts as n-grams, and learners for them and other data with many sparse features."""
 
 from skbayes.text.liblinear import LiblinearClassifier
+from skbayes.text.ngrams import NGramVectorizer
 
-__all__ = ["LiblinearClassifier"]
+__all__ = ["LiblinearClassifier", "NGramVectorizer"]

@@ -1,0 +1,542 @@
+"""TextRepresentationSearchCV: raw text in, tuned classifier out."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
+
+from skbayes import compat
+from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.multi_stage import MultiStageSearchCV
+from skbayes.shipping import Inputs
+from skbayes.space import Space
+from skbayes.text.liblinear import LiblinearClassifier
+from skbayes.text.ngrams import NGramVectorizer
+from skbayes.text.spaces import SPACES, first_points, text_space
+from skbayes.text.store import counted_texts
+from skbayes.text.tokens import check_texts
+
+__all__ = ["TextRepresentationSearchCV"]
+
+# What the pipeline is made of, if it is made here.
+VECTORIZER, CLASSIFIER = "vectorizer", "classifier"
+
+
+class _CountingSearch(MultiStageSearchCV):
+    """A search over pipelines on texts, in which all fits share the counts."""
+
+    counts_limit = 0.0
+    n_refit: int | None = None
+
+    def _run(self, inputs: Inputs, *args: Any) -> Any:
+        folder = compat.joblib_settings().get("temp_folder")
+        with counted_texts(inputs.X, int(self.counts_limit), folder) as counted:
+            return super()._run(dataclasses.replace(inputs, X=counted), *args)
+
+    def _refit(self, X: Any, y: Any, *args: Any) -> None:
+        super()._refit(
+            X[: self.n_refit], None if y is None else y[: self.n_refit], *args
+        )
+
+
+class TextRepresentationSearchCV(MultiStageSearchCV):
+    """Search for the representation of texts together with their classifier.
+
+    Takes raw texts. Which n-grams, how they are weighted, and how the classifier is
+    regularised is searched at the same time, since each depends on the others. The
+    n-grams of the texts are counted once: trials, folds and workers share the counts,
+    and what a trial costs is little more than fitting its classifier. Its scores are
+    those of the plain pipeline on the texts, with vocabulary and document frequencies
+    from the training texts alone.
+
+    Parameters
+    ----------
+    estimator : estimator object or None, default=None
+        What learns from the n-grams. None: logistic regression by
+        :class:`~skbayes.text.LiblinearClassifier`, without an intercept, one against
+        the rest. Another estimator stands in its place, as the step "classifier" of a
+        pipeline after the step "vectorizer", a
+        :class:`~skbayes.text.NGramVectorizer`. A pipeline that takes texts is taken as
+        it is.
+    search_spaces : dict, list of dict, Space or None, default=None
+        What a parameter of the pipeline may be, as for
+        :class:`~skbayes.BayesSearchCV`: it takes the place of the same parameter of the
+        named space, or is added to it. Names without a step, such as "C" or
+        "ngram_range", are those of the classifier, else of the vectorizer. With an
+        `estimator` of your own, its space. A list of dicts or a Space needs
+        ``space=None``.
+    space : {"paper", "extended"} or None, default="paper"
+        "paper": the space of [1]_, orders of word n-grams up to 3, three weightings,
+        stop words or not, penalty, strength and tolerance. "extended" adds n-grams of
+        characters, gaps, stemming (needs snowballstemmer), limits on document
+        frequencies, and the length of rows, and begins with a few representations that
+        are known to do well (with an `estimator` of your own it does not); see
+        :func:`skbayes.text.spaces.text_space`. None: `search_spaces` is everything.
+    dev : tuple (texts, labels) or None, default=None
+        Texts on which all trials are scored, instead of by `cv`. Labels are left out,
+        ``(texts, None)``, where there are none.
+    refit_dev : bool, default=False
+        Whether the best pipeline is fitted on `dev` too in the end.
+    language : str or None, default="english"
+        Whose stop words and stems the named space offers.
+    stop_words : list of str or None, default=None
+        Stop words that it offers instead of those of the language.
+    counts_limit : float, default=4e9
+        Bytes that the counts may take, in files of a temporary folder that all
+        processes map into memory. What finds no room is counted anew in each trial that
+        needs it; a warning tells of it.
+    stages : sequence of float or int, default=(1.0,)
+        For each stage on how much of each split's training set its trials are fitted,
+        as for :class:`~skbayes.MultiStageSearchCV`: with ``(0.3, 1.0)`` most trials see
+        a sample.
+    n_iter : int, default=30
+        The most configurations to try, in all stages together.
+    trials_per_stage : sequence of int or None, default=None
+        The most trials of each stage, in place of `n_iter`.
+    n_promoted : int, default=3
+        How many of a stage's best configurations the next one begins with.
+    multi_fidelity : bool, default=False
+        Whether the model of a later stage learns from the earlier ones, too; not with
+        "tpe".
+    best_of : {"last_stage", "all_stages"}, default="last_stage"
+        Among which trials the best is chosen.
+    timeout : float or None, default=None
+        Seconds the search may take, without the refit.
+    surrogate : str or surrogate object, default="tpe"
+        The model of the scores, as for :class:`~skbayes.BayesSearchCV`.
+    acquisition : str or acquisition object, default="ei"
+        What makes a configuration worth trying.
+    n_initial_points : int or "auto", default="auto"
+        How many configurations are spread over the space before the model decides.
+    initial_points : list of dict or None, default=None
+        Configurations to try first, with all parameters they need.
+    constraint : callable or None, default=None
+        ``constraint(params) -> bool``; combinations for which it is False are never
+        tried.
+    target_metric : str or None, default=None
+        With several metrics, the one that guides the search.
+    scoring : str, callable, list, tuple, dict or None, default=None
+        As for GridSearchCV. Without labels, a callable ``scoring(estimator, X)``.
+    n_jobs : int or None, default=None
+        How many fits run at the same time.
+    refit : bool, str or callable, default=True
+        Whether to fit the best configuration in the end, as for GridSearchCV.
+    cv : int, splitter, iterable or None, default=None
+        As for GridSearchCV; not together with `dev`.
+    verbose : int, default=0
+        From 1 on, one line is printed per trial.
+    pre_dispatch : int or str, default="2*n_jobs"
+        How many fits are handed to the workers ahead of time.
+    random_state : int, RandomState instance or None, default=None
+        Makes the choice of configurations repeatable.
+    error_score : "raise" or number, default=np.nan
+        Score of a fit that fails, such as one whose settings leave no n-grams.
+    return_train_score : bool, default=False
+        Whether `cv_results_` holds scores on the training sets too.
+    n_points : int or "auto", default="auto"
+        How many trials are under way at a time.
+    stopper : callable, list of callable or None, default=None
+        Ends the search when it returns True.
+    trial_timeout : float or None, default=None
+        Seconds after which no further fit of a trial is begun.
+    racing : bool or float, default=False
+        Whether a trial is given up when its first folds leave it no chance.
+    warm_start_from : search, dict, data frame, path or None, default=None
+        What is known already, from texts like these perhaps.
+    journal : path or None, default=None
+        A file in which every trial is recorded when it is finished.
+    progress_bar : bool, default=False
+        Whether a bar shows the progress.
+    return_fold_estimators : bool, default=False
+        Whether the best trial's fits are kept, as `fold_estimators_`.
+    return_oof : str or None, default=None
+        The method whose out-of-fold results become `oof_predictions_`.
+
+    Attributes
+    ----------
+    best_estimator_ : Pipeline
+        The best pipeline, which takes raw texts. Not there with ``refit=False``.
+    best_params_ : dict
+        Its parameters.
+    best_score_ : float
+        Its mean score on the test texts of the trials.
+    best_index_ : int
+        Its row in `cv_results_`.
+    cv_results_ : dict of str to ndarray
+        One row per trial of the last stage, with the columns that GridSearchCV has.
+    all_cv_results_ : dict of str to ndarray
+        The same of all stages, without ranks.
+    trials_ : History
+        The trials in the order they were made.
+    optimizer_ : Optimizer
+        The optimiser with everything it was told.
+    stop_reason_ : str
+        Why the search ended.
+    n_splits_ : int
+        Number of splits, 1 with `dev`.
+    refit_time_ : float
+        Seconds taken by the refit.
+    scorer_ : callable or dict of str to callable
+        What scored the fits.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, if the best estimator has them.
+
+    See Also
+    --------
+    BayesSearchCV : For other data; most arguments are described there.
+    MultiStageSearchCV : Says more of stages.
+    skbayes.text.NGramVectorizer : The first step.
+
+    Notes
+    -----
+    The counts lie in files, so that memory holds what one trial needs: its own matrix,
+    12 bytes an entry, and what its classifier makes of it. Counting takes about 300 MB
+    besides the texts.
+
+    References
+    ----------
+    .. [1] D. Yogatama, L. Kong and N. A. Smith, "Bayesian optimization of text
+       representations", EMNLP 2015.
+
+    Examples
+    --------
+    >>> from skbayes import TextRepresentationSearchCV
+    >>> good = ["a good film with good music", "really good acting, fine plot"]
+    >>> bad = ["a bad film with bad music", "really bad acting, dull plot"]
+    >>> search = TextRepresentationSearchCV(n_iter=10, cv=2, random_state=0)
+    >>> search = search.fit(3 * (good + bad), 3 * [1, 1, 0, 0])
+    >>> search.predict(["good film"])
+    array([1])
+    >>> [name for name, _ in search.best_estimator_.steps]
+    ['vectorizer', 'classifier']
+    """
+
+    _parameter_constraints: dict = {
+        **MultiStageSearchCV._parameter_constraints,
+        "estimator": "no_validation",
+        "search_spaces": [Mapping, list, tuple, Space, None],
+        "space": [compat.StrOptions(set(SPACES)), None],
+        "dev": [tuple, list, None],
+        "refit_dev": ["boolean"],
+        "language": [str, None],
+        "stop_words": [list, tuple, set, frozenset, None],
+        "counts_limit": [compat.Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        search_spaces: Any = None,
+        *,
+        space: str | None = "paper",
+        dev: Any = None,
+        refit_dev: bool = False,
+        language: str | None = "english",
+        stop_words: Any = None,
+        counts_limit: float = 4e9,
+        stages: Sequence[float | int] = (1.0,),
+        n_iter: int = 30,
+        trials_per_stage: Sequence[int] | None = None,
+        n_promoted: int = 3,
+        multi_fidelity: bool = False,
+        best_of: str = "last_stage",
+        timeout: float | None = None,
+        surrogate: Any = "tpe",
+        acquisition: Any = "ei",
+        n_initial_points: int | str = "auto",
+        initial_points: list[dict] | None = None,
+        constraint: Callable[[dict], bool] | None = None,
+        target_metric: str | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        n_points: int | str = "auto",
+        stopper: Any = None,
+        trial_timeout: float | None = None,
+        racing: bool | float = False,
+        warm_start_from: Any = None,
+        journal: str | PathLike | None = None,
+        progress_bar: bool = False,
+        return_fold_estimators: bool = False,
+        return_oof: str | None = None,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            search_spaces=search_spaces,
+            stages=stages,
+            n_iter=n_iter,
+            trials_per_stage=trials_per_stage,
+            n_promoted=n_promoted,
+            multi_fidelity=multi_fidelity,
+            best_of=best_of,
+            timeout=timeout,
+            surrogate=surrogate,
+            acquisition=acquisition,
+            n_initial_points=n_initial_points,
+            initial_points=initial_points,
+            constraint=constraint,
+            target_metric=target_metric,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            random_state=random_state,
+            error_score=error_score,
+            return_train_score=return_train_score,
+            n_points=n_points,
+            stopper=stopper,
+            trial_timeout=trial_timeout,
+            racing=racing,
+            warm_start_from=warm_start_from,
+            journal=journal,
+            progress_bar=progress_bar,
+            return_fold_estimators=return_fold_estimators,
+            return_oof=return_oof,
+        )
+        self.space = space
+        self.dev = dev
+        self.refit_dev = refit_dev
+        self.language = language
+        self.stop_words = stop_words
+        self.counts_limit = counts_limit
+
+    @compat.fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None, **params: Any) -> TextRepresentationSearchCV:
+        """Search for the best representation and classifier, and refit with them.
+
+        Parameters
+        ----------
+        X : list, array or Series of str
+            The texts.
+        y : array-like of shape (n_texts,), default=None
+            Their labels; None for a learner that needs none.
+        **params : dict of str to object
+            Passed on as by GridSearchCV. What has one entry per text cannot be together
+            with `dev`.
+
+        Returns
+        -------
+        self : object
+            The fitted search.
+
+        Raises
+        ------
+        ImportError
+            If the space needs a library that is not installed.
+        TypeError, ValueError
+            If an argument, the texts or the labels are wrong, before any fit; or if
+            every fit failed.
+        """
+        texts = _checked(X, y, self._is_classifier(), "X", "y")
+        cv, n_refit = self.cv, None
+        if self.dev is not None:
+            dev_texts, dev_labels = self._checked_dev(y, params)
+            n = len(texts)
+            texts = texts + dev_texts
+            if y is not None:
+                y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
+            cv = [(np.arange(n), np.arange(n, len(texts)))]
+            n_refit = None if self.refit_dev else n
+        search = self._search(cv)
+        search.n_refit = n_refit
+        try:
+            search.fit(texts, y, **params)
+        finally:
+            # Whatever ends the refit, what was found is kept.
+            for name, value in vars(search).items():
+                if name.endswith("_") and not name.startswith("_"):
+                    setattr(self, name, value)
+        return self
+
+    # -- before the search --------------------------------------------------------
+
+    def _pipeline(self) -> Any:
+        """Return what is searched: takes texts."""
+        if isinstance(self.estimator, Pipeline):
+            return self.estimator
+        learner = self.estimator
+        if learner is None:
+            # Its random numbers change nothing but the order of its steps.
+            learner = LiblinearClassifier(
+                loss="logistic", fit_intercept=False, random_state=0
+            )
+        # The same as scikit-learn's pattern on what that was made for.
+        vectorizer = NGramVectorizer(token_pattern="unicode")
+        return Pipeline([(VECTORIZER, vectorizer), (CLASSIFIER, learner)])
+
+    def _full_space(self, pipeline: Any) -> Any:
+        """Join the named space and the user's."""
+        own = self.search_spaces
+        if self.space is None:
+            if own is None:
+                raise ValueError("search_spaces must be given where space is None.")
+            return _with_steps(own, pipeline) if isinstance(own, Mapping) else own
+        if own is not None and not isinstance(own, Mapping):
+            raise TypeError(
+                "search_spaces must be a dict to change a named space, got "
+                f"{type(own).__name__}; space=None takes it as it is."
+            )
+        steps = [
+            name for name, step in pipeline.steps if isinstance(step, NGramVectorizer)
+        ]
+        if not steps:
+            raise ValueError(
+                f"space={self.space!r} is about an NGramVectorizer, and the pipeline "
+                "has no such step; space=None leaves everything to search_spaces."
+            )
+        return text_space(
+            self.space,
+            language=self.language,
+            stop_words=self.stop_words,
+            changes=_with_steps(own or {}, pipeline),
+            vectorizer=steps[0],
+            classifier=CLASSIFIER if self.estimator is None else None,
+        )
+
+    def _search(self, cv: Any) -> _CountingSearch:
+        """Make the search over pipelines."""
+        pipeline = self._pipeline()
+        space = self._full_space(pipeline)
+        arguments = {
+            name: getattr(self, name) for name in MultiStageSearchCV._get_param_names()
+        }
+        arguments |= {
+            "estimator": pipeline,
+            "search_spaces": space,
+            "initial_points": self._points(space),
+            "cv": cv,
+        }
+        search = _CountingSearch(**arguments)
+        search.counts_limit = self.counts_limit
+        compat.hand_on_callbacks(self, search)
+        return search
+
+    def _points(self, space: Any) -> list[dict] | None:
+        """Return what to try first: the user's, and what is known to be good."""
+        points = list(self.initial_points or [])
+        if self.space == "extended" and self.estimator is None:
+            whole = Space.from_notation(space, constraint=self.constraint)
+            ready = first_points(self.language)
+            points += [one for one in ready if one in whole]
+        return points or None
+
+    def _is_classifier(self) -> bool:
+        return is_classifier(self._pipeline())
+
+    def _checked_dev(self, y: Any, params: Mapping[str, Any]) -> tuple[list, Any]:
+        """Check what trials are scored on."""
+        if self.cv is not None:
+            raise ValueError("dev and cv both say what to score on; leave one out.")
+        if len(self.dev) != 2:
+            raise ValueError(
+                f"dev must be a pair (texts, labels), got {len(self.dev)} items."
+            )
+        if params:
+            raise ValueError(
+                f"fit parameters ({', '.join(params)}) cannot be together with dev, "
+                "for whose texts they have no entries; use cv."
+            )
+        texts, labels = self.dev
+        if (labels is None) != (y is None):
+            raise ValueError("dev must have labels exactly if there is y.")
+        checked = _checked(texts, labels, False, "dev[0]", "dev[1]")
+        known = set(np.ravel(y).tolist())
+        if self._is_classifier() and known.isdisjoint(np.ravel(labels).tolist()):
+            raise ValueError("dev[1]: none of its labels is in y.")
+        return checked, labels
+
+    def get_metadata_routing(self) -> Any:
+        """Say who gets what metadata, as for GridSearchCV.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            The routing.
+        """
+        return self._search(self.cv).get_metadata_routing()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = clone(self._search_stub()).__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def _search_stub(self) -> BayesSearchCV:
+        return BayesSearchCV(self._pipeline(), {})
+
+
+def _with_steps(space: Mapping[str, Any], pipeline: Any) -> dict[str, Any]:
+    """Complete the names of parameters that lack the step they belong to."""
+    known = pipeline.get_params(deep=True)
+    last_first = [name for name, _ in reversed(pipeline.steps)]
+
+    def full(name: Any) -> Any:
+        if not isinstance(name, str) or name in known:
+            return name
+        guesses = (f"{step}__{name}" for step in last_first)
+        return next((guess for guess in guesses if guess in known), name)
+
+    return {full(name): value for name, value in space.items()}
+
+
+def _checked(
+    texts: Any, labels: Any, classifies: bool, texts_name: str, labels_name: str
+) -> list[str]:
+    """Check texts together with their labels."""
+    found = check_texts(texts, texts_name)
+    n_empty = sum(not text.strip() for text in found)
+    if n_empty == len(found):
+        raise ValueError(f"{texts_name}: all texts are empty.")
+    if n_empty:
+        first = next(i for i, text in enumerate(found) if not text.strip())
+        warnings.warn(
+            f"{texts_name}: {n_empty} of {len(found)} texts are empty, the first at "
+            f"position {first}; they have no n-grams.",
+            UserWarning,
+            stacklevel=4,
+        )
+    if labels is None:
+        if classifies:
+            raise ValueError(
+                f"{labels_name} must be given: the estimator is a classifier, and "
+                "requires y to be passed, but the target y is None."
+            )
+        return found
+    array = np.asarray(labels)
+    if array.ndim == 0 or len(array) != len(found):
+        n = "no list" if array.ndim == 0 else f"{len(array)} labels"
+        raise ValueError(
+            f"{texts_name} and {labels_name} have inconsistent numbers of samples: "
+            f"{len(found)} texts, {n}."
+        )
+    _check_labels(array, classifies, labels_name)
+    return found
+
+
+def _check_labels(labels: Any, classifies: bool, name: str) -> None:
+    flat = labels.ravel()
+    missing = [i for i, one in enumerate(flat) if one is None or one != one]
+    if missing:
+        raise ValueError(f"{name} has a missing value at position {missing[0]}.")
+    if classifies and len({*flat.tolist()}) < 2:
+        raise ValueError(
+            f"{name} has one class only, {flat[0]!r}; a classifier needs two or more."
+        )

@@ -1,0 +1,308 @@
+"""How often each n-gram occurs in each document, counted once for each kind of n-gram.
+
+Symbols:
+
+- ``pattern``: the places of an n-gram's tokens relative to its first one: (0,) words,
+  (0, 1) pairs of neighbours, (0, 2) pairs with any one token between them.
+- ``prefix``: the n-gram without its last token, as a number; an n-gram is the pair of
+  its prefix and its last token, and the pair fits into one int64 at any length.
+- ``p``: a position in the stream of tokens, that of an n-gram's first token.
+
+Counting is one sort of the n-grams, each packed into an int64 together with its
+position: NumPy sorts plain numbers several times faster than it finds their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from skbayes.text.tokens import TokenStream
+
+__all__ = ["CountTable", "count_ngrams", "match_ngrams", "patterns", "take_rows"]
+
+# Tokens that are counted at a time: what bounds the memory that counting takes.
+BLOCK = 2**23
+
+Pattern = tuple[int, ...]
+Array = npt.NDArray
+
+
+@dataclass(frozen=True)
+class CountTable:
+    """The counts of all n-grams of one pattern.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64 of shape (n_documents + 1,)
+        Where the entries of each document begin, and where the last ones end.
+    indices : ndarray of int32 of shape (n_entries,)
+        Which n-gram, in order within each document.
+    counts : ndarray of int32 of shape (n_entries,)
+        How often.
+    grams : ndarray of int32 of shape (n_grams, n)
+        The tokens of each n-gram; the rows are in lexicographic order.
+    """
+
+    indptr: Array
+    indices: Array
+    counts: Array
+    grams: Array
+
+
+def patterns(low: int, high: int, max_gap: int = 0) -> list[Pattern]:
+    """List the patterns of n-grams.
+
+    Parameters
+    ----------
+    low, high : int
+        Least and greatest number of tokens.
+    max_gap : int, default=0
+        How many tokens may be skipped within an n-gram, all in all.
+
+    Returns
+    -------
+    patterns : list of tuple of int
+        By number of tokens, those without a gap first.
+
+    Examples
+    --------
+    >>> from skbayes.text.counts import patterns
+    >>> patterns(1, 3, max_gap=1)
+    [(0,), (0, 1), (0, 2), (0, 1, 2), (0, 1, 3), (0, 2, 3)]
+    """
+    found = []
+    for n in range(low, high + 1):
+        grown: list[Pattern] = [(0,)]
+        for _ in range(n - 1):
+            grown = [
+                (*one, one[-1] + step)
+                for one in grown
+                for step in range(1, max_gap + 2)
+                if one[-1] + step - len(one) <= max_gap
+            ]
+        found += sorted(grown, key=lambda one: (one[-1], one))
+    return found
+
+
+def count_ngrams(
+    stream: TokenStream,
+    pattern: Pattern,
+    prefix: Array,
+    prefix_grams: Array,
+    segments: Array | None = None,
+    whole: bool = False,
+) -> tuple[CountTable, Array]:
+    """Count the n-grams of one pattern.
+
+    Parameters
+    ----------
+    stream : TokenStream
+        The tokens.
+    pattern : tuple of int
+        The places of the tokens.
+    prefix : ndarray of int32 of shape (n_tokens,)
+        By position, the number of the n-gram of ``pattern[:-1]`` that begins there, -1
+        for none; for patterns of one token it is not used.
+    prefix_grams : ndarray of int32 of shape (n_prefixes, n - 1)
+        The tokens of these.
+    segments : ndarray of int64 or None, default=None
+        Where the pieces begin that no n-gram may leave, and where the last one ends;
+        None for the documents.
+    whole : bool, default=False
+        Whether only n-grams count that fill a piece.
+
+    Returns
+    -------
+    table : CountTable
+        The counts.
+    numbers : ndarray of int32 of shape (n_tokens,)
+        By position, the number of the n-gram that begins there, -1 for none.
+    """
+    segments = stream.offsets if segments is None else segments
+    numbers = np.full(len(stream.ids), -1, dtype=np.int32)
+    blocks = []
+    for first, last in _blocks(stream.offsets):
+        begin, end = int(stream.offsets[first]), int(stream.offsets[last])
+        positions = _starts(begin, end, segments, pattern[-1], whole)
+        keys = _keys(stream, pattern, prefix, positions)
+        there = keys >= 0
+        if not there.all():
+            keys, positions = keys[there], positions[there]
+        documents = np.repeat(
+            np.arange(last - first, dtype=np.int32),
+            np.diff(stream.offsets[first : last + 1]),
+        )
+        found, numbers[positions], counts = _count(
+            keys, positions, documents, begin, last - first
+        )
+        blocks.append((found, counts, positions))
+    keys, merged = _merge(blocks, numbers)
+    width = max(len(stream.vocabulary), 1)
+    # An n-gram of one token is its own number.
+    last_token = (keys % width).astype(np.int32)[:, None]
+    grams = last_token
+    if len(pattern) > 1:
+        grams = np.hstack([prefix_grams[keys // width], last_token])
+    table = CountTable(
+        indptr=merged.indptr.astype(np.int64),
+        indices=merged.indices.astype(np.int32, copy=False),
+        counts=merged.data,
+        grams=grams,
+    )
+    return table, numbers
+
+
+def _blocks(offsets: Array) -> list[tuple[int, int]]:
+    """Cut the documents into blocks of about as many tokens."""
+    n = len(offsets) - 1
+    cuts = [0]
+    while cuts[-1] < n:
+        limit = offsets[cuts[-1]] + BLOCK
+        following = int(np.searchsorted(offsets, limit, side="right")) - 1
+        cuts.append(min(max(following, cuts[-1] + 1), n))
+    return list(zip(cuts[:-1], cuts[1:], strict=True))
+
+
+def _starts(begin: int, end: int, segments: Array, span: int, whole: bool) -> Array:
+    """Return the positions from begin to end at which n-grams fit into a piece."""
+    first, last = np.searchsorted(segments, [begin, end])
+    edges = segments[first : last + 1]
+    lengths = np.diff(edges)
+    if whole:
+        return edges[:-1][lengths == span + 1]
+    if span == 0:
+        return np.arange(begin, end)
+    ends = np.repeat(edges[1:], lengths)
+    return np.flatnonzero(np.arange(begin, end) + span < ends) + begin
+
+
+def _keys(
+    stream: TokenStream, pattern: Pattern, prefix: Array, positions: Array
+) -> Array:
+    """Make a number of prefix and last token of the n-grams at positions, or -1."""
+    last = stream.ids[positions + pattern[-1]].astype(np.int64)
+    if len(pattern) == 1:
+        return last
+    before = prefix[positions]
+    keys = before * np.int64(len(stream.vocabulary)) + last
+    keys[(before < 0) | (last < 0)] = -1
+    return keys
+
+
+def _count(
+    keys: Array, positions: Array, documents: Array, begin: int, n_documents: int
+) -> tuple[Array, Array, sparse.csr_matrix]:
+    """Count the n-grams of a block.
+
+    Returns the different keys, in order, the place among them of the n-gram at each
+    position, and the counts (documents x different keys).
+    """
+    bits = max(len(documents), 1).bit_length()
+    local = positions - begin
+    if not len(keys) or int(keys.max()).bit_length() + bits < 64:
+        packed = (keys << bits) | local
+        packed.sort()
+        local = packed & ((1 << bits) - 1)
+        packed >>= bits
+        keys = packed
+    else:
+        order = np.argsort(keys, kind="stable")
+        keys, local = keys[order], local[order]
+    new_key = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=new_key[1:])
+    own = np.cumsum(new_key, dtype=np.int32) - 1
+    document = documents[local]
+    # Positions are in order under each key, and so are the documents.
+    new_pair = new_key.copy()
+    new_pair[1:] |= document[1:] != document[:-1]
+    starts = np.flatnonzero(new_pair)
+    counts = np.diff(starts, append=len(keys)).astype(np.int32)
+    different = keys[new_key]
+    columns = np.searchsorted(starts, np.flatnonzero(new_key))
+    by_column = sparse.csc_matrix(
+        (counts, document[starts], np.append(columns, len(starts))),
+        shape=(n_documents, len(different)),
+    )
+    numbers = np.empty(len(documents), dtype=np.int32)
+    numbers[local] = own
+    return different, numbers[positions - begin], by_column.tocsr()
+
+
+def _merge(
+    blocks: list[tuple[Array, sparse.csr_matrix, Array]], numbers: Array
+) -> tuple[Array, sparse.csr_matrix]:
+    """Join blocks, numbering their n-grams anew; changes `numbers`."""
+    if len(blocks) == 1:
+        return blocks[0][0], blocks[0][1]
+    different = np.unique(np.concatenate([keys for keys, _, _ in blocks]))
+    rows = []
+    for keys, counts, positions in blocks:
+        place = np.searchsorted(different, keys).astype(np.int32)
+        counts.indices = place[counts.indices]
+        counts.resize(counts.shape[0], len(different))
+        numbers[positions] = place[numbers[positions]]
+        rows.append(counts)
+    return different, sparse.vstack(rows, format="csr")
+
+
+def match_ngrams(grams: Array, known: Array) -> Array:
+    """Find n-grams among others.
+
+    Parameters
+    ----------
+    grams : ndarray of int32 of shape (m, n)
+        What to look for; rows in lexicographic order.
+    known : ndarray of int32 of shape (k, n)
+        Where to look; different rows in lexicographic order.
+
+    Returns
+    -------
+    places : ndarray of int64 of shape (m,)
+        The row of `known` that equals each of `grams`, -1 for none.
+    """
+    if not len(grams) or not len(known):
+        return np.full(len(grams), -1)
+    width = int(max(grams.max(), known.max())) + 1
+    own = np.zeros(len(known), dtype=np.int64)
+    found = np.zeros(len(grams), dtype=np.int64)
+    for column in range(grams.shape[1]):
+        keys = own * width + known[:, column]
+        new = np.append(True, keys[1:] != keys[:-1])
+        prefixes = keys[new]
+        own = np.cumsum(new) - 1
+        wanted = found * width + grams[:, column]
+        place = np.minimum(np.searchsorted(prefixes, wanted), len(prefixes) - 1)
+        # What was not found before is wanted < 0, and equals nothing.
+        found = np.where(prefixes[place] == wanted, place, -1)
+    return found
+
+
+def take_rows(table: CountTable, rows: Array | slice) -> tuple[Array, Array, Array]:
+    """Take some documents out of a table.
+
+    Parameters
+    ----------
+    table : CountTable
+        The counts.
+    rows : slice or ndarray of int64 of shape (n_rows,)
+        Which documents; a slice has step 1.
+
+    Returns
+    -------
+    indptr, indices, counts : ndarray
+        Theirs, as in a table.
+    """
+    if isinstance(rows, slice):
+        indptr = np.asarray(table.indptr[rows.start : rows.stop + 1])
+        part = slice(int(indptr[0]), int(indptr[-1]))
+        return indptr - indptr[0], table.indices[part], table.counts[part]
+    begins = np.asarray(table.indptr)[rows]
+    lengths = np.asarray(table.indptr)[rows + 1] - begins
+    indptr = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    entries = np.arange(indptr[-1]) + np.repeat(begins - indptr[:-1], lengths)
+    return indptr, table.indices[entries], table.counts[entries]

@@ -1,0 +1,474 @@
+"""NGramVectorizer: texts as counts or weights of their n-grams."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted
+
+from skbayes import compat
+from skbayes.text.counts import CountTable, match_ngrams, patterns, take_rows
+from skbayes.text.shelves import MemoryShelf
+from skbayes.text.stopwords import check_stemmer, stop_word_list
+from skbayes.text.store import CountedTexts, Counts, Kind, KnownCounts, Spec
+from skbayes.text.tokens import WORDS, check_texts
+
+__all__ = ["NGramVectorizer"]
+
+# Stands for a token that is skipped in the name of an n-gram.
+_GAP = "*"
+
+Array = npt.NDArray
+
+
+class NGramVectorizer(
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,  # type: ignore[call-arg]
+):
+    r"""Turn texts into a sparse matrix of their n-grams, counted or weighted.
+
+    On the settings they share its columns are those of scikit-learn's
+    :class:`~sklearn.feature_extraction.text.CountVectorizer` and
+    :class:`~sklearn.feature_extraction.text.TfidfVectorizer`, in another order. It is
+    several times faster, stems, and makes n-grams with gaps.
+
+    Parameters
+    ----------
+    analyzer : {"word", "char", "char_wb"}, default="word"
+        Whether n-grams are of words, of characters, or of characters within a word,
+        which then has a space before and after it.
+    ngram_range : tuple (min_n, max_n), default=(1, 1)
+        Least and greatest number of tokens in an n-gram.
+    weighting : {"tf", "tf-idf", "binary"}, default="tf"
+        What stands for an n-gram that occurs in a text: how often it does, that times
+        its inverse document frequency, or 1.
+    lowercase : bool, default=True
+        Whether to convert texts to lower case first.
+    token_pattern : str, default=r"(?u)\b\w\w+\b"
+        A regular expression for a word; one with a group takes what is in it. The
+        default is scikit-learn's. "unicode" is the same extended to all scripts: the
+        vowel signs of Hindi and the like belong to the word, and each Chinese or
+        Japanese character is a word. For words only.
+    stop_words : str, list of str or None, default=None
+        Words that are left out before n-grams are made: a language, such as "english"
+        (other languages need the library stop-words), or the words themselves. For
+        words only.
+    normalize_numbers : bool, default=False
+        Whether each digit becomes a 0, so that all years are the same word.
+    stemmer : str or None, default=None
+        The language by whose rules words are reduced to their stems, after stop words
+        are left out; needs the library snowballstemmer. For words only.
+    max_gap : int, default=0
+        How many words may be skipped within an n-gram, all in all. An n-gram with a gap
+        is a feature of its own: "not * good" is not "not good". For words only.
+    min_df, max_df : int or float, default=1 and 1.0
+        In how many documents (int), or in which share of them (float), an n-gram must
+        and may occur.
+    sublinear_tf : bool, default=False
+        Whether counts c become 1 + ln c; without effect if `weighting` is "binary".
+    smooth_idf : bool, default=True
+        Whether the inverse document frequency is ln((1 + n) / (1 + df)) + 1, or
+        ln(n / df) + 1.
+    norm : {"l1", "l2"} or None, default=None
+        Length to which each row is scaled.
+    dtype : dtype, default=np.float64
+        Type of the matrix.
+
+    Attributes
+    ----------
+    n_documents_ : int
+        How many documents it was fitted on.
+    n_ngrams_ : int
+        How many columns there are.
+    idf_ : ndarray of shape (`n_ngrams_`,)
+        Inverse document frequencies; not there unless `weighting` is "tf-idf".
+    vocabulary_ : dict of str to int
+        The column of each n-gram; built anew when asked for.
+
+    See Also
+    --------
+    skbayes.TextRepresentationSearchCV : Finds the settings.
+
+    Notes
+    -----
+    The columns come in the order of the number of tokens, those with gaps after those
+    without, and within each kind in the order of the tokens. A subset of the documents
+    has a subset of the columns in the same order.
+
+    Examples
+    --------
+    >>> from skbayes.text import NGramVectorizer
+    >>> vectorizer = NGramVectorizer(ngram_range=(1, 2), max_gap=1)
+    >>> vectorizer.fit_transform(["not very good", "very good"]).toarray()
+    array([[1., 1., 1., 1., 1., 1.],
+           [1., 0., 1., 0., 1., 0.]])
+    >>> vectorizer.get_feature_names_out().tolist()
+    ['good', 'not', 'very', 'not very', 'very good', 'not * good']
+    """
+
+    _parameter_constraints: dict = {
+        "analyzer": [compat.StrOptions({"word", "char", "char_wb"})],
+        "ngram_range": [tuple, list],
+        "weighting": [compat.StrOptions({"tf", "tf-idf", "binary"})],
+        "lowercase": ["boolean"],
+        "token_pattern": [str],
+        "stop_words": [str, list, tuple, set, frozenset, None],
+        "normalize_numbers": ["boolean"],
+        "stemmer": [str, None],
+        "max_gap": [compat.Interval(Integral, 0, None, closed="left")],
+        "min_df": [
+            compat.Interval(compat.RealNotInt, 0, 1, closed="both"),
+            compat.Interval(Integral, 1, None, closed="left"),
+        ],
+        "max_df": [
+            compat.Interval(compat.RealNotInt, 0, 1, closed="both"),
+            compat.Interval(Integral, 1, None, closed="left"),
+        ],
+        "sublinear_tf": ["boolean"],
+        "smooth_idf": ["boolean"],
+        "norm": [compat.StrOptions({"l1", "l2"}), None],
+        "dtype": "no_validation",
+    }
+
+    def __init__(
+        self,
+        *,
+        analyzer: str = "word",
+        ngram_range: tuple[int, int] = (1, 1),
+        weighting: str = "tf",
+        lowercase: bool = True,
+        token_pattern: str = WORDS,
+        stop_words: Any = None,
+        normalize_numbers: bool = False,
+        stemmer: str | None = None,
+        max_gap: int = 0,
+        min_df: float = 1,
+        max_df: float = 1.0,
+        sublinear_tf: bool = False,
+        smooth_idf: bool = True,
+        norm: str | None = None,
+        dtype: Any = np.float64,
+    ) -> None:
+        self.analyzer = analyzer
+        self.ngram_range = ngram_range
+        self.weighting = weighting
+        self.lowercase = lowercase
+        self.token_pattern = token_pattern
+        self.stop_words = stop_words
+        self.normalize_numbers = normalize_numbers
+        self.stemmer = stemmer
+        self.max_gap = max_gap
+        self.min_df = min_df
+        self.max_df = max_df
+        self.sublinear_tf = sublinear_tf
+        self.smooth_idf = smooth_idf
+        self.norm = norm
+        self.dtype = dtype
+
+    def fit(self, X: Any, y: Any = None) -> NGramVectorizer:
+        """Learn which n-grams there are.
+
+        Parameters
+        ----------
+        X : list, array or Series of str
+            The texts.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted vectorizer.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `X` holds anything but texts, an argument is wrong, or no n-gram is left.
+        """
+        self.fit_transform(X)
+        return self
+
+    @compat.fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Learn which n-grams there are, and count them.
+
+        Parameters
+        ----------
+        X : list, array or Series of str
+            The texts.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        counts : csr_matrix of shape (n_texts, `n_ngrams_`)
+            Their n-grams.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `X` holds anything but texts, an argument is wrong, or no n-gram is left.
+        """
+        kinds = self._kinds()
+        counted = X if isinstance(X, CountedTexts) else _counted(check_texts(X))
+        parts, kept, frequencies = [], [], []
+        rows_of = [_Rows.of(counted.counts.table(kind), counted.rows) for kind in kinds]
+        if not any(len(rows.indices) for rows in rows_of):
+            raise ValueError(
+                "empty vocabulary; perhaps the documents only contain stop words, or "
+                "are shorter than the shortest n-gram"
+            )
+        for rows in rows_of:
+            frequency = np.bincount(rows.indices, minlength=rows.n_grams)
+            chosen = np.flatnonzero(self._within_limits(frequency, len(counted)))
+            parts.append(rows.columns(chosen))
+            kept.append(chosen.astype(np.int32))
+            frequencies.append(frequency[chosen])
+        if not any(map(len, kept)):
+            raise ValueError(
+                "After pruning, no terms remain. Try a lower min_df or a higher max_df."
+            )
+        self.n_documents_ = len(counted)
+        self.n_ngrams_ = sum(map(len, kept))
+        self._fitted_kinds = kinds
+        self._kept = kept
+        self._counts: Counts | None = counted.counts
+        if self.weighting == "tf-idf":
+            self.idf_ = self._idf(np.concatenate(frequencies))
+        elif hasattr(self, "idf_"):
+            del self.idf_
+        if isinstance(X, CountedTexts):
+            counted.counts.serve(self)
+        else:
+            self.detach()
+        return self._weighted(parts)
+
+    def transform(self, X: Any) -> Any:
+        """Count the n-grams that are known of texts.
+
+        Parameters
+        ----------
+        X : list, array or Series of str
+            The texts.
+
+        Returns
+        -------
+        counts : csr_matrix of shape (n_texts, `n_ngrams_`)
+            Their n-grams.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `X` holds anything but texts.
+        sklearn.exceptions.NotFittedError
+            If it was not fitted.
+        """
+        check_is_fitted(self)
+        if isinstance(X, CountedTexts) and X.counts is self._counts:
+            parts = [
+                _Rows.of(X.counts.table(kind), X.rows).columns(chosen)
+                for kind, chosen in zip(self._fitted_kinds, self._kept, strict=True)
+            ]
+            return self._weighted(parts)
+        self.detach()
+        texts = check_texts(X)
+        counts = KnownCounts(texts, MemoryShelf(), self._tokens)
+        parts = []
+        for kind, grams in zip(self._fitted_kinds, self._grams, strict=True):
+            table = counts.table(kind)
+            rows = _Rows.of(table, slice(0, len(texts)))
+            parts.append(rows.mapped(match_ngrams(table.grams, grams), len(grams)))
+        return self._weighted(parts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray:
+        """Name the columns.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str objects of shape (`n_ngrams_`,)
+            The n-grams: words with a space between them, and "*" for each word that is
+            skipped.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If it was not fitted.
+        """
+        check_is_fitted(self)
+        self.detach()
+        names: list[str] = []
+        tokens = np.array(self._tokens, dtype=object)
+        space = " " if self._fitted_kinds[0].spec.analyzer == "word" else ""
+        for kind, grams in zip(self._fitted_kinds, self._grams, strict=True):
+            steps = np.diff(kind.pattern) - 1
+            columns = [tokens[grams[:, i]] for i in range(grams.shape[1])]
+            joined = columns[0]
+            for step, column in zip(steps, columns[1:], strict=True):
+                joined = joined + space + f"{_GAP} " * int(step) + column
+            names.extend(joined)
+        return np.array(names, dtype=object)
+
+    @property
+    def vocabulary_(self) -> dict[str, int]:
+        """The column of each n-gram."""
+        names = self.get_feature_names_out()
+        return {name: column for column, name in enumerate(names)}
+
+    def detach(self) -> None:
+        """Take along what is needed of shared counts, which may go.
+
+        Called by what owns the counts, and before it is pickled.
+        """
+        if getattr(self, "_counts", None) is None:
+            return
+        counts, self._counts = self._counts, None
+        assert counts is not None
+        spec = self._fitted_kinds[0].spec
+        grams = [
+            counts.table(kind).grams[chosen]
+            for kind, chosen in zip(self._fitted_kinds, self._kept, strict=True)
+        ]
+        vocabulary = list(counts.stream(spec).vocabulary)
+        used = np.zeros(len(vocabulary), dtype=bool)
+        for some in grams:
+            used[some] = True
+        number = np.cumsum(used, dtype=np.int32) - 1
+        self._tokens = [vocabulary[place] for place in np.flatnonzero(used)]
+        self._grams = [number[some] for some in grams]
+        self._kept = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.detach()
+        return super().__getstate__()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    # -- arguments ----------------------------------------------------------------
+
+    def _kinds(self) -> list[Kind]:
+        """Check the arguments, and say what is counted."""
+        low, high = self._checked_range()
+        counts_only = self.weighting != "tf-idf" and self.norm is None
+        counts_only &= not self.sublinear_tf
+        if not counts_only and not np.issubdtype(self.dtype, np.floating):
+            raise ValueError(
+                f"dtype must be a floating type for weights, got {self.dtype!r}; "
+                "integers hold plain counts."
+            )
+        words = self.analyzer == "word"
+        if words and self.stemmer is not None:
+            check_stemmer(self.stemmer)
+        spec = Spec(
+            self.analyzer,
+            bool(self.lowercase),
+            self.token_pattern if words else "",
+            stop_word_list(self.stop_words) if words else (),
+            bool(self.normalize_numbers),
+            self.stemmer if words else None,
+        )
+        kinds = [Kind(spec, one) for one in patterns(low, high, self._gap())]
+        if self.analyzer == "char_wb":
+            # Words shorter than the shortest n-gram count as a whole.
+            shorter = patterns(3, low - 1)
+            kinds = [Kind(spec, one, whole=True) for one in shorter] + kinds
+        return kinds
+
+    def _gap(self) -> int:
+        return int(self.max_gap) if self.analyzer == "word" else 0
+
+    def _checked_range(self) -> tuple[int, int]:
+        pair = tuple(self.ngram_range)
+        whole = all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
+        if len(pair) != 2 or not whole or not 1 <= pair[0] <= pair[1]:
+            raise ValueError(
+                "ngram_range must be two integers (min_n, max_n) with 1 <= min_n <= "
+                f"max_n, got {self.ngram_range!r}. Invalid value for ngram_range."
+            )
+        return int(pair[0]), int(pair[1])
+
+    def _within_limits(self, frequency: Array, n_documents: int) -> Array:
+        """Say which n-grams occur in neither too few nor too many documents."""
+        low, high = (
+            limit if isinstance(limit, Integral) else limit * n_documents
+            for limit in (self.min_df, self.max_df)
+        )
+        if high < low:
+            raise ValueError(
+                "max_df corresponds to < documents than min_df: "
+                f"max_df={self.max_df!r}, min_df={self.min_df!r}, {n_documents} "
+                "documents."
+            )
+        return (frequency > 0) & (frequency >= low) & (frequency <= high)
+
+    # -- numbers ------------------------------------------------------------------
+
+    def _idf(self, frequency: Array) -> Array:
+        smooth = int(self.smooth_idf)
+        n = self.n_documents_
+        return np.log((n + smooth) / (frequency + smooth)) + 1.0
+
+    def _weighted(self, parts: list[sparse.csr_matrix]) -> Any:
+        """Put the columns of all parts side by side, and weight them."""
+        matrix = parts[0] if len(parts) == 1 else sparse.hstack(parts, format="csr")
+        matrix = sparse.csr_matrix(matrix.astype(self.dtype))
+        if self.weighting == "binary":
+            matrix.data.fill(1)
+        elif self.sublinear_tf:
+            np.log(matrix.data, out=matrix.data)
+            matrix.data += 1
+        if self.weighting == "tf-idf":
+            matrix.data *= self.idf_.astype(matrix.dtype, copy=False)[matrix.indices]
+        if self.norm is not None:
+            matrix = normalize(matrix, norm=self.norm, copy=False)
+        return matrix
+
+
+def _counted(texts: list[str]) -> CountedTexts:
+    """Count in the memory of this process."""
+    return CountedTexts(Counts(texts, MemoryShelf()), slice(0, len(texts)))
+
+
+class _Rows(NamedTuple):
+    """The counts of some documents."""
+
+    indptr: Array
+    indices: Array
+    counts: Array
+    n_grams: int
+
+    @classmethod
+    def of(cls, table: CountTable, rows: slice | Array) -> _Rows:
+        return cls(*take_rows(table, rows), len(table.grams))
+
+    def columns(self, chosen: Array) -> sparse.csr_matrix:
+        """Take the columns of some n-grams, in order."""
+        place = np.full(self.n_grams, -1, dtype=np.int32)
+        place[chosen] = np.arange(len(chosen), dtype=np.int32)
+        return self.mapped(place, len(chosen))
+
+    def mapped(self, place: Array, n_columns: int) -> sparse.csr_matrix:
+        """Move each n-gram to its column, out of so many; -1 for none."""
+        indptr, own, counts = self.indptr, place[self.indices], self.counts
+        there = own >= 0
+        if not there.all():
+            before = np.zeros(len(own) + 1, dtype=np.int64)
+            np.cumsum(there, out=before[1:])
+            indptr, own, counts = before[indptr], own[there], counts[there]
+        shape = (len(indptr) - 1, n_columns)
+        return sparse.csr_matrix((counts, own, indptr), shape=shape)

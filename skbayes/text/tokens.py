@@ -1,0 +1,347 @@
+"""Texts as arrays of numbers: each token once as a string, then as an int32.
+
+A token is a word or, for n-grams of characters, a character. They are numbered in the
+order of their strings, so that numbers sort like what they stand for.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+import unicodedata
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "WORDS",
+    "StringArray",
+    "TokenStream",
+    "check_texts",
+    "split_characters",
+    "split_words",
+]
+
+#: scikit-learn's pattern: words of two or more letters, digits or underscores.
+WORDS = r"(?u)\b\w\w+\b"
+
+# CountVectorizer's: runs of white space count as one space.
+_WHITE_SPACE = re.compile(r"\s\s+")
+
+# Scripts written without spaces between words, in which a character is a token of its
+# own: Chinese characters, Hiragana, Katakana.
+_IDEOGRAPHS = (
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff"
+)
+
+# Joiners that stand within words of Indic scripts and of Persian.
+_JOINERS = "\u200c\u200d"
+
+
+class StringArray(Sequence):
+    """Strings in two arrays, which can be mapped into the memory of many processes.
+
+    Parameters
+    ----------
+    data : ndarray of uint8
+        The strings in UTF-8, one after the other.
+    offsets : ndarray of int64 of shape (n + 1,)
+        Where each begins, and where the last one ends.
+    """
+
+    def __init__(self, data: npt.NDArray, offsets: npt.NDArray) -> None:
+        self.data = data
+        self.offsets = offsets
+
+    @classmethod
+    def of(cls, strings: Iterable[str]) -> StringArray:
+        """Put strings into arrays.
+
+        Parameters
+        ----------
+        strings : iterable of str
+            The strings.
+
+        Returns
+        -------
+        array : StringArray
+            The same.
+        """
+        # Lone surrogates are no valid Unicode, but they are found in real data.
+        encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
+        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(one) for one in encoded], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: Any) -> Any:
+        index = range(len(self))[index]
+        if isinstance(index, range):
+            return [self[i] for i in index]
+        piece = self.data[self.offsets[index] : self.offsets[index + 1]]
+        return piece.tobytes().decode("utf-8", "surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        ends = self.offsets.tolist()
+        view = self.data.data
+        for begin, end in zip(ends[:-1], ends[1:], strict=True):
+            yield str(view[begin:end], "utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True)
+class TokenStream:
+    """All tokens of all documents, one after the other.
+
+    Parameters
+    ----------
+    ids : ndarray of int32 of shape (n_tokens,)
+        The tokens by their number; -1 for one that no n-gram may contain.
+    offsets : ndarray of int64 of shape (n_documents + 1,)
+        Where each document begins, and where the last one ends.
+    vocabulary : sequence of str
+        The tokens, in order: the position of each is its number.
+    """
+
+    ids: npt.NDArray
+    offsets: npt.NDArray
+    vocabulary: Sequence[str]
+
+    def changed(self, change: Callable[[list[str]], list[str | None]]) -> TokenStream:
+        """Replace tokens by others, each distinct one once.
+
+        Parameters
+        ----------
+        change : callable
+            Given the vocabulary, returns what becomes of each of its tokens; None for
+            one that is left out, as if it had not been in the text.
+
+        Returns
+        -------
+        stream : TokenStream
+            The tokens that are left, numbered anew.
+        """
+        results = change(list(self.vocabulary))
+        vocabulary = sorted({token for token in results if token is not None})
+        number = {token: place for place, token in enumerate(vocabulary)}
+        new = [-1 if token is None else number[token] for token in results]
+        ids = np.array(new, dtype=np.int32)[self.ids] if new else self.ids
+        if None not in results:
+            return TokenStream(ids, self.offsets, vocabulary)
+        there = ids >= 0
+        before = np.zeros(len(ids) + 1, dtype=np.int64)
+        np.cumsum(there, out=before[1:])
+        return TokenStream(ids[there], before[self.offsets], vocabulary)
+
+    def known(self, vocabulary: Sequence[str]) -> TokenStream:
+        """Use the numbers of another vocabulary.
+
+        Parameters
+        ----------
+        vocabulary : sequence of str
+            Tokens in order; those that are not among them become -1.
+
+        Returns
+        -------
+        stream : TokenStream
+            The same tokens.
+        """
+        number = {token: place for place, token in enumerate(vocabulary)}
+        new = [number.get(token, -1) for token in self.vocabulary]
+        ids = np.array(new, dtype=np.int32)[self.ids] if new else self.ids
+        return TokenStream(ids, self.offsets, vocabulary)
+
+
+def check_texts(texts: Any, name: str = "X") -> list[str]:
+    """Check that these are texts.
+
+    Parameters
+    ----------
+    texts : list, array, Series or other iterable of str
+        The texts.
+    name : str, default="X"
+        What to call them in messages.
+
+    Returns
+    -------
+    texts : list of str
+        The same.
+
+    Raises
+    ------
+    TypeError
+        If it is no iterable, or an item is not a string.
+    ValueError
+        If it is one string, is empty, has more than one dimension, or lacks texts.
+    """
+    if isinstance(texts, str | bytes):
+        # CountVectorizer's words, which tests written for it look for.
+        raise ValueError(
+            f"{name}: Iterable over raw text documents expected, string object "
+            "received."
+        )
+    shape = getattr(texts, "shape", None)
+    if isinstance(shape, tuple) and len(shape) != 1:
+        raise ValueError(
+            f"{name} must be one-dimensional, one text a sample, got shape {shape}; of "
+            "a data frame pass the column with the texts."
+        )
+    if not isinstance(texts, Iterable):
+        raise TypeError(
+            f"{name} must be a list, an array or a Series of texts, got "
+            f"{type(texts).__name__}."
+        )
+    found = list(texts)
+    if not found:
+        raise ValueError(f"{name} must hold at least one text, got none.")
+    if not all(type(text) is str for text in found):
+        found = [_text(text, place, name) for place, text in enumerate(found)]
+    return found
+
+
+def _text(text: Any, place: int, name: str) -> str:
+    if isinstance(text, str):
+        return str(text)
+    # NaN, NaT and pandas' NA are not equal to themselves; NA has no truth value.
+    missing = text is None or type(text).__name__ in ("NAType", "NaTType")
+    if missing or (isinstance(text, float) and text != text):
+        raise ValueError(
+            f"{name} has a missing value at position {place} ({text!r}): each sample "
+            "needs a text; leave it out, or put an empty string there."
+        )
+    hint = "; decode it first" if isinstance(text, bytes) else ""
+    raise TypeError(
+        f"{name} must hold texts, got {text!r} of type {type(text).__name__} at "
+        f"position {place}{hint}."
+    )
+
+
+def split_words(texts: Iterable[str], pattern: str, lowercase: bool) -> TokenStream:
+    """Find the words.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The documents.
+    pattern : str
+        A regular expression that matches a word, or contains one group that does; or
+        "unicode" for :data:`WORDS` extended to all scripts: marks such as the vowel
+        signs of Hindi belong to the word, and each Chinese or Japanese character is
+        one.
+    lowercase : bool
+        Whether to convert everything to lower case before.
+
+    Returns
+    -------
+    stream : TokenStream
+        The words.
+
+    Raises
+    ------
+    ValueError
+        If the pattern has more than one group, or is none.
+    """
+    find = _finder(pattern)
+    number: defaultdict[str, int] = defaultdict()
+    number.default_factory = number.__len__
+    ids = array("i")
+    ends = array("q", [0])
+    for text in texts:
+        ids.extend(map(number.__getitem__, find(text.lower() if lowercase else text)))
+        ends.append(len(ids))
+    vocabulary = sorted(number)
+    order = np.empty(len(number), dtype=np.int32)
+    order[[number[token] for token in vocabulary]] = np.arange(len(number))
+    found = np.frombuffer(ids, dtype=np.int32) if ids else np.empty(0, dtype=np.int32)
+    found = order[found] if len(found) else found
+    return TokenStream(found, np.array(ends, dtype=np.int64), vocabulary)
+
+
+def _finder(pattern: str) -> Callable[[str], list[str]]:
+    """Return what finds all words of a text."""
+    if pattern == "unicode":
+        simple = re.compile(WORDS).findall
+        special, full = _all_scripts()
+
+        # The full pattern is slower, and most texts do not need it.
+        def find(text: str) -> list[str]:
+            plain = text.isascii() or special.search(text) is None
+            return simple(text) if plain else full.findall(text)
+
+        return find
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise ValueError(
+            f"token_pattern is no regular expression: {error}, in {pattern!r}."
+        ) from error
+    if compiled.groups > 1:
+        raise ValueError(
+            "More than 1 capturing group in token pattern. Only a single group should "
+            f"be captured; token_pattern={pattern!r}."
+        )
+    return compiled.findall
+
+
+@functools.cache
+def _all_scripts() -> tuple[re.Pattern, re.Pattern]:
+    """Return what says that a text needs the full pattern, and that pattern."""
+    marks = [
+        chr(code)
+        for code in range(0x300, min(0x1F000, sys.maxunicode))
+        if unicodedata.category(chr(code)).startswith("M")
+    ]
+    within = "".join(map(re.escape, marks)) + _JOINERS
+    letter = rf"[^\W{_IDEOGRAPHS}]"
+    word = rf"{letter}(?:[{within}]|{letter})+"
+    return (
+        re.compile(f"[{_IDEOGRAPHS}{within}]"),
+        re.compile(f"[{_IDEOGRAPHS}]|{word}"),
+    )
+
+
+def split_characters(
+    texts: Iterable[str], lowercase: bool, words: bool = False
+) -> TokenStream:
+    """Take texts to pieces, character by character.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The documents; a run of white space in them counts as one space.
+    lowercase : bool
+        Whether to convert everything to lower case before.
+    words : bool, default=False
+        Whether each word, between white space, stands with a space of its own before
+        and after it.
+
+    Returns
+    -------
+    stream : TokenStream
+        The characters.
+    """
+    codes, ends = [], [0]
+    for text in texts:
+        text = _WHITE_SPACE.sub(" ", text.lower() if lowercase else text)
+        if words:
+            text = "".join(f" {word} " for word in text.split())
+        encoded = text.encode("utf-32-le", "surrogatepass")
+        codes.append(np.frombuffer(encoded, dtype="<u4"))
+        ends.append(ends[-1] + len(codes[-1]))
+    characters = np.concatenate(codes) if codes else np.empty(0, dtype="<u4")
+    del codes
+    seen = np.zeros(sys.maxunicode + 1, dtype=bool)
+    seen[characters] = True
+    present = np.flatnonzero(seen)
+    number = np.zeros(sys.maxunicode + 1, dtype=np.int32)
+    number[present] = np.arange(len(present))
+    vocabulary = list(map(chr, present))
+    return TokenStream(number[characters], np.array(ends, dtype=np.int64), vocabulary)

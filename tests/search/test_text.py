@@ -1,0 +1,448 @@
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from joblib import parallel_config
+from recorders import Recorder
+from sklearn import config_context
+from sklearn.base import clone, is_classifier
+from sklearn.cluster import KMeans
+from sklearn.exceptions import FitFailedWarning
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_selection import SelectKBest, chi2
+from sklearn.model_selection import StratifiedKFold, cross_val_score, cross_validate
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.svm import LinearSVC
+from text_workers import mean_length, spread
+
+import skbayes.text.store
+from skbayes import BayesSearchCV, TextRepresentationSearchCV
+from skbayes.space import Space
+from skbayes.text import LiblinearClassifier, NGramVectorizer
+
+
+def _reviews(n, seed=0):
+    """Make texts of which some words and pairs of words tell the label."""
+    rng = np.random.default_rng(seed)
+    filler = [f"w{i}" for i in range(40)] + ["The", "of", "2014", "77", "a"]
+    texts, labels = [], []
+    for _ in range(n):
+        label = int(rng.integers(2))
+        words = list(rng.choice(filler, size=int(rng.integers(3, 25))))
+        place = int(rng.integers(len(words) + 1))
+        words[place:place] = [["not"], []][label] + ["good"]
+        words.append(["dull", "lively"][label if rng.random() < 0.8 else 1 - label])
+        texts.append(" ".join(words))
+        labels.append(label)
+    return texts, np.array(labels)
+
+
+TEXTS, LABELS = _reviews(90)
+NEW = _reviews(50, 1)
+
+
+def _assert_scores_of_the_plain_pipeline(search, texts, y, splits):
+    """Every trial scores what its pipeline scores on raw texts, and as many fail."""
+    for i, params in enumerate(search.cv_results_["params"]):
+        plain = clone(search._pipeline()).set_params(**params)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scores = cross_validate(
+                plain, texts, y, cv=splits, error_score=np.nan, scoring=search.scoring
+            )["test_score"]
+        found = [
+            search.cv_results_[f"split{k}_test_score"][i] for k in range(len(scores))
+        ]
+        np.testing.assert_allclose(
+            found, scores, rtol=0, atol=1e-9, err_msg=str(params)
+        )
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "space, surrogate", [("paper", "tpe"), ("extended", "random"), ("extended", "tpe")]
+)
+def test_trials_score_as_the_plain_pipeline(space, surrogate):
+    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(TEXTS, LABELS))
+    search = TextRepresentationSearchCV(
+        space=space,
+        surrogate=surrogate,
+        scoring="neg_log_loss",
+        cv=splits,
+        n_iter=14,
+        random_state=1,
+        refit=False,
+    ).fit(TEXTS, LABELS)
+    _assert_scores_of_the_plain_pipeline(search, TEXTS, LABELS, splits)
+
+
+@pytest.mark.parametrize(
+    "backend, n_points", [("loky", 1), ("threading", 3), ("loky", 3)]
+)
+def test_workers_find_the_same(backend, n_points):
+    arguments = {"n_iter": 9, "cv": 3, "random_state": 0, "n_points": n_points}
+    alone = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
+    with parallel_config(backend, n_jobs=2):
+        search = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
+    assert search.cv_results_["params"] == alone.cv_results_["params"]
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
+    )
+
+
+def test_texts_are_counted_once(monkeypatch):
+    counted = []
+    count = skbayes.text.store.count_ngrams
+
+    def counting(stream, pattern, *args):
+        counted.append((len(stream.offsets) - 1, pattern))
+        return count(stream, pattern, *args)
+
+    monkeypatch.setattr(skbayes.text.store, "count_ngrams", counting)
+    search = TextRepresentationSearchCV(n_iter=12, cv=3, random_state=0, refit=False)
+    search.fit(TEXTS, LABELS)
+    # All texts, at most once with and once without stop words; no fold on its own.
+    assert {n for n, _ in counted} == {len(TEXTS)}
+    assert len(counted) <= 2 * 3
+
+
+def test_dev_texts():
+    search = TextRepresentationSearchCV(dev=NEW, n_iter=8, random_state=0)
+    search.fit(TEXTS, LABELS)
+    assert search.n_splits_ == 1
+    best = clone(search.best_estimator_).fit(TEXTS, LABELS)
+    assert search.best_score_ == pytest.approx(best.score(*NEW), abs=1e-9)
+    # Not trained on, unless wanted.
+    vectorizer = search.best_estimator_.named_steps["vectorizer"]
+    assert vectorizer.n_documents_ == len(TEXTS)
+    both = clone(search).set_params(refit_dev=True).fit(TEXTS, LABELS)
+    assert both.best_params_ == search.best_params_
+    vectorizer = both.best_estimator_.named_steps["vectorizer"]
+    assert vectorizer.n_documents_ == len(TEXTS) + len(NEW[0])
+
+
+def test_best_estimator_is_a_plain_pipeline_on_raw_texts():
+    search = TextRepresentationSearchCV(n_iter=6, cv=2, random_state=0)
+    best = search.fit(TEXTS, LABELS).best_estimator_
+    assert type(best) is Pipeline
+    assert [type(step) for _, step in best.steps] == [
+        NGramVectorizer,
+        LiblinearClassifier,
+    ]
+    assert len(pickle.dumps(best)) < 200_000
+    again = pickle.loads(pickle.dumps(search))
+    expected = best.predict_proba(NEW[0])
+    np.testing.assert_array_equal(again.predict_proba(NEW[0]), expected)
+    assert search.classes_.tolist() == [0, 1]
+    assert search.score(*NEW) == np.mean(search.predict(NEW[0]) == NEW[1])
+
+
+@pytest.mark.parametrize(
+    "container", [tuple, np.array, pd.Series, pl.Series], ids=lambda c: c.__module__
+)
+def test_containers(container):
+    arguments = {"n_iter": 3, "cv": 2, "random_state": 0}
+    expected = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
+    labels = LABELS if container is tuple else container(LABELS)
+    found = TextRepresentationSearchCV(**arguments).fit(container(TEXTS), labels)
+    assert found.best_score_ == expected.best_score_
+    assert found.predict(container(NEW[0])).tolist() == found.predict(NEW[0]).tolist()
+
+
+def test_labels_may_be_words():
+    labels = np.array(["bad", "fine"])[LABELS]
+    search = TextRepresentationSearchCV(n_iter=3, cv=2, random_state=0)
+    assert set(search.fit(TEXTS, labels).predict(NEW[0])) <= {"bad", "fine"}
+
+
+@pytest.mark.parametrize(
+    "estimator, space",
+    [
+        (LinearSVC(dual="auto"), {"C": (1e-2, 1e2, "log-uniform")}),
+        (MultinomialNB(), {"classifier__alpha": [0.1, 1.0]}),
+    ],
+    ids=["svm", "bayes"],
+)
+def test_other_learners(estimator, space):
+    search = TextRepresentationSearchCV(
+        estimator, {**space, "ngram_range": [(1, 1), (1, 2)]}, n_iter=5, random_state=0
+    ).fit(TEXTS, LABELS)
+    assert type(search.best_estimator_.named_steps["classifier"]) is type(estimator)
+    (parameter,) = (name.split("__")[-1] for name in space)
+    assert f"classifier__{parameter}" in search.best_params_
+    ranges = {p["vectorizer__ngram_range"] for p in search.cv_results_["params"]}
+    assert ranges <= {(1, 1), (1, 2)}
+
+
+def test_pipelines_of_ones_own():
+    pipeline = Pipeline(
+        [
+            ("ngrams", NGramVectorizer()),
+            ("select", SelectKBest(chi2, k=10)),
+            ("svm", LinearSVC(dual="auto")),
+        ]
+    )
+    search = TextRepresentationSearchCV(
+        pipeline, {"C": [0.1, 1.0], "select__k": (5, 30)}, n_iter=6, random_state=0
+    ).fit(TEXTS, LABELS)
+    assert {"ngrams__weighting", "select__k", "svm__C"} <= set(search.best_params_)
+
+
+def test_other_transformers_get_the_texts():
+    pipeline = make_pipeline(CountVectorizer(), MultinomialNB())
+    grid = {"countvectorizer__ngram_range": [(1, 1), (1, 2)]}
+    search = TextRepresentationSearchCV(pipeline, grid, space=None, cv=3)
+    expected = BayesSearchCV(pipeline, grid, cv=3)
+    for one in (search, expected):
+        one.fit(TEXTS, LABELS)
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
+
+
+def test_scorers_get_the_texts():
+    search = TextRepresentationSearchCV(
+        n_iter=2, cv=[(np.arange(60), np.arange(60, 90))], scoring=mean_length
+    ).fit(TEXTS, LABELS)
+    expected = np.mean([len(text) for text in TEXTS[60:]])
+    assert search.best_score_ == pytest.approx(expected)
+
+
+def test_clustering_without_labels():
+    search = TextRepresentationSearchCV(
+        KMeans(n_init=1, random_state=0),
+        {"n_clusters": [2, 3, 4]},
+        scoring=spread,
+        n_iter=6,
+        cv=2,
+        random_state=0,
+    ).fit(TEXTS)
+    assert search.best_score_ > -1
+    assert search.predict(NEW[0]).shape == (len(NEW[0]),)
+    search.set_params(cv=None, dev=(NEW[0], None)).fit(TEXTS)
+    assert search.n_splits_ == 1
+
+
+def test_extended_search_begins_with_what_is_known_to_be_good():
+    search = TextRepresentationSearchCV(
+        space="extended", n_iter=4, cv=2, random_state=0, refit=False
+    ).fit(TEXTS, LABELS)
+    kinds = [p["vectorizer__analyzer"] for p in search.cv_results_["params"]]
+    assert kinds == ["word", "word", "word", "char_wb"]
+    # As far as it is in the space.
+    search.set_params(search_spaces={"analyzer": ["char"]}).fit(TEXTS, LABELS)
+    kinds = {p["vectorizer__analyzer"] for p in search.cv_results_["params"]}
+    assert kinds == {"char"}
+
+
+def test_other_languages():
+    texts = ["यह फिल्म अच्छी है", "बहुत अच्छी फिल्म", "यह फिल्म बुरी है", "बहुत बुरी फिल्म"] * 3
+    search = TextRepresentationSearchCV(
+        search_spaces={"ngram_range": [(1, 1)]},
+        language="hindi",
+        n_iter=6,
+        cv=2,
+        random_state=0,
+    ).fit(texts, [1, 1, 0, 0] * 3)
+    assert search.predict(["अच्छी", "बुरी"]).tolist() == [1, 0]
+    offered = {p["vectorizer__stop_words"] for p in search.cv_results_["params"]}
+    assert offered == {None, "hindi"}
+
+
+def test_own_stop_words():
+    search = TextRepresentationSearchCV(
+        stop_words=["the", "of"], n_iter=6, cv=2, random_state=0
+    ).fit(TEXTS, LABELS)
+    offered = {p["vectorizer__stop_words"] for p in search.cv_results_["params"]}
+    assert offered == {None, ("of", "the")}
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+def test_a_setting_without_ngrams_costs_its_trial_only():
+    search = TextRepresentationSearchCV(
+        search_spaces={"max_df": [0.0, 1.0]},
+        n_iter=8,
+        cv=2,
+        random_state=0,
+    )
+    with pytest.warns(FitFailedWarning, match="max_df corresponds to"):
+        search.fit(TEXTS, LABELS)
+    failed = [p["vectorizer__max_df"] == 0.0 for p in search.cv_results_["params"]]
+    assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == failed
+    assert 0 < sum(failed) < 8
+
+
+def test_counts_that_find_no_room_change_nothing(tmp_path):
+    arguments = {"n_iter": 4, "cv": 2, "random_state": 0}
+    expected = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
+    search = TextRepresentationSearchCV(**arguments, counts_limit=0)
+    with parallel_config(temp_folder=str(tmp_path)):
+        with pytest.warns(UserWarning, match="counted again in each trial"):
+            search.fit(TEXTS, LABELS)
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_kept_estimators_take_raw_texts():
+    search = TextRepresentationSearchCV(
+        n_iter=4,
+        cv=3,
+        random_state=0,
+        return_fold_estimators=True,
+        return_oof="predict",
+    ).fit(TEXTS, LABELS)
+    splits = StratifiedKFold(3).split(TEXTS, LABELS)
+    for (_, test), estimator in zip(splits, search.fold_estimators_, strict=True):
+        found = estimator.predict([TEXTS[i] for i in test])
+        np.testing.assert_array_equal(search.oof_predictions_[test], found)
+
+
+def test_journal(tmp_path):
+    path = tmp_path / "journal"
+    search = TextRepresentationSearchCV(
+        n_iter=4, cv=2, random_state=0, journal=path, space="extended"
+    ).fit(TEXTS, LABELS)
+    again = clone(search).set_params(n_iter=6).fit(TEXTS, LABELS)
+    first = search.cv_results_["params"]
+    assert again.cv_results_["params"][:4] == first
+    assert len(again.cv_results_["params"]) == 6
+    with pytest.raises(ValueError, match="journal"):
+        clone(search).fit(TEXTS[::-1], LABELS)
+
+
+def test_nested():
+    search = TextRepresentationSearchCV(n_iter=2, cv=2, random_state=0)
+    scores = cross_val_score(search, np.array(TEXTS), LABELS, cv=2)
+    assert np.all(scores > 0.4)
+    assert is_classifier(search)
+    assert not is_classifier(TextRepresentationSearchCV(KMeans()))
+
+
+def test_parameters_are_left_alone():
+    search = TextRepresentationSearchCV(
+        search_spaces={"C": [1.0]}, n_iter=2, cv=2, dev=None
+    )
+    before = dict(vars(search))
+    search.fit(TEXTS, LABELS)
+    assert {name: vars(search)[name] for name in before} == before
+    clone(search)
+
+
+@pytest.mark.parametrize(
+    "X, y, kind, message",
+    [
+        (TEXTS, LABELS[:-1], ValueError, "inconsistent.*90 texts, 89 labels"),
+        (TEXTS, None, ValueError, "y must be given"),
+        (TEXTS, np.zeros(90), ValueError, "one class only"),
+        (
+            TEXTS,
+            [*LABELS[:-1], None],
+            ValueError,
+            "y has a missing value",
+        ),
+        (
+            TEXTS,
+            [*LABELS[:-1], np.nan],
+            ValueError,
+            "y has a missing value",
+        ),
+        ([*TEXTS[:-1], None], LABELS, ValueError, "X has a missing value at position"),
+        ([*TEXTS[:-1], 3], LABELS, TypeError, "got 3 of type int at position 89"),
+        ("text", [1], ValueError, "string object received"),
+        ([" "] * 90, LABELS, ValueError, "all texts are empty"),
+        (np.zeros((90, 2)), LABELS, ValueError, "one-dimensional"),
+    ],
+)
+def test_bad_data(X, y, kind, message):
+    with pytest.raises(kind, match=message):
+        TextRepresentationSearchCV().fit(X, y)
+
+
+def test_empty_texts_are_told_of():
+    search = TextRepresentationSearchCV(n_iter=2, cv=2, random_state=0)
+    with pytest.warns(UserWarning, match="X: 1 of 90 texts are empty.*position 3"):
+        search.fit([*TEXTS[:3], " ", *TEXTS[4:]], LABELS)
+
+
+@pytest.mark.parametrize(
+    "arguments, kind, message",
+    [
+        ({"dev": NEW, "cv": 3}, ValueError, "dev and cv"),
+        ({"dev": (TEXTS,)}, ValueError, "dev must be a pair"),
+        ({"dev": (NEW[0], NEW[1][:-1])}, ValueError, r"dev\[0\] and dev\[1\]"),
+        ({"dev": (NEW[0], None)}, ValueError, "labels exactly if there is y"),
+        ({"dev": ([3], [1])}, TypeError, r"dev\[0\] must hold texts"),
+        ({"dev": (NEW[0], NEW[1].astype(str))}, ValueError, "none of its labels"),
+        ({"space": "huge"}, ValueError, "space"),
+        ({"space": None}, ValueError, "search_spaces must be given"),
+        ({"search_spaces": [{"C": [1]}]}, TypeError, "search_spaces must be a dict"),
+        ({"search_spaces": {"D": [1]}}, ValueError, "search_spaces names 'D'"),
+        ({"language": "klingon"}, ValueError, "language='klingon'"),
+        ({"stop_words": [3]}, TypeError, "stop_words must be strings"),
+        ({"counts_limit": -1}, ValueError, "counts_limit"),
+        (
+            {"estimator": make_pipeline(CountVectorizer(), MultinomialNB())},
+            ValueError,
+            "no such step",
+        ),
+    ],
+)
+def test_bad_arguments(arguments, kind, message):
+    with pytest.raises(kind, match=message):
+        TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
+
+
+def test_fit_parameters_need_cv():
+    search = TextRepresentationSearchCV(MultinomialNB(), dev=NEW)
+    with pytest.raises(ValueError, match="classifier__sample_weight.*use cv"):
+        search.fit(TEXTS, LABELS, classifier__sample_weight=np.ones(90))
+    search = TextRepresentationSearchCV(MultinomialNB(), n_iter=2, random_state=0)
+    search.fit(TEXTS, LABELS, classifier__sample_weight=np.ones(90))
+    assert search.best_score_ > 0.5
+
+
+def test_space_objects_are_taken_as_they_are():
+    space = Space.from_notation({"classifier__C": [0.1, 1.0]})
+    search = TextRepresentationSearchCV(search_spaces=space, space=None, cv=2)
+    assert len(search.fit(TEXTS, LABELS).cv_results_["params"]) == 2
+
+
+def test_stages():
+    arguments = {"n_iter": 12, "cv": 3, "random_state": 0}
+    search = TextRepresentationSearchCV(**arguments, stages=(0.4, 1.0))
+    search.fit(TEXTS, LABELS)
+    assert search.all_cv_results_["stage"].tolist() == [0] * 9 + [1] * 3
+    splits = list(StratifiedKFold(3).split(TEXTS, LABELS))
+    _assert_scores_of_the_plain_pipeline(search, TEXTS, LABELS, splits)
+
+
+def test_callbacks_see_every_fit():
+    pytest.importorskip("sklearn.callback", reason="callbacks exist since 1.9")
+    recorder = Recorder()
+    search = TextRepresentationSearchCV(n_iter=2, cv=3, random_state=0)
+    search.set_callbacks(recorder).fit(TEXTS, LABELS)
+    events = [(hook, path[-1]) for hook, path, *_ in recorder.events if path]
+    begun = [task for hook, task in events if hook == "begin"]
+    assert sum("candidate-split-evaluation" in str(task) for task in begun) == 6
+    assert [hook for hook, *_ in recorder.events].count("setup") == 1
+
+
+def test_routing():
+    with config_context(enable_metadata_routing=True):
+        learner = MultinomialNB().set_fit_request(sample_weight=True)
+        learner.set_score_request(sample_weight=True)
+        search = TextRepresentationSearchCV(
+            learner, {"ngram_range": [(1, 1)]}, n_iter=3, cv=2, random_state=0
+        )
+        assert "sample_weight" in str(search.get_metadata_routing())
+        weights = np.where(LABELS == 1, 1.0, 1e-9)
+        search.fit(TEXTS, LABELS, sample_weight=weights)
+        assert np.mean(search.predict(NEW[0])) > 0.9

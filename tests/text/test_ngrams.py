@@ -1,0 +1,347 @@
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import estimator_checks
+
+import skbayes.text.counts
+from skbayes.text import NGramVectorizer
+from skbayes.text.tokens import WORDS
+
+TEXTS = [
+    "The film was not very good, not at all.",
+    "A good film; the best of 2014 and of 2015!",
+    "",
+    "Running runs: the runner ran.",
+]
+
+# Few letters, so that words repeat; white space and marks of several kinds.
+ALPHABET = "aAbBé ı\t\n  ,.'0129_İßΣ中"
+
+
+# Those of scikit-learn's checks that come without numbers for data; the others it does
+# not run on what takes texts.
+CHECKS = [
+    "check_do_not_raise_errors_in_init_or_set_params",
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_estimator_tags_renamed",
+    "check_get_feature_names_out_error",
+    "check_get_params_invariance",
+    "check_mixin_order",
+    "check_no_attributes_set_in_init",
+    "check_param_validation",
+    "check_parameters_default_constructible",
+    "check_set_params",
+    "check_valid_tag_types",
+]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_estimator_checks(check):
+    getattr(estimator_checks, check)("NGramVectorizer", NGramVectorizer())
+
+
+def _assert_same(ours, theirs, texts, new):
+    """The matrices agree, column by name, or both refuse."""
+    try:
+        expected = theirs.fit_transform(texts)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=re.escape(str(error)[:20])):
+            ours.fit_transform(texts)
+        return
+    found = ours.fit_transform(texts)
+    names = ours.get_feature_names_out()
+    order = np.argsort(names.astype(str))
+    assert names[order].tolist() == theirs.get_feature_names_out().tolist()
+    np.testing.assert_allclose(
+        found.toarray()[:, order], expected.toarray(), rtol=1e-12, atol=1e-15
+    )
+    np.testing.assert_allclose(
+        ours.transform(new).toarray()[:, order],
+        theirs.transform(new).toarray(),
+        rtol=1e-12,
+        atol=1e-15,
+    )
+
+
+texts_of = st.lists(st.text(ALPHABET, max_size=25), min_size=1, max_size=6)
+ranges = st.tuples(st.integers(1, 4), st.integers(0, 3)).map(lambda r: (r[0], sum(r)))
+limits = st.one_of(st.integers(1, 3), st.floats(0.0, 1.0))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    texts=texts_of,
+    new=texts_of,
+    weighting=st.sampled_from(["tf", "tf-idf", "binary"]),
+    sublinear=st.booleans(),
+    min_df=limits,
+    max_df=limits,
+    shared=st.fixed_dictionaries(
+        {
+            "ngram_range": ranges,
+            "analyzer": st.sampled_from(["word", "char", "char_wb"]),
+            "lowercase": st.booleans(),
+            "token_pattern": st.sampled_from([WORDS, r"\w+", r"(\w)\w*", r"\S+"]),
+            "smooth_idf": st.booleans(),
+            "norm": st.sampled_from([None, "l1", "l2"]),
+            "stop_words": st.sampled_from([None, ["aa", "ab", "b"]]),
+        }
+    ),
+)
+@pytest.mark.filterwarnings("ignore:.*stop_words:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*token_pattern:UserWarning")
+def test_equals_scikit_learn(texts, new, weighting, sublinear, min_df, max_df, shared):
+    ours = NGramVectorizer(
+        weighting=weighting,
+        sublinear_tf=sublinear,
+        min_df=min_df,
+        max_df=max_df,
+        **shared,
+    )
+    theirs = TfidfVectorizer(
+        use_idf=weighting == "tf-idf",
+        binary=weighting == "binary",
+        sublinear_tf=sublinear and weighting != "binary",
+        min_df=min_df,
+        max_df=max_df,
+        **shared,
+    )
+    _assert_same(ours, theirs, texts, new)
+
+
+def test_many_blocks_count_as_one(monkeypatch):
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(30)]
+    texts = [" ".join(rng.choice(words, size=n)) for n in rng.integers(0, 40, 60)]
+    vectorizer = NGramVectorizer(ngram_range=(1, 3), max_gap=1)
+    expected = vectorizer.fit_transform(texts)
+    monkeypatch.setattr(skbayes.text.counts, "BLOCK", 100)
+    found = clone(vectorizer).fit_transform(texts)
+    assert (found != expected).nnz == 0
+
+
+def test_long_ngrams_whose_numbers_need_many_bits():
+    rng = np.random.default_rng(0)
+    texts = ["".join(map(chr, rng.integers(0x4E00, 0x9000, 300))) for _ in range(9)]
+    texts += texts[:3]
+    _assert_same(
+        NGramVectorizer(analyzer="char", ngram_range=(1, 8)),
+        CountVectorizer(analyzer="char", ngram_range=(1, 8)),
+        texts,
+        texts[::2],
+    )
+
+
+def test_columns_of_a_subset_keep_their_order():
+    vectorizer = NGramVectorizer(ngram_range=(1, 2), max_gap=1)
+    all_names = vectorizer.fit(TEXTS).get_feature_names_out().tolist()
+    names = vectorizer.fit(TEXTS[1:]).get_feature_names_out().tolist()
+    assert names == [name for name in all_names if name in set(names)]
+
+
+def test_english_stop_words_are_scikit_learns():
+    _assert_same(
+        NGramVectorizer(stop_words="english", ngram_range=(1, 2)),
+        CountVectorizer(stop_words="english", ngram_range=(1, 2)),
+        TEXTS,
+        TEXTS,
+    )
+
+
+def test_gaps():
+    vectorizer = NGramVectorizer(ngram_range=(2, 2), max_gap=2)
+    vectorizer.fit(["aa bb cc dd"])
+    assert sorted(vectorizer.get_feature_names_out()) == [
+        "aa * * dd",
+        "aa * cc",
+        "aa bb",
+        "bb * dd",
+        "bb cc",
+        "cc dd",
+    ]
+
+
+@settings(max_examples=50, deadline=None)
+@given(texts=texts_of, n=st.integers(1, 3), max_gap=st.integers(0, 2))
+def test_gaps_against_the_definition(texts, n, max_gap):
+    """Every choice of n places in order, with no more than max_gap skipped."""
+    from collections import Counter
+    from itertools import combinations
+
+    split = [re.findall(r"\w+", text.lower()) for text in texts]
+    expected = []
+    for words in split:
+        places = combinations(range(len(words)), n)
+        fits = [p for p in places if p[-1] - p[0] - (n - 1) <= max_gap]
+        gaps = [[b - a - 1 for a, b in zip(p, p[1:], strict=False)] for p in fits]
+        expected.append(
+            Counter(
+                words[p[0]]
+                + "".join(
+                    " " + "* " * gap + words[place]
+                    for gap, place in zip(gap_list, p[1:], strict=True)
+                )
+                for p, gap_list in zip(fits, gaps, strict=True)
+            )
+        )
+    vectorizer = NGramVectorizer(
+        ngram_range=(n, n), max_gap=max_gap, token_pattern=r"\w+"
+    )
+    if not any(expected):
+        with pytest.raises(ValueError, match="empty vocabulary"):
+            vectorizer.fit(texts)
+        return
+    matrix = vectorizer.fit_transform(texts)
+    names = vectorizer.get_feature_names_out()
+    for row, counts in zip(matrix.toarray(), expected, strict=True):
+        assert {names[i]: row[i] for i in np.flatnonzero(row)} == counts
+
+
+def test_stems_are_counted_together():
+    vectorizer = NGramVectorizer(stemmer="english", stop_words=["the"])
+    matrix = vectorizer.fit_transform(["the runner runs", "running"])
+    names = vectorizer.get_feature_names_out().tolist()
+    assert names == ["run", "runner"]
+    assert matrix.toarray().tolist() == [[1, 1], [1, 0]]
+    # What is stemmed to something known is known.
+    assert vectorizer.transform(["runs running"]).toarray().tolist() == [[2, 0]]
+
+
+@pytest.mark.parametrize(
+    "analyzer, names", [("word", ["0000", "b0b"]), ("char", ["0", "b"])]
+)
+def test_numbers(analyzer, names):
+    vectorizer = NGramVectorizer(analyzer=analyzer, normalize_numbers=True)
+    texts = ["1999 2001", "b2b"] if analyzer == "word" else ["12", "b3"]
+    assert vectorizer.fit(texts).get_feature_names_out().tolist() == names
+
+
+def test_words_of_all_scripts():
+    vectorizer = NGramVectorizer(token_pattern="unicode")
+    texts = ["हिन्दी में", "日本の本", "Ελληνικά Wörter, слово", "a naïve e\u0301te\u0301"]
+    names = vectorizer.fit(texts).get_feature_names_out()
+    assert set(names) == {
+        *("हिन्दी", "में", "日", "本", "の"),
+        *("ελληνικά", "wörter", "слово", "naïve", "e\u0301te\u0301"),
+    }
+
+
+@given(text=st.text(st.characters(max_codepoint=0x2FF)))
+def test_unicode_words_are_scikit_learns_in_plain_scripts(text):
+    found = [
+        NGramVectorizer(token_pattern=pattern).fit(["xx " + text]).vocabulary_
+        for pattern in ("unicode", WORDS)
+    ]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "container",
+    [list, tuple, np.array, pd.Series, pl.Series, lambda x: np.array(x, dtype=object)],
+)
+def test_containers(container):
+    expected = NGramVectorizer().fit_transform(TEXTS)
+    vectorizer = NGramVectorizer()
+    assert (vectorizer.fit_transform(container(TEXTS)) != expected).nnz == 0
+    assert (vectorizer.transform(container(TEXTS)) != expected).nnz == 0
+
+
+def test_generators():
+    vectorizer = NGramVectorizer()
+    assert vectorizer.fit_transform(iter(TEXTS)).shape[0] == len(TEXTS)
+
+
+def test_pickled_and_cloned():
+    vectorizer = NGramVectorizer(ngram_range=(1, 2), weighting="tf-idf")
+    expected = vectorizer.fit_transform(TEXTS)
+    again = pickle.loads(pickle.dumps(vectorizer))
+    assert (again.transform(TEXTS) != expected).nnz == 0
+    assert again.vocabulary_ == vectorizer.vocabulary_
+    with pytest.raises(NotFittedError):
+        clone(vectorizer).transform(TEXTS)
+
+
+def test_fitted_again_it_forgets():
+    vectorizer = NGramVectorizer(weighting="tf-idf").fit(TEXTS)
+    vectorizer.set_params(weighting="tf").fit(["new words"])
+    assert vectorizer.get_feature_names_out().tolist() == ["new", "words"]
+    assert not hasattr(vectorizer, "idf_")
+
+
+def test_dtype():
+    matrix = NGramVectorizer(dtype=np.float32).fit_transform(TEXTS)
+    assert matrix.dtype == np.float32
+    assert NGramVectorizer(dtype=int).fit_transform(TEXTS).dtype == int
+
+
+def test_frames_are_not_made_of_sparse_rows():
+    with config_context(transform_output="pandas"):
+        matrix = make_pipeline(NGramVectorizer()).fit_transform(TEXTS)
+    assert sparse.issparse(matrix)
+
+
+MISSING = [None, float("nan"), pd.NA, pd.NaT]
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=repr)
+@pytest.mark.parametrize("method", ["fit", "transform"])
+def test_missing_texts(missing, method):
+    vectorizer = NGramVectorizer().fit(TEXTS)
+    with pytest.raises(ValueError, match="X has a missing value at position 1"):
+        getattr(vectorizer, method)(["some words", missing])
+
+
+@pytest.mark.parametrize(
+    "X, kind, message",
+    [
+        ("one text", ValueError, "string object received"),
+        ([b"bytes"], TypeError, "decode it first"),
+        (["some words", 3], TypeError, "got 3 of type int at position 1"),
+        ([["some words"]], TypeError, "got .* of type list"),
+        (np.array([["some words"]]), ValueError, r"one-dimensional.*\(1, 1\)"),
+        (pd.DataFrame({"a": ["b"]}), ValueError, "pass the column"),
+        ([], ValueError, "at least one text"),
+        (3, TypeError, "got int"),
+        (["", " ,"], ValueError, "empty vocabulary"),
+    ],
+)
+def test_what_is_no_text(X, kind, message):
+    with pytest.raises(kind, match=message):
+        NGramVectorizer().fit(X)
+
+
+@pytest.mark.parametrize(
+    "arguments, kind, message",
+    [
+        ({"ngram_range": (2, 1)}, ValueError, "ngram_range"),
+        ({"ngram_range": (0, 1)}, ValueError, "ngram_range"),
+        ({"ngram_range": (1.0, 2)}, ValueError, "ngram_range"),
+        ({"weighting": "idf"}, ValueError, "weighting"),
+        ({"token_pattern": "("}, ValueError, "token_pattern"),
+        ({"token_pattern": "(a)(b)"}, ValueError, "1 capturing group"),
+        ({"stop_words": ["a", 1]}, TypeError, "stop_words"),
+        ({"stop_words": "klingon"}, ValueError, "stop_words"),
+        ({"stemmer": "klingon"}, ValueError, "stemmer"),
+        ({"min_df": 3, "max_df": 2}, ValueError, "max_df"),
+        ({"min_df": 4}, ValueError, "no terms remain"),
+        ({"max_gap": -1}, ValueError, "max_gap"),
+        ({"weighting": "tf-idf", "dtype": int}, ValueError, "dtype"),
+        ({"norm": "l2", "dtype": int}, ValueError, "dtype"),
+    ],
+)
+def test_wrong_arguments(arguments, kind, message):
+    with pytest.raises(kind, match=message):
+        NGramVectorizer(**arguments).fit(TEXTS)

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skbayes.text.tokens import (
+    WORDS,
+    StringArray,
+    TokenStream,
+    check_texts,
+    split_characters,
+    split_words,
+)
+
+# Lone surrogates too, which are no valid Unicode.
+strings = st.lists(st.text(st.characters(exclude_categories=[])))
+
+
+@given(strings)
+def test_string_arrays_give_back_what_they_were_given(texts):
+    array = StringArray.of(texts)
+    assert list(array) == texts
+    assert len(array) == len(texts)
+    assert array[:] == texts
+    assert array[::-2] == texts[::-2]
+    if texts:
+        assert array[-1] == texts[-1]
+    with pytest.raises(IndexError):
+        array[len(texts)]
+
+
+@given(strings, st.booleans())
+def test_words_are_numbered_in_order(texts, lowercase):
+    import re
+
+    stream = split_words(texts, WORDS, lowercase)
+    assert list(stream.vocabulary) == sorted(set(stream.vocabulary))
+    for begin, end, text in zip(
+        stream.offsets[:-1], stream.offsets[1:], texts, strict=True
+    ):
+        words = re.findall(WORDS, text.lower() if lowercase else text)
+        assert [stream.vocabulary[i] for i in stream.ids[begin:end]] == words
+
+
+@given(strings)
+def test_characters_are_numbered_in_order(texts):
+    stream = split_characters(texts, lowercase=False)
+    assert list(stream.vocabulary) == sorted(set(stream.vocabulary))
+    assert stream.ids.dtype == np.int32
+    for begin, end, text in zip(
+        stream.offsets[:-1], stream.offsets[1:], texts, strict=True
+    ):
+        found = "".join(stream.vocabulary[i] for i in stream.ids[begin:end])
+        assert found.split() == text.split()
+
+
+def test_changed_tokens_are_joined_or_left_out():
+    stream = split_words(["aa bb cc", "", "cc dd"], WORDS, True)
+    changed = stream.changed(lambda tokens: [None, "zz", "aa", "zz"])
+    assert changed.vocabulary == ["aa", "zz"]
+    assert changed.ids.tolist() == [1, 0, 0, 1]
+    assert changed.offsets.tolist() == [0, 2, 2, 4]
+
+
+def test_unknown_tokens_leave_a_hole():
+    stream = split_words(["aa bb cc"], WORDS, True)
+    assert stream.known(["aa", "cc", "dd"]).ids.tolist() == [0, -1, 1]
+
+
+def test_no_tokens_at_all():
+    for stream in (split_words([""], WORDS, True), split_characters([""], True)):
+        assert isinstance(stream, TokenStream)
+        assert len(stream.ids) == 0
+        assert stream.offsets.tolist() == [0, 0]
+        assert stream.changed(lambda tokens: tokens).vocabulary == []
+        assert len(stream.known(["a"]).ids) == 0
+
+
+def test_checked_texts_are_plain_strings():
+    found = check_texts(np.array(["one", "two"]))
+    assert found == ["one", "two"]
+    assert {type(text) for text in found} == {str}
+
+
+def test_messages_name_what_was_checked():
+    with pytest.raises(TypeError, match=r"dev\[0\] must hold texts, got 1"):
+        check_texts([1], "dev[0]")
