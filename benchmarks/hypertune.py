@@ -231,9 +231,12 @@ def at(record: dict[str, Any], spent: float) -> float:
     return record["error"][max(place, 0)]
 
 
-def mean_se(values: Any) -> tuple[float, float]:
+def mean_se(values: Any) -> tuple[float, float | None]:
+    """Mean and standard error; a single run has none."""
     values = np.asarray(values, dtype=float)
-    se = values.std(ddof=min(1, len(values) - 1)) / len(values) ** 0.5
+    if len(values) < 2:
+        return round(float(values.mean()), 4), None
+    se = values.std(ddof=1) / len(values) ** 0.5
     return round(float(values.mean()), 4), round(float(se), 4)
 
 
@@ -278,7 +281,10 @@ def summarise(
         }
         entry["weakened"] = sum(bool(r["weakened"]) for r in own)
         summary[task] = entry
-        shown = "".join("{:13.4f} ±{:.4f}".format(*entry["end"][m]) for m in METHODS)
+        shown = "".join(
+            f"{mean:13.4f} " + ("  alone" if se is None else f"±{se:.4f}")
+            for mean, se in (entry["end"][m] for m in METHODS)
+        )
         print(f"{task:14}{shown}   n={len(have)}")
     return summary
 
@@ -342,19 +348,23 @@ def draw(store: Cache, tasks: list[str], seeds: list[int]) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(3, 4, figsize=(12, 8), layout="constrained")
+    found = {task: curves(store, task, seeds) for task in tasks}
+    tasks = [task for task in tasks if len(found[task]["hypertune"])]
+    n_rows = -(-(len(tasks) + 1) // 4)
+    figure, axes = plt.subplots(
+        n_rows, 4, figsize=(12, 2.7 * n_rows), layout="constrained", squeeze=False
+    )
     grid = np.linspace(0.02, 1.0, N_GRID)
     for axis in axes.ravel()[len(tasks) :]:
         axis.axis("off")
     for axis, task in zip(axes.ravel(), tasks, strict=False):
-        for method, values in curves(store, task, seeds).items():
-            if not len(values):
-                continue
+        for method, values in found[task].items():
             mean = values.mean(axis=0)
-            error = values.std(axis=0, ddof=1) / len(values) ** 0.5
             axis.plot(grid, mean, label=method)
-            axis.fill_between(grid, mean - error, mean + error, alpha=0.15)
-        axis.set_title(task)
+            if len(values) > 1:
+                error = values.std(axis=0, ddof=1) / len(values) ** 0.5
+                axis.fill_between(grid, mean - error, mean + error, alpha=0.15)
+        axis.set_title(f"{task}, runs: {len(values)}")
         axis.set_yscale("log")
     figure.supxlabel("share of HyperTune's time, small samples included")
     figure.supylabel("held-out error of the incumbent")
