@@ -167,11 +167,13 @@ class FolderShelf:
         n_bytes : int
             How much they take.
         """
-        return sum(
-            os.path.getsize(os.path.join(folder, file))
-            for folder, _, files in os.walk(self.folder)
-            for file in files
-        )
+        total = 0
+        for folder, _, files in os.walk(self.folder):
+            for file in files:
+                # Others remove what their locks and drafts needed meanwhile.
+                with contextlib.suppress(FileNotFoundError):
+                    total += os.path.getsize(os.path.join(folder, file))
+        return total
 
     def close(self) -> None:
         """Remove the files; warns if some counts were not kept."""
