@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skbayes.surrogates.gaussian_process import GaussianProcess
-from skbayes.surrogates.hyperparameters import LogPosterior
+from skbayes.surrogates.hyperparameters import LENGTH_SCALE_FACTOR, LogPosterior
 from skbayes.surrogates.kernels import KERNELS, FloatArray, squared_distances
 
 __all__ = ["AdditiveGaussianProcess"]
@@ -110,7 +110,8 @@ class AdditiveGaussianProcess(GaussianProcess):
     pair_share : float, default=0.5
         Share of the pairs in the kernel, from 0 to 1.
     length_scale : float, default=0.2
-        Prior median of the length scales, over the root of the number of columns; > 0.
+        Prior median of the length scales of ordered columns, over the root of the
+        number of columns; > 0. That of others is 0.5.
     **options : dict
         Those of :class:`GaussianProcess`.
 
@@ -155,12 +156,15 @@ class AdditiveGaussianProcess(GaussianProcess):
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None
     ) -> LogPosterior:
         squares = self._embedding.squared_differences(X)
+        # Options without an order are one apart, whatever their number.
+        factors = np.full(X.shape[1], LENGTH_SCALE_FACTOR)
+        factors[self._embedding.ordered] = self.length_scale
         return _AdditivePosterior(
             squares,
             target,
             KERNELS[self.kernel],
             extra,
-            length_scale_factor=self.length_scale,
+            length_scale_factor=factors,
             pair_share=self.pair_share,
         )
 

@@ -89,21 +89,22 @@ class LogPosterior:
         Kernel, from r2 to correlations and their derivatives.
     extra : ndarray of shape (n,), default=None
         Known variances of the outputs beyond the noise. None: there are none.
-    length_scale_factor : float, default=0.5
-        Prior median of the length scales, over sqrt(D).
+    length_scale_factor : float or ndarray of shape (D,), default=0.5
+        Prior median of the length scales, over sqrt(D); of each column.
     """
 
     differences: FloatArray
     y: FloatArray
     correlation: Correlation
     extra: FloatArray | None = None
-    length_scale_factor: float = LENGTH_SCALE_FACTOR
+    length_scale_factor: float | FloatArray = LENGTH_SCALE_FACTOR
 
     def __post_init__(self) -> None:
         D, n, _ = self.differences.shape
         self._flat = self.differences.reshape(D, n * n)
-        center = math.log(self.length_scale_factor * math.sqrt(max(D, 1)))
-        self.prior_mean = np.array([center] * D + [AMPLITUDE_MEAN, NOISE_MEAN])
+        factors = np.broadcast_to(self.length_scale_factor, (D,))
+        centers = np.log(factors * math.sqrt(max(D, 1)))
+        self.prior_mean = np.append(centers, [AMPLITUDE_MEAN, NOISE_MEAN])
         self.prior_sd = np.array([LENGTH_SCALE_SD] * D + [AMPLITUDE_SD, NOISE_SD])
         self.bounds = np.array(
             [LENGTH_SCALE_BOUNDS] * D + [AMPLITUDE_BOUNDS, NOISE_BOUNDS]

@@ -134,9 +134,12 @@ def test_the_length_scales_are_believed_to_be_what_is_said():
     """With next to nothing to learn from, the prior's median is the mode."""
     X, y, _ = make_data(1)
     for length_scale in (0.1, 0.7):
-        model = AdditiveGaussianProcess(length_scale=length_scale, n_samples=0)
-        medians = np.exp(model.fit(X, y).thetas_[0, :4])
-        np.testing.assert_allclose(medians, 2 * length_scale, rtol=0.01)
+        model = AdditiveGaussianProcess(
+            length_scale=length_scale, n_options=[0, 3, 0, 0], n_samples=0
+        )
+        medians = np.exp(model.fit(np.rint(X), y).thetas_[0, :4])
+        expected = 2 * np.array([length_scale, 0.5, length_scale, length_scale])
+        np.testing.assert_allclose(medians, expected, rtol=0.01)
 
 
 @pytest.mark.parametrize(
