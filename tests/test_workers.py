@@ -299,6 +299,9 @@ def test_threads_end_with_the_crew():
         for number in range(3):
             crew.start(number, Task(number))
         all_results(crew)
+    # Those of joblib's pool are told to end, and may take a moment.
+    for thread in set(threading.enumerate()) - before:
+        thread.join(20)
     assert set(threading.enumerate()) <= before
 
 

@@ -13,6 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import FitFailedWarning
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import SelectKBest, chi2
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_score, cross_validate
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -438,9 +439,16 @@ def test_callbacks_see_every_fit():
 def test_routing():
     with config_context(enable_metadata_routing=True):
         learner = MultinomialNB().set_fit_request(sample_weight=True)
-        learner.set_score_request(sample_weight=True)
+        # Not by the pipeline's own score: before scikit-learn 1.7 that asks for weights
+        # in its own name.
+        scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
         search = TextRepresentationSearchCV(
-            learner, {"ngram_range": [(1, 1)]}, n_iter=3, cv=2, random_state=0
+            learner,
+            {"ngram_range": [(1, 1)]},
+            n_iter=3,
+            cv=2,
+            scoring=scorer,
+            random_state=0,
         )
         assert "sample_weight" in str(search.get_metadata_routing())
         weights = np.where(LABELS == 1, 1.0, 1e-9)
