@@ -245,6 +245,23 @@ def results_frame(
     return module.DataFrame(columns, schema_overrides={"params": module.Object})
 
 
+def with_params(
+    columns: Mapping[str, Any], cv_results: Mapping[str, Any], rows: np.ndarray
+) -> Any:
+    """Put the parameters of some rows of `cv_results_` beside other columns.
+
+    A data frame of pandas, or a dict of arrays where it is not installed.
+    """
+    keys = [key for key in cv_results if key.startswith("param_")]
+    try:
+        import pandas
+    except ImportError:
+        return {**columns, **{key: cv_results[key][rows] for key in keys}}
+    frame = results_frame({key: cv_results[key] for key in ["params", *keys]})
+    params = frame.iloc[rows].reset_index(drop=True)
+    return pandas.concat([pandas.DataFrame(columns), params], axis=1)
+
+
 def _order(cv_results: Mapping[str, Any], sort_by: str | None) -> np.ndarray:
     """Return the rows in the order they are shown in."""
     if sort_by is None:

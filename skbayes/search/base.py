@@ -372,6 +372,10 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             )
         return splits
 
+    @staticmethod
+    def _n_samples(X: Any) -> int:
+        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
     def _draw_subsets(
         self, X: Any, y: Any, splits: list[tuple], split_params: dict, seed: int
     ) -> Subsets | None:
@@ -382,7 +386,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         return Subsets.draw(
             splits,
             settings,
-            n_samples=_n_samples(X),
+            n_samples=self._n_samples(X),
             labels=y if is_classifier(self.estimator) else None,
             groups=split_params.get("groups"),
             seed=seed,
@@ -405,7 +409,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
     ) -> Outcome:
         """Make the trials; return them, and the fits kept of the best."""
         n_splits = len(inputs.splits)
-        n_samples = _n_samples(inputs.X)
+        n_samples = self._n_samples(inputs.X)
         if self.return_oof:
             check_partition(inputs.splits, n_samples)
         n_planned = sum(int(min(s.n_trials, optimizer.n_cells)) for s in stages)
@@ -660,7 +664,3 @@ def _is_partial(trial: Trial) -> bool:
 def _has_finite_scores(trial: Trial) -> bool:
     tables = [trial.scores, trial.train_scores]
     return all(np.isfinite(row).all() for t in tables for row in t.values())
-
-
-def _n_samples(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

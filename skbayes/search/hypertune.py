@@ -450,7 +450,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     def _draw_subsets(
         self, X: Any, y: Any, splits: list[tuple], split_params: dict, seed: int
     ) -> Subsets | None:
-        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        n_samples = self._n_samples(X)
         sizes = [len(np.arange(n_samples)[train]) for train, _ in splits]
         n_classes = 1
         if is_classifier(self.estimator) and type_of_target(y) in (

@@ -23,7 +23,7 @@ from skbayes.acquisition.hypervolume import (
 from skbayes.acquisition.pareto import are_costs, on_log_scale
 from skbayes.candidates import key_of
 from skbayes.optimizer import Optimizer
-from skbayes.results import results_frame
+from skbayes.results import with_params
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.objectives import Objectives
 from skbayes.space import Space
@@ -529,14 +529,7 @@ def _front_table(results: Mapping[str, Any], rows: np.ndarray, names: list[str])
     """Describe rows of the results by objectives and parameters."""
     table = {"trial": rows}
     table |= {name: results[f"mean_test_{name}"][rows] for name in names}
-    keys = [key for key in results if key.startswith("param_")]
-    try:
-        import pandas
-    except ImportError:
-        return table | {key: results[key][rows] for key in keys}
-    frame = results_frame({key: results[key] for key in ["params", *keys]})
-    params = frame.iloc[rows].reset_index(drop=True)
-    return pandas.concat([pandas.DataFrame(table), params], axis=1)
+    return with_params(table, results, rows)
 
 
 def _check_choice(choice: Any, names: list[str], parameter: str) -> None:

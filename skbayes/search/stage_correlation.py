@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from skbayes.candidates import key_of
 from skbayes.trials import History, Trial
 
 __all__ = ["stage_correlation"]
@@ -82,7 +83,7 @@ def _pairs(
 ) -> list[tuple[float, float]]:
     """Return the scores of what was tried in both stages."""
     keys = [
-        [row.tobytes() for row in optimizer.space.encode([t.params for t in trials])]
+        list(map(key_of, optimizer.space.encode([t.params for t in trials])))
         for trials in (own, following)
     ]
     first = dict(zip(keys[0], own, strict=True))

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes import compat
 from skbayes.acquisition.tradeoff_proposer import RULES, relative_costs
 from skbayes.history import read_trials
-from skbayes.results import results_frame
+from skbayes.results import with_params
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.search.trial_costs import TrialCosts
@@ -627,7 +627,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     ) -> tuple[Any, Any, dict]:
         size = self._sizes()[self.train_fractions_.index(self.best_train_fraction_)]
         setting = Setting(train_size=size)
-        everything = np.arange(X.shape[0] if hasattr(X, "shape") else len(X))
+        everything = np.arange(self._n_samples(X))
         subsets = Subsets.draw(
             [(everything, everything[:0])],
             [setting],
@@ -709,14 +709,7 @@ def _curve(results: Mapping[str, Any], scores: FloatArray, metric: str) -> Any:
     }
     columns = ("cost", "relative_cost", "train_fraction")
     table |= {name: np.asarray(results[name])[rows] for name in columns}
-    keys = [key for key in results if key.startswith("param_")]
-    try:
-        import pandas
-    except ImportError:
-        return table | {key: results[key][rows] for key in keys}
-    frame = results_frame({key: results[key] for key in ["params", *keys]})
-    params = frame.iloc[rows].reset_index(drop=True)
-    return pandas.concat([pandas.DataFrame(table), params], axis=1)
+    return with_params(table, results, rows)
 
 
 def _envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatArray]:
