@@ -1,8 +1,8 @@
 """HyperTuneSearchCV beside others at equal time, on letter, adult and MNIST.
 
 Learners and spaces of Joy et al. (2019); the data in ../shared/data are subsampled, so
-that all runs take about an hour of one core: --sizes shows how. Each run draws its own
-training, validation and test rows. HyperTune makes 15 trials on each of 5 samples of a
+that all runs take about two hours of one core: --sizes shows how. Each run draws its
+own training, validation and test rows. HyperTune makes 15 trials on each of 5 samples of a
 tenth of the training rows and 20 trials on all; the others get the same seconds of
 processor time for fits and scores (see hypertune_methods.py). Held-out error is that
 of the incumbent's configuration, fitted on all training rows.
@@ -104,16 +104,16 @@ LEARNERS: dict[str, tuple[Any, dict[str, Any], dict[str, int], str | None]] = {
 }
 # Rows for training; a third as many for validation.
 SIZES = {
-    "letter-svm": 1200,
-    "adult-svm": 1200,
-    "mnist-svm": 600,
-    "letter-rff": 600,
-    "adult-rff": 1800,
-    "mnist-rff": 900,
-    "letter-enet": 900,
-    "adult-enet": 4500,
+    "letter-svm": 2500,
+    "adult-svm": 2500,
+    "mnist-svm": 1000,
+    "letter-rff": 1500,
+    "adult-rff": 4000,
+    "mnist-rff": 1200,
+    "letter-enet": 1500,
+    "adult-enet": 6000,
     "mnist-enet": 450,
-    "letter-mlp": 700,
+    "letter-mlp": 1000,
     "mnist-mlp": 450,
 }
 N_TEST = 3000
