@@ -1,8 +1,8 @@
 """Pictures are drawn without a screen, and change no setting."""
 
+import matplotlib
 import pytest
 
-matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
 
 
