@@ -5,6 +5,7 @@ from skbayes.inspection.importance_display import ImportanceDisplay
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.partial_dependence import PartialDependenceDisplay
 from skbayes.inspection.record import RunningTrial, SearchRecord, read_record
+from skbayes.inspection.report import report_history, write_report
 from skbayes.inspection.tradeoff_display import TradeoffDisplay
 
 __all__ = [
@@ -17,4 +18,6 @@ __all__ = [
     "TradeoffDisplay",
     "importance",
     "read_record",
+    "report_history",
+    "write_report",
 ]
