@@ -217,13 +217,15 @@ def _best(source: Any, record: SearchRecord) -> str:
             for name in record.directions
             if name in record.scores
         ]
-    what = record.label if not record.directions else "of all trials on the front"
-    params = dict(record.params[best])
+    what = f"{record.label}; trial {record.number[best]}"
+    if fold:
+        what += ", mean and standard deviation over the splits"
+    if record.directions:
+        what = f"trial {record.number[best]}, a point of the front"
     parts = [
         f'<p class="score">{text(", ".join(scores))}</p>',
-        f'<p class="soft">{text(what)}; trial {record.number[best]}'
-        f"{', mean and standard deviation over the splits' if fold else ''}</p>",
-        code(_as_python(params), copy=True),
+        f'<p class="soft">{text(what)}</p>',
+        code(_as_python(record.params[best]), copy=True),
     ]
     notes = _notes_on_best(source, record)
     return section("Best settings", *parts, definitions(notes) if notes else "")
@@ -261,15 +263,16 @@ def _front(record: SearchRecord) -> str:
     values = np.column_stack([record.scores[name] for name in names])
     values[record.state != "complete"] = np.nan
     front = ParetoDisplay(signs, values, record.number, chosen=record.best).front
+    params = sorted({name for i in front for name in record.params[i]})
     rows = [
         [
             int(record.number[i]),
             *map(float, values[i]),
-            _as_python(record.params[i]).replace("\n", " "),
+            *(_value(record.params[i], name) for name in params),
         ]
         for i in front
     ]
-    heads = ["trial", *names, "parameters"]
+    heads = ["trial", *names, *params]
     marked = [i == record.best for i in front]
     return section("The Pareto front", table(heads, rows, marked=marked))
 

@@ -56,6 +56,8 @@ dd { margin: 0; overflow-wrap: anywhere; min-width: 0; }
 figure { margin: 0; border: 1px solid var(--line); border-radius: 4px; padding: .8rem;
   background: #ffffff; color: #1b1b1b; break-inside: avoid; min-width: 0; }
 figure.wide { grid-column: 1 / -1; }
+figure.wide div { overflow-x: auto; }
+figure.wide img { min-width: 34rem; }
 figure img { display: block; max-width: 100%; height: auto; margin: 0 auto; }
 figcaption { font-size: .9rem; margin: 0 0 .5rem; }
 figcaption b { display: block; }
@@ -320,8 +322,8 @@ def figure(svg: bytes, title: str, alt: str, wide: bool = False) -> str:
     data = base64.b64encode(svg).decode("ascii")
     kind = ' class="wide"' if wide else ""
     return (
-        f"<figure{kind}><figcaption><b>{text(title)}</b></figcaption>"
-        f'<img alt="{text(alt)}" src="data:image/svg+xml;base64,{data}"></figure>'
+        f"<figure{kind}><figcaption><b>{text(title)}</b></figcaption><div>"
+        f'<img alt="{text(alt)}" src="data:image/svg+xml;base64,{data}"></div></figure>'
     )
 
 
