@@ -17,11 +17,15 @@ import numpy as np
 from skbayes.space.dimensions import FloatArray
 
 __all__ = [
+    "EDGE",
+    "FAILURES",
     "FAINT",
     "GREY",
     "INK",
+    "OTHERS",
     "SERIES",
     "STATES",
+    "TRIALS",
     "SeriesStyle",
     "StateStyle",
     "focus",
@@ -29,17 +33,26 @@ __all__ = [
     "get_many_axes",
     "import_pyplot",
     "merged",
+    "mark_failures",
+    "say_nothing",
     "score_colours",
+    "sight",
     "tidy",
 ]
 
 INK, GREY, FAINT = "#000000", "#6E6E6E", "#C8C8C8"
 
-# Marks for trials, and those that stand for trials outside the picture.
-TRIALS, EDGE = "skbayes: trials", "skbayes: outside"
+# By these gids the marks of a picture are found again when another search joins it:
+# trials that count, those that do not, failed ones, and what stands for trials that are
+# out of sight.
+TRIALS, OTHERS = "skbayes: trials", "skbayes: trials not compared"
+FAILURES, EDGE = "skbayes: failed", "skbayes: outside"
 
 # How many times further from the median than the best a score may be to be in sight.
 REACH = 3.0
+
+# What share of the trials is in sight at least.
+IN_SIGHT = 0.7
 
 
 @dataclass(frozen=True)
@@ -96,7 +109,7 @@ class StateStyle:
 
 STATES = {
     "complete": StateStyle("complete", "#0072B2", "", "o"),
-    "failed": StateStyle("failed", "#D55E00", "xxxx", "x"),
+    "failed": StateStyle("failed", "#D55E00", "xxx", "x"),
     "censored": StateStyle("out of time", "#E69F00", "////", "v"),
     "raced": StateStyle("given up", "#CC79A7", "\\\\\\\\", "<"),
     "running": StateStyle("not finished", "#FFFFFF", "....", "*"),
@@ -270,11 +283,40 @@ def tidy(ax: Any, grid: str | None = "y") -> None:
     ax.set_axisbelow(True)
 
 
-def focus(ax: Any, sign: int) -> None:
-    """Let the scores that matter fill the picture; worse ones are shown at the edge.
+def sight(scores: FloatArray, sign: int) -> tuple[float, float] | None:
+    """Return between which scores a picture has the ones that matter.
 
-    What counts is the distance from the best to the median of all points with the gid
-    `TRIALS`, of whatever search.
+    What counts is the distance from the best score to the median. Seven
+    of ten trials stay in sight in any case.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores, as the user knows the metric; NaN does not count.
+    sign : int
+        1 if the higher of two scores is the better, else -1.
+
+    Returns
+    -------
+    ends : tuple of float or None
+        The lower and the higher one, with a margin; None if there is no score.
+    """
+    y: FloatArray = sign * scores[np.isfinite(scores)]
+    if not len(y):
+        return None
+    best, median = np.max(y), np.median(y)
+    far = min(
+        median - REACH * (best - median),
+        np.quantile(y, 1.0 - IN_SIGHT, method="lower"),
+    )
+    low = max(np.min(y), far) if best > median else np.min(y)
+    margin = 0.06 * (best - low) or 0.05 * abs(best) or 0.05
+    first, last = np.sort(sign * np.array([low - margin, best + margin]))
+    return float(first), float(last)
+
+
+def focus(ax: Any, sign: int, scores: FloatArray | None = None) -> None:
+    """Let the scores that matter fill the picture; worse ones are shown at the edge.
 
     Parameters
     ----------
@@ -282,31 +324,77 @@ def focus(ax: Any, sign: int) -> None:
         The axes.
     sign : int
         1 if the higher of two scores is the better, else -1.
+    scores : ndarray or None, default=None
+        Scores that count in place of those of all searches in this picture.
     """
-    for old in [one for one in ax.collections if one.get_gid() == EDGE]:
+    for old in [x for x in (*ax.collections, *ax.texts) if x.get_gid() == EDGE]:
         old.remove()
-    marks = [one for one in ax.collections if one.get_gid() == TRIALS]
+    marks = [one for one in ax.collections if one.get_gid() in (TRIALS, OTHERS)]
     points = np.vstack([np.empty((0, 2)), *[one.get_offsets() for one in marks]])
     points = np.asarray(points[np.isfinite(points).all(axis=1)], dtype=float)
-    if not len(points):
+    ends = sight(points[:, 1] if scores is None else scores, sign)
+    if ends is None:
         return
-    y: FloatArray = sign * points[:, 1]
-    best, median = np.max(y), np.median(y)
-    low = max(np.min(y), median - REACH * (best - median)) if best > median else min(y)
-    margin = 0.06 * (best - low) or 0.05 * abs(best) or 0.05
-    limits = sign * np.array([low - margin, best + margin])
-    ax.set_ylim(*np.sort(limits))
-    outside = points[y < low - margin]
+    ax.set_ylim(*ends)
+    outside = points[(points[:, 1] < ends[0]) | (points[:, 1] > ends[1])]
     if len(outside):
-        edge = np.full(len(outside), 0.012 if sign > 0 else 0.988)
         ax.scatter(
             outside[:, 0],
-            edge,
+            np.full(len(outside), 0.012 if sign > 0 else 0.988),
             s=14,
             marker="v" if sign > 0 else "^",
             color=GREY,
             transform=ax.get_xaxis_transform(),
             clip_on=False,
             gid=EDGE,
-            label="_outside",
         )
+
+
+def mark_failures(ax: Any, x: FloatArray, sign: int, **keywords: Any) -> Any:
+    """Mark failed trials at the edge where the worst scores are.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        The axes.
+    x : ndarray of shape (n,)
+        Where they are, in data.
+    sign : int
+        1 if the higher of two scores is the better, else -1.
+    **keywords : dict
+        For :meth:`matplotlib.axes.Axes.scatter`.
+
+    Returns
+    -------
+    marks : matplotlib.collections.PathCollection
+        The marks.
+    """
+    x = x[np.isfinite(x)]
+    marks = ax.scatter(
+        x,
+        np.full(len(x), 0.03 if sign > 0 else 0.97),
+        marker=STATES["failed"].marker,
+        s=22,
+        linewidths=1.2,
+        transform=ax.get_xaxis_transform(),
+        gid=FAILURES,
+        **keywords,
+    )
+    # Marks that have no score must be in sight, too.
+    ax.update_datalim(np.column_stack([x, np.zeros(len(x))]), updatey=False)
+    ax.autoscale_view(scaley=False)
+    return marks
+
+
+def say_nothing(ax: Any, text: str = "no trial has a score") -> None:
+    """Write in an empty picture why it is empty.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        The axes.
+    text : str, default="no trial has a score"
+        What to write.
+    """
+    place = {"transform": ax.transAxes, "ha": "center", "gid": EDGE}
+    ax.text(0.5, 0.5, text, color=GREY, **place)
