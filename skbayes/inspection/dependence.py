@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +96,7 @@ def scale_of(dimension: Dimension) -> str:
 
 def dependences(
     model: ScoreModel,
-    parameters: Sequence[str | tuple[str, str]] | None = None,
+    params: Sequence[str | tuple[str, str]] | None = None,
     *,
     resolution: int | None = None,
     n_averaged: int = 128,
@@ -108,7 +108,7 @@ def dependences(
     ----------
     model : ScoreModel
         The model.
-    parameters : list of str or tuple of (str, str), default=None
+    params : list of str or tuple of (str, str), default=None
         Names of parameters, or of pairs of them. None: each parameter of which there is
         more than one value, or of more than 12 those whose mean varies most.
     resolution : int or None, default=None
@@ -137,10 +137,10 @@ def dependences(
     others = Others(model.space, int(n_averaged), random_state)
     found = []
     with one_blas_thread():
-        for columns in _columns_of(model, parameters):
+        for columns in _columns_of(model, params):
             most = resolution or (RESOLUTION if len(columns) == 1 else PAIR_RESOLUTION)
             found.append(_dependence(model, others, columns, int(most)))
-    if parameters is None and len(found) > N_SHOWN:
+    if params is None and len(found) > N_SHOWN:
         spans = [np.nanmax(one.mean) - np.nanmin(one.mean) for one in found]
         widest = sorted(np.argsort(spans)[-N_SHOWN:])
         found = [found[i] for i in widest]
@@ -154,22 +154,22 @@ def _check_count(number: Any, name: str, least: int) -> None:
         raise ValueError(f"{name} must be at least {least}, got {number!r}.")
 
 
-def _columns_of(model: ScoreModel, parameters: Any) -> list[tuple[int, ...]]:
+def _columns_of(model: ScoreModel, params: Any) -> list[tuple[int, ...]]:
     """Return the columns of each panel."""
     columns = model.space.columns
-    if parameters is None:
+    if params is None:
         return [
             (j,) for j, c in enumerate(columns) if c.name and c.dimension.n_values > 1
         ]
-    if isinstance(parameters, str):
-        parameters = [parameters]
+    if isinstance(params, str) or not isinstance(params, Iterable):
+        raise TypeError(f"params must be a list of names or pairs, got {params!r}.")
     labels = column_labels(model.space)
     panels: list[tuple[int, ...]] = []
-    for asked in parameters:
+    for asked in params:
         names = asked if isinstance(asked, tuple | list) else (asked,)
         if len(names) not in (1, 2) or not all(isinstance(n, str) for n in names):
             raise TypeError(
-                f"parameters must be names, or pairs of names in tuples, got {asked!r}."
+                f"params must be names, or pairs of names in tuples, got {asked!r}."
             )
         known = [
             [j for j, c in enumerate(columns) if name in (c.name, labels[j])]
@@ -178,10 +178,10 @@ def _columns_of(model: ScoreModel, parameters: Any) -> list[tuple[int, ...]]:
         for name, own in zip(names, known, strict=True):
             if not own:
                 raise ValueError(
-                    f"parameters: {name!r} is none of {model.space.parameter_names}."
+                    f"params: {name!r} is none of {model.space.parameter_names}."
                 )
         if len(names) == 2 and known[0] == known[1]:
-            raise ValueError(f"parameters: a pair needs two different, got {asked!r}.")
+            raise ValueError(f"params: a pair needs two different, got {asked!r}.")
         panels += _together(model, known)
     return panels
 
@@ -198,7 +198,7 @@ def _together(model: ScoreModel, known: list[list[int]]) -> list[tuple[int, ...]
     found = [pair for pair in pairs if np.any(np.all(active[:, pair], axis=1))]
     if not found:
         names = [model.space.columns[own[0]].name for own in known]
-        raise ValueError(f"parameters: {names[0]!r} and {names[1]!r} never meet.")
+        raise ValueError(f"params: {names[0]!r} and {names[1]!r} never meet.")
     return list(found)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from skbayes.inspection.fanova import Importance, importance
 from skbayes.inspection.partial_dependence import short
 from skbayes.inspection.record import read_record
-from skbayes.inspection.style import INK, SERIES, get_axes, tidy
+from skbayes.inspection.style import INK, SERIES, get_axes, say_nothing, tidy
 
 __all__ = ["ImportanceDisplay"]
 
@@ -108,7 +108,7 @@ class ImportanceDisplay:
         ImportError
             If matplotlib is not installed.
         TypeError, ValueError
-            If an argument is wrong, or fewer than two configurations have a score.
+            If an argument is wrong.
         sklearn.exceptions.NotFittedError
             If the search was not fitted.
         """
@@ -142,9 +142,10 @@ class ImportanceDisplay:
 
         Parameters
         ----------
-        history : History, DataFrame, str or path-like
-            `trials_` of a search; or a journal, its path or what
-            :func:`skbayes.load_history` returns; also of a search that still runs.
+        history : History, DataFrame, str, os.PathLike or SearchRecord
+            `trials_` of a search, the path of its journal, or what
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
+            returned for it; also of a search that still runs.
         search_spaces : dict, list of dicts, Space or None, default=None
             What could have been chosen. None: the values that occur.
         metric : str or None, default=None
@@ -176,11 +177,13 @@ class ImportanceDisplay:
         OSError
             If a journal cannot be read.
         TypeError, ValueError
-            If an argument is wrong, or fewer than two configurations have a score.
+            If an argument is wrong.
         """
         record = read_record(
             history, metric=metric, search_spaces=search_spaces, name=name
         )
+        if np.sum(record.comparable) < 2:
+            return cls(Importance({}, {}, {}, {}), name=record.name).plot(ax)
         found = importance(
             record,
             top=top,
@@ -215,6 +218,8 @@ class ImportanceDisplay:
         parts += [found.pairs[pair] for pair in pairs]
         sds = [found.single_sd[name] for name in names]
         sds += [found.pairs_sd[pair] for pair in pairs]
+        if not n:
+            say_nothing(ax, "fewer than two trials have a score")
         y = np.arange(n)
         own, theirs = y[: len(names)], y[len(names) :]
         self.bars_ = ax.barh(own, parts[: len(names)], color=SERIES[0].color)

@@ -169,9 +169,10 @@ class ParetoDisplay:
 
         Parameters
         ----------
-        history : History, DataFrame, str or path-like
-            `trials_` of a search; or a journal, its path or what
-            :func:`skbayes.load_history` returns; also of a search that still runs.
+        history : History, DataFrame, str, os.PathLike or SearchRecord
+            `trials_` of a search, the path of its journal, or what
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
+            returned for it; also of a search that still runs.
         objectives : dict of str to {"max", "min"} or None, default=None
             As for :meth:`from_search`. None: as the journal says; a history does not.
         name : str or None, default=None

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from skbayes.inspection.dependence import Dependence, dependences
-from skbayes.inspection.score_model import score_model
+from skbayes.inspection.scales import label_of, plain
+from skbayes.inspection.score_model import NothingToLearn, score_model
 from skbayes.inspection.style import (
     INK,
     SERIES,
+    get_axes,
     get_many_axes,
+    say_nothing,
     score_colours,
     tidy,
 )
@@ -135,7 +138,7 @@ class PartialDependenceDisplay:
     def from_search(
         cls,
         search: Any,
-        parameters: Sequence[str | tuple[str, str]] | None = None,
+        params: Sequence[str | tuple[str, str]] | None = None,
         *,
         metric: str | None = None,
         surrogate: Any = None,
@@ -152,7 +155,7 @@ class PartialDependenceDisplay:
         ----------
         search : estimator
             A fitted search.
-        parameters : list of str or tuple of (str, str), default=None
+        params : list of str or tuple of (str, str), default=None
             Names of parameters for lines, pairs of them for contours. None: each
             parameter of which there is more than one value; of more than 12 those whose
             mean varies most.
@@ -188,13 +191,13 @@ class PartialDependenceDisplay:
         ImportError
             If matplotlib, or what the surrogate needs, is not installed.
         TypeError, ValueError
-            If an argument is wrong, or no trial has a score.
+            If an argument is wrong.
         sklearn.exceptions.NotFittedError
             If the search was not fitted.
         """
         return cls._make(
             search,
-            parameters,
+            params,
             {
                 "metric": metric,
                 "surrogate": surrogate,
@@ -209,7 +212,7 @@ class PartialDependenceDisplay:
     def from_history(
         cls,
         history: Any,
-        parameters: Sequence[str | tuple[str, str]] | None = None,
+        params: Sequence[str | tuple[str, str]] | None = None,
         *,
         search_spaces: Any = None,
         metric: str | None = None,
@@ -225,10 +228,11 @@ class PartialDependenceDisplay:
 
         Parameters
         ----------
-        history : History, DataFrame, str or path-like
-            `trials_` of a search; or a journal, its path or what
-            :func:`skbayes.load_history` returns; also of a search that still runs.
-        parameters : list of str or tuple of (str, str), default=None
+        history : History, DataFrame, str, os.PathLike or SearchRecord
+            `trials_` of a search, the path of its journal, or what
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
+            returned for it; also of a search that still runs.
+        params : list of str or tuple of (str, str), default=None
             As for :meth:`from_search`.
         search_spaces : dict, list of dicts, Space or None, default=None
             What could have been chosen. None: what was, and what lies between; a space
@@ -262,11 +266,11 @@ class PartialDependenceDisplay:
         OSError
             If a journal cannot be read.
         TypeError, ValueError
-            If an argument is wrong, or no trial has a score.
+            If an argument is wrong.
         """
         return cls._make(
             history,
-            parameters,
+            params,
             {
                 "metric": metric,
                 "surrogate": surrogate,
@@ -280,11 +284,14 @@ class PartialDependenceDisplay:
 
     @classmethod
     def _make(
-        cls, source: Any, parameters: Any, of_model: dict[str, Any], **options: Any
+        cls, source: Any, params: Any, of_model: dict[str, Any], **options: Any
     ) -> PartialDependenceDisplay:
-        model = score_model(source, **of_model)
+        try:
+            model = score_model(source, **of_model)
+        except NothingToLearn:
+            return cls([], name=of_model["name"])
         seed = of_model["random_state"]
-        found = dependences(model, parameters, random_state=seed, **options)
+        found = dependences(model, params, random_state=seed, **options)
         record = model.record
         return cls(found, label=record.label, sign=record.sign, name=record.name)
 
@@ -294,7 +301,7 @@ class PartialDependenceDisplay:
         self,
         ax: Any = None,
         *,
-        n_columns: int = 3,
+        n_cols: int = 3,
         n_sd: float = 2.0,
         trials: bool = True,
     ) -> PartialDependenceDisplay:
@@ -305,7 +312,7 @@ class PartialDependenceDisplay:
         ax : Axes, array of Axes or None, default=None
             Where to draw: one for each panel, or one in whose place all are drawn.
             None: a new figure.
-        n_columns : int, default=3
+        n_cols : int, default=3
             How many panels stand side by side at most.
         n_sd : float, default=2.0
             How many standard deviations the bands reach to each side; 0 for none.
@@ -319,13 +326,18 @@ class PartialDependenceDisplay:
         """
         pairs = any(len(one.names) == 2 for one in self.dependences)
         n = len(self.dependences)
-        size = (3.2, 2.6) if pairs else (2.6, 2.3)
-        self.axes_ = get_many_axes(ax, n, n_columns, size)
-        self.ax_ = self.axes_[0]
-        self.figure_ = self.ax_.figure
         self.lines_: list[Any] = [None] * n
         self.bands_: list[Any] = [None] * n
         self.contours_: list[Any] = [None] * n
+        if not n:
+            self.ax_ = get_axes(ax)
+            self.axes_, self.figure_ = np.array([self.ax_]), self.ax_.figure
+            say_nothing(self.ax_)
+            return self
+        size = (3.2, 2.6) if pairs else (2.6, 2.3)
+        self.axes_ = get_many_axes(ax, n, n_cols, size)
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.ax_.figure
         low, high = self._limits(n_sd)
         labelled = False
         for i, (axis, one) in enumerate(zip(self.axes_, self.dependences, strict=True)):
@@ -335,7 +347,7 @@ class PartialDependenceDisplay:
                 self.lines_[i], self.bands_[i] = _draw_single(axis, one, n_sd, trials)
                 axis.set_ylim(low, high)
                 tidy(axis)
-                if i % n_columns == 0 or not labelled:
+                if i % n_cols == 0 or not labelled:
                     axis.set_ylabel(f"mean {self.label.replace(' (', chr(10) + '(')}")
                     labelled = True
         return self
@@ -434,7 +446,7 @@ def _describe(axis: Any, one: Dependence, which: int) -> None:
     if one.scales[which] == "log":
         axis._set_axes_scale("log")
     elif one.scales[which] == "options":
-        values = [short(value, 14) for value in one.values[which]]
+        values = [label_of(value) for value in one.values[which]]
         axis.set_ticks(np.arange(len(values)), values)
         if axis.axis_name == "x" and sum(map(len, values)) > 24:
             axis.set_tick_params(rotation=30)
@@ -539,7 +551,7 @@ def short(value: Any, length: int) -> str:
     >>> short("votingclassifier__svc__gamma", 20)
     'votingcla…vc__gamma'
     """
-    text = " ".join(str(value).split())
+    text = plain(" ".join(str(value).split()))
     if len(text) <= length:
         return text
     return f"{text[: (length - 1) // 2]}…{text[-((length - 1) // 2) :]}"

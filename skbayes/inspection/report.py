@@ -329,18 +329,21 @@ def _seconds(seconds: float) -> str:
 
 def _pictures(source: Any, record: SearchRecord) -> str:
     try:
-        drawn = [
-            figure(one.svg, one.title, one.alt, one.wide)
-            for one in pictures(source, record)
-        ]
+        found = list(pictures(source, record))
     except ImportError:
-        note = (
-            'There are no pictures: they need matplotlib, pip install "skbayes[plot]".'
-        )
+        note = 'There are none without matplotlib: pip install "skbayes[plot]".'
         return section("Pictures", f"<p>{text(note)}</p>")
-    if not drawn:
-        return ""
-    return section("Pictures", '<div class="pictures">', *drawn, "</div>")
+    drawn = [
+        figure(one.svg, one.title, one.alt, one.wide)
+        for one in found
+        if one.svg is not None
+    ]
+    missing = [
+        f'<p class="soft">{text(f"Not drawn: {one.title} ({one.alt})")}</p>'
+        for one in found
+        if one.svg is None
+    ]
+    return section("Pictures", '<div class="pictures">', *drawn, "</div>", *missing)
 
 
 # -- all trials -----------------------------------------------------------------------

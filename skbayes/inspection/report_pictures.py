@@ -29,16 +29,16 @@ class Picture:
     title : str
         Its title.
     alt : str
-        What it says, in words.
-    svg : bytes
-        The picture.
+        What it says, in words; or why it could not be drawn.
+    svg : bytes or None
+        The picture; None if it could not be drawn.
     wide : bool
         Whether it needs the whole width.
     """
 
     title: str
     alt: str
-    svg: bytes
+    svg: bytes | None
     wide: bool
 
 
@@ -66,7 +66,7 @@ def pictures(source: Any, record: SearchRecord) -> Iterator[Picture]:
     Yields
     ------
     picture : Picture
-        One after the other; what cannot be drawn is left out.
+        One after the other.
 
     Raises
     ------
@@ -83,12 +83,14 @@ def pictures(source: Any, record: SearchRecord) -> Iterator[Picture]:
         FigureCanvasAgg(drawn)
         try:
             alt = plan.draw(drawn.subplots())
-        except (ImportError, ValueError):
+            # Texts as outlines: fonts are those of this machine everywhere.
+            with rc_context({"svg.fonttype": "path", "svg.hashsalt": plan.title}):
+                file = io.BytesIO()
+                drawn.savefig(file, format="svg", metadata={"Date": None})
+        except Exception as error:
+            # A page without one picture is better than none.
+            yield Picture(plan.title, f"{type(error).__name__}: {error}", None, False)
             continue
-        file = io.BytesIO()
-        # Texts as outlines: fonts are those of this machine everywhere.
-        with rc_context({"svg.fonttype": "path", "svg.hashsalt": plan.title}):
-            drawn.savefig(file, format="svg", metadata={"Date": None})
         yield Picture(plan.title, alt, file.getvalue(), plan.wide)
 
 
@@ -148,7 +150,7 @@ def _of_parameters(source: Any, record: SearchRecord) -> Iterator[_Plan]:
     display = PartialDependenceDisplay(found, label=record.label, sign=record.sign)
 
     def draw(ax: Any) -> str:
-        display.plot(ax, n_columns=min(len(found), 3))
+        display.plot(ax, n_cols=min(len(found), 3))
         spans = {
             one.names[0]: float(np.nanmax(one.mean) - np.nanmin(one.mean))
             for one in found

@@ -18,10 +18,14 @@ from skbayes.space.dimensions import is_number
 from skbayes.surrogates import ParzenEstimator
 from skbayes.surrogates.by_name import MODELS, SURROGATES, make_surrogate
 
-__all__ = ["ScoreModel", "score_model", "space_of_values"]
+__all__ = ["NothingToLearn", "ScoreModel", "score_model", "space_of_values"]
 
 # Positive numbers that span as much are taken for chosen on a logarithmic scale.
 LOG_SPAN = 100.0
+
+
+class NothingToLearn(ValueError):
+    """No trial has a score."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,9 @@ def score_model(
     Raises
     ------
     TypeError, ValueError
-        If an argument is wrong, or no trial has a score.
+        If an argument is wrong.
+    NothingToLearn
+        If no trial has a score.
     """
     _check_surrogate(surrogate)
     record = read_record(source, metric=metric, search_spaces=search_spaces, name=name)
@@ -166,7 +172,7 @@ def _trials(
         space = space_of_values([params[i] for i in np.flatnonzero(comparable)])
     rows = [i for i in np.flatnonzero(comparable) if params[i] in space]
     if not np.any(scored[rows]):
-        raise ValueError("No trial has a score, so that there is nothing to learn.")
+        raise NothingToLearn("No trial has a score: there is nothing to learn.")
     return space, np.array(rows, dtype=int), [params[i] for i in rows]
 
 

@@ -15,6 +15,7 @@ from skbayes.inspection.style import (
     TRIALS,
     focus,
     get_many_axes,
+    say_nothing,
     tidy,
 )
 from skbayes.search.tradeoff import envelope
@@ -136,8 +137,11 @@ class TradeoffDisplay:
         self.label, self.sign = label, sign
         self.cost_label, self.name = cost_label, name
         usable = np.isfinite(self.score) & np.isfinite(self.cost)
+        self.rows, self.begins = np.empty(0, dtype=int), np.empty(0)
+        self.relative_cost = np.full(len(self.cost), np.nan)
+        self.score_range, self.chosen = (0.0, 1.0), None
         if not np.any(usable):
-            raise ValueError("No trial has both a score and a cost.")
+            return
         self.score_range = _range(self.score[usable], score_range)
         self.relative_cost = relative_costs(self.cost, self.fraction)
         low, high = self.score_range
@@ -159,7 +163,14 @@ class TradeoffDisplay:
         -------
         row : int
             The trial.
+
+        Raises
+        ------
+        ValueError
+            If no trial has both a score and a cost.
         """
+        if not len(self.rows):
+            raise ValueError("No trial has both a score and a cost.")
         place = np.searchsorted(self.begins, tradeoff, side="right") - 1
         return int(self.rows[place])
 
@@ -214,7 +225,7 @@ class TradeoffDisplay:
         ImportError
             If matplotlib is not installed.
         TypeError, ValueError
-            If an argument is wrong, or no trial has both a score and a cost.
+            If an argument is wrong.
         sklearn.exceptions.NotFittedError
             If the search was not fitted.
         """
@@ -240,9 +251,10 @@ class TradeoffDisplay:
 
         Parameters
         ----------
-        history : History, DataFrame, str or path-like
-            `trials_` of a search; or a journal, its path or what
-            :func:`skbayes.load_history` returns; also of a search that still runs.
+        history : History, DataFrame, str, os.PathLike or SearchRecord
+            `trials_` of a search, the path of its journal, or what
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
+            returned for it; also of a search that still runs.
         metric : str or None, default=None
             As for :meth:`from_search`.
         cost : str or None, default=None
@@ -270,7 +282,7 @@ class TradeoffDisplay:
         OSError
             If a journal cannot be read.
         TypeError, ValueError
-            If an argument is wrong, or no trial has both a score and a cost.
+            If an argument is wrong.
         """
         record = read_record(history, metric=metric, name=name)
         found = cls._of_record(record, cost, tradeoff, score_range, None)
@@ -336,6 +348,9 @@ class TradeoffDisplay:
         self.axes_ = get_many_axes(ax, 2, 2, (4.3, 3.3))
         self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.figure
+        if not len(self.rows):
+            say_nothing(self.axes_[0], "no trial has both a score and a cost")
+            return self
         self._draw_trials(self.axes_[0])
         self._draw_curve(self.axes_[1])
         return self

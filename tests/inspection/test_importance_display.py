@@ -1,4 +1,3 @@
-import matplotlib
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -9,17 +8,8 @@ from skbayes import BayesSearchCV, load_history
 from skbayes.inspection import Importance, ImportanceDisplay, importance
 from skbayes.trials import History, Trial
 
-matplotlib.use("Agg")
 X, y = load_iris(return_X_y=True)
 SPACES = {"max_depth": (1, 5), "criterion": ["gini", "entropy"]}
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
 
 
 def test_bars_are_the_numbers_in_order():
@@ -72,5 +62,7 @@ def test_a_search_of_scikit_learn():
 def test_too_few_trials():
     folds = [{"test_scores": 1.0, "fit_time": 0.1, "score_time": 0.1}]
     history = History([Trial(0, {"a": 1}, folds, 1.0)])
+    display = ImportanceDisplay.from_history(history)
+    assert display.importance.single == {} and len(display.ax_.texts) == 1
     with pytest.raises(ValueError, match="fewer than two configurations"):
-        ImportanceDisplay.from_history(history)
+        importance(history)

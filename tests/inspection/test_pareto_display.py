@@ -1,4 +1,3 @@
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -9,17 +8,8 @@ from skbayes import BayesSearchCV, ParetoSearchCV
 from skbayes.inspection import ParetoDisplay
 from skbayes.trials import History, Trial
 
-matplotlib.use("Agg")
 SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
 OBJECTIVES = {"accuracy": "max", "model_size": "min", "neg_log_loss": "max"}
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import itertools
 import pickle
 
-import matplotlib
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -17,8 +16,6 @@ from skbayes.inspection.score_model import score_model, space_of_values
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
 from skbayes.surrogates import GaussianProcess
 from skbayes.trials import History, Trial
-
-matplotlib.use("Agg")
 
 GRID = {"a": [1, 2, 4, 8], "b": ["x", "y", "z"], "c": [0.1, 0.2]}
 TREE = {
@@ -51,14 +48,6 @@ def every(space, **fixed):
         for v in itertools.product(*[space[name] for name in names])
     ]
     return [row for row in rows if all(row[k] == v for k, v in fixed.items())]
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
 
 
 # -- the numbers ----------------------------------------------------------------------
@@ -286,6 +275,8 @@ def test_one_trial_is_enough_and_none_is_not():
     failed = History([trial(0, {"a": 1}, np.nan, state="failed")])
     with pytest.raises(ValueError, match="No trial has a score"):
         score_model(failed, search_spaces={"a": [1, 2]})
+    empty = PartialDependenceDisplay.from_history(failed, search_spaces={"a": [1, 2]})
+    assert empty.dependences == [] and len(empty.ax_.texts) == 1
 
 
 # -- the picture ----------------------------------------------------------------------
@@ -341,10 +332,11 @@ def test_many_parameters_show_those_that_matter():
 @pytest.mark.parametrize(
     "parameters, options, error, match",
     [
-        (["nope"], {}, ValueError, "parameters: 'nope' is none of"),
-        ([3], {}, TypeError, "parameters must be names"),
+        (["nope"], {}, ValueError, "params: 'nope' is none of"),
+        ("a", {}, TypeError, "params must be a list"),
+        ([3], {}, TypeError, "params must be names"),
         ([("a", "a")], {}, ValueError, "a pair needs two different"),
-        ([("a", "b", "c")], {}, TypeError, "parameters must be names"),
+        ([("a", "b", "c")], {}, TypeError, "params must be names"),
         (["a"], {"resolution": 1}, ValueError, "resolution must be at least 2"),
         (["a"], {"n_averaged": 1.5}, TypeError, "n_averaged must be an integer"),
         (["a"], {"surrogate": "tpe"}, ValueError, "does not predict scores"),

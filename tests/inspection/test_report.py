@@ -27,7 +27,6 @@ from skbayes.inspection import report_history, write_report
 from skbayes.inspection.report_page import number, shown, table, text
 from skbayes.trials import History, Trial
 
-matplotlib.use("Agg")
 X, y = load_iris(return_X_y=True)
 TREE = DecisionTreeClassifier(random_state=0)
 SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}

@@ -1,4 +1,3 @@
-import matplotlib
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -7,17 +6,8 @@ from sklearn.tree import DecisionTreeClassifier
 from skbayes import BayesSearchCV, TradeoffSearchCV
 from skbayes.inspection import TradeoffDisplay
 
-matplotlib.use("Agg")
 SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
 X, y = load_iris(return_X_y=True)
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -122,5 +112,7 @@ def test_any_search_by_its_fit_time():
 def test_one_trial_and_none():
     one = TradeoffDisplay([0.5, np.nan], [2.0, 1.0], [1.0, 1.0], [0, 1], tradeoff=0.1)
     assert one.plot().chosen == 0
+    none = TradeoffDisplay([np.nan], [1.0], [1.0], [0]).plot()
+    assert none.chosen is None and len(none.ax_.texts) == 1
     with pytest.raises(ValueError, match="No trial has both a score and a cost"):
-        TradeoffDisplay([np.nan], [1.0], [1.0], [0])
+        none.choice(0.0)
