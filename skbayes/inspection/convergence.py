@@ -143,9 +143,9 @@ class ConvergenceDisplay:
         ax : matplotlib.axes.Axes or None, default=None
             Where to draw. None: in a new figure.
         line_kw : dict or None, default=None
-            Keywords for the line, see :class:`matplotlib.lines.Line2D`.
+            Keywords for the line, see ``matplotlib.lines.Line2D``.
         point_kw : dict or None, default=None
-            Keywords for the trials, see :meth:`matplotlib.axes.Axes.scatter`.
+            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
 
         Returns
         -------
@@ -184,9 +184,9 @@ class ConvergenceDisplay:
         ax : matplotlib.axes.Axes or None, default=None
             Where to draw. None: in a new figure.
         line_kw : dict or None, default=None
-            Keywords for the line, see :class:`matplotlib.lines.Line2D`.
+            Keywords for the line, see ``matplotlib.lines.Line2D``.
         point_kw : dict or None, default=None
-            Keywords for the trials, see :meth:`matplotlib.axes.Axes.scatter`.
+            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
 
         Returns
         -------

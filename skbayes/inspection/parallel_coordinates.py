@@ -25,13 +25,13 @@ __all__ = ["ParallelCoordinatesDisplay"]
 NOT_USED = -0.13
 
 # How far lines of one option are spread: of the room that it has, and of the axis.
-SPREAD, MAX_SPREAD = 0.7, 0.2
+SPREAD, MAX_SPREAD = 0.5, 0.12
 
 # Inches between two axes, and the width of a figure at most.
 STEP, WIDEST = 0.95, 14.0
 
-# How many letters of names have room below a figure.
-LETTERS = 64
+# How many letters of a name have room on an inch.
+LETTERS = 16
 
 
 class ParallelCoordinatesDisplay:
@@ -148,7 +148,7 @@ class ParallelCoordinatesDisplay:
             Where to draw. None: in a new figure.
         line_kw : dict or None, default=None
             Keywords for the trials, see
-            :class:`matplotlib.collections.LineCollection`.
+            ``matplotlib.collections.LineCollection``.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class ParallelCoordinatesDisplay:
             Where to draw. None: in a new figure.
         line_kw : dict or None, default=None
             Keywords for the trials, see
-            :class:`matplotlib.collections.LineCollection`.
+            ``matplotlib.collections.LineCollection``.
 
         Returns
         -------
@@ -349,7 +349,9 @@ class ParallelCoordinatesDisplay:
 
     def _name_axes(self, ax: Any) -> None:
         names = [scale.name for scale in self.scales]
-        turned = max(map(len, names), default=0) > LETTERS / (len(names) + 1)
+        inches = ax.get_position().width * ax.figure.get_size_inches()[0]
+        room = LETTERS * inches / (len(names) + 1)
+        turned = max(map(len, names), default=0) > room
         style = {"rotation": 25, "ha": "right"} if turned else {}
         score = self.label.replace(" (", "\n(")
         ax.set_xticks(range(len(names) + 1), [*names, score], fontsize="small", **style)

@@ -144,7 +144,7 @@ class SliceDisplay:
         n_cols : int, default=3
             The most panels in a row.
         point_kw : dict or None, default=None
-            Keywords for the trials, see :meth:`matplotlib.axes.Axes.scatter`.
+            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class SliceDisplay:
         n_cols : int, default=3
             The most panels in a row.
         point_kw : dict or None, default=None
-            Keywords for the trials, see :meth:`matplotlib.axes.Axes.scatter`.
+            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class SliceDisplay:
             self._draw(panel, scale, v, point_kw or {})
         for k, panel in enumerate(self.axes_):
             if k % n_cols == 0:
-                panel.set_ylabel(self.label, fontsize="small")
+                panel.set_ylabel(self.label.replace(" (", "\n("), fontsize="small")
             else:
                 panel.tick_params(labelleft=False)
         self.colorbar_ = self._explain_shades() if len(self.number) > 1 else None

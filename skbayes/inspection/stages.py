@@ -145,7 +145,7 @@ class StagesDisplay:
         ax : matplotlib.axes.Axes or None, default=None
             Where to draw. None: in a new figure.
         point_kw : dict or None, default=None
-            Keywords for the trials, see :meth:`matplotlib.axes.Axes.scatter`.
+            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
 
         Returns
         -------
@@ -177,7 +177,7 @@ class StagesDisplay:
         ax : matplotlib.axes.Axes or None, default=None
             Where to draw. None: in a new figure.
         point_kw : dict or None, default=None
-            Keywords for the trials, see :meth:`matplotlib.axes.Axes.scatter`.
+            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
 
         Returns
         -------

@@ -362,7 +362,7 @@ def mark_failures(ax: Any, x: FloatArray, sign: int, **keywords: Any) -> Any:
     sign : int
         1 if the higher of two scores is the better, else -1.
     **keywords : dict
-        For :meth:`matplotlib.axes.Axes.scatter`.
+        For ``matplotlib.axes.Axes.scatter``.
 
     Returns
     -------

@@ -108,7 +108,7 @@ class TimelineDisplay:
         ax : matplotlib.axes.Axes or None, default=None
             Where to draw. None: in a new figure.
         bar_kw : dict or None, default=None
-            Keywords for the bars, see :meth:`matplotlib.axes.Axes.barh`.
+            Keywords for the bars, see ``matplotlib.axes.Axes.barh``.
 
         Returns
         -------
@@ -139,7 +139,7 @@ class TimelineDisplay:
         ax : matplotlib.axes.Axes or None, default=None
             Where to draw. None: in a new figure.
         bar_kw : dict or None, default=None
-            Keywords for the bars, see :meth:`matplotlib.axes.Axes.barh`.
+            Keywords for the bars, see ``matplotlib.axes.Axes.barh``.
 
         Returns
         -------

@@ -1,16 +1,13 @@
-"""Pictures are drawn without a screen, and leave nothing behind."""
+"""Pictures are drawn without a screen, and change no setting."""
 
+import matplotlib
 import pytest
 
-matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
-
-import matplotlib.pyplot as plt  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
-def no_traces():
+def same_settings():
     before = dict(matplotlib.rcParams)
     yield
-    plt.close("all")
     assert dict(matplotlib.rcParams) == before

@@ -68,9 +68,9 @@ def test_wrong_arguments():
 
 
 def test_the_ends_are_those_of_the_space():
-    history = drawn.search("bayes").trials_
-    display = SliceDisplay.from_history(history, search_spaces=drawn.SPACES)
-    (C,) = [one for one in display.scales if one.name == "C"]
-    assert (C.low, C.high) == (1e-2, 1e3)
-    (seen,) = [o for o in SliceDisplay.from_history(history).scales if o.name == "C"]
-    assert seen.low > 1e-2
+    history = drawn.history(0.5, 0.6)
+    spaces = {"C": (1e-2, 1e3, "log-uniform")}
+    (C,) = SliceDisplay.from_history(history, search_spaces=spaces).scales
+    assert (C.kind, C.low, C.high) == ("log", 1e-2, 1e3)
+    (seen,) = SliceDisplay.from_history(history).scales
+    assert (seen.low, seen.high) == (1.0, 10.0)

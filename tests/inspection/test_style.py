@@ -2,25 +2,12 @@
 
 import builtins
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from skbayes.inspection import style
-
-pytest.importorskip("matplotlib")
-import matplotlib  # noqa: E402
-from matplotlib.colors import to_rgb  # noqa: E402
-
-matplotlib.use("agg")
-import matplotlib.pyplot as plt  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    before = dict(matplotlib.rcParams)
-    yield
-    plt.close("all")
-    assert dict(matplotlib.rcParams) == before
 
 
 def lightness(colour):
