@@ -11,6 +11,7 @@ from skbayes.inspection.dependence import Dependence, dependences
 from skbayes.inspection.scales import label_of, plain
 from skbayes.inspection.score_model import NothingToLearn, score_model
 from skbayes.inspection.style import (
+    GREY,
     INK,
     SERIES,
     get_axes,
@@ -25,6 +26,9 @@ __all__ = ["PartialDependenceDisplay"]
 
 # Filled contours need some values on both axes; fewer are shown as tiles.
 FEWEST_FOR_CONTOURS = 5
+
+# How many letters have room below a panel.
+ROOM = 24
 
 # So many tiles have room for their numbers.
 MOST_WRITTEN = 42
@@ -47,6 +51,9 @@ class PartialDependenceDisplay:
         What the score is.
     sign : int, default=1
         1 if the higher of two scores is the better, else -1.
+    floor : float or None, default=None
+        The score that the model takes worse ones for; None if it takes them as they
+        are. The picture says so.
     name : str or None, default=None
         What the search is called.
 
@@ -93,10 +100,11 @@ class PartialDependenceDisplay:
     deviations is taken, which is an upper bound.
 
     The uncertainty is that of the average, and says nothing of how much scores vary
-    with the other parameters. Scores are those that the surrogate has learnt: Gaussian
-    processes raise very bad ones, so that the slope down to these is flat in the
-    picture; a surrogate that takes them as they are is
-    ``surrogate=GaussianProcess(tame_scores=False)`` of :mod:`skbayes.surrogates`.
+    with the other parameters. Scores are those that the surrogate has learnt. Gaussian
+    processes raise very bad ones to a floor, so that differences between good ones are
+    seen; the picture names the floor, and is flat down there. A surrogate that takes
+    them as they are is ``surrogate=GaussianProcess(tame_scores=False)``, of
+    :mod:`skbayes.surrogates`.
 
     Examples
     --------
@@ -125,11 +133,13 @@ class PartialDependenceDisplay:
         *,
         label: str = "score",
         sign: int = 1,
+        floor: float | None = None,
         name: str | None = None,
     ) -> None:
         self.dependences = list(dependences)
         self.label = label
         self.sign = sign
+        self.floor = floor
         self.name = name
 
     # -- making -------------------------------------------------------------------
@@ -293,7 +303,13 @@ class PartialDependenceDisplay:
         seed = of_model["random_state"]
         found = dependences(model, params, random_state=seed, **options)
         record = model.record
-        return cls(found, label=record.label, sign=record.sign, name=record.name)
+        return cls(
+            found,
+            label=record.label,
+            sign=record.sign,
+            floor=model.floor,
+            name=record.name,
+        )
 
     # -- drawing ------------------------------------------------------------------
 
@@ -338,6 +354,10 @@ class PartialDependenceDisplay:
         self.axes_ = get_many_axes(ax, n, n_cols, size)
         self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.figure
+        if self.floor is not None:
+            worse = "below" if self.sign > 0 else "above"
+            note = f"{worse} {self.floor:.4g} counted as {self.floor:.4g}"
+            self.ax_.set_title(note, loc="left", fontsize="x-small", color=GREY)
         low, high = self._limits(n_sd)
         labelled = False
         for i, (axis, one) in enumerate(zip(self.axes_, self.dependences, strict=True)):
@@ -367,11 +387,12 @@ class PartialDependenceDisplay:
         x, y = one.coordinates(0), one.coordinates(1)
         colours = score_colours()
         colours = colours if self.sign > 0 else colours.reversed()
+        label = f"mean {self.label.split(' (')[0]}"
         smooth = "options" not in one.scales
         if smooth and min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
             drawn = ax.contourf(x, y, one.mean.T, levels=10, cmap=colours)
             if n_sd:
-                _draw_sd(ax, one)
+                label += _draw_sd(ax, one)
         else:
             edges = [_edges(c, s) for c, s in zip((x, y), one.scales, strict=True)]
             drawn = ax.pcolormesh(*edges, one.mean.T, cmap=colours)
@@ -381,7 +402,7 @@ class PartialDependenceDisplay:
             _describe(axis, one, which)
         if trials:
             _mark_pairs(ax, one, tiles=one.scales == ("options", "options"))
-        ax.figure.colorbar(drawn, ax=ax, label=f"mean {self.label.split(' (')[0]}")
+        ax.figure.colorbar(drawn, ax=ax).set_label(label, fontsize="small")
         return drawn
 
 
@@ -448,34 +469,37 @@ def _describe(axis: Any, one: Dependence, which: int) -> None:
     elif one.scales[which] == "options":
         values = [label_of(value) for value in one.values[which]]
         axis.set_ticks(np.arange(len(values)), values)
-        if axis.axis_name == "x" and sum(map(len, values)) > 24:
+        room = ROOM if len(one.names) == 1 else ROOM // 2
+        if axis.axis_name == "x" and sum(map(len, values)) > room:
             axis.set_tick_params(rotation=30)
 
 
 # -- two parameters -------------------------------------------------------------------
 
 
-def _draw_sd(ax: Any, one: Dependence) -> None:
-    """Draw lines of equal uncertainty, legible on light and dark."""
+def _draw_sd(ax: Any, one: Dependence) -> str:
+    """Draw two lines of equal uncertainty, visible on light and dark; name them."""
     from matplotlib.patheffects import withStroke
 
+    low, high = np.nanmin(one.sd), np.nanmax(one.sd)
+    levels = low + np.array([0.35, 0.7]) * (high - low)
+    if not low < levels[0] < levels[1]:
+        return ""
+    styles, stroke = ("dashed", "dotted"), [withStroke(linewidth=2.2, foreground=INK)]
     lines = ax.contour(
         one.coordinates(0),
         one.coordinates(1),
         one.sd.T,
-        levels=3,
+        levels=levels,
         colors="white",
-        linewidths=0.9,
-        linestyles="dashed",
+        linewidths=1.1,
+        linestyles=styles,
     )
-    stroke = [withStroke(linewidth=2.0, foreground=INK)]
     # Before matplotlib 3.8 it is a list of collections.
     whole = hasattr(lines, "set_path_effects")
     for part in [lines] if whole else lines.collections:
         part.set_path_effects(stroke)
-    texts = ax.clabel(lines, fmt="sd %.1g", fontsize="x-small")
-    for text in texts:
-        text.set_path_effects(stroke)
+    return f"\nsd {levels[0]:.1g} (dashed), {levels[1]:.1g} (dotted)"
 
 
 def _mark_pairs(ax: Any, one: Dependence, tiles: bool) -> None:

@@ -147,7 +147,9 @@ def _of_parameters(source: Any, record: SearchRecord) -> Iterator[_Plan]:
         yield _Plan("Score by parameter", lambda ax: _slices(ax, record), 5.0)
         return
     record = model.record
-    display = PartialDependenceDisplay(found, label=record.label, sign=record.sign)
+    display = PartialDependenceDisplay(
+        found, label=record.label, sign=record.sign, floor=model.floor
+    )
 
     def draw(ax: Any) -> str:
         display.plot(ax, n_cols=min(len(found), 3))

@@ -17,6 +17,7 @@ from skbayes.space import Categorical, Integer, Real, Space
 from skbayes.space.dimensions import is_number
 from skbayes.surrogates import ParzenEstimator
 from skbayes.surrogates.by_name import MODELS, SURROGATES, make_surrogate
+from skbayes.surrogates.gaussian_process import tame
 
 __all__ = ["NothingToLearn", "ScoreModel", "score_model", "space_of_values"]
 
@@ -56,6 +57,20 @@ class ScoreModel:
     params: list[dict[str, Any]]
     unit: float
     offset: float
+
+    @property
+    def floor(self) -> float | None:
+        """The score, as it is shown, that the surrogate takes worse ones for.
+
+        None if it takes all scores as they are.
+        """
+        surrogate = getattr(self.surrogate, "surrogate", self.surrogate)
+        y = self.record.score[self.rows]
+        y = y[np.isfinite(y)]
+        least = float(np.min(tame(y)))
+        if not getattr(surrogate, "tame_scores", False) or least == np.min(y):
+            return None
+        return self.record.sign * least
 
 
 def score_model(

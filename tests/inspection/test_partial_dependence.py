@@ -14,7 +14,7 @@ from skbayes.inspection.dependence import dependences, scale_of
 from skbayes.inspection.marginals import Others, marginal, positions_of
 from skbayes.inspection.score_model import score_model, space_of_values
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
-from skbayes.surrogates import GaussianProcess
+from skbayes.surrogates import GaussianProcess, tame
 from skbayes.trials import History, Trial
 
 GRID = {"a": [1, 2, 4, 8], "b": ["x", "y", "z"], "c": [0.1, 0.2]}
@@ -266,6 +266,17 @@ def test_failures_count_as_the_worst_and_smaller_samples_do_not_count():
     assert len(model.params) == 5
     (one,) = dependences(model, ["a"])
     assert one.mean[4] < 3.0
+
+
+def test_the_picture_says_which_scores_were_raised():
+    scores = [0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.2]
+    trials = [trial(i, {"a": i}, score) for i, score in enumerate(scores)]
+    display = PartialDependenceDisplay.from_history(History(trials), resolution=4)
+    assert display.floor == pytest.approx(np.min(tame(np.array(scores))))
+    assert f"below {display.floor:.4g} counted" in display.ax_.get_title(loc="left")
+    plain = GaussianProcess(tame_scores=False)
+    assert score_model(History(trials), surrogate=plain).floor is None
+    assert score_model(History(trials[:-1])).floor is None
 
 
 def test_one_trial_is_enough_and_none_is_not():
