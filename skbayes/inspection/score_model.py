@@ -214,7 +214,7 @@ def space_of_values(params: Sequence[Mapping[str, Any]]) -> Space:
     --------
     >>> from skbayes.inspection.score_model import space_of_values
     >>> space_of_values([{"C": 0.1, "kernel": "rbf"}, {"C": 10.0, "kernel": "rbf"}])
-    Space({C: Real(0.1, 10.0, prior='log-uniform'), kernel: Categorical(['rbf'])})
+    Space({C: Real(0.1, 10.0, 'log-uniform'), kernel: Categorical(['rbf'])})
     """
     names = sorted(set().union(*params))
     for name in names:
