@@ -68,7 +68,9 @@ class ScoreModel:
         y = self.record.score[self.rows]
         y = y[np.isfinite(y)]
         least = float(np.min(tame(y)))
-        if not getattr(surrogate, "tame_scores", False) or least == np.min(y):
+        # But for rounding.
+        raised = least - np.min(y) > 1e-9 * np.ptp(y)
+        if not getattr(surrogate, "tame_scores", False) or not raised:
             return None
         return self.record.sign * least
 
