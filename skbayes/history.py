@@ -222,8 +222,10 @@ def _aligned(rows: list[dict], names: Iterable[str]) -> dict[str, list[Any]]:
 
 def _started(stored: StoredTrial, trial: Trial | None) -> float:
     """When the fits began; those of a trial that was resumed, the last time."""
-    if trial is None or trial.started is None:
+    if trial is None or stored.finished is None:
         return stored.asked
+    if trial.started is None:
+        return stored.finished - trial.duration
     return trial.started
 
 
