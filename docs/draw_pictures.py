@@ -21,14 +21,24 @@ from sklearn.model_selection import RandomizedSearchCV  # noqa: E402
 from sklearn.pipeline import Pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.svm import SVC  # noqa: E402
+from sklearn.tree import DecisionTreeClassifier  # noqa: E402
 
-from skbayes import BayesSearchCV, MultiStageSearchCV  # noqa: E402
+from skbayes import (  # noqa: E402
+    BayesSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+)
 from skbayes.inspection import (  # noqa: E402
     ConvergenceDisplay,
+    ImportanceDisplay,
     ParallelCoordinatesDisplay,
+    ParetoDisplay,
+    PartialDependenceDisplay,
     SliceDisplay,
     StagesDisplay,
     TimelineDisplay,
+    TradeoffDisplay,
 )
 from skbayes.space import Choice  # noqa: E402
 
@@ -154,6 +164,79 @@ def stages():
     return StagesDisplay.from_search(staged_search()).figure_
 
 
+@functools.cache
+def kernel_search():
+    """A search over ranges and options."""
+    spaces = {
+        "C": (1e-2, 1e3, "log-uniform"),
+        "gamma": (1e-6, 1e-1, "log-uniform"),
+        "kernel": ["rbf", "poly", "linear"],
+        "shrinking": [True, False],
+    }
+    X, y = load_digits(return_X_y=True)
+    search = BayesSearchCV(SVC(), spaces, n_iter=30, cv=3, random_state=0)
+    return search.fit(X[:500], y[:500])
+
+
+def partial_dependence():
+    """What the model believes of each parameter."""
+    return PartialDependenceDisplay.from_search(kernel_search(), n_cols=2).figure_
+
+
+def partial_dependence_pairs():
+    """Two parameters at a time: ranges, a range and options, options."""
+    pairs = [("C", "gamma"), ("C", "kernel"), ("kernel", "shrinking")]
+    return PartialDependenceDisplay.from_search(kernel_search(), pairs).figure_
+
+
+def importance():
+    """How much each parameter matters."""
+    return ImportanceDisplay.from_search(kernel_search()).figure_
+
+
+@functools.cache
+def pareto_search():
+    """Good trees and small trees."""
+    search = ParetoSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {
+            "max_depth": (2, 20),
+            "min_samples_leaf": (1, 50, "log-uniform"),
+            "max_features": (0.05, 1.0),
+        },
+        {"accuracy": "max", "model_size": "min"},
+        n_iter=40,
+        cv=3,
+        random_state=0,
+    )
+    return search.fit(*digits())
+
+
+def pareto():
+    """The front."""
+    return ParetoDisplay.from_search(pareto_search()).figure_
+
+
+def pareto_evolution():
+    """How it came about."""
+    return ParetoDisplay.from_search(pareto_search(), kind="evolution").figure_
+
+
+def tradeoff():
+    """Score against the size of the model."""
+    X, y = load_digits(return_X_y=True)
+    search = TradeoffSearchCV(
+        SVC(),
+        {"C": (1e-1, 1e3, "log-uniform"), "gamma": (1e-4, 1e-2, "log-uniform")},
+        tradeoff=0.03,
+        cost="model_size",
+        n_iter=25,
+        cv=3,
+        random_state=0,
+    )
+    return TradeoffDisplay.from_search(search.fit(X, y)).figure_
+
+
 PICTURES = (
     convergence,
     convergence_seconds,
@@ -161,6 +244,12 @@ PICTURES = (
     slices,
     timeline,
     stages,
+    partial_dependence,
+    partial_dependence_pairs,
+    importance,
+    pareto,
+    pareto_evolution,
+    tradeoff,
 )
 
 

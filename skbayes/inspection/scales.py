@@ -19,7 +19,7 @@ from skbayes.space import Distribution, Space
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
 from skbayes.space.identity import same
 
-__all__ = ["ParameterScale", "drawn_trials", "label_of", "parameter_scales"]
+__all__ = ["ParameterScale", "drawn_trials", "label_of", "parameter_scales", "plain"]
 
 # A parameter of which nothing is known but its values has a log scale if these are
 # positive and span this factor, as in the notation of spaces.
@@ -212,7 +212,24 @@ def label_of(value: Any) -> str:
     name = getattr(value, "__qualname__", None)
     text = name if isinstance(name, str) else value
     text = text if isinstance(text, str) else " ".join(repr(text).split())
-    return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
+    return plain(text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…")
+
+
+def plain(text: str) -> str:
+    """Let matplotlib draw a text as it is.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+
+    Returns
+    -------
+    text : str
+        The same without a meaning as a formula, and without what has no shape.
+    """
+    drawn = "".join(c if c.isprintable() else "\ufffd" for c in text)
+    return drawn.replace("$", r"\$")
 
 
 # -- which scale ----------------------------------------------------------------------
