@@ -544,6 +544,17 @@ class MultiStageSearchCV(BayesSearchCV):
         )
 
 
+    def _result_rows(self) -> list[tuple[str, str]]:
+        counts = [0] * len(self.train_fractions_)
+        for trial in self.trials_:
+            counts[trial.stage] += 1
+        stages = ", ".join(
+            f"{count} on {share:.0%} of the rows"
+            for count, share in zip(counts, self.train_fractions_, strict=True)
+        )
+        return [*super()._result_rows(), ("Stages", stages)]
+
+
 def _shares(n_iter: int, n_stages: int) -> list[int]:
     """Divide the trials among the stages."""
     if n_iter < n_stages:

@@ -622,6 +622,18 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         self.best_train_fraction_ = float(self.cv_results_["train_fraction"][best])
         self.best_cost_ = float(self.cv_results_["cost"][best])
 
+    def _result_rows(self) -> list[tuple[str, str]]:
+        rows = super()._result_rows()
+        if "best_cost_" in vars(self):
+            share, cost = self.best_train_fraction_, self.best_cost_
+            cost_name = self.cost if isinstance(self.cost, str) else "cost"
+            unit = " s" if cost_name.endswith("time") else ""
+            rows += [
+                ("Trained on", f"{share:.0%} of the rows"),
+                (f"Its {cost_name.replace('_', ' ')}", f"{cost:.3g}{unit}"),
+            ]
+        return rows
+
     def _refit_data(
         self, X: Any, y: Any, fit_params: dict, split_params: dict, seed: int
     ) -> tuple[Any, Any, dict]:
