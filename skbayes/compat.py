@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend import resource_tracker
@@ -84,7 +84,12 @@ HAS_CALLBACKS = {"caller", "callback_ctx"} <= _FIT_AND_SCORE_PARAMETERS and hasa
     BaseSearchCV, "_init_callback_context"
 )
 
-fit_context = _fit_context
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]:
+    """Return scikit-learn's decorator of `fit`, which validates parameters."""
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 class StrOptions(_StrOptions):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -185,7 +185,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
         return []
 
     @compat.fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, **params: Any) -> BaseBayesSearchCV:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Search for the best parameters, and refit with them.
 
         Parameters

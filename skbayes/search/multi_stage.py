@@ -543,7 +543,6 @@ class MultiStageSearchCV(BayesSearchCV):
             outcome.history, outcome.optimizers, self.train_fractions_
         )
 
-
     def _result_rows(self) -> list[tuple[str, str]]:
         counts = [0] * len(self.train_fractions_)
         for trial in self.trials_:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from numbers import Integral
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -450,9 +450,7 @@ float
             choice if isinstance(choice, str) and choice in scorers else [*scorers][0]
         )
 
-    def select(
-        self, choice: Any, X: Any, y: Any = None, **params: Any
-    ) -> ParetoSearchCV:
+    def select(self, choice: Any, X: Any, y: Any = None, **params: Any) -> Self:
         """Take another point of the front, and fit it on all data.
 
         Nothing is searched again: the `best_*` attributes are set anew, and the methods

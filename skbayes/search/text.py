@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -319,7 +319,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         self.counts_limit = counts_limit
 
     @compat.fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, **params: Any) -> TextRepresentationSearchCV:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Search for the best representation and classifier, and refit with them.
 
         Parameters

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -654,9 +654,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         X_rows, y_rows = compat.safe_split(self.estimator, X, y, rows)
         return X_rows, y_rows, compat.check_fit_params(X, fit_params, rows)
 
-    def select(
-        self, tradeoff: float, X: Any, y: Any = None, **params: Any
-    ) -> TradeoffSearchCV:
+    def select(self, tradeoff: float, X: Any, y: Any = None, **params: Any) -> Self:
         """Take what is best for another tradeoff, and fit it on its share of the data.
 
         Nothing is searched again: the `best_*` attributes are set anew, and the methods
