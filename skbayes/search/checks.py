@@ -154,9 +154,12 @@ def _needs_y(estimator: Any) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return bool(get_tags(estimator).target_tags.required)
+            tags = get_tags(estimator)
     except Exception:  # an estimator of another kind, without tags
         return False
+    # A pipeline says of which type it is, but not what its last step requires.
+    supervised = tags.estimator_type in ("classifier", "regressor")
+    return supervised or bool(tags.target_tags.required)
 
 
 def _check_suits(estimator: Any, metrics: list[Any], y: Any) -> None:
@@ -275,6 +278,8 @@ def _remedy(values: list[Any], is_right: Callable[[Any], bool]) -> str:
     if all(isinstance(value, float) and math.isfinite(value) for value in values):
         if all(is_right(round(value)) for value in values):
             return " A range of whole numbers has two of them for its ends: (1, 10)."
+    if all(isinstance(value, tuple) and len(value) in (2, 3) for value in values):
+        return " A range stands without a list around it."
     return ""
 
 
