@@ -80,10 +80,12 @@ def _no_attribute(search: Any, name: str) -> AttributeError:
         )
     else:
         text = f"{kind!r} object has no attribute {name!r}."
-        if name == "best_estimator_" and search.refit is False:
+        if name == "best_estimator_" and vars(search).get("refit") is False:
             text += " With refit=False nothing is fitted on all data."
         elif not name.startswith("_"):
-            text += did_you_mean(name, dir(search))
+            # `dir` of an estimator evaluates all attributes, and may end here again.
+            known = object.__dir__(search)
+            text += did_you_mean(name, [k for k in known if not k.startswith("_")])
         error = AttributeError(text)
     error.name, error.obj = name, search
     return error

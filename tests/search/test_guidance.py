@@ -94,3 +94,11 @@ def test_delegated_methods_keep_their_own_reasons():
     assert caught.value.__cause__ is not None
     with pytest.raises(AttributeError, match="object has no n_features_in_"):
         _ = BayesSearchCV(SVC(), SPACE).n_features_in_
+
+
+def test_a_half_built_search_has_no_endless_reasons():
+    search = BayesSearchCV.__new__(BayesSearchCV)
+    with pytest.raises(AttributeError, match="no attribute 'estimator'"):
+        _ = search.estimator
+    assert not hasattr(search, "predict")
+    assert "fit" in dir(search)
