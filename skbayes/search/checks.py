@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils import get_tags, indexable
@@ -140,9 +140,10 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = indexable(X, y)
     except ValueError as error:
         raise ValueError(f"X and y: {error}") from error
+    kind, needs_y = _kind(search.estimator)
     if y is not None:
-        _check_suits(search.estimator, _metrics(search.scoring), y)
-    elif _needs_y(search.estimator):
+        _check_suits(kind, _metrics(search.scoring), y)
+    elif needs_y:
         raise ValueError(
             f"{type(search.estimator).__name__} requires y to be passed, but the "
             "target y is None; call fit(X, y)."
@@ -150,27 +151,31 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
     return X, y
 
 
-def _needs_y(estimator: Any) -> bool:
+def _kind(estimator: Any) -> tuple[str | None, bool]:
+    """Return what an estimator says of itself: its type, and if it requires y."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tags = get_tags(estimator)
-    except Exception:  # an estimator of another kind, without tags
-        return False
+    except Exception:  # of another kind, without tags
+        return None, False
+    kind = tags.estimator_type
     # A pipeline says of which type it is, but not what its last step requires.
-    supervised = tags.estimator_type in ("classifier", "regressor")
-    return supervised or bool(tags.target_tags.required)
+    supervised = kind in ("classifier", "regressor")
+    return kind, supervised or bool(tags.target_tags.required)
 
 
-def _check_suits(estimator: Any, metrics: list[Any], y: Any) -> None:
+def _check_suits(kind: str | None, metrics: list[Any], y: Any) -> None:
     """Try each metric that is named on a model that predicts without data.
 
     That the metrics suit other kinds of targets is left to the fits.
     """
     names = [metric for metric in metrics if isinstance(metric, str)]
-    dummy = _dummy(estimator)
-    if not names or dummy is None:
+    if not names or kind not in ("classifier", "regressor"):
         return
+    dummy = DummyRegressor()
+    if kind == "classifier":
+        dummy = DummyClassifier(strategy="prior")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -185,14 +190,6 @@ def _check_suits(estimator: Any, metrics: list[Any], y: Any) -> None:
                 raise ValueError(
                     f"scoring={name!r} does not suit the target y: {error}"
                 ) from error
-
-
-def _dummy(estimator: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if is_classifier(estimator):
-            return DummyClassifier(strategy="prior")
-        return DummyRegressor() if is_regressor(estimator) else None
 
 
 def _sample(y: np.ndarray) -> np.ndarray:
