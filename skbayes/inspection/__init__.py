@@ -24,3 +24,7 @@ __all__ = [
     "importance",
     "read_record",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -26,7 +26,12 @@ from skbayes import (
     ParetoSearchCV,
     TradeoffSearchCV,
 )
-from skbayes.inspection import importance
+from skbayes.inspection import (
+    ConvergenceDisplay,
+    SliceDisplay,
+    TimelineDisplay,
+    importance,
+)
 from skbayes.refit import OneStandardError
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
 from skbayes.stopping import NoImprovement, TargetScore
@@ -132,6 +137,18 @@ def other_searches() -> list[dict[str, object]]:
     return [*front, stages.best_params_, hyper.best_params_, warm.best_params_]
 
 
+def pictures() -> int:
+    """Pictures follow scikit-learn's convention."""
+    search = BayesSearchCV(SVC(), {"C": (0.1, 10.0)}, n_iter=3, cv=2).fit(X, y)
+    display = ConvergenceDisplay.from_search(search)
+    assert_type(display, ConvergenceDisplay)
+    display = display.plot(ax=display.ax_)
+    slices = SliceDisplay.from_history(search.trials_)
+    timeline = TimelineDisplay.from_search(search)
+    display.figure_.clear()
+    return len({type(slices), type(timeline)})
+
+
 def ask_and_tell() -> float:
     """The optimiser on its own."""
     optimizer = Optimizer({"x": (-1.0, 1.0), "k": [1, 2, 3]}, random_state=0)
@@ -143,4 +160,5 @@ def ask_and_tell() -> float:
 
 
 if __name__ == "__main__":
-    print(skbayes.__version__, notations(), results(), other_searches(), ask_and_tell())
+    print(skbayes.__version__, notations(), results(), other_searches())
+    print(pictures(), ask_and_tell())
