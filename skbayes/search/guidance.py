@@ -38,6 +38,16 @@ class Guidance:
 
     Only where Python would have raised an error anyway; nothing else is changed, so
     that cloning, pickling, signatures and `hasattr` are those of any estimator.
+
+    Parameters
+    ----------
+    *args, **kwargs : object
+        What `__init__` takes; keywords that it does not take are refused.
+
+    Raises
+    ------
+    TypeError
+        If there is such a keyword.
     """
 
     if not TYPE_CHECKING:  # or type checkers would believe that any name is right

@@ -44,6 +44,9 @@ class MultiStageSearchCV(BayesSearchCV):
     :class:`~skbayes.BayesSearchCV`, and what is chosen has been scored on full training
     sets. With one stage, ``stages=(1.0,)``, it is that search, trial for trial.
 
+    It takes what :class:`~skbayes.BayesSearchCV` takes, and gives what that gives. Only
+    `stages` is worth a thought: less than 0.3 of the rows if there are very many.
+
     Parameters
     ----------
     estimator : estimator object

@@ -52,6 +52,10 @@ class ParetoSearchCV(BaseBayesSearchCV):
     trial is chosen for the volume that it is expected to add to what the front
     dominates (expected hypervolume improvement), by one model for each objective.
 
+    Say what counts by `objectives`, such as ``{"accuracy": "max", "fit_time": "min"}``:
+    `pareto_front_` is then what there is to choose from. A point in the middle is
+    fitted, and :meth:`select` takes another. All else can be left alone.
+
     Parameters
     ----------
     estimator : estimator object

@@ -57,6 +57,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     those of the plain pipeline on the texts, with vocabulary and document frequencies
     from the training texts alone.
 
+    ``TextRepresentationSearchCV().fit(texts, labels)`` is all it takes; the search then
+    predicts the labels of other texts. `n_iter` says what you can afford, `language`
+    which stop words there are. All else can be left alone.
+
     Parameters
     ----------
     estimator : estimator object or None, default=None

@@ -48,6 +48,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     :attr:`tradeoff_curve_` says what would have been chosen for any other `tradeoff`,
     and :meth:`select` fits it.
 
+    It takes what :class:`~skbayes.BayesSearchCV` takes, and `tradeoff`: how much better
+    the most expensive model must be than one that costs nothing. `cost` says what is
+    expensive. All else can be left alone.
+
     Parameters
     ----------
     estimator : estimator object
