@@ -1,9 +1,9 @@
 """Tables of what was measured, from the results that are committed.
 
-``benchmarks/results/*.json`` holds what the scripts of ``benchmarks/`` have saved. Each
-function here makes tables of one of these files; the directive ``measured`` of
-``extensions.py`` puts them on a page, so that no figure is typed in twice. A method or a
-task that a file does not have leaves an empty cell or no row at all.
+``benchmarks/results/*.json`` holds what the scripts of ``benchmarks/`` have saved.
+Each function here makes tables of one of these files; the directive ``measured`` of
+``extensions.py`` puts them on a page, so that no figure is typed in twice. A method or
+a task that a file does not have leaves an empty cell or no row at all.
 """
 
 from __future__ import annotations

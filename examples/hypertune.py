@@ -2,9 +2,9 @@
 What small samples say: an SVM on digits, tuned on tenths first
 ===============================================================
 
-:class:`~skbayes.HyperTuneSearchCV` searches five small samples, and starts the search on
-all data from what it found there. :class:`~skbayes.BayesSearchCV` searches all data from
-the beginning.
+:class:`~skbayes.HyperTuneSearchCV` searches five small samples, and starts the search
+on all data from what it found there. :class:`~skbayes.BayesSearchCV` searches all data
+from the beginning.
 """
 
 import argparse

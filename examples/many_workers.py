@@ -2,8 +2,8 @@
 On processes, threads and a cluster; stopped and resumed
 ========================================================
 
-``n_jobs`` and joblib decide where the fits run, ``n_points`` how many trials are under way
-at a time. What is tried depends on neither backend nor timing, so that all searches
+``n_jobs`` and joblib decide where the fits run, ``n_points`` how many trials are under
+way at a time. What is tried depends on neither backend nor timing, so that all searches
 below try the same settings. The last one keeps a journal, is stopped halfway, and ends
 as if it had not been.
 
