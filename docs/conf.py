@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from extensions import ExampleOptions  # noqa: E402
 
-# One thread for each fit, as everywhere in our measurements: threads of gradient boosting
-# that wait for a busy processor can take minutes for what takes a second.
+# One thread for each fit, as in our measurements: threads of gradient boosting that
+# wait for a busy processor can take minutes for what takes a second.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A package of the theme's switches on the messages of all loggers.
 logging.getLogger("skbayes").setLevel(logging.WARNING)
