@@ -53,9 +53,9 @@ EXAMPLE_OPTIONS = {
     "conditional_pipeline.py": ["--n-iter", "12", "--n-jobs", "1"],
     "own_method.py": ["--seeds", "10"],
 }
-WITH_PICTURES = ("multi_stage.py", "pareto.py", "tradeoff.py")
+WITH_PICTURES = ("model.py", "multi_stage.py", "pareto.py", "tradeoff.py")
 EXAMPLE_OPTIONS |= {
-    name: [*EXAMPLE_OPTIONS[name], "--output", ""] for name in WITH_PICTURES
+    name: [*EXAMPLE_OPTIONS.get(name, []), "--output", ""] for name in WITH_PICTURES
 }
 
 sphinx_gallery_conf = {
@@ -78,6 +78,8 @@ sphinx_gallery_conf = {
 # What other libraries define is not looked up: that would need the network.
 nitpick_ignore_regex = [
     (r"py:.*", r"(sklearn|joblib|numpy|scipy|lightgbm|pandas|polars)(\..*)?"),
+    # In docstrings that are inherited from scikit-learn.
+    (r"py:obj", r"(classes_|n_features_in_)"),
 ]
 
 # -- pages ----------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def _as_rst(table: Table) -> list[str]:
 # -- the gallery ----------------------------------------------------------------------
 
 # The first pages of the gallery; the others follow by name.
-FIRST_EXAMPLES = ["quickstart", "conditional_pipeline", "multi_stage", "pareto"]
+FIRST_EXAMPLES = ["quickstart", "model", "conditional_pipeline", "multi_stage"]
 
 
 class ExampleOrder:

@@ -15,6 +15,7 @@ OPTIONS = {
     "conditional_pipeline.py": ["--n-iter", "5", "--n-jobs", "1"],
     "hypertune.py": ["--n-iter", "16", "--n-jobs", "1", "--rows", "300"],
     "many_workers.py": [],
+    "model.py": [],
     "multi_stage.py": ["--n-iter", "8", "--rows", "200", "--max-iter", "2"],
     "own_method.py": ["--seeds", "3"],
     "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
@@ -68,6 +69,17 @@ def test_ask_and_tell(run):
     printed = run("ask_and_tell.py")
     assert "best of 8" in printed
     assert "evaluations: " in printed
+
+
+def test_model(run, tmp_path):
+    best, truth = (
+        float(line.split("x = ")[1]) for line in run("model.py").splitlines()
+    )
+    assert abs(best - truth) < 0.1
+    from matplotlib.image import imread
+
+    picture = imread(tmp_path / "model.png")
+    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
 
 
 def test_many_workers(run):
