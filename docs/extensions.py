@@ -62,8 +62,13 @@ class Measured(SphinxDirective):
 
 def _as_rst(table: Table) -> list[str]:
     """Write a table as the directive ``list-table``."""
+    # Not the table's own caption, which is as wide as the table, and cut off with it.
     lines = [
-        f".. list-table:: {table.caption}",
+        ".. rst-class:: measured-caption",
+        "",
+        table.caption,
+        "",
+        ".. list-table::",
         "   :header-rows: 1",
         "   :class: measured",
         "",
