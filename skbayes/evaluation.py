@@ -119,6 +119,8 @@ class Evaluation:
         What it is made on.
     duration : float
         Seconds it took.
+    started : float or None
+        When it began, in seconds since 1970; None before.
     """
 
     number: int
@@ -131,6 +133,7 @@ class Evaluation:
     table: Sequence[np.ndarray] = ()
     setting: Setting = EVERYTHING
     duration: float = 0.0
+    started: float | None = None
 
     def __call__(self, parallel: Parallel) -> list[FoldOutcome]:
         """Run it.
@@ -148,7 +151,8 @@ class Evaluation:
         if self.refusal is not None:
             return []
         begin = time.perf_counter()
-        deadline = None if self.limit is None else time.time() + self.limit
+        self.started = time.time()
+        deadline = None if self.limit is None else self.started + self.limit
         calls = self.folds(deadline)
         try:
             if self.hopeless is None:
@@ -464,6 +468,7 @@ class CandidateEvaluator:
             stage=evaluation.setting.stage,
             train_fraction=self._fraction(evaluation.setting),
             subset=evaluation.setting.subset,
+            started=evaluation.started,
         )
 
     def _fraction(self, setting: Setting) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skbayes.journal_file import reader
+from skbayes.journal_file import guard_against_damage, reader
 from skbayes.journal_rows import StoredTrial, stored_trials
 from skbayes.space import Space
 from skbayes.space.records import adapt_record, readable
@@ -18,7 +18,7 @@ from skbayes.trials import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["load_history", "read_trials"]
+__all__ = ["load_history", "read_journal", "read_trials"]
 
 
 def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -84,15 +84,8 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
         raise ImportError(
             "load_history returns a pandas DataFrame; install pandas to use it."
         ) from error
-    with reader(path) as connection:
-        search = dict(connection.execute("SELECT name, value FROM search"))
-        attributes = {
-            "seed": int(search["seed"]),
-            "n_points": int(search["n_points"]),
-            "n_splits": connection.execute("SELECT count(*) FROM splits").fetchone()[0],
-            "identity": dict(connection.execute("SELECT part, text FROM identity")),
-        }
-        trials = list(stored_trials(connection.execute))
+    facts, trials = read_journal(path)
+    with guard_against_damage(os.fspath(path)):
         columns = _columns(trials)
     frame = pd.DataFrame(
         {
@@ -102,8 +95,43 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
     )
     for name in ("started", "finished"):
         frame[name] = pd.to_datetime(frame[name].astype(float), unit="s", utc=True)
-    frame.attrs = attributes
+    frame.attrs = facts
     return frame
+
+
+def read_journal(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], list[StoredTrial]]:
+    """Read what stands in a journal.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The journal.
+
+    Returns
+    -------
+    facts : dict
+        The search's `seed`, `n_points`, `n_splits` and `identity`.
+    trials : list of StoredTrial
+        All trials, in the order they were asked for.
+
+    Raises
+    ------
+    OSError
+        If there is no such file, or it cannot be read.
+    ValueError
+        If it is no journal, of a newer format, or damaged.
+    """
+    with reader(path) as connection:
+        search = dict(connection.execute("SELECT name, value FROM search"))
+        facts = {
+            "seed": int(search["seed"]),
+            "n_points": int(search["n_points"]),
+            "n_splits": connection.execute("SELECT count(*) FROM splits").fetchone()[0],
+            "identity": dict(connection.execute("SELECT part, text FROM identity")),
+        }
+        return facts, list(stored_trials(connection.execute))
 
 
 def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial], int]:
@@ -190,9 +218,9 @@ def _aligned(rows: list[dict], names: Iterable[str]) -> dict[str, list[Any]]:
 
 def _started(stored: StoredTrial, trial: Trial | None) -> float:
     """When the fits began; those of a trial that was resumed, the last time."""
-    if trial is None or stored.finished is None:
+    if trial is None or trial.started is None:
         return stored.asked
-    return stored.finished - trial.duration
+    return trial.started
 
 
 def _measures(trial: Trial, others: list[Trial | None]) -> dict[str, float]:

@@ -24,9 +24,10 @@ Durability = Literal["auto", "full"]
 
 # In the header of the file: "skby", and the version of what is in the tables below.
 # Format 1 knows no stages and no training subsets: all its trials are of one stage and
-# made on all rows. What goes on with such a file makes it one of format 2.
+# made on all rows. Format 2 does not say when the fits of a trial began. What goes on
+# with a file of an older format makes it one of the newest.
 APPLICATION_ID = 0x736B6279
-FORMAT = 2
+FORMAT = 3
 
 # `details` holds every field of a trial exactly; `state` and `score` stand beside it
 # for whoever looks at the file with sqlite3.

@@ -73,10 +73,14 @@ class StoredTrial:
         Returns
         -------
         trial : Trial
-            The trial as it was recorded.
+            The trial as it was recorded. Where it does not say when it began (older
+            journals do not), that follows from when it was recorded.
         """
         assert self.details is not None
-        return Trial(number=self.number, params=params, **self.details)
+        details = dict(self.details)
+        if details.get("started") is None and self.finished is not None:
+            details["started"] = self.finished - details.get("duration", 0.0)
+        return Trial(number=self.number, params=params, **details)
 
 
 def stored_trials(execute: Callable[[str], Iterable[tuple]]) -> Iterator[StoredTrial]:
@@ -129,6 +133,8 @@ def _details(text: Any) -> dict[str, Any]:
         raise ValueError("the results of a trial are no list of folds")
     if not isinstance(details["score"], int | float):
         raise ValueError("the score of a trial is no number")
+    if not isinstance(details.get("started"), int | float | None):
+        raise ValueError("the beginning of a trial is no number")
     return details
 
 

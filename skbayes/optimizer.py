@@ -433,17 +433,32 @@ class Optimizer:
             `params` is not a configuration of the space.
         """
         X = self.space.encode(list(params))
+        with one_blas_thread():
+            means, sds = self.fitted_surrogate().predict(X)
+        mean = means.mean(axis=0)
+        return mean, np.sqrt(np.mean(sds**2 + (means - mean) ** 2, axis=0))
+
+    def fitted_surrogate(self) -> Any:
+        """Return the model of the score that knows all that was told.
+
+        Returns
+        -------
+        surrogate : object
+            Fitted, and conditioned on what is pending. Its configurations are encoded
+            by :attr:`space`. With several objectives there is none.
+
+        Raises
+        ------
+        ValueError
+            If no score is known, or `surrogate` does not predict scores.
+        """
         if not np.any(np.isfinite(self._learnt.scores + self._told.scores)):
             raise ValueError("No score is known yet.")
         with one_blas_thread():
             proposer = self._strategy.proposer(self._known())
-            if not hasattr(proposer, "surrogate"):
-                raise ValueError(
-                    f"surrogate: {self.surrogate!r} does not predict scores."
-                )
-            means, sds = proposer.surrogate.predict(X)
-        mean = means.mean(axis=0)
-        return mean, np.sqrt(np.mean(sds**2 + (means - mean) ** 2, axis=0))
+        if not hasattr(proposer, "surrogate"):
+            raise ValueError(f"surrogate: {self.surrogate!r} does not predict scores.")
+        return proposer.surrogate
 
     # -- looking at it ------------------------------------------------------------
 

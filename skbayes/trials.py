@@ -52,6 +52,9 @@ class Trial:
         Share of the rows of each training set that it was fitted on.
     subset : int
         On which of several independent subsets of that size.
+    started : float or None
+        When its fits began, in seconds since 1970; None if that is not known, or if it
+        had none. Trials that differ in nothing else are equal.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class Trial:
     stage: int = field(default=0, repr=False)
     train_fraction: float = field(default=1.0, repr=False)
     subset: int = field(default=0, repr=False)
+    started: float | None = field(default=None, repr=False, compare=False)
 
     @property
     def scores(self) -> dict[str, np.ndarray]:

@@ -1,7 +1,9 @@
-"""What all tests share: threads, and how hypothesis draws its examples."""
+"""What all tests share: threads, how hypothesis draws its examples, no open figures."""
 
 import os
+import sys
 
+import pytest
 from hypothesis import settings
 
 # Before NumPy is imported. The matrices of the tests are small, and threads that wait
@@ -11,3 +13,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # The same examples on each run, however slow the machine is.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """Examples leave pictures open, of which matplotlib wants no more than twenty."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

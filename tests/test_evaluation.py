@@ -1,6 +1,7 @@
 """One configuration on all splits."""
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -45,6 +46,14 @@ def evaluator(estimator, contain=False, **kwargs):
         target=float,
         **arguments,
     )
+
+
+def test_a_trial_knows_when_it_began():
+    before = time.time()
+    trial = trial_of(evaluator(SVC()), 0, {"C": 0.3})
+    assert before <= trial.started <= time.time() - 0.9 * trial.duration
+    refused = trial_of(evaluator(SVC()), 0, {"unknown": 1})
+    assert refused.started is None
 
 
 def trial_of(run, number, params, n_jobs=None):

@@ -57,6 +57,19 @@ def test_a_trial_is_not_changed_afterwards():
         trial(0, 1.0).score = 2.0
 
 
+def test_when_a_trial_began_is_no_part_of_what_it_is():
+    assert trial(0, 1.0, started=1.0) == trial(0, 1.0, started=2.0) == trial(0, 1.0)
+
+
+def test_a_trial_of_an_older_pickle_does_not_say_when_it_began():
+    old = trial(0, 1.0, started=1.0)
+    del old.__dict__["started"]
+    loaded = pickle.loads(pickle.dumps(old))
+    assert "started" not in loaded.__dict__
+    assert loaded.started is None
+    assert loaded == old
+
+
 def test_history_is_a_sequence():
     trials = [trial(i, float(i)) for i in range(4)]
     history = History(trials[:3])

@@ -1,5 +1,37 @@
-"""Looking at a finished search: which hyper-parameters matter."""
+"""Looking at a search: which hyper-parameters matter, and pictures of its trials.
 
+The pictures follow scikit-learn's convention: ``XDisplay.from_search(search)`` draws a
+fitted search, ``XDisplay.from_history`` one that still runs, by its journal.
+"""
+
+from skbayes.inspection.convergence import ConvergenceDisplay
 from skbayes.inspection.fanova import Importance, importance
+from skbayes.inspection.importance_display import ImportanceDisplay
+from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
+from skbayes.inspection.pareto_display import ParetoDisplay
+from skbayes.inspection.partial_dependence import PartialDependenceDisplay
+from skbayes.inspection.record import RunningTrial, SearchRecord, read_record
+from skbayes.inspection.report import report_history, write_report
+from skbayes.inspection.slices import SliceDisplay
+from skbayes.inspection.stages import StagesDisplay
+from skbayes.inspection.timeline import TimelineDisplay
+from skbayes.inspection.tradeoff_display import TradeoffDisplay
 
-__all__ = ["Importance", "importance"]
+__all__ = [
+    "ConvergenceDisplay",
+    "Importance",
+    "ImportanceDisplay",
+    "ParallelCoordinatesDisplay",
+    "ParetoDisplay",
+    "PartialDependenceDisplay",
+    "RunningTrial",
+    "SearchRecord",
+    "SliceDisplay",
+    "StagesDisplay",
+    "TimelineDisplay",
+    "TradeoffDisplay",
+    "importance",
+    "read_record",
+    "report_history",
+    "write_report",
+]

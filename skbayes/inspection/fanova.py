@@ -22,17 +22,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
+from skbayes.inspection.record import SearchRecord, read_record
 from skbayes.results import mean_scores
 from skbayes.space import Categorical, Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.trials import History
 
-__all__ = ["Importance", "importance", "tree_variances"]
+__all__ = ["Importance", "column_labels", "importance", "tree_variances"]
 
 # Where a column is that is inactive in a configuration; positions are from 0 to 1.
 INACTIVE = -1.0
@@ -180,10 +182,11 @@ def importance(
 
     Parameters
     ----------
-    source : estimator, History, dict or LookupTable
+    source : estimator, History, dict, LookupTable, data frame or path
         A fitted search, of skbayes or scikit-learn; its `trials_`, or any
-        :class:`skbayes.trials.History`; its `cv_results_`; or a
-        :class:`skbayes.benchmark.LookupTable`.
+        :class:`skbayes.trials.History`; its `cv_results_`; a
+        :class:`skbayes.benchmark.LookupTable`; or a journal, its path or what
+        :func:`skbayes.load_history` returns, also of a search that still runs.
     space : dict, list of dicts or Space, default=None
         What could have been chosen, in any notation of
         :meth:`skbayes.space.Space.from_notation`. None: the space of the search; where
@@ -237,7 +240,7 @@ def importance(
     """
     if top is not None and not 0 < top <= 1:
         raise ValueError(f"top must be in (0, 1] or None, got {top!r}.")
-    params, y, own_space = _read(source, metric)
+    params, y, own_space = _read(source, metric, space)
     usable = np.isfinite(y)
     params = [row for row, ok in zip(params, usable, strict=True) if ok]
     y = y[usable]
@@ -252,7 +255,7 @@ def importance(
     floor = -np.inf
     if top is not None:
         floor = float(np.quantile(forest.predict(X), 1 - top))
-    return _average(forest, _domains(space), floor, _labels(space), n_pairs)
+    return _average(forest, _domains(space), floor, column_labels(space), n_pairs)
 
 
 def _average(
@@ -291,9 +294,13 @@ def _average(
 
 
 def _read(
-    source: Any, metric: str | None
+    source: Any, metric: str | None, space: Any
 ) -> tuple[list[dict[str, Any]], FloatArray, Any]:
     """Return configurations, scores, and the space if it is known."""
+    if isinstance(source, str | PathLike | SearchRecord) or hasattr(source, "attrs"):
+        record = read_record(source, metric=metric, search_spaces=space)
+        kept = np.flatnonzero(record.comparable)
+        return [record.params[i] for i in kept], record.score[kept], record.space
     if isinstance(source, History):
         return _read_history(source, metric)
     if isinstance(source, Mapping):
@@ -377,8 +384,19 @@ def _space_of_values(params: Sequence[Mapping[str, Any]]) -> Space:
     return Space([dimensions])
 
 
-def _labels(space: Space) -> list[str]:
-    """Names of the columns; of several with one name the later ones are numbered."""
+def column_labels(space: Space) -> list[str]:
+    """Name the columns; of several with one name the later ones are numbered.
+
+    Parameters
+    ----------
+    space : Space
+        The space.
+
+    Returns
+    -------
+    labels : list of str
+        One for each column; that of the choice among dicts is "(which dict)".
+    """
     labels: list[str] = []
     for column in space.columns:
         name = column.name or "(which dict)"

@@ -634,6 +634,45 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         check_is_fitted(self, "cv_results_")
         return results_frame(self.cv_results_, library, **kwargs)
 
+    def report(self, path: str | PathLike[str], *, title: str | None = None) -> Any:
+        """Write what was found, what it cost, and pictures to one HTML page.
+
+        The page is a single file that loads nothing from elsewhere: the best settings,
+        what was spent, the essential pictures of :mod:`skbayes.inspection`, a table of
+        all trials with the errors of those that failed, and the versions. Pictures need
+        matplotlib; without it they are left out.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The HTML file; one that is there is replaced, all at once.
+        title : str or None, default=None
+            Title of the page. None: the search and its estimator by name.
+
+        Returns
+        -------
+        path : pathlib.Path
+            The file.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        TypeError
+            If an argument is of the wrong type.
+        sklearn.exceptions.NotFittedError
+            If the search was not fitted.
+
+        See Also
+        --------
+        skbayes.inspection.report_history : The same for a search that still runs.
+        """
+        check_is_fitted(self, "cv_results_")
+        # Only here: what draws knows the searches.
+        from skbayes.inspection.report import write_report
+
+        return write_report(self, path, title=title)
+
     def _refit_data(
         self, X: Any, y: Any, fit_params: dict, split_params: dict, seed: int
     ) -> tuple[Any, Any, dict]:

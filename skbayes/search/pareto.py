@@ -32,7 +32,7 @@ from skbayes.surrogates.by_name import SURROGATES
 from skbayes.trials import History, Trial
 from skbayes.warm_start import known_results
 
-__all__ = ["ParetoSearchCV"]
+__all__ = ["ParetoSearchCV", "choose_point", "hypervolumes"]
 
 # Arguments of the other searches that speak of one objective, or of one winner.
 _NOT_HERE = (
@@ -391,17 +391,12 @@ float
         """Set what describes the front, and the `best_*` attributes."""
         objectives = Objectives(self.objectives)
         Y = objectives.of_results(results, self.trials_)
-        finished = Y[np.all(np.isfinite(Y), axis=1)]
-        if not len(finished):
+        if not np.any(np.all(np.isfinite(Y), axis=1)):
             raise ValueError(
                 "No trial has a value for every objective; cv_results_ and trials_ "
                 "hold what there is."
             )
-        scaled = _on_log_scale(Y)
-        reference = reference_point(scaled[np.all(np.isfinite(Y), axis=1)])
-        box = np.prod(np.nanmax(scaled, axis=0) - reference)
-        self.hypervolume_ = _volumes(scaled, reference) / box
-        reference[are_costs(finished)] = -np.exp(-reference[are_costs(finished)])
+        self.hypervolume_, reference = hypervolumes(Y)
         self.reference_point_ = objectives.signs * reference
         rows = np.flatnonzero(is_nondominated(Y))
         rows = rows[np.lexsort((rows, *-Y[rows].T[::-1]))]
@@ -426,7 +421,7 @@ float
             index = int(choice)
         else:
             Y = objectives.of_results(results, self.trials_)[rows]
-            index = int(rows[_chosen(Y, choice, objectives.names)])
+            index = int(rows[choose_point(Y, choice, objectives.names)])
         self.best_index_ = index
         self.best_params_ = results["params"][index]
         name = self._scored_by(choice)
@@ -512,17 +507,37 @@ def _on_log_scale(Y: FloatArray) -> FloatArray:
     return scaled
 
 
-def _volumes(Y: FloatArray, reference: FloatArray) -> FloatArray:
-    """Hypervolume of the first 1, 2, … points."""
+def hypervolumes(Y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Measure what the front dominates after each trial.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_trials, n_objectives)
+        Objectives, greater is better; NaN where a trial has none. One at least has
+        all. Costs count by their logarithms.
+
+    Returns
+    -------
+    volumes : ndarray of shape (n_trials,)
+        As a share of the box between the reference and the best of each objective.
+    reference : ndarray of shape (n_objectives,)
+        In units of `Y`, a fifth of the front's range beyond the worst of it.
+    """
+    finished = np.all(np.isfinite(Y), axis=1)
+    scaled = _on_log_scale(Y)
+    reference = reference_point(scaled[finished])
+    box = np.prod(np.nanmax(scaled, axis=0) - reference)
     volumes = np.zeros(len(Y))
-    front, volume = Y[:0], 0.0
-    for i, y in enumerate(Y):
-        if np.all(np.isfinite(y)) and not np.any(np.all(front >= y, axis=1)):
+    front, volume = scaled[:0], 0.0
+    for i, y in enumerate(scaled):
+        if finished[i] and not np.any(np.all(front >= y, axis=1)):
             front = np.vstack([front, y])
             front = front[is_nondominated(front)]
             volume = hypervolume(front, reference)
         volumes[i] = volume
-    return volumes
+    costs = are_costs(Y[finished])
+    reference[costs] = -np.exp(-reference[costs])
+    return volumes / box, reference
 
 
 def _front_table(results: Mapping[str, Any], rows: np.ndarray, names: list[str]) -> Any:
@@ -548,8 +563,23 @@ def _check_choice(choice: Any, names: list[str], parameter: str) -> None:
     )
 
 
-def _chosen(Y: FloatArray, choice: Any, names: list[str]) -> int:
-    """Return the row of a front that is meant."""
+def choose_point(Y: FloatArray, choice: Any, names: list[str]) -> int:
+    """Return the row of a front that is meant.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_points, n_objectives)
+        The front, greater is better.
+    choice : str or dict
+        "knee", an objective, or weights by objective.
+    names : list of str
+        The objectives.
+
+    Returns
+    -------
+    row : int
+        Of `Y`.
+    """
     worst, best = np.min(Y, axis=0), np.max(Y, axis=0)
     span = np.where(best > worst, best - worst, 1.0)
     scaled = 1.0 - (best - Y) / span

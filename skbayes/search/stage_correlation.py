@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from skbayes.candidates import key_of
 from skbayes.trials import History, Trial
 
-__all__ = ["stage_correlation"]
+__all__ = ["spearman", "stage_correlation"]
 
 
 def stage_correlation(
@@ -51,9 +51,9 @@ def stage_correlation(
                 "train_fraction": train_fractions[stage],
                 "next_train_fraction": train_fractions[stage + 1],
                 "n_both": len(pairs),
-                "rank_correlation": _spearman(*np.reshape(pairs, (-1, 2)).T),
+                "rank_correlation": spearman(*np.reshape(pairs, (-1, 2)).T),
                 "n_next": len(following),
-                "model_correlation": _spearman(
+                "model_correlation": spearman(
                     _expected(following, optimizers[stage]), scores
                 ),
             }
@@ -103,8 +103,19 @@ def _expected(trials: list[Trial], optimizer: Any) -> np.ndarray | None:
     return mean
 
 
-def _spearman(one: Any, other: Any) -> float:
-    """Rank correlation, NaN where nothing is ranked."""
+def spearman(one: Any, other: Any) -> float:
+    """Return the rank correlation of two lists.
+
+    Parameters
+    ----------
+    one, other : array-like of shape (n,) or None
+        The lists.
+
+    Returns
+    -------
+    correlation : float
+        From -1 to 1; NaN where nothing is ranked.
+    """
     if one is None or len(one) < 2:
         return float("nan")
     ranks = np.array([rankdata(one), rankdata(other)])

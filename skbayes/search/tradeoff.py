@@ -31,7 +31,7 @@ from skbayes.surrogates.by_name import SURROGATES
 from skbayes.trials import History, Trial
 from skbayes.warm_start import known_results
 
-__all__ = ["TradeoffSearchCV"]
+__all__ = ["TradeoffSearchCV", "envelope"]
 
 # What the size of the training set is called among the proposed parameters.
 SIZE = "train_size"
@@ -700,7 +700,7 @@ def _relative_sizes(largest: float, params: Sequence[Mapping[str, Any]]) -> Floa
 
 def _curve(results: Mapping[str, Any], scores: FloatArray, metric: str) -> Any:
     """Describe the trials that are the best for some tradeoff."""
-    rows, begins = _envelope(scores, results["relative_cost"])
+    rows, begins = envelope(scores, results["relative_cost"])
     table = {
         "tradeoff_from": begins,
         "tradeoff_to": np.append(begins[1:], np.inf),
@@ -712,10 +712,22 @@ def _curve(results: Mapping[str, Any], scores: FloatArray, metric: str) -> Any:
     return with_params(table, results, rows)
 
 
-def _envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatArray]:
-    """Return which of the lines score - alpha cost is the highest, from which alpha on.
+def envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatArray]:
+    """Find which of the lines score - alpha cost is the highest, from which alpha on.
 
     Of equal ones the cheaper is taken.
+
+    Parameters
+    ----------
+    scores, costs : ndarray of shape (n_trials,)
+        Scores, and what they cost; trials without either are passed over, but for one.
+
+    Returns
+    -------
+    rows : ndarray of int
+        Trials, the one for alpha = 0 first.
+    begins : ndarray
+        From which alpha on each of them is the best.
     """
     usable = np.flatnonzero(np.isfinite(scores) & np.isfinite(costs))
     order = usable[np.lexsort((usable, costs[usable], -scores[usable]))]

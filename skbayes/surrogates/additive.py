@@ -168,15 +168,17 @@ class AdditiveGaussianProcess(GaussianProcess):
             pair_share=self.pair_share,
         )
 
-    def _correlations(self, scaled: FloatArray) -> tuple[FloatArray, Any]:
+    def _correlations(
+        self, scaled: FloatArray, others: FloatArray
+    ) -> tuple[FloatArray, Any]:
         columns = [
-            self._column(scaled[..., own], self._scaled[..., own])
+            self._column(scaled[..., own], others[..., own])
             for own in self._embedding.coordinates
         ]
-        shape = (*scaled.shape[:-1], len(self._X))
+        shape = (*scaled.shape[:-1], others.shape[-2])
         return _combine(columns, self.pair_share, shape), columns
 
-    def _column(self, own: FloatArray, observed: FloatArray) -> _Column:
+    def _column(self, own: FloatArray, others: FloatArray) -> _Column:
         """Correlations (S, m, n) in the coordinates of one column."""
         # On a grid most positions are the same, and are worked out once.
         _, first, place = np.unique(
@@ -184,7 +186,7 @@ class AdditiveGaussianProcess(GaussianProcess):
             return_index=True,
             return_inverse=True,
         )
-        k, dk = KERNELS[self.kernel](squared_distances(own[:, first], observed))
+        k, dk = KERNELS[self.kernel](squared_distances(own[:, first], others))
         return _Column(k[:, place], lambda: dk[:, place])
 
     def _by_position(

@@ -302,9 +302,8 @@ class GaussianProcess:
         self._X, self._target, self._extra = X, np.array(target), extra
         self._length_scales = np.exp(self.thetas_[:, :D])
         self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
-        placed = self._embedding.place(X)
-        self._scaled = self._embedding.scale(placed, self._length_scales)
-        k, _ = self._correlations(self._scaled)
+        self._scaled = self._place(X)
+        k, _ = self._correlations(self._scaled, self._scaled)
         identity = np.eye(len(X))
         # L^-1 turns each prediction into matrix products, for all samples at once.
         self._L_inverse = np.empty_like(k)
@@ -365,9 +364,8 @@ class GaussianProcess:
         d_mean, d_sd : ndarray of shape (S, m, D)
             Only with `gradient`: their derivatives; 0 in unordered columns.
         """
-        placed = self._embedding.place(np.asarray(X, dtype=np.float64))
-        scaled = self._embedding.scale(placed, self._length_scales)
-        k, slopes = self._correlations(scaled)
+        scaled = self._place(X)
+        k, slopes = self._correlations(scaled, self._scaled)
         kx = self._amplitude[:, None, None] * k
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
         v = np.matmul(kx, np.swapaxes(self._L_inverse, 1, 2))
@@ -387,6 +385,37 @@ class GaussianProcess:
         d_sd = self._by_position(by_k, slopes, scaled) / -sd[..., None]
         return *result, self._unit * d_mean, self._unit * d_sd
 
+    def average(
+        self, X: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of a weighted mean of scores.
+
+        With w the weights, it is normal with mean w' m and variance w' C w, where m and
+        C are mean and covariance of the process at `X`, so that errors that all of
+        these predictions share do not average out, and others do.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+        weights : ndarray of shape (m,)
+            Their weights, which sum to 1.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (S,)
+            Prediction under each sample of the hyper-parameters, without noise.
+        """
+        with_known = np.matmul(weights, self._covariances(X))  # (S, n)
+        mean = np.einsum("sn,sn->s", with_known, self._alpha)
+        v = np.matmul(self._L_inverse, with_known[..., None])[..., 0]
+        scaled = self._place(X)
+        k, _ = self._correlations(scaled, scaled)
+        prior = self._amplitude * (np.matmul(weights, k) @ weights)
+        variance = prior - np.einsum("sn,sn->s", v, v)
+        sd = np.sqrt(np.maximum(variance, 1e-12 * self._amplitude))
+        return self._offset + self._unit * mean, self._unit * sd
+
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Predict each score from the others.
 
@@ -404,9 +433,21 @@ class GaussianProcess:
         sd = 1.0 / np.sqrt(precision)
         return self._offset + self._unit * mean, self._unit * sd
 
-    def _correlations(self, scaled: FloatArray) -> tuple[FloatArray, Any]:
-        """Correlations (S, m, n) with the observations, and derivatives by r2."""
-        return KERNELS[self.kernel](squared_distances(scaled, self._scaled))
+    def _place(self, X: FloatArray) -> FloatArray:
+        """Scaled coordinates of configurations, shape (S, m, n_coordinates)."""
+        placed = self._embedding.place(np.asarray(X, dtype=np.float64))
+        return self._embedding.scale(placed, self._length_scales)
+
+    def _covariances(self, X: FloatArray) -> FloatArray:
+        """Covariances (S, m, n) with all that is known."""
+        k, _ = self._correlations(self._place(X), self._scaled)
+        return self._amplitude[:, None, None] * k
+
+    def _correlations(
+        self, scaled: FloatArray, others: FloatArray
+    ) -> tuple[FloatArray, Any]:
+        """Correlations (S, m, n) with others, and derivatives by r2."""
+        return KERNELS[self.kernel](squared_distances(scaled, others))
 
     def _by_position(
         self, by_k: FloatArray, slopes: Any, scaled: FloatArray

@@ -255,6 +255,42 @@ class GraphField:
         sd = np.sqrt(self._amplitude * variance)
         return (self._offset + self._unit * mean)[None], (self._unit * sd)[None]
 
+    def average(
+        self, X: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of a weighted mean of scores.
+
+        With w the weights of the nodes, the mean is w' m, and the variance
+        w' (K - A' A) w / (2 beta), by the covariances between all of them.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations. What is no node counts as independent of all.
+        weights : ndarray of shape (m,)
+            Their weights, which sum to 1.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (1,)
+            Prediction under the chosen hyper-parameters.
+        """
+        places, weights = self.graph.places(X), np.asarray(weights, dtype=np.float64)
+        known = places >= 0
+        w = np.bincount(places[known], weights[known], minlength=len(self.graph))
+        g, prior = self._chosen, self._prior[self._chosen]
+        rows = self._rows[g, : len(self._labelled)]
+        variance = self._inverse[g] @ np.square(w @ self._vectors)
+        variance -= np.sum(np.square(rows @ w))
+        variance += np.mean(prior) * np.sum(np.square(weights[~known]))
+        least = MIN_VARIANCE * float(np.mean(prior))
+        sd = np.sqrt(self._amplitude * max(float(variance), least))
+        mean = float(self._mean @ w)
+        return (
+            np.array([self._offset + self._unit * mean]),
+            np.array([self._unit * sd]),
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         """All but what can be computed again: some matrices of n x n numbers."""
         state = dict(vars(self))

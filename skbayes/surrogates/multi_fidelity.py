@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.averages import average_of
 
 __all__ = ["MultiFidelity"]
 
@@ -142,6 +143,26 @@ class MultiFidelity:
             self._widened(X), **({"gradient": True} if gradient else {})
         )
         return mean, sd, *(one[..., :-1] for one in derivatives)
+
+    def average(
+        self, X: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of a weighted mean of scores.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+        weights : ndarray of shape (m,)
+            Their weights, which sum to 1.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (S,)
+            Prediction at the fidelity in question; see
+            :func:`skbayes.surrogates.averages.average_of`.
+        """
+        return average_of(self.surrogate, self._widened(X), weights)
 
     def _widened(self, X: FloatArray) -> FloatArray:
         return np.column_stack([X, np.full(len(X), self.fidelity)])

@@ -268,17 +268,7 @@ class SignProcess(GaussianProcess):
             Only with `gradient`: their derivatives; 0 in unordered columns.
         """
         X = np.asarray(X, dtype=np.float64)
-        scaled = self._embedding.scale(self._embedding.place(X), self._length_scales)
-        r2 = squared_distances(scaled, self._scaled)
-        k, dk, ddk, _ = SMOOTH_KERNELS[self.kernel](r2)
-        n = self._target.shape[1]
-        columns = self._signs.columns
-        inverse_squares = self._length_scales[:, None, columns] ** -2.0
-        places = np.where(np.isnan(X), INACTIVE, X)[:, columns]
-        u = (places - self._own_places()) * inverse_squares
-        amplitude = self._amplitude[:, None, None]
-        kx = amplitude * k
-        kx[..., n:] = -2.0 * amplitude * dk[..., n:] * u
+        kx, scaled, u, dk, ddk = self._with_slopes(X)
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
         v = np.matmul(kx, np.swapaxes(self._L_inverse, 1, 2))
         floor = 1e-12 * self._amplitude[:, None]
@@ -289,16 +279,38 @@ class SignProcess(GaussianProcess):
         result = (self._offset + self._unit * mean, self._unit * sd)
         if not gradient:
             return result
+        n = self._target.shape[1]
+        columns = self._signs.columns
+        inverse_squares = self._length_scales[:, None, columns] ** -2.0
+        amplitude = self._amplitude[:, None, None]
         through = amplitude * dk
         through[..., n:] = -2.0 * amplitude * ddk[..., n:] * u
         direct = -2.0 * amplitude * dk[..., n:] * inverse_squares
         solved = np.matmul(v, self._L_inverse)
         parts = []
-        for weights in (np.broadcast_to(self._alpha[:, None, :], k.shape), solved):
+        for weights in (np.broadcast_to(self._alpha[:, None, :], kx.shape), solved):
             slope = self._by_position(weights, through, scaled)
             to_columns = np.eye(X.shape[1])[columns]
             parts.append(slope + (direct * weights[..., n:]) @ to_columns)
         return *result, self._unit * parts[0], self._unit * parts[1] / -sd[..., None]
+
+    def _with_slopes(self, X: FloatArray) -> tuple[FloatArray, ...]:
+        """Covariances with scores and derivatives, and what gives their slopes."""
+        scaled = self._place(X)
+        r2 = squared_distances(scaled, self._scaled)
+        k, dk, ddk, _ = SMOOTH_KERNELS[self.kernel](r2)
+        n = self._target.shape[1]
+        columns = self._signs.columns
+        inverse_squares = self._length_scales[:, None, columns] ** -2.0
+        places = np.where(np.isnan(X), INACTIVE, X)[:, columns]
+        u = (places - self._own_places()) * inverse_squares
+        amplitude = self._amplitude[:, None, None]
+        kx = amplitude * k
+        kx[..., n:] = -2.0 * amplitude * dk[..., n:] * u
+        return kx, scaled, u, dk, ddk
+
+    def _covariances(self, X: FloatArray) -> FloatArray:
+        return self._with_slopes(np.asarray(X, dtype=np.float64))[0]
 
     def _own_places(self) -> FloatArray:
         """Position of each sign's point in its own column, shape (k,)."""

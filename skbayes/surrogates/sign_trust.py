@@ -229,3 +229,22 @@ class TrustedSignProcess:
             Only with `gradient`: their derivatives; 0 in unordered columns.
         """
         return self._model.predict(X, gradient)
+
+    def average(
+        self, X: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of a weighted mean of scores.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+        weights : ndarray of shape (m,)
+            Their weights, which sum to 1.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (S,)
+            As :meth:`GaussianProcess.average`.
+        """
+        return self._model.average(X, weights)

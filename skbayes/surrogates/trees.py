@@ -250,3 +250,31 @@ class TreeEnsemble:
         variance = np.var(means, axis=0) + np.mean(within, axis=0)
         sd = np.sqrt(np.maximum(variance, MIN_SD**2))
         return (self._offset + self._unit * mean)[None], (self._unit * sd)[None]
+
+    def average(
+        self, X: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of a weighted mean of scores.
+
+        Each tree has its own weighted mean; how far these differ is the uncertainty.
+        How scores vary within a leaf is taken to average out.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+        weights : ndarray of shape (m,)
+            Their weights, which sum to 1.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (1,)
+            Prediction.
+        """
+        leaf = self._leaves(np.asarray(X, dtype=np.float64))
+        of_trees = self._leaf_mean[np.arange(len(leaf))[:, None], leaf] @ weights
+        mean, sd = np.mean(of_trees), max(float(np.std(of_trees)), MIN_SD)
+        return (
+            np.array([self._offset + self._unit * mean]),
+            np.array([self._unit * sd]),
+        )

@@ -51,21 +51,30 @@ def test_more_trials_continue_the_same_search(path, n_points):
     np.testing.assert_array_equal(frame["score"], whole.cv_results_["mean_test_score"])
 
 
-def test_a_journal_of_the_first_format_goes_on(path):
-    make(path, 3).fit(X, y)
+@pytest.mark.parametrize(
+    "version, unknown",
+    [
+        (1, ["stage", "train_fraction", "subset", "started"]),
+        (2, ["started"]),
+    ],
+)
+def test_a_journal_of_an_older_format_goes_on(path, version, unknown):
+    first = make(path, 3).fit(X, y)
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        # It knew neither stages nor training subsets.
+        names = ", ".join(f"'$.{name}'" for name in unknown)
         connection.execute(
-            "UPDATE results SET details = "
-            "json_remove(details, '$.stage', '$.train_fraction', '$.subset')"
+            f"UPDATE results SET details = json_remove(details, {names})"
         )
-        connection.execute("PRAGMA user_version=1")
+        connection.execute(f"PRAGMA user_version={version}")
         connection.commit()
     assert list(load_history(path)["state"]) == ["complete"] * 3
     continued = make(path).fit(X, y)
     assert_same_tables(continued.cv_results_, make(None).fit(X, y).cv_results_)
+    # When they began follows from when they were recorded, a moment after they ended.
+    guessed = [trial.started for trial in continued.trials_[:3]]
+    np.testing.assert_allclose(guessed, [t.started for t in first.trials_], atol=2.0)
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
 
 
 class Counted(SVC):

@@ -1,0 +1,273 @@
+"""Draws the pictures of inspection.rst: python docs/draw_pictures.py [names].
+
+Takes about a minute. Times, and so the timeline, are other ones on each machine.
+"""
+
+import argparse
+import functools
+import warnings
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt  # noqa: E402
+from joblib import parallel_config  # noqa: E402
+from scipy.stats import loguniform, uniform  # noqa: E402
+from sklearn.datasets import load_digits, load_wine  # noqa: E402
+from sklearn.decomposition import PCA  # noqa: E402
+from sklearn.model_selection import RandomizedSearchCV  # noqa: E402
+from sklearn.pipeline import Pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.svm import SVC  # noqa: E402
+from sklearn.tree import DecisionTreeClassifier  # noqa: E402
+
+from skbayes import (  # noqa: E402
+    BayesSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+)
+from skbayes.inspection import (  # noqa: E402
+    ConvergenceDisplay,
+    ImportanceDisplay,
+    ParallelCoordinatesDisplay,
+    ParetoDisplay,
+    PartialDependenceDisplay,
+    SliceDisplay,
+    StagesDisplay,
+    TimelineDisplay,
+    TradeoffDisplay,
+)
+from skbayes.space import Choice  # noqa: E402
+
+FOLDER = Path(__file__).parent / "images" / "inspection"
+DPI = 90
+
+
+@functools.cache
+def digits():
+    """The digits, fewer of them: what is easy with all of them is less so."""
+    X, y = load_digits(return_X_y=True)
+    return X[:700] / 16.0, y[:700]
+
+
+SPACES = {
+    "C": (1e-2, 1e3, "log-uniform"),
+    "gamma": (1e-4, 1e1, "log-uniform"),
+}
+
+
+@functools.cache
+def conditional_search():
+    """A search over kernels, each with parameters of its own."""
+    X, y = load_wine(return_X_y=True)
+    spaces = {
+        "C": (1e-2, 1e3, "log-uniform"),
+        "kernel": Choice(
+            {
+                "rbf": {"gamma": (1e-4, 1e1, "log-uniform")},
+                "poly": {"degree": [2, 3, 4], "coef0": (0.0, 1.0)},
+                "linear": {},
+            }
+        ),
+        "class_weight": [None, "balanced"],
+    }
+    X = StandardScaler().fit_transform(X)
+    search = BayesSearchCV(
+        SVC(probability=False),
+        spaces,
+        n_iter=40,
+        cv=5,
+        scoring="balanced_accuracy",
+        random_state=0,
+    )
+    return search.fit(X, y)
+
+
+@functools.cache
+def staged_search():
+    """A search in three stages."""
+    search = MultiStageSearchCV(
+        SVC(),
+        SPACES,
+        stages=(0.1, 0.3, 1.0),
+        n_iter=40,
+        n_promoted=5,
+        cv=3,
+        random_state=3,
+    )
+    return search.fit(*digits())
+
+
+def convergence():
+    """Three searches on one picture."""
+    X, y = digits()
+    distributions = {"C": loguniform(1e-2, 1e3), "gamma": loguniform(1e-4, 1e1)}
+    random = RandomizedSearchCV(SVC(), distributions, n_iter=30, cv=3, random_state=0)
+    bayes = BayesSearchCV(SVC(), SPACES, n_iter=30, cv=3, random_state=0)
+    display = ConvergenceDisplay.from_search(bayes.fit(X, y))
+    ConvergenceDisplay.from_search(random.fit(X, y), ax=display.ax_)
+    return display.figure_
+
+
+def convergence_seconds():
+    """The same by the clock, for a search in stages."""
+    X, y = digits()
+    display = None
+    for cls in (BayesSearchCV, MultiStageSearchCV):
+        search = cls(SVC(), SPACES, n_iter=40, cv=5, random_state=0).fit(X, y)
+        ax = None if display is None else display.ax_
+        display = ConvergenceDisplay.from_search(search, by="seconds", ax=ax)
+    return display.figure_
+
+
+def parallel_coordinates():
+    """Conditional parameters."""
+    return ParallelCoordinatesDisplay.from_search(conditional_search()).figure_
+
+
+def slices():
+    """The same search, parameter by parameter."""
+    return SliceDisplay.from_search(conditional_search()).figure_
+
+
+def timeline():
+    """Three trials in flight; some fail, others are given up."""
+    X, y = digits()
+    model = Pipeline([("pca", PCA(random_state=0)), ("svc", SVC())])
+    spaces = {
+        # More components than features: these fail.
+        "pca__n_components": (2, 70),
+        "svc__C": loguniform(1e-2, 1e3),
+        "svc__shrinking": [True, False],
+        "svc__tol": uniform(1e-4, 1e-2),
+    }
+    search = BayesSearchCV(
+        model,
+        spaces,
+        n_iter=24,
+        n_points=3,
+        cv=6,
+        racing=True,
+        n_jobs=2,
+        random_state=1,
+    )
+    with parallel_config("threading"):
+        search.fit(X, y)
+    return TimelineDisplay.from_search(search).figure_
+
+
+def stages():
+    """Three stages."""
+    return StagesDisplay.from_search(staged_search()).figure_
+
+
+@functools.cache
+def kernel_search():
+    """A search over ranges and options."""
+    spaces = {
+        "C": (1e-2, 1e3, "log-uniform"),
+        "gamma": (1e-6, 1e-1, "log-uniform"),
+        "kernel": ["rbf", "poly", "linear"],
+        "shrinking": [True, False],
+    }
+    X, y = load_digits(return_X_y=True)
+    search = BayesSearchCV(SVC(), spaces, n_iter=30, cv=3, random_state=0)
+    return search.fit(X[:500], y[:500])
+
+
+def partial_dependence():
+    """What the model believes of each parameter."""
+    return PartialDependenceDisplay.from_search(kernel_search(), n_cols=2).figure_
+
+
+def partial_dependence_pairs():
+    """Two parameters at a time: ranges, a range and options, options."""
+    pairs = [("C", "gamma"), ("C", "kernel"), ("kernel", "shrinking")]
+    return PartialDependenceDisplay.from_search(kernel_search(), pairs).figure_
+
+
+def importance():
+    """How much each parameter matters."""
+    return ImportanceDisplay.from_search(kernel_search()).figure_
+
+
+@functools.cache
+def pareto_search():
+    """Good trees and small trees."""
+    search = ParetoSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {
+            "max_depth": (2, 20),
+            "min_samples_leaf": (1, 50, "log-uniform"),
+            "max_features": (0.05, 1.0),
+        },
+        {"accuracy": "max", "model_size": "min"},
+        n_iter=40,
+        cv=3,
+        random_state=0,
+    )
+    return search.fit(*digits())
+
+
+def pareto():
+    """The front."""
+    return ParetoDisplay.from_search(pareto_search()).figure_
+
+
+def pareto_evolution():
+    """How it came about."""
+    return ParetoDisplay.from_search(pareto_search(), kind="evolution").figure_
+
+
+def tradeoff():
+    """Score against the size of the model."""
+    X, y = load_digits(return_X_y=True)
+    search = TradeoffSearchCV(
+        SVC(),
+        {"C": (1e-1, 1e3, "log-uniform"), "gamma": (1e-4, 1e-2, "log-uniform")},
+        tradeoff=0.03,
+        cost="model_size",
+        n_iter=25,
+        cv=3,
+        random_state=0,
+    )
+    return TradeoffDisplay.from_search(search.fit(X, y)).figure_
+
+
+PICTURES = (
+    convergence,
+    convergence_seconds,
+    parallel_coordinates,
+    slices,
+    timeline,
+    stages,
+    partial_dependence,
+    partial_dependence_pairs,
+    importance,
+    pareto,
+    pareto_evolution,
+    tradeoff,
+)
+
+
+def main():
+    names = [draw.__name__ for draw in PICTURES]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *names], default=[])
+    chosen = parser.parse_args().names
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for draw in PICTURES:
+        if not chosen or draw.__name__ in chosen:
+            with warnings.catch_warnings():
+                # Some fits fail, and are meant to.
+                warnings.simplefilter("ignore")
+                figure = draw()
+            figure.savefig(FOLDER / f"{draw.__name__}.png", dpi=DPI)
+            plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()

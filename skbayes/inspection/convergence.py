@@ -1,0 +1,319 @@
+"""Picture: the best score so far, and every trial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skbayes.inspection.record import SearchRecord, read_record
+from skbayes.inspection.style import (
+    FAILURES,
+    GREY,
+    OTHERS,
+    SERIES,
+    TRIALS,
+    focus,
+    get_axes,
+    mark_failures,
+    merged,
+    say_nothing,
+    tidy,
+)
+from skbayes.space.dimensions import FloatArray
+
+__all__ = ["ConvergenceDisplay"]
+
+# Marks the lines of searches that are in the picture already.
+LINE = "skbayes: best so far"
+
+UNITS = {"trials": "trials", "seconds": "seconds since the first trial began"}
+
+
+class ConvergenceDisplay:
+    """How a search came to its best score: the best so far as a line, trials as points.
+
+    Use :meth:`from_search` or :meth:`from_history` to make one, and call them again
+    with ``ax=display.ax_`` to see several searches in one picture.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_trials,)
+        How many trials there were, or how many seconds had passed, when each finished.
+    score : ndarray of shape (n_trials,)
+        Their scores, as the user knows the metric: errors are positive. NaN for those
+        that failed.
+    best : ndarray of shape (n_trials,)
+        The best score until then, NaN before there is one. Only trials that can be
+        compared count: complete ones on the most training rows.
+    state : ndarray of shape (n_trials,), str
+        "complete", "failed", "censored" or "raced".
+    comparable : ndarray of shape (n_trials,), bool
+        Which trials count.
+    by : {"trials", "seconds"}, default="trials"
+        What `x` is.
+    label : str, default="score"
+        What to write beside the scores.
+    name : str, default=None
+        Name of the search in the legend.
+    sign : int, default=1
+        1 if the higher of two scores is the better, else -1.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Axes with the picture.
+    figure_ : matplotlib.figure.Figure
+        Figure with the axes.
+    line_ : matplotlib.lines.Line2D
+        The best so far.
+    points_ : matplotlib.collections.PathCollection
+        Trials that can be compared.
+    other_points_ : matplotlib.collections.PathCollection
+        Trials with a score that cannot: on fewer rows, or not finished.
+    failed_points_ : matplotlib.collections.PathCollection
+        Failed trials, at the edge.
+
+    Notes
+    -----
+    Scores much worse than the rest would squeeze the picture; they are shown as small
+    triangles at its edge. ``display.ax_.set_ylim`` brings them back.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skbayes import BayesSearchCV
+    >>> from skbayes.inspection import ConvergenceDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = BayesSearchCV(SVC(), {"C": (0.01, 10.0, "log-uniform")}, n_iter=5)
+    >>> display = ConvergenceDisplay.from_search(search.fit(X, y))
+    >>> bool(display.best[-1] == search.best_score_)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        x: FloatArray,
+        score: FloatArray,
+        best: FloatArray,
+        state: np.ndarray,
+        comparable: np.ndarray,
+        by: str = "trials",
+        label: str = "score",
+        name: str | None = None,
+        sign: int = 1,
+    ) -> None:
+        self.x = x
+        self.score = score
+        self.best = best
+        self.state = state
+        self.comparable = comparable
+        self.by = by
+        self.label = label
+        self.name = name
+        self.sign = sign
+
+    @classmethod
+    def from_search(
+        cls,
+        search: Any,
+        *,
+        metric: str | None = None,
+        by: str = "trials",
+        name: str | None = None,
+        ax: Any = None,
+        line_kw: dict | None = None,
+        point_kw: dict | None = None,
+    ) -> ConvergenceDisplay:
+        """Draw the convergence of a fitted search.
+
+        Parameters
+        ----------
+        search : estimator
+            A fitted search, of skbayes or scikit-learn.
+        metric : str or None, default=None
+            Which score of several. None: the one that guided the search.
+        by : {"trials", "seconds"}, default="trials"
+            Whether to count trials or time. Searches of scikit-learn do not know when
+            their trials were made.
+        name : str or None, default=None
+            Name of the search in the legend. None: that of its class.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw. None: in a new figure.
+        line_kw : dict or None, default=None
+            Keywords for the line, see ``matplotlib.lines.Line2D``.
+        point_kw : dict or None, default=None
+            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+            The picture.
+        """
+        record = read_record(search, metric=metric, name=name)
+        return cls._of_record(record, by, ax, line_kw, point_kw)
+
+    @classmethod
+    def from_history(
+        cls,
+        history: Any,
+        *,
+        metric: str | None = None,
+        by: str = "trials",
+        name: str | None = None,
+        ax: Any = None,
+        line_kw: dict | None = None,
+        point_kw: dict | None = None,
+    ) -> ConvergenceDisplay:
+        """Draw the convergence of a search that runs, or ran.
+
+        Parameters
+        ----------
+        history : History, DataFrame, str, os.PathLike or SearchRecord
+            `trials_` of a search, the path of its journal, or what
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
+            returned.
+        metric : str or None, default=None
+            Which score of several. None: the one that guided the search.
+        by : {"trials", "seconds"}, default="trials"
+            Whether to count trials or time.
+        name : str or None, default=None
+            Name of the search in the legend. None: that of the journal.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw. None: in a new figure.
+        line_kw : dict or None, default=None
+            Keywords for the line, see ``matplotlib.lines.Line2D``.
+        point_kw : dict or None, default=None
+            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+            The picture.
+        """
+        record = read_record(history, metric=metric, name=name)
+        return cls._of_record(record, by, ax, line_kw, point_kw)
+
+    @classmethod
+    def _of_record(
+        cls, record: SearchRecord, by: str, ax: Any, line_kw: Any, point_kw: Any
+    ) -> ConvergenceDisplay:
+        x = _position(record, by)
+        # Trials in flight finish in another order than they began in.
+        order = np.argsort(x, kind="stable")
+        counted = np.where(record.comparable, record.score, -np.inf)[order]
+        best = np.maximum.accumulate(counted) if len(counted) else counted
+        display = cls(
+            x=x[order],
+            score=record.shown[order],
+            best=record.sign * np.where(np.isneginf(best), np.nan, best),
+            state=record.state[order],
+            comparable=record.comparable[order],
+            by=by,
+            label=record.label,
+            name=record.name,
+            sign=record.sign,
+        )
+        return display.plot(ax, line_kw=line_kw, point_kw=point_kw)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        line_kw: dict | None = None,
+        point_kw: dict | None = None,
+    ) -> ConvergenceDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw, also beside other searches. None: in a new figure.
+        name : str or None, default=None
+            Name in the legend. None: the one it has.
+        line_kw : dict or None, default=None
+            Keywords for the line.
+        point_kw : dict or None, default=None
+            Keywords for the trials.
+
+        Returns
+        -------
+        self : ConvergenceDisplay
+            With what was drawn as attributes.
+        """
+        ax = get_axes(ax)
+        before = sum(line.get_gid() == LINE for line in ax.lines)
+        style = SERIES[before % len(SERIES)]
+        name = self.name if name is None else name
+        # The last value is worth as much as the others: the line goes on a little.
+        line = {
+            "color": style.color,
+            "linestyle": style.linestyle,
+            "linewidth": 2.0,
+            "drawstyle": "steps-post",
+            "label": name,
+            "gid": LINE,
+            "zorder": 3,
+        }
+        (self.line_,) = ax.plot(self.x, self.best, **merged(line, line_kw))
+        color = self.line_.get_color()
+        points = {"s": 16, "color": color, "marker": style.marker, "linewidths": 0.8}
+        points = {**points, "gid": TRIALS, "alpha": 0.55, **(point_kw or {})}
+        self.points_ = self._scatter(ax, self.comparable, points)
+        others = ~self.comparable & np.isfinite(self.score)
+        hollow = {**points, "gid": OTHERS}
+        hollow |= {"facecolors": "none", "edgecolors": hollow.pop("color")}
+        self.other_points_ = self._scatter(ax, others, hollow)
+        failed = self.x[self.state == "failed"]
+        self.failed_points_ = mark_failures(ax, failed, self.sign, color=color)
+        focus(ax, self.sign)
+        self._describe(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _scatter(self, ax: Any, chosen: np.ndarray, keywords: dict) -> Any:
+        return ax.scatter(self.x[chosen], self.score[chosen], **keywords)
+
+    def _describe(self, ax: Any) -> None:
+        """Write on the axes, and say what is what."""
+        from matplotlib.lines import Line2D
+        from matplotlib.ticker import MaxNLocator
+
+        ax.set_xlabel(UNITS[self.by])
+        ax.set_ylabel(self.label)
+        if self.by == "trials":
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        tidy(ax)
+        marks = {one.get_gid(): one for one in ax.collections if len(one.get_offsets())}
+        if TRIALS not in marks and OTHERS not in marks:
+            say_nothing(ax)
+        lines = [line for line in ax.lines if line.get_gid() == LINE]
+        handles = [line for line in lines if line.get_label()[:1] != "_"]
+        samples: dict[str, dict[str, Any]] = {
+            TRIALS: {"label": "trial", "marker": "o"},
+            OTHERS: {"label": "trial, not compared", "marker": "o", "mfc": "none"},
+            FAILURES: {"label": "failed", "marker": "x"},
+        }
+        handles += [
+            Line2D([], [], linestyle="none", color=GREY, markersize=4.5, **sample)
+            for gid, sample in samples.items()
+            if gid in marks
+        ]
+        ax.legend(handles=handles, fontsize="small", edgecolor="none", framealpha=0.85)
+
+
+def _position(record: SearchRecord, by: str) -> FloatArray:
+    """Return where each trial stands on the axis below."""
+    if by not in UNITS:
+        raise ValueError(f"by must be 'trials' or 'seconds', got {by!r}.")
+    if by == "trials":
+        return record.number + 1.0
+    if len(record) and not np.isfinite(record.finished).any():
+        raise ValueError(
+            "by='seconds': it is not known when the trials were made; by='trials' "
+            "counts them."
+        )
+    return record.finished

@@ -1,0 +1,234 @@
+"""Partial dependence of the score on one or two parameters: the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skbayes.blas import one_blas_thread
+from skbayes.inspection.fanova import column_labels
+from skbayes.inspection.marginals import Others, marginal, positions_of
+from skbayes.inspection.score_model import ScoreModel
+from skbayes.space import Dimension
+from skbayes.space.dimensions import FloatArray, is_number
+
+__all__ = ["Dependence", "dependences", "scale_of"]
+
+# A parameter alone is shown at so many values at most, one of a pair at so many.
+RESOLUTION, PAIR_RESOLUTION = 50, 20
+
+# Where no parameters are named, the ones that matter most are shown, up to so many.
+N_SHOWN = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """What a model makes of one or two parameters.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The parameters.
+    values : tuple of list
+        For each of them the values it was looked at.
+    scales : tuple of {"linear", "log", "options"}
+        For each whether its values are numbers, and on which scale; "options" stand in
+        their order, by numbers from 0.
+    mean, sd : ndarray of shape (n_values,) or (n_values_1, n_values_2)
+        Mean of the score over all other parameters, and standard deviation of what is
+        believed of it.
+    tried : ndarray of shape (n_trials, n_parameters)
+        Where the trials are that have these parameters: numbers, or places of options.
+    best : int or None
+        Row of the best trial in `tried`, if it is there.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[list[Any], ...]
+    scales: tuple[str, ...]
+    mean: FloatArray
+    sd: FloatArray
+    tried: FloatArray
+    best: int | None
+
+    def coordinates(self, axis: int) -> FloatArray:
+        """Return where the values of one parameter stand on its axis."""
+        values = self.values[axis]
+        if self.scales[axis] == "options":
+            return np.arange(float(len(values)))
+        return np.array(values, dtype=float)
+
+
+def scale_of(dimension: Dimension) -> str:
+    """Say on which kind of axis the values of a dimension belong.
+
+    Parameters
+    ----------
+    dimension : Dimension
+        The dimension.
+
+    Returns
+    -------
+    scale : {"linear", "log", "options"}
+        "log" for numbers whose logarithms are spread more evenly than they are.
+
+    Examples
+    --------
+    >>> from skbayes.inspection.dependence import scale_of
+    >>> from skbayes.space import Ordinal, Real
+    >>> scale_of(Real(1e-3, 1e3, "log-uniform")), scale_of(Ordinal(["s", "m", "l"]))
+    ('log', 'options')
+    """
+    positions = positions_of(dimension, 9)
+    values = dimension.decode(positions)
+    if dimension.is_categorical or not all(map(is_number, values)):
+        return "options"
+    v = np.array(values, dtype=float)
+    if len(v) < 3 or v[0] <= 0 or v[-1] < 10 * v[0]:
+        return "linear"
+    p = np.linspace(0.0, 1.0, len(v))
+    on_log = np.corrcoef(p, np.log(v))[0, 1]
+    return "log" if on_log > np.corrcoef(p, v)[0, 1] else "linear"
+
+
+def dependences(
+    model: ScoreModel,
+    params: Sequence[str | tuple[str, str]] | None = None,
+    *,
+    resolution: int | None = None,
+    n_averaged: int = 128,
+    random_state: int = 0,
+) -> list[Dependence]:
+    """Compute partial dependences.
+
+    Parameters
+    ----------
+    model : ScoreModel
+        The model.
+    params : list of str or tuple of (str, str), default=None
+        Names of parameters, or of pairs of them. None: each parameter of which there is
+        more than one value, or of more than 12 those whose mean varies most.
+    resolution : int or None, default=None
+        At how many values a parameter with more of them is looked at. None: 50, in
+        pairs 20.
+    n_averaged : int, default=128
+        How many configurations of the other parameters are averaged over, if there are
+        more.
+    random_state : int, default=0
+        Seed of their choice.
+
+    Returns
+    -------
+    found : list of Dependence
+        One for each parameter and each pair. A parameter that has different values in
+        different parts of the space is there once for each of them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is wrong; the message names it.
+    """
+    _check_count(n_averaged, "n_averaged", 1)
+    if resolution is not None:
+        _check_count(resolution, "resolution", 2)
+    others = Others(model.space, int(n_averaged), random_state)
+    found = []
+    with one_blas_thread():
+        for columns in _columns_of(model, params):
+            most = resolution or (RESOLUTION if len(columns) == 1 else PAIR_RESOLUTION)
+            found.append(_dependence(model, others, columns, int(most)))
+    if params is None and len(found) > N_SHOWN:
+        spans = [np.nanmax(one.mean) - np.nanmin(one.mean) for one in found]
+        widest = sorted(np.argsort(spans)[-N_SHOWN:])
+        found = [found[i] for i in widest]
+    return found
+
+
+def _check_count(number: Any, name: str, least: int) -> None:
+    if not isinstance(number, int | np.integer) or isinstance(number, bool):
+        raise TypeError(f"{name} must be an integer, got {number!r}.")
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number!r}.")
+
+
+def _columns_of(model: ScoreModel, params: Any) -> list[tuple[int, ...]]:
+    """Return the columns of each panel."""
+    columns = model.space.columns
+    if params is None:
+        return [
+            (j,) for j, c in enumerate(columns) if c.name and c.dimension.n_values > 1
+        ]
+    if isinstance(params, str) or not isinstance(params, Iterable):
+        raise TypeError(f"params must be a list of names or pairs, got {params!r}.")
+    labels = column_labels(model.space)
+    panels: list[tuple[int, ...]] = []
+    for asked in params:
+        names = asked if isinstance(asked, tuple | list) else (asked,)
+        if len(names) not in (1, 2) or not all(isinstance(n, str) for n in names):
+            raise TypeError(
+                f"params must be names, or pairs of names in tuples, got {asked!r}."
+            )
+        known = [
+            [j for j, c in enumerate(columns) if name in (c.name, labels[j])]
+            for name in names
+        ]
+        for name, own in zip(names, known, strict=True):
+            if not own:
+                raise ValueError(
+                    f"params: {name!r} is none of {model.space.parameter_names}."
+                )
+        if len(names) == 2 and known[0] == known[1]:
+            raise ValueError(f"params: a pair needs two different, got {asked!r}.")
+        panels += _together(model, known)
+    return panels
+
+
+def _together(model: ScoreModel, known: list[list[int]]) -> list[tuple[int, ...]]:
+    """Return the combinations of columns that occur together."""
+    if len(known) == 1:
+        return [(j,) for j in known[0]]
+    drawn = model.space.from_uniform(
+        np.random.default_rng(0).random((4096, model.space.n_columns))
+    )
+    active = ~np.isnan(drawn)
+    pairs = [(i, j) for i in known[0] for j in known[1]]
+    found = [pair for pair in pairs if np.any(np.all(active[:, pair], axis=1))]
+    if not found:
+        names = [model.space.columns[own[0]].name for own in known]
+        raise ValueError(f"params: {names[0]!r} and {names[1]!r} never meet.")
+    return list(found)
+
+
+def _dependence(
+    model: ScoreModel, others: Others, columns: tuple[int, ...], resolution: int
+) -> Dependence:
+    dimensions = [model.space.columns[j].dimension for j in columns]
+    positions = [positions_of(dimension, resolution) for dimension in dimensions]
+    mean, sd = marginal(model.surrogate, others, columns, positions)
+    scales = tuple(map(scale_of, dimensions))
+    X = model.space.encode(model.params)[:, list(columns)]
+    there = np.all(~np.isnan(X), axis=1)
+    tried = np.empty((int(there.sum()), len(columns)))
+    for axis, (dimension, scale) in enumerate(zip(dimensions, scales, strict=True)):
+        own = X[there, axis]
+        if scale == "options":
+            tried[:, axis] = dimension.place(own)  # type: ignore[attr-defined]
+        else:
+            tried[:, axis] = dimension.decode(own)
+    best = np.flatnonzero(model.rows[there] == model.record.best)
+    labels = column_labels(model.space)
+    return Dependence(
+        names=tuple(labels[j] for j in columns),
+        values=tuple(
+            dimension.decode(own)
+            for dimension, own in zip(dimensions, positions, strict=True)
+        ),
+        scales=scales,
+        mean=model.unit * mean + model.offset,
+        sd=abs(model.unit) * sd,
+        tried=tried,
+        best=int(best[0]) if len(best) else None,
+    )

@@ -1,0 +1,383 @@
+"""Picture: every trial as a line through its parameters to its score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from skbayes.inspection.record import SearchRecord, read_record
+from skbayes.inspection.scales import ParameterScale, drawn_trials, parameter_scales
+from skbayes.inspection.style import (
+    GREY,
+    INK,
+    get_axes,
+    say_nothing,
+    score_colours,
+    sight,
+)
+from skbayes.space.dimensions import FloatArray
+
+__all__ = ["ParallelCoordinatesDisplay"]
+
+# Where lines pass that do not have a parameter, below its axis.
+NOT_USED = -0.13
+
+# How far lines of one option are spread: of the room that it has, and of the axis.
+SPREAD, MAX_SPREAD = 0.5, 0.12
+
+# Inches between two axes, and the width of a figure at most.
+STEP, WIDEST = 0.95, 14.0
+
+# How many letters of a name have room on an inch.
+LETTERS = 16
+
+
+class ParallelCoordinatesDisplay:
+    """Every trial as a line through its parameters to its score.
+
+    Each parameter has an axis with its own scale, logarithmic where the space is;
+    options are named. A line passes below the axes of parameters that its trial does
+    not have. The last axis is the score, and so is the shade: the better, the darker.
+    The best trial is drawn thick.
+
+    Use :meth:`from_search` or :meth:`from_history` to make one.
+
+    Parameters
+    ----------
+    scales : list of ParameterScale
+        The parameters, from the left.
+    values : list of ndarray of shape (n_trials,)
+        For each parameter its value in each trial, or the place of an option; NaN where
+        it does not exist.
+    score : ndarray of shape (n_trials,)
+        The scores, as the user knows the metric: errors are positive. NaN for failed
+        trials.
+    number : ndarray of shape (n_trials,), int
+        Numbers of the trials.
+    best : int, default=None
+        Place of the best trial.
+    label : str, default="score"
+        What to write beside the scores.
+    sign : int, default=1
+        1 if the higher of two scores is the better, else -1.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Axes with the picture.
+    figure_ : matplotlib.figure.Figure
+        Figure with the axes.
+    lines_ : matplotlib.collections.LineCollection
+        The trials with a score, the worst first.
+    failed_lines_ : matplotlib.collections.LineCollection
+        Failed trials, which end below the last axis.
+    best_line_ : matplotlib.lines.Line2D or None
+        The best trial; None if there is none.
+    strip_ : matplotlib.collections.QuadMesh or None
+        The last axis, which says which shade is which score; None if there is none.
+
+    Notes
+    -----
+    Scores much worse than the rest are drawn at the end of the last axis, which then
+    has a "≤" or "≥". Of a search in stages the last one is shown, which is on the most
+    rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skbayes import BayesSearchCV
+    >>> from skbayes.inspection import ParallelCoordinatesDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> spaces = {"C": (0.01, 10.0, "log-uniform"), "kernel": ["rbf", "linear"]}
+    >>> search = BayesSearchCV(SVC(), spaces, n_iter=5).fit(X, y)
+    >>> display = ParallelCoordinatesDisplay.from_search(search)
+    >>> [(scale.name, scale.kind) for scale in display.scales]
+    [('C', 'log'), ('kernel', 'options')]
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: Any
+    failed_lines_: Any
+    best_line_: Any
+    strip_: Any
+
+    def __init__(
+        self,
+        *,
+        scales: list[ParameterScale],
+        values: list[FloatArray],
+        score: FloatArray,
+        number: np.ndarray,
+        best: int | None = None,
+        label: str = "score",
+        sign: int = 1,
+    ) -> None:
+        self.scales = scales
+        self.values = values
+        self.score = score
+        self.number = number
+        self.best = best
+        self.label = label
+        self.sign = sign
+
+    @classmethod
+    def from_search(
+        cls,
+        search: Any,
+        *,
+        params: Sequence[str] | None = None,
+        metric: str | None = None,
+        ax: Any = None,
+        line_kw: dict | None = None,
+    ) -> ParallelCoordinatesDisplay:
+        """Draw the trials of a fitted search.
+
+        Parameters
+        ----------
+        search : estimator
+            A fitted search, of skbayes or scikit-learn.
+        params : list of str or None, default=None
+            Which parameters, from the left. None: all that can take several values.
+        metric : str or None, default=None
+            Which score of several. None: the one that guided the search.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw. None: in a new figure.
+        line_kw : dict or None, default=None
+            Keywords for the trials, see
+            ``matplotlib.collections.LineCollection``.
+
+        Returns
+        -------
+        display : ParallelCoordinatesDisplay
+            The picture.
+        """
+        record = read_record(search, metric=metric)
+        return cls._of_record(record, params).plot(ax, line_kw=line_kw)
+
+    @classmethod
+    def from_history(
+        cls,
+        history: Any,
+        *,
+        params: Sequence[str] | None = None,
+        metric: str | None = None,
+        search_spaces: Any = None,
+        ax: Any = None,
+        line_kw: dict | None = None,
+    ) -> ParallelCoordinatesDisplay:
+        """Draw the trials of a search that runs, or ran.
+
+        Parameters
+        ----------
+        history : History, DataFrame, str, os.PathLike or SearchRecord
+            `trials_` of a search, the path of its journal, or what
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
+            returned.
+        params : list of str or None, default=None
+            Which parameters, from the left. None: all that can take several values.
+        metric : str or None, default=None
+            Which score of several. None: the one that guided the search.
+        search_spaces : dict, list of dict, Space or None, default=None
+            What the parameters were chosen from: scales and ends of the axes. None:
+            they follow from the values that were tried.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw. None: in a new figure.
+        line_kw : dict or None, default=None
+            Keywords for the trials, see
+            ``matplotlib.collections.LineCollection``.
+
+        Returns
+        -------
+        display : ParallelCoordinatesDisplay
+            The picture.
+        """
+        record = read_record(history, metric=metric, search_spaces=search_spaces)
+        return cls._of_record(record, params).plot(ax, line_kw=line_kw)
+
+    @classmethod
+    def _of_record(
+        cls, record: SearchRecord, names: Sequence[str] | None
+    ) -> ParallelCoordinatesDisplay:
+        chosen, scales, values = drawn_trials(
+            record, parameter_scales(record, names), with_size=names is None
+        )
+        places = np.flatnonzero(chosen).tolist()
+        return cls(
+            scales=scales,
+            values=values,
+            score=record.shown[chosen],
+            number=record.number[chosen],
+            best=places.index(record.best) if record.best in places else None,
+            label=record.label,
+            sign=record.sign,
+        )
+
+    def plot(
+        self, ax: Any = None, *, line_kw: dict | None = None
+    ) -> ParallelCoordinatesDisplay:
+        """Draw them.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw. None: in a new figure.
+        line_kw : dict or None, default=None
+            Keywords for the trials.
+
+        Returns
+        -------
+        self : ParallelCoordinatesDisplay
+            With what was drawn as attributes.
+        """
+        last = len(self.scales)
+        ax = get_axes(ax, (min(max(6.4, STEP * last + 1.5), WIDEST), 4.0))
+        heights = self._heights()
+        ax.set_xlim(-0.4, last + 0.45)
+        ax.set_ylim(-0.22 if np.any(heights == NOT_USED) else -0.04, 1.04)
+        self._draw_lines(ax, heights, line_kw or {})
+        for at, scale in enumerate(self.scales):
+            v, labels = scale.ticks()
+            _draw_axis(ax, at, _positions(scale, np.asarray(v, dtype=float)), labels)
+        self.strip_ = self._draw_score_axis(ax, last)
+        for at in np.flatnonzero(np.any(heights == NOT_USED, axis=0)).tolist():
+            text = "failed" if at == last else "not used"
+            ax.text(at, NOT_USED - 0.03, text, **_SMALL, va="top")
+        self._name_axes(ax)
+        if not np.isfinite(self.score).any():
+            say_nothing(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    # -- where --------------------------------------------------------------------
+
+    def _heights(self) -> FloatArray:
+        """Return where each line crosses each axis, shape (n_trials, n_axes)."""
+        columns = []
+        for scale, v in zip(self.scales, self.values, strict=True):
+            u = _positions(scale, v)
+            columns.append(u + self._spread(scale) if scale.kind == "options" else u)
+        low, high = self._ends()
+        columns.append((np.clip(self.score, low, high) - low) / (high - low))
+        u = np.column_stack(columns)
+        return np.where(np.isnan(u), NOT_USED, u)
+
+    def _spread(self, scale: ParameterScale) -> FloatArray:
+        """Spread the lines of one option by their scores: the better, the higher."""
+        score = np.where(np.isnan(self.score), -np.inf, self.sign * self.score)
+        ranks = np.argsort(np.argsort(score, kind="stable"), kind="stable")
+        share = (ranks + 0.5) / max(len(ranks), 1)
+        return (share - 0.5) * min(SPREAD / len(scale.options), MAX_SPREAD)
+
+    def _ends(self) -> tuple[float, float]:
+        """Return the ends of the axis of scores."""
+        return sight(self.score, self.sign) or (0.0, 1.0)
+
+    # -- drawing ------------------------------------------------------------------
+
+    def _draw_lines(self, ax: Any, heights: FloatArray, line_kw: dict) -> None:
+        from matplotlib.collections import LineCollection
+
+        scored = np.isfinite(self.score)
+        # The best are drawn last, on top of the others.
+        ranks = np.argsort(self.sign * self.score[scored], kind="stable")
+        order = np.flatnonzero(scored)[ranks]
+        x = np.arange(heights.shape[1], dtype=float)
+        lines = [np.column_stack([x, row]) for row in heights]
+        style = {
+            "linewidths": 1.3,
+            "alpha": 0.85 if len(order) <= 30 else 0.6,
+            "cmap": self._colours(),
+            **line_kw,
+        }
+        scores = self.score[order]
+        self.lines_ = LineCollection([lines[k] for k in order], array=scores, **style)
+        self.lines_.set_clim(*self._ends())
+        self.failed_lines_ = LineCollection(
+            [lines[k] for k in np.flatnonzero(~scored)],
+            colors=GREY,
+            linewidths=0.9,
+            linestyles=(0, (1, 2)),
+            zorder=1,
+        )
+        ax.add_collection(self.failed_lines_)
+        ax.add_collection(self.lines_)
+        self.best_line_ = None
+        if self.best is not None and scored[self.best]:
+            marks = {"marker": "o", "markersize": 5, "markerfacecolor": "white"}
+            (self.best_line_,) = ax.plot(
+                x, heights[self.best], color=INK, linewidth=2.8, zorder=4, **marks
+            )
+
+    def _colours(self) -> Any:
+        """Return the colours of scores, from the lowest number to the highest."""
+        return score_colours() if self.sign > 0 else score_colours().reversed()
+
+    def _draw_score_axis(self, ax: Any, at: int) -> Any:
+        """Draw the last axis as a strip of the colours that stand for the scores."""
+        from matplotlib.ticker import MaxNLocator
+
+        if not np.isfinite(self.score).any():
+            return None
+        low, high = self._ends()
+        strip = ax.pcolormesh(
+            [at, at + 0.07],
+            np.linspace(0.0, 1.0, 65),
+            np.linspace(low, high, 64)[:, None],
+            cmap=self._colours(),
+            zorder=2,
+        )
+        v: Any = MaxNLocator(5).tick_values(low, high)
+        u = (v - low) / (high - low)
+        labels = [f"{value:.4g}" for value in v]
+        inside = (u >= 0.0) & (u <= 1.0)
+        # Where scores beyond the end are drawn, it must not look like a score.
+        for end, sign, beyond in (
+            (0.0, "≤", np.nanmin(self.score) < low),
+            (1.0, "≥", np.nanmax(self.score) > high),
+        ):
+            if beyond:
+                inside &= np.abs(u - end) > 0.06
+                text = f"{sign} {(low, high)[int(end)]:.3g}"
+                ax.text(at + 0.1, end, text, **{**_LABEL, "ha": "left"})
+        for place in np.flatnonzero(inside):
+            ax.text(at + 0.1, u[place], labels[place], **{**_LABEL, "ha": "left"})
+        return strip
+
+    def _name_axes(self, ax: Any) -> None:
+        names = [scale.name for scale in self.scales]
+        inches = ax.get_position().width * ax.figure.get_size_inches()[0]
+        room = LETTERS * inches / (len(names) + 1)
+        turned = max(map(len, names), default=0) > room
+        style = {"rotation": 25, "ha": "right"} if turned else {}
+        score = self.label.replace(" (", "\n(")
+        ax.set_xticks(range(len(names) + 1), [*names, score], fontsize="small", **style)
+        ax.get_xticklabels()[-1].set(rotation=0, ha="center")
+        ax.tick_params(axis="x", length=0, pad=6)
+        ax.set_yticks([])
+        ax.spines[:].set_visible(False)
+
+
+def _positions(scale: ParameterScale, v: FloatArray) -> FloatArray:
+    """Return heights on an axis; options have room above and below them."""
+    if scale.kind == "options":
+        return (v + 0.5) / len(scale.options)
+    return scale.positions(v)
+
+
+def _draw_axis(ax: Any, at: int, u: FloatArray, labels: Sequence[str]) -> None:
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.5, foreground="white", alpha=0.9)]
+    ax.plot([at, at], [0, 1], color=GREY, linewidth=1.0, zorder=2)
+    for place, label in zip(u, labels, strict=True):
+        ax.plot([at - 0.03, at], [place, place], color=GREY, linewidth=1, zorder=2)
+        ax.text(at - 0.06, place, label, **_LABEL, path_effects=halo)
+
+
+_LABEL: dict[str, Any] = {"fontsize": "x-small", "ha": "right", "va": "center"}
+_LABEL |= {"zorder": 5}
+_SMALL: dict[str, Any] = {"fontsize": "x-small", "ha": "center", "color": GREY}

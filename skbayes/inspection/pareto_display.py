@@ -1,0 +1,389 @@
+"""Several objectives: the Pareto front, and how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from skbayes.acquisition.hypervolume import is_nondominated
+from skbayes.acquisition.pareto import are_costs
+from skbayes.inspection.record import SearchRecord, read_record
+from skbayes.inspection.style import GREY, INK, SERIES, get_many_axes, tidy
+from skbayes.search.pareto import choose_point, hypervolumes
+from skbayes.space.dimensions import FloatArray
+
+__all__ = ["ParetoDisplay"]
+
+# How much costs must differ to be shown on a logarithmic scale.
+LOG_SPAN = 20.0
+
+
+class ParetoDisplay:
+    """The trials of a search with several objectives, and their Pareto front.
+
+    Use :meth:`from_search` or :meth:`from_history` to make one.
+
+    Parameters
+    ----------
+    objectives : dict of str to int
+        Their names, and 1 or -1 as they are to be large or small.
+    values : ndarray of shape (n_trials, n_objectives)
+        The objectives of each trial in their own units; NaN where one has none.
+    numbers : ndarray of shape (n_trials,)
+        Numbers of the trials.
+    chosen : int or None, default=None
+        Row of the trial that is marked. None: the knee of the front.
+    name : str or None, default=None
+        What the search is called.
+
+    Attributes
+    ----------
+    front : ndarray of int
+        Rows of the front, the best in the first objective first.
+    hypervolume : ndarray of shape (n_trials,)
+        After each trial, the volume that the front dominates, as a share of the box
+        between a reference and the best of each objective; see
+        :class:`skbayes.ParetoSearchCV`.
+    chosen : int or None
+        Row of the trial that is marked; None if no trial is on a front.
+    axes_ : ndarray of matplotlib Axes
+        One for each panel.
+    ax_ : matplotlib Axes
+        The first of them.
+    figure_ : matplotlib Figure
+        Their figure.
+    points_ : list
+        For each pair of objectives the points off the front.
+    fronts_ : list of list
+        For each pair of objectives the lines of its fronts, the last one being that of
+        all trials. With more than two objectives a front is no line, and they are
+        points.
+    line_ : matplotlib Line2D
+        Only of the evolution: the hypervolume.
+
+    See Also
+    --------
+    skbayes.ParetoSearchCV : Searches for the front.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.inspection import ParetoDisplay
+    >>> values = np.array([[0.9, 4.0], [0.8, 1.0], [0.7, 2.0]])
+    >>> display = ParetoDisplay({"accuracy": 1, "seconds": -1}, values, np.arange(3))
+    >>> display.front
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        objectives: Mapping[str, int],
+        values: FloatArray,
+        numbers: np.ndarray,
+        *,
+        chosen: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.objectives = dict(objectives)
+        self.values = np.asarray(values, dtype=float)
+        self.numbers = numbers
+        self.name = name
+        self._Y = self.values * list(self.objectives.values())
+        self.front = self._front_of(len(self._Y))
+        self.hypervolume = np.zeros(len(self._Y))
+        if len(self.front):
+            self.hypervolume = hypervolumes(self._Y)[0]
+            if chosen is None:
+                names = list(self.objectives)
+                knee = choose_point(self._Y[self.front], "knee", names)
+                chosen = int(self.front[knee])
+        self.chosen = chosen
+
+    def _front_of(self, n: int) -> np.ndarray:
+        """Return the rows on the front of the first `n` trials."""
+        rows = np.flatnonzero(np.all(np.isfinite(self._Y[:n]), axis=1))
+        rows = rows[is_nondominated(self._Y[rows])]
+        return rows[np.lexsort((rows, *-self._Y[rows].T[::-1]))]
+
+    # -- making -------------------------------------------------------------------
+
+    @classmethod
+    def from_search(
+        cls,
+        search: Any,
+        *,
+        objectives: Mapping[str, str] | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> ParetoDisplay:
+        """Draw the front of a search.
+
+        Parameters
+        ----------
+        search : estimator
+            A fitted :class:`skbayes.ParetoSearchCV`, or another search with
+            `objectives`.
+        objectives : dict of str to {"max", "min"} or None, default=None
+            Two or more of the metrics and costs that were measured, "fit_time" and
+            "train_fraction" among them. None: those of the search.
+        name : str or None, default=None
+            What to call the search. None: by its class.
+        ax : Axes, array of Axes or None, default=None
+            Where to draw: one for each panel, or one in whose place all are drawn.
+            None: a new figure.
+        **plot_options : dict
+            Passed on to :meth:`plot`.
+
+        Returns
+        -------
+        display : ParetoDisplay
+            The picture.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError, ValueError
+            If an argument is wrong, or the search has one objective only.
+        sklearn.exceptions.NotFittedError
+            If the search was not fitted.
+        """
+        record = read_record(search, name=name)
+        return cls._of_record(record, objectives).plot(ax, **plot_options)
+
+    @classmethod
+    def from_history(
+        cls,
+        history: Any,
+        *,
+        objectives: Mapping[str, str] | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> ParetoDisplay:
+        """Draw the front of some trials.
+
+        Parameters
+        ----------
+        history : History, DataFrame, str, os.PathLike or SearchRecord
+            `trials_` of a search, the path of its journal, or what
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
+            returned for it; also of a search that still runs.
+        objectives : dict of str to {"max", "min"} or None, default=None
+            As for :meth:`from_search`. None: as the journal says; a history does not.
+        name : str or None, default=None
+            What to call the search.
+        ax : Axes, array of Axes or None, default=None
+            As for :meth:`from_search`.
+        **plot_options : dict
+            Passed on to :meth:`plot`.
+
+        Returns
+        -------
+        display : ParetoDisplay
+            The picture.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        OSError
+            If a journal cannot be read.
+        TypeError, ValueError
+            If an argument is wrong, or `objectives` are not known.
+        """
+        record = read_record(history, name=name)
+        return cls._of_record(record, objectives).plot(ax, **plot_options)
+
+    @classmethod
+    def _of_record(cls, record: SearchRecord, objectives: Any) -> ParetoDisplay:
+        own = objectives is None
+        directions = record.directions if own else _check(objectives, record)
+        if len(directions) < 2:
+            raise ValueError(
+                "objectives must be given, such as {'accuracy': 'max', 'fit_time': "
+                f"'min'}}: {record.name} does not say what they are."
+            )
+        table = _measured(record)
+        values = np.column_stack([table[name] for name in directions])
+        values[record.state != "complete"] = np.nan
+        chosen = record.best if own and record.method == "ParetoSearchCV" else None
+        if chosen is not None and not np.all(np.isfinite(values[chosen])):
+            chosen = None
+        return cls(directions, values, record.number, chosen=chosen, name=record.name)
+
+    # -- drawing ------------------------------------------------------------------
+
+    def plot(
+        self, ax: Any = None, *, kind: str = "front", n_fronts: int = 4
+    ) -> ParetoDisplay:
+        """Draw the front, or how it came about.
+
+        Parameters
+        ----------
+        ax : Axes, array of Axes or None, default=None
+            Where to draw: one for each panel, or one in whose place all are drawn.
+            None: a new figure.
+        kind : {"front", "evolution"}, default="front"
+            "front": all trials and the front, a panel for each pair of objectives.
+            "evolution": fronts after some of the trials, the darker the later, and, in
+            a panel more, the hypervolume against the number of trials.
+        n_fronts : int, default=4
+            Of the evolution, how many fronts are drawn.
+
+        Returns
+        -------
+        self : ParetoDisplay
+            The picture.
+
+        Raises
+        ------
+        ValueError
+            If `kind` or `n_fronts` is wrong.
+        """
+        if kind not in ("front", "evolution"):
+            raise ValueError(f"kind must be 'front' or 'evolution', got {kind!r}.")
+        if not isinstance(n_fronts, int) or n_fronts < 1:
+            raise ValueError(f"n_fronts must be an integer >= 1, got {n_fronts!r}.")
+        pairs = list(combinations(range(len(self.objectives)), 2))
+        evolves = kind == "evolution"
+        n = len(pairs) + evolves
+        self.axes_ = get_many_axes(
+            ax, n, 3 if n == 3 else 2, (4.8, 3.6) if n == 1 else (3.3, 2.9)
+        )
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.ax_.figure
+        self.points_: list[Any] = []
+        self.fronts_: list[list[Any]] = []
+        sizes = _sizes(len(self.values), n_fronts if evolves else 1)
+        for axis, pair in zip(self.axes_, pairs, strict=False):
+            self._draw_pair(axis, pair, sizes)
+        self.axes_[0].legend(fontsize="small")
+        if evolves:
+            self._draw_volume(self.axes_[-1], sizes)
+        return self
+
+    def _draw_pair(self, ax: Any, pair: tuple[int, int], sizes: list[int]) -> None:
+        x, y = self.values[:, pair].T
+        off = np.setdiff1d(np.arange(len(x)), self.front)
+        (points,) = ax.plot(
+            x[off], y[off], "o", color=GREY, alpha=0.55, markersize=4, label="dominated"
+        )
+        self.points_.append(points)
+        self.fronts_.append(
+            [
+                self._draw_front(ax, pair, size, shade, size == sizes[-1])
+                for size, shade in zip(sizes, _shades(len(sizes)), strict=True)
+            ]
+        )
+        if self.chosen is not None:
+            ax.plot(
+                x[self.chosen],
+                y[self.chosen],
+                "*",
+                color=SERIES[1].color,
+                markersize=14,
+                markeredgecolor=INK,
+                label=f"trial {self.numbers[self.chosen]}, chosen",
+                zorder=5,
+            )
+        names, signs = zip(*self.objectives.items(), strict=True)
+        finished = self._Y[np.all(np.isfinite(self._Y), axis=1)]
+        costs = are_costs(finished) if len(finished) else np.zeros(len(names), bool)
+        for axis, j in zip((ax.xaxis, ax.yaxis), pair, strict=True):
+            better = "higher" if signs[j] > 0 else "lower"
+            title = names[j].replace("_", " ")
+            axis.set_label_text(f"{title} ({better} is better)")
+            own = self.values[:, j][np.isfinite(self.values[:, j])]
+            if len(own) and costs[j] and own.min() > 0:
+                if own.max() > LOG_SPAN * own.min():
+                    axis._set_axes_scale("log")
+        tidy(ax, "both")
+
+    def _draw_front(
+        self, ax: Any, pair: tuple[int, int], size: int, shade: Any, last: bool
+    ) -> Any:
+        rows = self._front_of(size)
+        label = "front" if last else f"after {size} trials"
+        style = {"color": shade, "label": label, "markersize": 6 if last else 4}
+        if len(self.objectives) > 2:
+            (line,) = ax.plot(*self.values[rows][:, pair].T, "o", **style)
+            return line
+        (line,) = ax.plot(*self._steps(rows), linewidth=2 if last else 1.4, **style)
+        line.set_marker("o")
+        # Corners between two points belong to no trial.
+        line.set_markevery(2)
+        return line
+
+    def _steps(self, rows: np.ndarray) -> FloatArray:
+        """Return the border of what is dominated, with a corner after each point."""
+        at = self.values[rows]
+        if not len(at):
+            return np.empty((2, 0))
+        # From the best in the first objective on, the second gets better: what is
+        # dominated by both has the first of the later and the second of the earlier.
+        corners = np.column_stack([at[1:, 0], at[:-1, 1]])
+        path = np.empty((2 * len(at) - 1, 2))
+        path[::2], path[1::2] = at, corners
+        return path.T
+
+    def _draw_volume(self, ax: Any, sizes: list[int]) -> None:
+        at = np.arange(1, len(self.hypervolume) + 1)
+        (self.line_,) = ax.plot(
+            at, self.hypervolume, drawstyle="steps-post", color=SERIES[0].color
+        )
+        for size, shade in zip(sizes, _shades(len(sizes)), strict=True):
+            if size:
+                ax.plot(size, self.hypervolume[size - 1], "o", color=shade)
+        ax.set_xlabel("trials")
+        ax.set_ylabel("hypervolume (share of the box)")
+        ax.set_ylim(0.0, 1.02)
+        tidy(ax)
+
+
+def _sizes(n: int, n_fronts: int) -> list[int]:
+    """Return after how many trials a front is drawn, in the end after all."""
+    shares = np.arange(1, n_fronts + 1) / n_fronts
+    return sorted({max(round(n * share), min(n, 1)) for share in shares})
+
+
+def _shades(n: int) -> list[Any]:
+    """Return tones from light to dark."""
+    from matplotlib.colors import to_rgb
+
+    dark = np.array(to_rgb(SERIES[0].color))
+    shares = np.linspace(0.35, 1.0, n) if n > 1 else [1.0]
+    return [tuple(1.0 - (1.0 - dark) * share) for share in shares]
+
+
+def _check(objectives: Any, record: SearchRecord) -> dict[str, int]:
+    if not isinstance(objectives, Mapping):
+        raise TypeError(
+            "objectives must be a dict such as {'accuracy': 'max', 'fit_time': 'min'}, "
+            f"got {objectives!r}."
+        )
+    known = _measured(record)
+    for name, direction in objectives.items():
+        if name not in known:
+            raise ValueError(
+                f"objectives: {name!r} was not measured; {sorted(known)} were."
+            )
+        if direction not in ("max", "min"):
+            raise ValueError(
+                f"objectives[{name!r}] must be 'max' or 'min', got {direction!r}."
+            )
+    return {name: 1 if objectives[name] == "max" else -1 for name in objectives}
+
+
+def _measured(record: SearchRecord) -> dict[str, FloatArray]:
+    """Return whatever is known of trials, by name."""
+    return {
+        "train_fraction": record.train_fraction,
+        "fit_time": record.fit_time,
+        **record.costs,
+        **record.scores,
+    }

@@ -1,0 +1,403 @@
+"""The parameters of a search as axes of a picture: linear, logarithmic, or options.
+
+Symbols: ``v`` are values as numbers, of shape (n_trials,): the parameter itself, or the
+place of an option; NaN in trials that do not have the parameter. ``u`` are positions
+along the axis, from 0 to 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from skbayes.inspection.record import SearchRecord
+from skbayes.space import Distribution, Space
+from skbayes.space.dimensions import Dimension, FloatArray, is_number
+from skbayes.space.identity import same
+
+__all__ = ["ParameterScale", "drawn_trials", "label_of", "parameter_scales", "plain"]
+
+# A parameter of which nothing is known but its values has a log scale if these are
+# positive and span this factor, as in the notation of spaces.
+LOG_SPAN = 100.0
+
+# Longer texts are cut on an axis.
+MAX_LABEL = 14
+
+# How many letters have room below a panel.
+MAX_TEXT = 22
+
+# Of the length of an axis, at either end.
+MARGIN = 0.04
+
+# Up to how many values of an ordered list have a tick each.
+MAX_LISTED = 6
+
+
+@dataclass(frozen=True)
+class ParameterScale:
+    """How one parameter is laid out along an axis.
+
+    Parameters
+    ----------
+    name : str
+        The parameter.
+    kind : {"linear", "log", "options"}
+        Its scale.
+    low, high : float
+        Where the axis begins and ends, in values; of options their places.
+    options : list
+        The options, in order; empty for numbers.
+    whole : bool, default=False
+        Whether the numbers are whole ones.
+    marks : list of float, default=[]
+        Numbers to have ticks, if they are few.
+    """
+
+    name: str
+    kind: str
+    low: float
+    high: float
+    options: list[Any]
+    whole: bool = False
+    marks: list[float] = field(default_factory=list)
+
+    def values(self, params: Sequence[dict[str, Any]]) -> FloatArray:
+        """Return the values in some configurations.
+
+        Parameters
+        ----------
+        params : list of dict
+            The configurations.
+
+        Returns
+        -------
+        v : ndarray of shape (n,)
+            Numbers, or places of options; NaN where there is none.
+        """
+        return np.array(
+            [
+                self._value(one[self.name]) if self.name in one else math.nan
+                for one in params
+            ],
+            dtype=float,
+        )
+
+    def _value(self, value: Any) -> float:
+        if self.kind != "options":
+            return float(value) if is_number(value) else math.nan
+        places = (k for k, option in enumerate(self.options) if same(option, value))
+        return next(places, math.nan)
+
+    def positions(self, v: FloatArray) -> FloatArray:
+        """Return where values lie.
+
+        Parameters
+        ----------
+        v : ndarray of shape (n,)
+            Values.
+
+        Returns
+        -------
+        u : ndarray of shape (n,)
+            Positions, from 0 to 1 between the ends of the axis.
+        """
+        ends = np.array([self.low, self.high])
+        if self.kind == "log":
+            v, ends = np.log(v), np.log(ends)
+        if ends[0] == ends[1]:
+            return np.where(np.isnan(v), np.nan, 0.5)
+        return (v - ends[0]) / (ends[1] - ends[0])
+
+    @property
+    def labels(self) -> list[str]:
+        """What to write at each option; empty for numbers."""
+        return [label_of(option) for option in self.options]
+
+    def ticks(self) -> tuple[FloatArray, list[str]]:
+        """Return a few values for ticks, and what to write there.
+
+        Returns
+        -------
+        v : ndarray of shape (n_ticks,)
+            Values within the axis.
+        labels : list of str
+            What to write.
+        """
+        if self.kind == "options":
+            return np.arange(len(self.options), dtype=float), self.labels
+        v: Any
+        if self.marks:
+            v = np.array(self.marks)
+        elif self.kind == "log":
+            v = _round_numbers(self.low, self.high)
+        else:
+            from matplotlib.ticker import MaxNLocator
+
+            v = MaxNLocator(4, integer=self.whole).tick_values(self.low, self.high)
+            slack = 1e-9 * (self.high - self.low)
+            v = v[(v >= self.low - slack) & (v <= self.high + slack)]
+        if len(v) < 2:
+            v = np.unique([self.low, self.high])
+        as_power = self.kind == "log" and bool(np.any((v < 0.9e-3) | (v > 1.1e3)))
+        if as_power and np.allclose(np.log10(v), np.rint(np.log10(v)), atol=1e-9):
+            return v, [f"$10^{{{round(math.log10(value))}}}$" for value in v]
+        return v, _number_texts(v)
+
+    def lay_out(self, ax: Any) -> None:
+        """Make the parameter the horizontal axis of a panel.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes
+            The panel.
+        """
+        if self.kind == "options":
+            ax.set_xlim(-0.5, len(self.options) - 0.5)
+            crowded = sum(map(len, self.labels)) > MAX_TEXT
+            turned = {"rotation": 40, "ha": "right"} if crowded else {}
+            ax.set_xticks(range(len(self.options)), self.labels, **turned)
+            return
+        ends = np.array([self.low, self.high])
+        if self.kind == "log":
+            ax.set_xscale("log")
+            ratio = (self.high / self.low) ** MARGIN or 1.0
+            ax.set_xlim(
+                *(ends * [1 / ratio, ratio] if ratio > 1 else ends * [0.9, 1.1])
+            )
+        else:
+            margin = MARGIN * (self.high - self.low) or 0.5
+            ax.set_xlim(*(ends + [-margin, margin]))
+        v, labels = self.ticks()
+        ax.set_xticks(v, labels)
+        ax.minorticks_off()
+
+
+def _round_numbers(low: float, high: float) -> Any:
+    """Return up to six powers of ten between the ends, or 1, 2 and 5 times these."""
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    if last - first >= 2:
+        step = math.ceil((last - first + 1) / 6)
+        return 10.0 ** np.arange(first, last + 1, step)
+    v = np.outer(10.0 ** np.arange(first - 1, last + 1), [1.0, 2.0, 5.0]).ravel()
+    return v[(v >= low * (1 - 1e-9)) & (v <= high * (1 + 1e-9))]
+
+
+def _number_texts(v: FloatArray) -> list[str]:
+    """Write numbers with as few digits as tell them apart."""
+    for digits in range(4, 17):
+        texts = [f"{value:.{digits}g}" for value in v]
+        if len(set(texts)) == len(v):
+            break
+    return texts
+
+
+def label_of(value: Any) -> str:
+    """Describe an option in a few characters.
+
+    Parameters
+    ----------
+    value : object
+        The option.
+
+    Returns
+    -------
+    text : str
+        Its name or its text, cut if it is long.
+    """
+    name = getattr(value, "__qualname__", None)
+    text = name if isinstance(name, str) else value
+    text = text if isinstance(text, str) else " ".join(repr(text).split())
+    return plain(text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…")
+
+
+def plain(text: str) -> str:
+    """Let matplotlib draw a text as it is.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+
+    Returns
+    -------
+    text : str
+        The same without a meaning as a formula, and without what has no shape.
+    """
+    drawn = "".join(c if c.isprintable() else "\ufffd" for c in text)
+    return drawn.replace("$", r"\$")
+
+
+# -- which scale ----------------------------------------------------------------------
+
+
+def parameter_scales(
+    record: SearchRecord,
+    names: Sequence[str] | None = None,
+    params: Sequence[dict[str, Any]] | None = None,
+) -> list[ParameterScale]:
+    """Return how the parameters of a search are laid out.
+
+    As the space says, or, where that is not known, as the values do that occur.
+
+    Parameters
+    ----------
+    record : SearchRecord
+        The search.
+    names : list of str or None, default=None
+        Which parameters. None: all that can take several values.
+    params : list of dict or None, default=None
+        Further configurations that must find their place.
+
+    Returns
+    -------
+    scales : list of ParameterScale
+        In the order of `names`, or of the space.
+
+    Raises
+    ------
+    TypeError
+        If `names` is no list of names.
+    ValueError
+        If there is no such parameter.
+    """
+    tried = [*record.params, *(one.params for one in record.running), *(params or [])]
+    dimensions = _dimensions(record.space, tried)
+    if names is None:
+        scales = [_scale(n, own, tried) for n, own in dimensions.items()]
+        several = [s for s in scales if s.low != s.high or len(s.options) > 1]
+        return several or scales
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"params must be a list of names of parameters, got {names!r}.")
+    unknown = [name for name in names if name not in dimensions]
+    if unknown or not names:
+        what = f"{unknown[0]!r} is none" if unknown else "there must be one at least"
+        raise ValueError(f"params: {what}; the parameters are {list(dimensions)}.")
+    return [_scale(name, dimensions[name], tried) for name in names]
+
+
+def _dimensions(
+    space: Space | None, tried: Sequence[dict[str, Any]]
+) -> dict[str, list[Dimension]]:
+    """Return the dimensions of each parameter: several if it occurs in branches."""
+    found: dict[str, list[Dimension]] = {}
+    for column in space.columns if space is not None else []:
+        if column.name is not None:
+            found.setdefault(column.name, []).append(column.dimension)
+    for one in tried:
+        for name in one:
+            found.setdefault(name, [])
+    return found
+
+
+def _scale(
+    name: str, dimensions: Sequence[Dimension], tried: Sequence[dict[str, Any]]
+) -> ParameterScale:
+    seen = [one[name] for one in tried if name in one]
+    numbers = all(is_number(value) and math.isfinite(value) for value in seen)
+    if not numbers or not all(map(_is_ordered, dimensions)):
+        return _options(name, dimensions, seen)
+    ends = [float(value) for value in seen]
+    for dimension in dimensions:
+        ends += _ends(dimension)
+    low, high = min(ends), max(ends)
+    if dimensions:
+        log = low > 0 and any(map(_is_log, dimensions))
+    else:
+        log = low > 0 and high / low >= LOG_SPAN
+    whole = all(float(value).is_integer() for value in seen)
+    marks = sorted({value for d in dimensions for value in _listed(d)})
+    if not all(_listed(d) for d in dimensions) or len(marks) > MAX_LISTED:
+        marks = []
+    return ParameterScale(name, "log" if log else "linear", low, high, [], whole, marks)
+
+
+def _options(
+    name: str, dimensions: Sequence[Dimension], seen: Sequence[Any]
+) -> ParameterScale:
+    known = [v for d in dimensions for v in getattr(d, "values", ())]
+    options: list[Any] = []
+    for value in [*known, *(seen if known else _sorted(seen))]:
+        if not any(same(value, other) for other in options):
+            options.append(value)
+    return ParameterScale(name, "options", 0.0, len(options) - 1.0, options)
+
+
+def _sorted(values: Sequence[Any]) -> list[Any]:
+    """Sort by kind and value, so that a picture does not depend on the order."""
+    return sorted(
+        values, key=lambda v: (type(v).__name__, v if is_number(v) else 0, label_of(v))
+    )
+
+
+def _is_ordered(dimension: Dimension) -> bool:
+    values = dimension.decode(np.array([0.0, 0.5, 1.0]))
+    return not dimension.is_categorical and all(map(is_number, values))
+
+
+def _ends(dimension: Dimension) -> list[float]:
+    """Return the bounds; of a distribution what lies between is nearly all of it."""
+    tail = 0.01 if isinstance(dimension, Distribution) else 0.0
+    return [float(v) for v in dimension.decode(np.array([tail, 1.0 - tail]))]
+
+
+def _is_log(dimension: Dimension) -> bool:
+    """Whether the middle is nearer to the geometric mean of the ends than to theirs."""
+    low, middle, high = map(float, dimension.decode(np.array([0.02, 0.5, 0.98])))
+    if low <= 0.0 or low == high:
+        return False
+    return abs(middle - math.sqrt(low * high)) < abs(middle - 0.5 * (low + high))
+
+
+def _listed(dimension: Dimension) -> list[float]:
+    """Return the values of a list of numbers; none of a range."""
+    values = getattr(dimension, "values", ())
+    return [float(value) for value in values]
+
+
+def drawn_trials(
+    record: SearchRecord, scales: list[ParameterScale], with_size: bool = True
+) -> tuple[np.ndarray, list[ParameterScale], list[FloatArray]]:
+    """Return which trials a picture of scores and parameters is about, and where.
+
+    Of a search in stages only the trials on the most rows: others are not comparable.
+    Where the training size is chosen from trial to trial, it is one more parameter.
+
+    Parameters
+    ----------
+    record : SearchRecord
+        The search.
+    scales : list of ParameterScale
+        The parameters.
+    with_size : bool, default=True
+        Whether the training size may be one.
+
+    Returns
+    -------
+    chosen : ndarray of shape (n_trials,), bool
+        Which trials.
+    scales : list of ParameterScale
+        The parameters, and the training size.
+    values : list of ndarray
+        For each of these the values in the chosen trials.
+    """
+    chosen = np.ones(len(record), dtype=bool)
+    if len(np.unique(record.stage)) > 1:
+        most = record.train_fraction[record.complete].max(initial=0.0)
+        chosen = record.train_fraction >= most
+    places = np.flatnonzero(chosen)
+    params = [record.params[place] for place in places]
+    values = [scale.values(params) for scale in scales]
+    shares = record.train_fraction[chosen]
+    if with_size and len(np.unique(shares)) > 1:
+        marks = np.unique(shares)
+        few = list(marks) if len(marks) <= MAX_LISTED else []
+        size = ParameterScale(
+            "share of rows", "linear", marks[0], marks[-1], [], marks=few
+        )
+        scales, values = [*scales, size], [*values, shares]
+    return chosen, scales, values

@@ -1,0 +1,345 @@
+"""Picture: the scores of each stage of a search, and what was carried on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skbayes.candidates import key_of
+from skbayes.inspection.record import SearchRecord, read_record
+from skbayes.inspection.style import (
+    GREY,
+    INK,
+    SERIES,
+    TRIALS,
+    focus,
+    get_axes,
+    say_nothing,
+    tidy,
+)
+from skbayes.search.stage_correlation import spearman
+from skbayes.space.dimensions import FloatArray
+
+__all__ = ["StagesDisplay"]
+
+# How far the trials of a stage are spread to either side, of the distance to the next.
+SPREAD = 0.17
+
+
+class StagesDisplay:
+    """The scores of each stage of a search; lines join what was tried in two stages.
+
+    Use :meth:`from_search` or :meth:`from_history` to make one.
+
+    Parameters
+    ----------
+    stage : ndarray of shape (n_trials,), int
+        The stage of each trial, from 0.
+    score : ndarray of shape (n_trials,)
+        The scores, as the user knows the metric: errors are positive. NaN for failed
+        trials.
+    subset : ndarray of shape (n_trials,), int
+        On which of several small samples of its stage each was made.
+    complete : ndarray of shape (n_trials,), bool
+        Which trials were finished and have a score.
+    train_fraction : ndarray of shape (n_stages,)
+        Share of the training rows of each stage.
+    carried : list of tuple of int
+        Places of two trials of the same configuration in successive stages.
+    rank_correlation : ndarray of shape (n_stages - 1,)
+        That of the scores of these, from -1 to 1: how well a stage's ranking predicted
+        the next. NaN where fewer than two were carried on.
+    best : int, default=None
+        Place of the best trial.
+    label : str, default="score"
+        What to write beside the scores.
+    sign : int, default=1
+        1 if the higher of two scores is the better, else -1.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Axes with the picture.
+    figure_ : matplotlib.figure.Figure
+        Figure with the axes.
+    points_ : list of matplotlib.collections.PathCollection
+        The trials of each stage.
+    lines_ : matplotlib.collections.LineCollection
+        Joins the trials of one configuration.
+    best_point_ : matplotlib.collections.PathCollection or None
+        The best trial.
+    texts_ : list of matplotlib.text.Text
+        The rank correlations, between the stages.
+
+    Notes
+    -----
+    Scores on more rows are better as a rule: the picture is not about their level but
+    about whether lines cross. With a rank correlation near 1, fewer trials on all rows
+    would have done; near 0, the first stage said nothing, and should have more rows, or
+    carry on more configurations.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skbayes import MultiStageSearchCV
+    >>> from skbayes.inspection import StagesDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> spaces = {"C": (0.01, 10.0, "log-uniform")}
+    >>> search = MultiStageSearchCV(SVC(), spaces, n_iter=8, random_state=0)
+    >>> display = StagesDisplay.from_search(search.fit(X, y))
+    >>> display.train_fraction.round(1), len(display.carried)
+    (array([0.3, 1. ]), 2)
+    """
+
+    ax_: Any
+    figure_: Any
+    points_: list[Any]
+    lines_: Any
+    best_point_: Any
+    texts_: list[Any]
+
+    def __init__(
+        self,
+        *,
+        stage: np.ndarray,
+        score: FloatArray,
+        subset: np.ndarray,
+        complete: np.ndarray,
+        train_fraction: FloatArray,
+        carried: list[tuple[int, int]],
+        rank_correlation: FloatArray,
+        best: int | None = None,
+        label: str = "score",
+        sign: int = 1,
+    ) -> None:
+        self.stage = stage
+        self.score = score
+        self.subset = subset
+        self.complete = complete
+        self.train_fraction = train_fraction
+        self.carried = carried
+        self.rank_correlation = rank_correlation
+        self.best = best
+        self.label = label
+        self.sign = sign
+
+    @classmethod
+    def from_search(
+        cls,
+        search: Any,
+        *,
+        metric: str | None = None,
+        ax: Any = None,
+        point_kw: dict | None = None,
+    ) -> StagesDisplay:
+        """Draw the stages of a fitted search.
+
+        Parameters
+        ----------
+        search : estimator
+            A fitted search: of skbayes, or a successive halving of scikit-learn.
+        metric : str or None, default=None
+            Which score of several. None: the one that guided the search.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw. None: in a new figure.
+        point_kw : dict or None, default=None
+            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
+
+        Returns
+        -------
+        display : StagesDisplay
+            The picture.
+        """
+        record = read_record(search, metric=metric)
+        return cls._of_record(record).plot(ax, point_kw=point_kw)
+
+    @classmethod
+    def from_history(
+        cls,
+        history: Any,
+        *,
+        metric: str | None = None,
+        ax: Any = None,
+        point_kw: dict | None = None,
+    ) -> StagesDisplay:
+        """Draw the stages of a search that runs, or ran.
+
+        Parameters
+        ----------
+        history : History, DataFrame, str, os.PathLike or SearchRecord
+            `trials_` of a search, the path of its journal, or what
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
+            returned.
+        metric : str or None, default=None
+            Which score of several. None: the one that guided the search.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw. None: in a new figure.
+        point_kw : dict or None, default=None
+            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
+
+        Returns
+        -------
+        display : StagesDisplay
+            The picture.
+        """
+        record = read_record(history, metric=metric)
+        return cls._of_record(record).plot(ax, point_kw=point_kw)
+
+    @classmethod
+    def _of_record(cls, record: SearchRecord) -> StagesDisplay:
+        n_stages = int(record.stage.max(initial=-1)) + 1
+        shares = [record.train_fraction[record.stage == s] for s in range(n_stages)]
+        carried = _carried(record)
+        correlations = [
+            spearman(*record.score[_pairs_from(carried, record.stage, stage)].T)
+            for stage in range(n_stages - 1)
+        ]
+        return cls(
+            stage=record.stage,
+            score=record.shown,
+            subset=record.subset,
+            complete=record.complete,
+            train_fraction=np.array([s.max(initial=0.0) for s in shares], dtype=float),
+            carried=carried,
+            rank_correlation=np.array(correlations, dtype=float),
+            best=record.best,
+            label=record.label,
+            sign=record.sign,
+        )
+
+    def plot(self, ax: Any = None, *, point_kw: dict | None = None) -> StagesDisplay:
+        """Draw them.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw. None: in a new figure.
+        point_kw : dict or None, default=None
+            Keywords for the trials.
+
+        Returns
+        -------
+        self : StagesDisplay
+            With what was drawn as attributes.
+        """
+        n_stages = len(self.train_fraction)
+        ax = get_axes(ax, (min(2.2 + 2.0 * max(n_stages, 1), 10.0), 4.0))
+        x = self._places()
+        self.points_ = [
+            self._draw_stage(ax, stage, x, point_kw or {}) for stage in range(n_stages)
+        ]
+        self._draw_lines(ax, x)
+        self.best_point_ = None
+        if self.best is not None and np.isfinite(self.score[self.best]):
+            ring = {
+                "s": 110,
+                "facecolors": "none",
+                "edgecolors": INK,
+                "linewidths": 1.8,
+            }
+            at = (x[self.best], self.score[self.best])
+            self.best_point_ = ax.scatter(*at, zorder=4, **ring)
+        ax.set_xlim(-0.5, max(n_stages, 1) - 0.5)
+        ax.set_xticks(range(n_stages), [self._name(s) for s in range(n_stages)])
+        ax.set_ylabel(self.label)
+        tidy(ax)
+        focus(ax, self.sign)
+        self.texts_ = self._write_correlations(ax)
+        if not np.isfinite(self.score).any():
+            say_nothing(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _places(self) -> FloatArray:
+        """Return where trials stand: beside one another, samples apart."""
+        x = self.stage.astype(float)
+        for stage in range(len(self.train_fraction)):
+            own = np.flatnonzero(self.stage == stage)
+            order = own[np.argsort(self.subset[own], kind="stable")]
+            if len(order) > 1:
+                x[order] += np.linspace(-SPREAD, SPREAD, len(order))
+        return x
+
+    def _draw_stage(self, ax: Any, stage: int, x: FloatArray, point_kw: dict) -> Any:
+        own = (self.stage == stage) & np.isfinite(self.score)
+        style = SERIES[stage % len(SERIES)]
+        points = {
+            "s": np.where(self.complete[own], 26, 14),
+            "color": style.color,
+            "marker": style.marker,
+            "alpha": 0.75,
+            "linewidths": 0,
+            "gid": TRIALS,
+            "zorder": 2,
+            **point_kw,
+        }
+        return ax.scatter(x[own], self.score[own], **points)
+
+    def _draw_lines(self, ax: Any, x: FloatArray) -> None:
+        from matplotlib.collections import LineCollection
+
+        ends = np.array(self.carried, dtype=int).reshape(-1, 2)
+        lines = np.stack([x[ends], self.score[ends]], axis=-1)
+        self.lines_ = LineCollection(
+            list(lines), colors=GREY, linewidths=1.1, alpha=0.8, zorder=3
+        )
+        ax.add_collection(self.lines_, autolim=False)
+
+    def _name(self, stage: int) -> str:
+        n = int(np.sum(self.stage == stage))
+        n_failed = n - int(np.sum(self.complete & (self.stage == stage)))
+        failed = f", {n_failed} without score" if n_failed else ""
+        share = self.train_fraction[stage]
+        trials = "trial" if n == 1 else "trials"
+        return f"stage {stage + 1}: {share:.0%} of rows\n{n} {trials}{failed}"
+
+    def _write_correlations(self, ax: Any) -> list[Any]:
+        """Write between two stages how alike their rankings are."""
+        texts = []
+        for stage, correlation in enumerate(self.rank_correlation):
+            n = len(_pairs_from(self.carried, self.stage, stage))
+            text = f"{n} tried in both" if n else "none tried in both"
+            if np.isfinite(correlation):
+                text = f"rank correlation\n{correlation:.2f} ({text})"
+            texts.append(
+                ax.text(
+                    stage + 0.5,
+                    1.0,
+                    text,
+                    transform=ax.get_xaxis_transform(),
+                    ha="center",
+                    va="bottom",
+                    fontsize="small",
+                )
+            )
+        return texts
+
+
+def _carried(record: SearchRecord) -> list[tuple[int, int]]:
+    """Return the places of complete trials of one configuration in two stages."""
+    keys = _keys(record)
+    pairs = []
+    for later in np.flatnonzero(record.complete):
+        for earlier in np.flatnonzero(record.complete):
+            follows = record.stage[earlier] + 1 == record.stage[later]
+            if follows and keys[earlier] == keys[later]:
+                pairs.append((int(earlier), int(later)))
+                break
+    return pairs
+
+
+def _keys(record: SearchRecord) -> list[Any]:
+    """Return what is equal for equal configurations."""
+    if record.space is not None:
+        return [key_of(row) for row in record.space.encode(record.params)]
+    return [repr(sorted(params.items())) for params in record.params]
+
+
+def _pairs_from(
+    carried: list[tuple[int, int]], stages: np.ndarray, stage: int
+) -> np.ndarray:
+    """Return those that lead on from a stage, shape (n, 2)."""
+    own = [pair for pair in carried if stages[pair[0]] == stage]
+    return np.array(own, dtype=int).reshape(-1, 2)

@@ -1,0 +1,291 @@
+"""Picture: when each trial ran, and beside which others."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+
+from skbayes.inspection.record import SearchRecord, read_record
+from skbayes.inspection.style import FAINT, INK, STATES, get_axes, tidy
+from skbayes.space.dimensions import FloatArray
+
+__all__ = ["TimelineDisplay"]
+
+# Up to how many trials have their numbers written on them.
+MAX_NUMBERED = 40
+
+
+class TimelineDisplay:
+    """When each trial ran, one above the other where several were in flight.
+
+    A bar is a trial, from the first fit's beginning to the last one's end; its colour
+    and hatching say how it ended. What is blank between bars is the time in which the
+    next trial was chosen, or in which a place was not taken.
+
+    Use :meth:`from_search` or :meth:`from_history` to make one.
+
+    Parameters
+    ----------
+    number : ndarray of shape (n_trials,), int
+        Numbers of the trials, in the order in which they began.
+    started, finished : ndarray of shape (n_trials,)
+        When they began and ended, in seconds since the first one began. Those that have
+        not finished end when the last thing is known to have happened, or later.
+    lane : ndarray of shape (n_trials,), int
+        At which height each is drawn, from 0: the lowest that was free.
+    state : ndarray of shape (n_trials,), str
+        "complete", "failed", "censored", "raced" or "running".
+    name : str, default=None
+        Name of the search.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Axes with the picture.
+    figure_ : matplotlib.figure.Figure
+        Figure with the axes.
+    bars_ : dict of str to matplotlib.container.BarContainer
+        The trials, by state.
+
+    Notes
+    -----
+    Times are known of searches that were made by a release which records them, and of
+    all journals. Lanes are not workers: the fits of a trial may run on several.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skbayes import BayesSearchCV
+    >>> from skbayes.inspection import TimelineDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = BayesSearchCV(SVC(), {"C": (0.01, 10.0, "log-uniform")}, n_iter=5)
+    >>> display = TimelineDisplay.from_search(search.fit(X, y))
+    >>> display.lane
+    array([0, 0, 0, 0, 0])
+    """
+
+    ax_: Any
+    figure_: Any
+    bars_: dict[str, Any]
+
+    def __init__(
+        self,
+        *,
+        number: np.ndarray,
+        started: FloatArray,
+        finished: FloatArray,
+        lane: np.ndarray,
+        state: np.ndarray,
+        name: str | None = None,
+    ) -> None:
+        self.number = number
+        self.started = started
+        self.finished = finished
+        self.lane = lane
+        self.state = state
+        self.name = name
+
+    @classmethod
+    def from_search(
+        cls,
+        search: Any,
+        *,
+        name: str | None = None,
+        ax: Any = None,
+        bar_kw: dict | None = None,
+    ) -> TimelineDisplay:
+        """Draw the timeline of a fitted search.
+
+        Parameters
+        ----------
+        search : estimator
+            A fitted search of skbayes.
+        name : str or None, default=None
+            What to call it. None: by its class.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw. None: in a new figure.
+        bar_kw : dict or None, default=None
+            Keywords for the bars, see ``matplotlib.axes.Axes.barh``.
+
+        Returns
+        -------
+        display : TimelineDisplay
+            The picture.
+        """
+        return cls._of_record(read_record(search, name=name)).plot(ax, bar_kw=bar_kw)
+
+    @classmethod
+    def from_history(
+        cls,
+        history: Any,
+        *,
+        name: str | None = None,
+        ax: Any = None,
+        bar_kw: dict | None = None,
+    ) -> TimelineDisplay:
+        """Draw the timeline of a search that runs, or ran.
+
+        Parameters
+        ----------
+        history : History, DataFrame, str, os.PathLike or SearchRecord
+            `trials_` of a search, the path of its journal, or what
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
+            returned.
+        name : str or None, default=None
+            What to call the search. None: by the name of the journal.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw. None: in a new figure.
+        bar_kw : dict or None, default=None
+            Keywords for the bars, see ``matplotlib.axes.Axes.barh``.
+
+        Returns
+        -------
+        display : TimelineDisplay
+            The picture.
+        """
+        return cls._of_record(read_record(history, name=name)).plot(ax, bar_kw=bar_kw)
+
+    @classmethod
+    def _of_record(cls, record: SearchRecord) -> TimelineDisplay:
+        known = np.isfinite(record.started)
+        if len(record) and not known.any():
+            raise ValueError("It is not known when the trials of this search ran.")
+        running = [(r.number, r.started, "running") for r in record.running]
+        end = _latest(record)
+        number = np.array([*record.number[known], *(r[0] for r in running)], dtype=int)
+        started = np.array([*record.started[known], *(r[1] for r in running)])
+        finished = np.array([*record.finished[known], *(end for _ in running)])
+        state = np.array([*record.state[known], *(r[2] for r in running)], dtype=object)
+        order = np.lexsort((number, started))
+        return cls(
+            number=number[order],
+            started=started[order],
+            finished=finished[order],
+            lane=_lanes(started[order], finished[order]),
+            state=state[order],
+            name=record.name,
+        )
+
+    @property
+    def idle(self) -> float:
+        """Share of the time in which no trial ran; NaN if no time has passed."""
+        if not len(self.started):
+            return float("nan")
+        # Until when everything so far has ended.
+        until = np.maximum.accumulate(self.finished)
+        gaps = np.maximum(self.started[1:] - until[:-1], 0.0)
+        total = until[-1] - self.started[0]
+        return float(gaps.sum() / total) if total > 0 else float("nan")
+
+    def plot(self, ax: Any = None, *, bar_kw: dict | None = None) -> TimelineDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw. None: in a new figure.
+        bar_kw : dict or None, default=None
+            Keywords for the bars.
+
+        Returns
+        -------
+        self : TimelineDisplay
+            With what was drawn as attributes.
+        """
+        n_lanes = int(self.lane.max(initial=0)) + 1
+        ax = get_axes(ax, (6.4, min(1.6 + 0.4 * n_lanes, 8.0)))
+        self.bars_ = {}
+        for state, style in STATES.items():
+            chosen = self.state == state
+            if not chosen.any():
+                continue
+            keywords = {
+                "height": 0.8,
+                "color": style.color,
+                "edgecolor": INK if style.color == "#FFFFFF" else "white",
+                "hatch": style.hatch,
+                "linewidth": 0.5,
+                "label": f"{style.label} ({chosen.sum()})",
+                **(bar_kw or {}),
+            }
+            self.bars_[state] = ax.barh(
+                self.lane[chosen] + 1.0,
+                (self.finished - self.started)[chosen],
+                left=self.started[chosen],
+                **keywords,
+            )
+        if len(self.number) <= MAX_NUMBERED:
+            self._write_numbers(ax)
+        self._describe(ax, n_lanes)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _write_numbers(self, ax: Any) -> None:
+        """Write on each bar that is wide enough which trial it is."""
+        from matplotlib.patheffects import withStroke
+
+        halo = [withStroke(linewidth=2.0, foreground="white")]
+        least = 0.022 * (self.finished.max(initial=0.0) - self.started.min(initial=0.0))
+        for k, number in enumerate(self.number):
+            if self.finished[k] - self.started[k] >= least:
+                middle = 0.5 * (self.started[k] + self.finished[k])
+                place = (middle, self.lane[k] + 1.0)
+                style = {"fontsize": "x-small", "ha": "center", "va": "center"}
+                ax.text(*place, str(number + 1), **style, path_effects=halo)
+
+    def _describe(self, ax: Any, n_lanes: int) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        n = len(self.number)
+        text = f"{n} trial" if n == 1 else f"{n} trials"
+        if n_lanes > 1:
+            text += f", up to {n_lanes} at a time"
+        if np.isfinite(self.idle):
+            text += f"; none ran for {self.idle:.0%} of the time"
+        ax.set_xlabel(f"seconds since the first trial began\n{text}")
+        ax.set_ylabel("trials in flight")
+        ax.set_ylim(0.4, n_lanes + 0.6)
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        tidy(ax, "x")
+        ax.grid(axis="x", color=FAINT, linewidth=0.6)
+        if self.bars_:
+            ax.legend(
+                loc="lower left",
+                bbox_to_anchor=(0.0, 1.0),
+                ncols=len(self.bars_),
+                fontsize="small",
+                frameon=False,
+            )
+
+
+def _latest(record: SearchRecord) -> float:
+    """Return until when trials that have not finished are drawn.
+
+    Nobody knows whether they still run. They took until now at least, if the last thing
+    in the journal is their own beginning, and are given the time that others took.
+    """
+    asked = [one.started for one in record.running]
+    last = max([0.0, *record.finished[np.isfinite(record.finished)], *asked])
+    typical = float(np.median(record.duration)) if len(record) else 1.0
+    return max([last, *(start + typical for start in asked)])
+
+
+def _lanes(started: FloatArray, finished: FloatArray) -> np.ndarray:
+    """Give each trial the lowest lane that is free when it begins.
+
+    `started` is ascending. A trial that was asked for when another was told begins a
+    little before the clock says that the other has ended.
+    """
+    slack = 1e-3
+    lanes = np.zeros(len(started), dtype=int)
+    free: list[int] = []
+    taken: list[tuple[float, int]] = []
+    for k in range(len(started)):
+        while taken and taken[0][0] <= started[k] + slack:
+            heapq.heappush(free, heapq.heappop(taken)[1])
+        lanes[k] = heapq.heappop(free) if free else len(taken)
+        heapq.heappush(taken, (finished[k], int(lanes[k])))
+    return lanes

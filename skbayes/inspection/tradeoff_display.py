@@ -1,0 +1,520 @@
+"""Score against cost, and what each tradeoff between them would choose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skbayes.acquisition.tradeoff_proposer import relative_costs, typical_cost
+from skbayes.inspection.record import SearchRecord, read_record
+from skbayes.inspection.style import (
+    GREY,
+    INK,
+    SERIES,
+    TRIALS,
+    focus,
+    get_many_axes,
+    say_nothing,
+    tidy,
+)
+from skbayes.search.tradeoff import envelope
+from skbayes.space.dimensions import FloatArray, is_number
+
+__all__ = ["TradeoffDisplay"]
+
+# How much costs must differ to be shown on a logarithmic scale.
+LOG_SPAN = 20.0
+
+# A trial that is the best for a smaller share of the tradeoffs is not named.
+NARROW = 0.07
+
+# What the curve of the tradeoffs shows at least.
+LEAST_SHOWN, MOST_SHOWN = 1e-3, 1.0
+
+
+class TradeoffDisplay:
+    r"""The score and the cost of every trial, and the best trial for each tradeoff.
+
+    On the left all trials, the dashed line through those that are the best for some
+    tradeoff :math:`\alpha`, and a line of equal utility: what scores on it is worth as
+    much as the chosen trial. On the right the chosen score and cost for each
+    :math:`\alpha`.
+
+    Use :meth:`from_search` or :meth:`from_history` to make one.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n_trials,)
+        Scores, greater is better; NaN for trials that cannot be chosen.
+    cost : ndarray of shape (n_trials,)
+        What they cost, 0 or more.
+    fraction : ndarray of shape (n_trials,)
+        Share of the training rows, relative to the largest on offer.
+    numbers : ndarray of shape (n_trials,)
+        Numbers of the trials.
+    tradeoff : float or None, default=None
+        The :math:`\alpha` that was used; None: none.
+    score_range : tuple of (float, float) or None, default=None
+        What stands for a score of 0 and of 1. None: 0 and 1, or, if scores lie outside,
+        the worst and the best.
+    chosen : int or None, default=None
+        Row of the trial that was chosen. None: the best for `tradeoff`, or, without
+        one, for 0.
+    label : str, default="score"
+        What the score is.
+    sign : int, default=1
+        -1 to show negated scores, such as losses, by their own values.
+    cost_label : str, default="cost"
+        What the cost is.
+    name : str or None, default=None
+        What the search is called.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Trials that are the best for some tradeoff, that for 0 first.
+    begins : ndarray
+        From which tradeoff on each of them is the best.
+    relative_cost : ndarray of shape (n_trials,)
+        Costs in units of a typical fit on all rows, 1 at most.
+    axes_ : ndarray of matplotlib Axes
+        Both panels.
+    ax_ : matplotlib Axes
+        The first of them.
+    figure_ : matplotlib Figure
+        Their figure.
+    points_ : matplotlib PathCollection
+        All trials.
+    envelope_ : matplotlib Line2D
+        The line through `rows`.
+    utility_ : matplotlib Line2D or None
+        The line of equal utility; None without a tradeoff.
+    curve_, cost_curve_ : matplotlib Line2D
+        Score and relative cost of the choice for each tradeoff.
+
+    See Also
+    --------
+    skbayes.TradeoffSearchCV : Searches for the best tradeoff.
+
+    Notes
+    -----
+    The utility of a trial is :math:`L - \alpha \sigma`, where :math:`L` is its score on
+    the scale of `score_range` and :math:`\sigma` its relative cost, as for
+    :class:`skbayes.TradeoffSearchCV`. Costs of more than 1 count as 1, where the line
+    of equal utility has a knee.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.inspection import TradeoffDisplay
+    >>> score, cost = np.array([0.9, 0.88, 0.7]), np.array([2.0, 0.5, 1.5])
+    >>> display = TradeoffDisplay(score, cost, np.ones(3), np.arange(3), tradeoff=0.1)
+    >>> display.rows, display.chosen
+    (array([0, 1]), 1)
+    """
+
+    def __init__(
+        self,
+        score: FloatArray,
+        cost: FloatArray,
+        fraction: FloatArray,
+        numbers: np.ndarray,
+        *,
+        tradeoff: float | None = None,
+        score_range: tuple[float, float] | None = None,
+        chosen: int | None = None,
+        label: str = "score",
+        sign: int = 1,
+        cost_label: str = "cost",
+        name: str | None = None,
+    ) -> None:
+        self.score = np.asarray(score, dtype=float)
+        self.cost = np.asarray(cost, dtype=float)
+        self.fraction = np.asarray(fraction, dtype=float)
+        self.numbers = numbers
+        self.tradeoff = tradeoff
+        self.label, self.sign = label, sign
+        self.cost_label, self.name = cost_label, name
+        usable = np.isfinite(self.score) & np.isfinite(self.cost)
+        self.rows, self.begins = np.empty(0, dtype=int), np.empty(0)
+        self.relative_cost = np.full(len(self.cost), np.nan)
+        self.score_range, self.chosen = (0.0, 1.0), None
+        if not np.any(usable):
+            return
+        self.score_range = _range(self.score[usable], score_range)
+        self.relative_cost = relative_costs(self.cost, self.fraction)
+        low, high = self.score_range
+        self._unit_score = np.where(usable, (self.score - low) / (high - low), np.nan)
+        self.rows, self.begins = envelope(self._unit_score, self.relative_cost)
+        if chosen is None:
+            chosen = self.choice(tradeoff or 0.0)
+        self.chosen = chosen
+
+    def choice(self, tradeoff: float) -> int:
+        """Return the row of the best trial for a tradeoff.
+
+        Parameters
+        ----------
+        tradeoff : float
+            The tradeoff, 0 or more.
+
+        Returns
+        -------
+        row : int
+            The trial.
+
+        Raises
+        ------
+        ValueError
+            If no trial has both a score and a cost.
+        """
+        if not len(self.rows):
+            raise ValueError("No trial has both a score and a cost.")
+        place = np.searchsorted(self.begins, tradeoff, side="right") - 1
+        return int(self.rows[place])
+
+    # -- making -------------------------------------------------------------------
+
+    @classmethod
+    def from_search(
+        cls,
+        search: Any,
+        *,
+        metric: str | None = None,
+        cost: str | None = None,
+        tradeoff: float | None = None,
+        score_range: tuple[float, float] | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> TradeoffDisplay:
+        """Draw scores and costs of a search.
+
+        Parameters
+        ----------
+        search : estimator
+            A fitted search; for any that is no :class:`skbayes.TradeoffSearchCV` the
+            time of its fits is the cost.
+        metric : str or None, default=None
+            Which score of several. None: the one that guided the search.
+        cost : str or None, default=None
+            Which cost: "fit_time", or another one that was measured. None: the one of
+            the search, or else "fit_time".
+        tradeoff : float or None, default=None
+            The tradeoff to draw the line of equal utility for. None: that of the
+            search, if it has one.
+        score_range : tuple of (float, float) or None, default=None
+            What stands for a score of 0 and of 1. None: as the search has it, or else 0
+            and 1, or, if scores lie outside, the worst and the best of the trials.
+        name : str or None, default=None
+            What to call the search. None: by its class.
+        ax : Axes, array of Axes or None, default=None
+            Where to draw: two, or one in whose place both are drawn. None: a new
+            figure.
+        **plot_options : dict
+            Passed on to :meth:`plot`.
+
+        Returns
+        -------
+        display : TradeoffDisplay
+            The picture.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError, ValueError
+            If an argument is wrong.
+        sklearn.exceptions.NotFittedError
+            If the search was not fitted.
+        """
+        record = read_record(search, metric=metric, name=name)
+        largest = getattr(search, "train_fractions_", [None])[-1]
+        found = cls._of_record(record, cost, tradeoff, score_range, largest)
+        return found.plot(ax, **plot_options)
+
+    @classmethod
+    def from_history(
+        cls,
+        history: Any,
+        *,
+        metric: str | None = None,
+        cost: str | None = None,
+        tradeoff: float | None = None,
+        score_range: tuple[float, float] | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> TradeoffDisplay:
+        """Draw scores and costs of some trials.
+
+        Parameters
+        ----------
+        history : History, DataFrame, str, os.PathLike or SearchRecord
+            `trials_` of a search, the path of its journal, or what
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
+            returned for it; also of a search that still runs.
+        metric : str or None, default=None
+            As for :meth:`from_search`.
+        cost : str or None, default=None
+            As for :meth:`from_search`.
+        tradeoff : float or None, default=None
+            As for :meth:`from_search`.
+        score_range : tuple of (float, float) or None, default=None
+            As for :meth:`from_search`.
+        name : str or None, default=None
+            What to call the search.
+        ax : Axes, array of Axes or None, default=None
+            As for :meth:`from_search`.
+        **plot_options : dict
+            Passed on to :meth:`plot`.
+
+        Returns
+        -------
+        display : TradeoffDisplay
+            The picture.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        OSError
+            If a journal cannot be read.
+        TypeError, ValueError
+            If an argument is wrong.
+        """
+        record = read_record(history, metric=metric, name=name)
+        found = cls._of_record(record, cost, tradeoff, score_range, None)
+        return found.plot(ax, **plot_options)
+
+    @classmethod
+    def _of_record(
+        cls,
+        record: SearchRecord,
+        cost: Any,
+        tradeoff: Any,
+        score_range: Any,
+        largest: float | None,
+    ) -> TradeoffDisplay:
+        settings = record.settings
+        own_cost = settings.get("cost")
+        if cost is None:
+            # What a callable measured is called "cost".
+            cost = own_cost if isinstance(own_cost, str) else "cost"
+            cost = cost if cost in record.costs else "fit_time"
+        costs = {"fit_time": record.fit_time, **record.costs}
+        if cost not in costs:
+            raise ValueError(f"cost must be one of {sorted(costs)}, got {cost!r}.")
+        chosen = record.best if tradeoff is None else None
+        tradeoff = settings.get("tradeoff") if tradeoff is None else tradeoff
+        if tradeoff is not None and not (is_number(tradeoff) and tradeoff >= 0):
+            raise ValueError(f"tradeoff must be a number >= 0, got {tradeoff!r}.")
+        if score_range is None:
+            score_range = settings.get("score_range")
+            if score_range is None and "tradeoff" in settings:
+                score_range = (0.0, 1.0)
+        largest = largest or float(record.train_fraction.max(initial=0.0)) or 1.0
+        return cls(
+            np.where(record.state == "complete", record.score, np.nan),
+            costs[cost],
+            record.train_fraction / largest,
+            record.number,
+            tradeoff=tradeoff,
+            score_range=score_range,
+            chosen=_if_usable(chosen, record.score, costs[cost]),
+            label=record.label,
+            sign=record.sign,
+            cost_label=_UNITS.get(cost, cost.replace("_", " ")),
+            name=record.name,
+        )
+
+    # -- drawing ------------------------------------------------------------------
+
+    def plot(self, ax: Any = None) -> TradeoffDisplay:
+        """Draw both panels.
+
+        Parameters
+        ----------
+        ax : Axes, array of Axes or None, default=None
+            Where to draw: two, or one in whose place both are drawn. None: a new
+            figure.
+
+        Returns
+        -------
+        self : TradeoffDisplay
+            The picture.
+        """
+        self.axes_ = get_many_axes(ax, 2, 2, (4.3, 3.3))
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.ax_.figure
+        if not len(self.rows):
+            say_nothing(self.axes_[0], "no trial has both a score and a cost")
+            return self
+        self._draw_trials(self.axes_[0])
+        self._draw_curve(self.axes_[1])
+        return self
+
+    def _draw_trials(self, ax: Any) -> None:
+        shown = self.sign * self.score
+        # The larger the training set, the darker; in grey, too.
+        self.points_ = ax.scatter(
+            self.cost,
+            shown,
+            c=self.fraction,
+            cmap=_greys(),
+            vmin=0.0,
+            vmax=1.0,
+            edgecolors=GREY,
+            s=26,
+            gid=TRIALS,
+        )
+        if np.ptp(self.fraction) > 0:
+            ax.figure.colorbar(self.points_, ax=ax, label="share of the training rows")
+        (self.envelope_,) = ax.plot(
+            self.cost[self.rows],
+            shown[self.rows],
+            "--o",
+            color=SERIES[0].color,
+            markersize=6,
+            label="best for some α",
+            zorder=3,
+        )
+        costs = self.cost[np.isfinite(shown) & np.isfinite(self.cost)]
+        if costs.min() > 0 and costs.max() > LOG_SPAN * costs.min():
+            ax.set_xscale("log")
+        else:
+            ax.locator_params(axis="x", nbins=5)
+        focus(ax, self.sign)
+        self.utility_ = self._draw_utility(ax, costs) if self.tradeoff else None
+        ax.plot(
+            self.cost[self.chosen],
+            shown[self.chosen],
+            "*",
+            color=SERIES[1].color,
+            markersize=15,
+            markeredgecolor=INK,
+            label=f"trial {self.numbers[self.chosen]}, chosen",
+            zorder=5,
+        )
+        ax.set_xlabel(self.cost_label)
+        ax.set_ylabel(self.label)
+        ax.legend(fontsize="small")
+        tidy(ax, "both")
+
+    def _draw_utility(self, ax: Any, costs: FloatArray) -> Any:
+        """Draw what is worth as much as the chosen trial, within sight."""
+        limits = ax.get_ylim()
+        typical = typical_cost(self.cost, self.fraction)
+        least, most = costs.min(), costs.max()
+        if ax.get_xscale() == "log":
+            at = np.geomspace(least, most, 200)
+        else:
+            at = np.linspace(least, most, 200)
+        sigma = np.minimum(1.0, at / typical) - self.relative_cost[self.chosen]
+        low, high = self.score_range
+        equal = self.score[self.chosen] + self.tradeoff * sigma * (high - low)
+        (line,) = ax.plot(
+            at,
+            self.sign * equal,
+            ":",
+            color=INK,
+            label=f"as good, for α = {self.tradeoff:g}",
+        )
+        ax.set_ylim(limits)
+        return line
+
+    def _draw_curve(self, ax: Any) -> None:
+        inner = self.begins[1:]
+        least = min([LEAST_SHOWN, *inner[inner > 0] / 3.0])
+        most = max([MOST_SHOWN, *inner * 3.0, 2.0 * (self.tradeoff or 0.0)])
+        at = np.concatenate([[least], np.maximum(inner, least), [most]])
+        chosen = np.append(self.rows, self.rows[-1])
+        (self.curve_,) = ax.plot(
+            at,
+            self.sign * self.score[chosen],
+            drawstyle="steps-post",
+            color=SERIES[0].color,
+            linewidth=2,
+            label=self.label.split(" (")[0],
+        )
+        twin = ax.twinx()
+        (self.cost_curve_,) = twin.plot(
+            at,
+            self.relative_cost[chosen],
+            drawstyle="steps-post",
+            color=SERIES[1].color,
+            linestyle=SERIES[1].linestyle,
+            label="relative cost",
+        )
+        ax.set_xscale("log")
+        ax.set_xlim(least, most)
+        if self.tradeoff:
+            ax.axvline(self.tradeoff, color=INK, linestyle=":")
+            ax.annotate(
+                f" α = {self.tradeoff:g}",
+                (self.tradeoff, 0.98),
+                xycoords=ax.get_xaxis_transform(),
+                va="top",
+                fontsize="small",
+            )
+        self._name_choices(ax, at)
+        ax.set_xlabel("α: what the cost of a typical fit is worth")
+        ax.set_ylabel(f"{self.label.split(' (')[0]} of the choice")
+        twin.set_ylabel("its relative cost")
+        twin.set_ylim(0.0, 1.05)
+        twin.spines["top"].set_visible(False)
+        ax.legend(
+            handles=[self.curve_, self.cost_curve_],
+            fontsize="small",
+            loc="lower left" if self.sign > 0 else "upper left",
+        )
+        ax.margins(y=0.15)
+        tidy(ax)
+
+    def _name_choices(self, ax: Any, at: FloatArray) -> None:
+        """Write at the steps which trial it is, where there is room."""
+        ends = np.log(at)
+        widths = np.diff(ends) / (ends[-1] - ends[0])
+        for k, row in enumerate(self.rows):
+            if widths[k] >= NARROW:
+                ax.annotate(
+                    f"{self.numbers[row]}",
+                    (np.exp((ends[k] + ends[k + 1]) / 2), self.sign * self.score[row]),
+                    textcoords="offset points",
+                    xytext=(0, 4),
+                    ha="center",
+                    fontsize="x-small",
+                )
+
+
+_UNITS = {
+    "fit_time": "fit time in seconds",
+    "score_time": "time of scoring in seconds",
+    "cpu_time": "processor time in seconds",
+    "model_size": "size of the model in bytes",
+    "n_features": "features used",
+}
+
+
+def _if_usable(row: int | None, score: FloatArray, cost: FloatArray) -> int | None:
+    usable = row is not None and np.isfinite(score[row] + cost[row])
+    return row if usable else None
+
+
+def _greys() -> Any:
+    """Return tones of grey, none of them as light as the paper."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(colormaps["Greys"](np.linspace(0.15, 0.9, 64)))
+
+
+def _range(score: FloatArray, given: Any) -> tuple[float, float]:
+    if given is not None:
+        low, high = given
+        return float(low), float(high)
+    low, high = float(np.min(score)), float(np.max(score))
+    if 0.0 <= low and high <= 1.0:
+        return 0.0, 1.0
+    return (low, high) if high > low else (low, low + 1.0)

@@ -1,0 +1,13 @@
+"""Pictures are drawn without a screen, and change no setting."""
+
+import matplotlib
+import pytest
+
+matplotlib.use("agg")
+
+
+@pytest.fixture(autouse=True)
+def same_settings():
+    before = dict(matplotlib.rcParams)
+    yield
+    assert dict(matplotlib.rcParams) == before

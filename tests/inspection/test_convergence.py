@@ -1,0 +1,95 @@
+"""The best score so far."""
+
+import dataclasses
+
+import drawn
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+from skbayes.inspection import ConvergenceDisplay
+from skbayes.inspection.style import SERIES
+from skbayes.trials import History
+
+
+def test_the_best_so_far():
+    display = ConvergenceDisplay.from_history(drawn.history(None, 0.3, 0.2, None, 0.5))
+    np.testing.assert_array_equal(display.x, [1, 2, 3, 4, 5])
+    np.testing.assert_array_equal(display.best, [np.nan, 0.3, 0.3, 0.3, 0.5])
+    np.testing.assert_array_equal(display.line_.get_ydata(), display.best)
+    assert display.points_.get_offsets().tolist() == [[2, 0.3], [3, 0.2], [5, 0.5]]
+    assert display.failed_points_.get_offsets()[:, 0].tolist() == [1, 4]
+
+
+def test_errors_go_down():
+    search = drawn.search("metrics")
+    display = ConvergenceDisplay.from_search(search)
+    losses = -search.cv_results_["mean_test_neg_log_loss"]
+    np.testing.assert_allclose(display.score, losses)
+    np.testing.assert_allclose(display.best, np.minimum.accumulate(losses))
+    assert display.ax_.get_ylabel() == "log loss (lower is better)"
+    other = ConvergenceDisplay.from_search(search, metric="accuracy")
+    accuracy = search.cv_results_["mean_test_accuracy"]
+    np.testing.assert_allclose(other.best, np.maximum.accumulate(accuracy))
+
+
+def test_seconds_are_those_at_which_trials_finished():
+    # Two in flight: the second one to begin is the first to end.
+    trials = [
+        drawn.trial(0, 0.5, started=10.0, duration=3.0),
+        drawn.trial(1, 0.4, started=11.0, duration=1.0),
+        drawn.trial(2, 0.6, started=12.5, duration=1.0),
+    ]
+    display = ConvergenceDisplay.from_history(History(trials), by="seconds")
+    assert display.x.tolist() == [2.0, 3.0, 3.5]
+    assert display.score.tolist() == [0.4, 0.5, 0.6]
+    assert display.best.tolist() == [0.4, 0.5, 0.6]
+    assert "seconds" in display.ax_.get_xlabel()
+
+
+def test_only_comparable_trials_count():
+    search = drawn.search("stages")
+    display = ConvergenceDisplay.from_search(search)
+    small = np.array([t.stage == 0 for t in search.trials_])
+    assert np.isnan(display.best[small]).all()
+    assert display.best[-1] == search.best_score_
+    assert len(display.other_points_.get_offsets()) == small.sum()
+    raced = dataclasses.replace(drawn.trial(1, 0.9), state="raced")
+    history = History([drawn.trial(0, 0.5), raced])
+    assert ConvergenceDisplay.from_history(history).best.tolist() == [0.5, 0.5]
+
+
+def test_several_searches_on_one_picture():
+    grid = GridSearchCV(SVC(), {"C": [0.01, 1.0]}, cv=3).fit(drawn.X, drawn.y)
+    one = ConvergenceDisplay.from_search(drawn.search("bayes"), name="mine")
+    two = ConvergenceDisplay.from_search(grid, ax=one.ax_)
+    three = ConvergenceDisplay.from_history(drawn.history(0.9, 0.95), ax=one.ax_)
+    assert one.ax_ is two.ax_ is three.ax_
+    for display, style in zip((one, two, three), SERIES, strict=False):
+        assert display.line_.get_color() == style.color
+    named = [text.get_text() for text in one.ax_.get_legend().get_texts()]
+    assert named[:3] == ["mine", "GridSearchCV", "search"]
+    assert named[3:] == ["trial"]
+
+
+def test_keywords_of_the_user_come_first():
+    display = ConvergenceDisplay.from_history(
+        drawn.history(0.5, 0.6),
+        line_kw={"c": "red", "lw": 5, "label": "my label"},
+        point_kw={"s": 99},
+    )
+    assert display.line_.get_color() == "red"
+    assert display.line_.get_linewidth() == 5
+    assert display.line_.get_label() == "my label"
+    assert display.points_.get_sizes().tolist() == [99]
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="by must be 'trials' or 'seconds'"):
+        ConvergenceDisplay.from_history(drawn.history(0.5), by="minutes")
+    untimed = History([drawn.trial(0, 0.5)])
+    with pytest.raises(ValueError, match="by='seconds': it is not known"):
+        ConvergenceDisplay.from_history(untimed, by="seconds")
+    assert not plt.get_fignums()

@@ -1,0 +1,84 @@
+"""Trials as lines."""
+
+import drawn
+import numpy as np
+import pytest
+
+from skbayes.inspection import ParallelCoordinatesDisplay as Display
+from skbayes.inspection.parallel_coordinates import NOT_USED
+from skbayes.trials import History
+
+
+def heights_of(lines):
+    return np.array([path.vertices[:, 1] for path in lines.get_paths()])
+
+
+def test_lines_cross_the_axes_at_their_values():
+    search = drawn.search("bayes")
+    display = Display.from_search(search, params=["C", "gamma"])
+    order = np.argsort([trial.score for trial in search.trials_], kind="stable")
+    heights = heights_of(display.lines_)
+    C = np.log10([search.trials_[k].params["C"] for k in order])
+    np.testing.assert_allclose(heights[:, 0], (C + 2) / 5)
+    has_gamma = ["gamma" in search.trials_[k].params for k in order]
+    np.testing.assert_array_equal(heights[:, 1] != NOT_USED, has_gamma)
+    # The better, the higher; and the best is drawn last.
+    assert np.all(np.diff(heights[:, 2]) >= 0)
+    assert display.lines_.get_array()[-1] == search.best_score_
+
+
+def test_the_best_trial_stands_out():
+    search = drawn.search("bayes")
+    display = Display.from_search(search)
+    assert search.trials_[display.best].params == search.best_params_
+    assert display.best_line_.get_linewidth() > 2 * display.lines_.get_linewidth()[0]
+    u = (np.log10(search.best_params_["C"]) + 2) / 5
+    assert display.best_line_.get_ydata()[0] == pytest.approx(u)
+
+
+def test_errors_are_darker_the_lower():
+    display = Display.from_search(drawn.search("metrics"))
+    # Drawn from the worst to the best, by a map from the lowest to the highest.
+    shown = display.lines_.get_array()
+    assert np.all(np.diff(shown) <= 0)
+    shades = display.lines_.to_rgba(shown)[:, :3].sum(axis=1)
+    assert shades[-1] < shades[0]
+
+
+def test_lines_of_an_option_stay_in_its_room():
+    display = Display.from_search(drawn.search("bayes"), params=["kernel"])
+    heights = heights_of(display.lines_)[:, 0]
+    option = np.floor(heights * 3).astype(int)
+    scores = np.argsort(display.score, kind="stable")
+    assert option.tolist() == display.values[0][scores].astype(int).tolist()
+    assert len(np.unique(heights)) == len(heights)
+
+
+def test_failed_trials_end_below_the_scores():
+    display = Display.from_history(drawn.history(0.5, None, 0.7))
+    failed = heights_of(display.failed_lines_)
+    assert len(failed) == 1 and failed[0, -1] == NOT_USED
+    assert len(heights_of(display.lines_)) == 2
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert "failed" in texts and "not used" not in texts
+
+
+def test_scores_beyond_the_axis_are_said_to_be():
+    usual = [0.90, 0.91, 0.92, 0.93, 0.94, 0.95]
+    display = Display.from_history(drawn.history(*usual, -80.0))
+    assert any(text.get_text().startswith("≤") for text in display.ax_.texts)
+    heights = heights_of(display.lines_)[:, -1]
+    assert heights[0] == 0.0 and heights[1] > 0.0
+    display = Display.from_history(drawn.history(*usual))
+    assert not any("≤" in text.get_text() for text in display.ax_.texts)
+
+
+def test_keywords_of_the_user_come_first():
+    display = Display.from_history(drawn.history(0.5), line_kw={"linewidths": 7})
+    assert display.lines_.get_linewidth().tolist() == [7]
+
+
+def test_without_trials():
+    display = Display.from_history(History())
+    assert display.best_line_ is None
+    assert "no trial has a score" in [text.get_text() for text in display.ax_.texts]

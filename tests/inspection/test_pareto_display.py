@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import BayesSearchCV, ParetoSearchCV
+from skbayes.inspection import ParetoDisplay
+from skbayes.trials import History, Trial
+
+SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
+OBJECTIVES = {"accuracy": "max", "model_size": "min", "neg_log_loss": "max"}
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory):
+    X, y = load_iris(return_X_y=True)
+    path = tmp_path_factory.mktemp("pareto") / "search.journal"
+
+    def search(n_objectives):
+        return ParetoSearchCV(
+            DecisionTreeClassifier(random_state=0),
+            SPACES,
+            dict(list(OBJECTIVES.items())[:n_objectives]),
+            n_iter=10,
+            cv=2,
+            random_state=0,
+            journal=f"{path}{n_objectives}",
+        ).fit(X, y)
+
+    return {2: search(2), 3: search(3)}
+
+
+@pytest.mark.parametrize("n_objectives", [2, 3])
+def test_front_and_hypervolume_are_those_of_the_search(make, n_objectives):
+    search = make[n_objectives]
+    display = ParetoDisplay.from_search(search)
+    np.testing.assert_array_equal(display.front, search.pareto_front_["trial"])
+    np.testing.assert_allclose(display.hypervolume, search.hypervolume_)
+    assert display.chosen == search.best_index_
+    assert len(display.axes_) == n_objectives * (n_objectives - 1) // 2
+    by_journal = ParetoDisplay.from_history(search.journal)
+    np.testing.assert_array_equal(by_journal.front, display.front)
+    np.testing.assert_allclose(by_journal.values, display.values)
+    by_history = ParetoDisplay.from_history(
+        search.trials_, objectives=dict(list(OBJECTIVES.items())[:n_objectives])
+    )
+    np.testing.assert_array_equal(by_history.front, display.front)
+
+
+def test_line_runs_along_what_is_dominated(make):
+    display = ParetoDisplay.from_search(make[2])
+    path = display.fronts_[0][0].get_xydata()
+    at = display.values[display.front]
+    np.testing.assert_allclose(path[::2], at)
+    # A corner is as bad as both neighbours in what it takes of each.
+    np.testing.assert_allclose(path[1::2, 0], np.minimum(at[1:, 0], at[:-1, 0]))
+    np.testing.assert_allclose(path[1::2, 1], np.maximum(at[1:, 1], at[:-1, 1]))
+
+
+def test_every_trial_is_on_the_front_or_off_it(make):
+    display = ParetoDisplay.from_search(make[2])
+    assert len(display.points_[0].get_xdata()) + len(display.front) == 10
+
+
+def test_evolution(make):
+    search = make[2]
+    display = ParetoDisplay.from_search(search, kind="evolution", n_fronts=3)
+    np.testing.assert_allclose(display.line_.get_ydata(), search.hypervolume_)
+    assert len(display.axes_) == 2
+    early, _, last = display.fronts_[0]
+    first = ParetoDisplay(display.objectives, display.values[:3], np.arange(3))
+    np.testing.assert_allclose(early.get_xydata()[::2], first.values[first.front])
+    np.testing.assert_allclose(last.get_xydata()[::2], display.values[display.front])
+    # The later, the darker.
+    light, dark = (np.mean(to_rgb(line.get_color())) for line in (early, last))
+    assert light > dark
+
+
+def test_three_objectives_are_pairs(make):
+    display = ParetoDisplay.from_search(make[3], kind="evolution")
+    assert len(display.axes_) == 4
+    np.testing.assert_allclose(
+        display.fronts_[1][-1].get_xydata(), display.values[display.front][:, [0, 2]]
+    )
+    assert "neg log loss (higher" in display.axes_[1].get_ylabel()
+
+
+def test_objectives_of_any_search():
+    X, y = load_iris(return_X_y=True)
+    search = BayesSearchCV(
+        DecisionTreeClassifier(random_state=0), SPACES, n_iter=5, cv=2, random_state=0
+    ).fit(X, y)
+    wanted = {"score": "max", "fit_time": "min"}
+    display = ParetoDisplay.from_search(search, objectives=wanted)
+    assert display.objectives == {"score": 1, "fit_time": -1}
+    np.testing.assert_allclose(
+        display.values,
+        np.column_stack(
+            [search.cv_results_["mean_test_score"], search.cv_results_["mean_fit_time"]]
+        ),
+    )
+    for objectives, error, match in [
+        (None, ValueError, "objectives must be given"),
+        (["score"], TypeError, "objectives must be a dict"),
+        ({"score": "max", "size": "min"}, ValueError, "'size' was not measured"),
+        ({"score": "up", "fit_time": "min"}, ValueError, "must be 'max' or 'min'"),
+    ]:
+        with pytest.raises(error, match=match):
+            ParetoDisplay.from_search(search, objectives=objectives)
+    with pytest.raises(ValueError, match="kind must be"):
+        display.plot(kind="fronts")
+
+
+def test_failed_trials_and_none_at_all():
+    values = np.array([[np.nan, 1.0], [0.5, 1.0]])
+    display = ParetoDisplay({"a": 1, "b": -1}, values, np.arange(2)).plot()
+    assert (list(display.front), display.chosen) == ([1], 1)
+    empty = ParetoDisplay({"a": 1, "b": -1}, values[:1], np.arange(1))
+    assert empty.plot(kind="evolution").chosen is None
+    folds = [{"test_scores": {"a": 0.1, "b": 0.2}, "fit_time": 0.1, "score_time": 0.0}]
+    history = History([Trial(0, {"p": 1}, folds, 0.1)])
+    one = ParetoDisplay.from_history(history, objectives={"a": "max", "b": "min"})
+    assert one.chosen == 0

@@ -1,0 +1,361 @@
+"""Partial dependence against averages by hand, and its pictures."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.naive_bayes import GaussianNB
+
+from skbayes import BayesSearchCV, Optimizer, ParetoSearchCV, TradeoffSearchCV
+from skbayes.inspection import PartialDependenceDisplay
+from skbayes.inspection.dependence import dependences, scale_of
+from skbayes.inspection.marginals import Others, marginal, positions_of
+from skbayes.inspection.score_model import score_model, space_of_values
+from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
+from skbayes.surrogates import GaussianProcess, tame
+from skbayes.trials import History, Trial
+
+GRID = {"a": [1, 2, 4, 8], "b": ["x", "y", "z"], "c": [0.1, 0.2]}
+TREE = {
+    "a": [1, 2, 3],
+    "kind": Choice({"u": {"c": [0.1, 1.0]}, "v": {"d": ["x", "y", "z"]}, "w": {}}),
+}
+SURROGATES = ["gp", "gp-additive", "gp-rbf", "graph", "trees"]
+
+
+def score(params):
+    return 0.1 * params["a"] + {"x": 0.0, "y": 0.3}.get(params.get("b"), 0.1)
+
+
+def trial(number, params, score, **more):
+    folds = [{"test_scores": score, "fit_time": 0.1, "score_time": 0.0}] * 2
+    return Trial(number, params, folds, score, **more)
+
+
+def history_of(space, n, value=score):
+    optimizer = Optimizer(space, surrogate="random", random_state=0)
+    rows = [optimizer.ask()[0] for _ in range(n)]
+    return History([trial(i, row, value(row)) for i, row in enumerate(rows)])
+
+
+def every(space, **fixed):
+    """All configurations of a space without conditions, with some values given."""
+    names = sorted(space)
+    rows = [
+        dict(zip(names, v, strict=True))
+        for v in itertools.product(*[space[name] for name in names])
+    ]
+    return [row for row in rows if all(row[k] == v for k, v in fixed.items())]
+
+
+# -- the numbers ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_it_is_the_mean_over_all_others(surrogate):
+    if surrogate == "trees":
+        pytest.importorskip("lightgbm")
+    model = score_model(history_of(GRID, 15), surrogate=surrogate, search_spaces=GRID)
+    single, pair = dependences(model, ["b", ("a", "c")])
+    for i, b in enumerate(GRID["b"]):
+        means, _ = model.surrogate.predict(model.space.encode(every(GRID, b=b)))
+        assert single.mean[i] == pytest.approx(means.mean())
+    for i, j in np.ndindex(4, 2):
+        rows = every(GRID, a=GRID["a"][i], c=GRID["c"][j])
+        means, _ = model.surrogate.predict(model.space.encode(rows))
+        assert pair.mean[i, j] == pytest.approx(means.mean())
+
+
+def test_uncertainty_is_that_of_the_mean_by_draws_from_the_process():
+    """The averages of joint draws vary as the band says."""
+    model = score_model(
+        history_of(GRID, 12), surrogate=GaussianProcess(n_samples=0), search_spaces=GRID
+    )
+    (single,) = dependences(model, ["a"])
+    X = model.space.encode(every(GRID))
+    n = len(X)
+    C = np.empty((n, n))
+    own = model.surrogate.predict(X)[1][0]
+    for i, j in itertools.combinations_with_replacement(range(n), 2):
+        _, sd = model.surrogate.average(X[[i, j]], np.full(2, 0.5))
+        C[i, j] = C[j, i] = 2.0 * sd[0] ** 2 - 0.5 * (own[i] ** 2 + own[j] ** 2)
+    L = np.linalg.cholesky(C + 1e-9 * np.trace(C) / n * np.eye(n))
+    draws = L @ np.random.default_rng(0).standard_normal((n, 20_000))
+    for i, a in enumerate(GRID["a"]):
+        alike = [k for k, row in enumerate(every(GRID)) if row["a"] == a]
+        assert single.sd[i] == pytest.approx(draws[alike].mean(axis=0).std(), rel=0.03)
+        # Neither as uncertain as one, nor as if all of them were independent.
+        assert single.sd[i] < np.mean(own[alike])
+
+
+def test_samples_of_hyper_parameters_add_their_disagreement():
+    class TwoMinds:
+        def average(self, X, weights):
+            return np.array([1.0, 3.0]), np.array([0.5, 0.5])
+
+    space = Space.from_notation({"a": [1, 2]})
+    mean, sd = marginal(TwoMinds(), Others(space), (0,), [np.array([0.0])])
+    assert (mean[0], sd[0]) == pytest.approx((2.0, np.sqrt(0.25 + 1.0)))
+
+
+def test_only_configurations_in_which_the_parameter_exists_count():
+    history = history_of(TREE, 12, lambda row: row["a"] + row.get("c", 5.0))
+    model = score_model(history, search_spaces=TREE)
+    (c, a) = dependences(model, ["c", "a"])
+    for i, value in enumerate([0.1, 1.0]):
+        rows = [{"a": a, "kind": "u", "c": value} for a in (1, 2, 3)]
+        means, _ = model.surrogate.predict(model.space.encode(rows))
+        assert c.mean[i] == pytest.approx(means.mean())
+    # Kinds are equally likely, whatever they open.
+    for i, value in enumerate([1, 2, 3]):
+        expected = 0.0
+        for kind in (
+            [{"kind": "u", "c": c} for c in (0.1, 1.0)],
+            [{"kind": "v", "d": d} for d in "xyz"],
+            [{"kind": "w"}],
+        ):
+            rows = [{"a": value} | one for one in kind]
+            means, _ = model.surrogate.predict(model.space.encode(rows))
+            expected += means.mean() / 3
+        assert a.mean[i] == pytest.approx(expected)
+
+
+def test_cells_that_cannot_be_are_empty():
+    model = score_model(history_of(TREE, 12), search_spaces=TREE)
+    (pair,) = dependences(model, [("kind", "c")])
+    assert np.isfinite(pair.mean[0]).all() and np.isnan(pair.mean[1:]).all()
+    with pytest.raises(ValueError, match="'c' and 'd' never meet"):
+        dependences(model, [("c", "d")])
+
+
+def test_a_constraint_is_kept():
+    space = Space.from_notation(
+        {"a": [1, 2, 3], "b": (0.0, 1.0)}, lambda p: p["b"] < 0.5 or p["a"] == 3
+    )
+    X, _ = Others(space).of((0,), [0.0])
+    assert len(X) == 128 and X[:, 1].max() < 0.5
+    X, _ = Others(space).of((0,), [1.0])
+    assert X[:, 1].max() > 0.9
+
+
+def test_many_others_are_drawn_and_few_are_listed():
+    space = Space.from_notation({"a": [1, 2], "b": (1, 1000), "c": (0.0, 1.0)})
+    X, weights = Others(space, n_averaged=64).of((0,), [1.0])
+    assert X.shape == (64, 3) and weights.sum() == pytest.approx(1.0)
+    assert abs(X[:, 2].mean() - 0.5) < 0.02
+    listed, _ = Others(Space.from_notation(GRID)).of((1,), [0.5])
+    assert len(listed) == 8
+
+
+def test_the_same_others_stand_at_each_value():
+    space = Space.from_notation({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+    others = Others(space)
+    first, second = (others.of((0,), [value])[0] for value in (0.2, 0.9))
+    np.testing.assert_array_equal(first[:, 1], second[:, 1])
+
+
+def test_rare_conditions_are_found():
+    deep = {"p": Choice({i: ({"q": (0.0, 1.0)} if i == 7 else {}) for i in range(40)})}
+    space = Space.from_notation(deep | {"r": (0.0, 1.0)})
+    X, _ = Others(space, n_averaged=32).of((1,), [0.5])
+    assert len(X) == 32 and not np.isnan(X[:, 1]).any()
+
+
+@pytest.mark.parametrize(
+    "dimension, scale",
+    [
+        (Real(1e-3, 1e3, "log-uniform"), "log"),
+        (Real(1e-3, 1e3), "linear"),
+        (Integer(1, 1000, "log-uniform"), "log"),
+        (Ordinal([1, 10, 100, 1000]), "log"),
+        (Ordinal([1, 2, 3]), "linear"),
+        (Ordinal(["s", "m"]), "options"),
+        (Categorical([1, 2]), "options"),
+    ],
+)
+def test_scale(dimension, scale):
+    assert scale_of(dimension) == scale
+    assert len(positions_of(dimension, 7)) <= 7
+
+
+# -- where the model comes from -------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def searches():
+    X, y = load_iris(return_X_y=True)
+    options = {"n_iter": 8, "cv": 2, "random_state": 0}
+    spaces = {
+        "var_smoothing": (1e-9, 1.0, "log-uniform"),
+        "priors": [None, [1 / 3] * 3],
+    }
+    return {
+        "gp": BayesSearchCV(
+            GaussianNB(), spaces, scoring="neg_log_loss", **options
+        ).fit(X, y),
+        "tpe": BayesSearchCV(GaussianNB(), spaces, surrogate="tpe", **options).fit(
+            X, y
+        ),
+        "tradeoff": TradeoffSearchCV(
+            GaussianNB(), spaces, score_range=(-1.0, 1.0), cost="model_size", **options
+        ).fit(X, y),
+        "pareto": ParetoSearchCV(
+            GaussianNB(), spaces, {"accuracy": "max", "n_features": "min"}, **options
+        ).fit(X, y),
+    }
+
+
+def test_a_search_shows_its_own_model(searches):
+    search = searches["gp"]
+    model = score_model(search)
+    rows = [{"var_smoothing": 0.1, "priors": None}]
+    mean, _ = model.surrogate.predict(model.space.encode(rows))
+    assert mean.mean() == pytest.approx(search.optimizer_.predict(rows)[0][0])
+    # A loss is shown as one.
+    assert (model.unit, model.offset) == (-1.0, 0.0)
+    (one,) = dependences(model, ["var_smoothing"])
+    assert one.mean.min() > 0 and "lower is better" in model.record.label
+
+
+def test_what_a_tradeoff_weighs_is_shown_in_its_own_unit(searches):
+    search = searches["tradeoff"]
+    model = score_model(search)
+    assert "train_size" in model.space.parameter_names
+    found = {one.names[0]: one for one in dependences(model)}
+    assert set(found) == {"train_size", "var_smoothing", "priors"}
+    low, high = search.cv_results_["mean_test_score"][[0, 0]] + [-0.3, 0.3]
+    assert low < found["train_size"].mean.mean() < high
+
+
+@pytest.mark.parametrize("kind", ["tpe", "pareto"])
+def test_where_there_is_no_model_of_the_score_one_is_fitted(searches, kind):
+    model = score_model(searches[kind])
+    assert isinstance(model.surrogate, GaussianProcess)
+    display = PartialDependenceDisplay.from_search(searches[kind])
+    assert {one.names for one in display.dependences} == {
+        ("var_smoothing",),
+        ("priors",),
+    }
+
+
+def test_a_pickled_search_shows_the_same(searches):
+    again = pickle.loads(pickle.dumps(searches["gp"]))
+    for one, other in zip(
+        dependences(score_model(searches["gp"])),
+        dependences(score_model(again)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one.mean, other.mean)
+        np.testing.assert_allclose(one.sd, other.sd)
+
+
+def test_a_history_without_a_space(searches):
+    model = score_model(searches["gp"].trials_)
+    assert set(model.space.parameter_names) == {"var_smoothing", "priors"}
+    with pytest.raises(ValueError, match="search_spaces: it must be given"):
+        space_of_values([{"a": 1}, {"b": 2}])
+
+
+def test_failures_count_as_the_worst_and_smaller_samples_do_not_count():
+    trials = [trial(i, {"a": a}, float(a)) for i, a in enumerate([1, 2, 3, 4])]
+    trials.append(trial(4, {"a": 5}, np.nan, state="failed"))
+    trials.append(trial(5, {"a": 5}, 99.0, train_fraction=0.5))
+    model = score_model(History(trials), search_spaces={"a": [1, 2, 3, 4, 5]})
+    assert len(model.params) == 5
+    (one,) = dependences(model, ["a"])
+    assert one.mean[4] < 3.0
+
+
+def test_the_picture_says_which_scores_were_raised():
+    scores = [0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.2]
+    trials = [trial(i, {"a": i}, score) for i, score in enumerate(scores)]
+    display = PartialDependenceDisplay.from_history(History(trials), resolution=4)
+    assert display.floor == pytest.approx(np.min(tame(np.array(scores))))
+    assert f"below {display.floor:.4g} counted" in display.ax_.get_title(loc="left")
+    plain = GaussianProcess(tame_scores=False)
+    assert score_model(History(trials), surrogate=plain).floor is None
+    assert score_model(History(trials[:-1])).floor is None
+
+
+def test_one_trial_is_enough_and_none_is_not():
+    history = History([trial(0, {"a": 1, "b": "x", "c": 0.1}, 0.5)])
+    (one,) = dependences(score_model(history, search_spaces=GRID), ["a"])
+    np.testing.assert_allclose(one.mean, 0.5)
+    failed = History([trial(0, {"a": 1}, np.nan, state="failed")])
+    with pytest.raises(ValueError, match="No trial has a score"):
+        score_model(failed, search_spaces={"a": [1, 2]})
+    empty = PartialDependenceDisplay.from_history(failed, search_spaces={"a": [1, 2]})
+    assert empty.dependences == [] and len(empty.ax_.texts) == 1
+
+
+# -- the picture ----------------------------------------------------------------------
+
+
+def test_artists_hold_the_numbers(searches):
+    display = PartialDependenceDisplay.from_search(
+        searches["gp"],
+        ["var_smoothing", "priors", ("var_smoothing", "priors")],
+        resolution=6,
+    )
+    line, options, pair = display.dependences
+    np.testing.assert_allclose(display.lines_[0].get_ydata(), line.mean)
+    np.testing.assert_allclose(display.lines_[0].get_xdata(), line.values[0])
+    assert display.axes_[0].get_xscale() == "log"
+    top = display.bands_[0].get_paths()[0].vertices[:, 1].max()
+    assert top == pytest.approx(np.max(line.mean + 2 * line.sd))
+    np.testing.assert_allclose(display.lines_[1].get_xdata(), [0, 1])
+    tiles = np.ravel(display.contours_[2].get_array())
+    np.testing.assert_allclose(tiles, pair.mean.T.ravel())
+    assert display.lines_[2] is None and display.ax_.figure is display.figure_
+
+
+def test_smooth_pairs_are_contours():
+    space = {"x": (0.0, 1.0), "y": (1e-3, 1e3, "log-uniform")}
+    history = history_of(space, 8, lambda row: row["x"] - np.log10(row["y"]) ** 2)
+    display = PartialDependenceDisplay.from_history(
+        history, [("x", "y")], search_spaces=space, resolution=8, n_averaged=8
+    )
+    assert type(display.contours_[0]).__name__ == "QuadContourSet"
+    assert display.ax_.get_yscale() == "log"
+
+
+def test_axes_of_the_user_are_used(searches):
+    import matplotlib.pyplot as plt
+
+    _, two = plt.subplots(1, 2)
+    display = PartialDependenceDisplay.from_search(searches["gp"], ax=two)
+    assert list(display.axes_) == list(two)
+    figure, one = plt.subplots()
+    assert display.plot(ax=one).figure_ is figure
+    with pytest.raises(ValueError, match="ax must have 2 axes"):
+        display.plot(ax=list(two) * 2)
+
+
+def test_many_parameters_show_those_that_matter():
+    space = {f"p{i:02}": (0.0, 1.0) for i in range(15)}
+    history = history_of(space, 12, lambda row: row["p03"])
+    found = dependences(score_model(history, search_spaces=space), n_averaged=4)
+    assert len(found) == 12 and "p03" in {one.names[0] for one in found}
+
+
+@pytest.mark.parametrize(
+    "parameters, options, error, match",
+    [
+        (["nope"], {}, ValueError, "params: 'nope' is none of"),
+        ("a", {}, TypeError, "params must be a list"),
+        ([3], {}, TypeError, "params must be names"),
+        ([("a", "a")], {}, ValueError, "a pair needs two different"),
+        ([("a", "b", "c")], {}, TypeError, "params must be names"),
+        (["a"], {"resolution": 1}, ValueError, "resolution must be at least 2"),
+        (["a"], {"n_averaged": 1.5}, TypeError, "n_averaged must be an integer"),
+        (["a"], {"surrogate": "tpe"}, ValueError, "does not predict scores"),
+        (["a"], {"surrogate": "gpp"}, ValueError, "surrogate must be one of"),
+    ],
+)
+def test_bad_arguments(parameters, options, error, match):
+    with pytest.raises(error, match=match):
+        PartialDependenceDisplay.from_history(
+            history_of(GRID, 5), parameters, search_spaces=GRID, **options
+        )

@@ -1,0 +1,278 @@
+"""The page about a search, as HTML; test_report_browser.py opens it."""
+
+import ast
+import html.parser
+import os
+import pickle
+import sys
+import warnings
+
+import matplotlib
+import numpy as np
+import pytest
+from odd import IMAGE, SCRIPT, Odd
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import (
+    BayesSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+    load_history,
+)
+from skbayes.inspection import ImportanceDisplay, report_history, write_report
+from skbayes.inspection.report_page import number, shown, table, text
+from skbayes.trials import History, Trial
+
+X, y = load_iris(return_X_y=True)
+TREE = DecisionTreeClassifier(random_state=0)
+SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
+OPTIONS = {"n_iter": 6, "cv": 2, "random_state": 0}
+VOID = {"meta", "link", "img", "br"}
+
+
+class Reader(html.parser.HTMLParser):
+    """Reads a page, and sees to it that what is opened is closed."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.tags, self.texts = [], [], {}
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open:
+            self.texts.setdefault(self.open[-1], []).append(data)
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def read(path):
+    return Reader(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def search(tmp_path_factory):
+    path = tmp_path_factory.mktemp("journal") / "search.journal"
+    return BayesSearchCV(TREE, SPACES, journal=str(path), **OPTIONS).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def page(search, tmp_path_factory):
+    return read(search.report(tmp_path_factory.mktemp("report") / "report.html"))
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pages without pictures, which take the most time."""
+    monkeypatch.setattr("skbayes.inspection.report.pictures", lambda *_: [])
+
+
+def test_it_says_what_was_found(page, search):
+    assert page.texts["h1"] == ["BayesSearchCV: DecisionTreeClassifier"]
+    best = ast.literal_eval("".join(page.texts["code"][:1]))
+    assert best == search.best_params_
+    words = " ".join(page.texts["p"])
+    assert f"{search.best_score_:.6g}" in words and "higher is better" in words
+
+
+def test_it_says_what_was_spent(page):
+    facts = dict(zip(page.texts["dt"], page.texts["dd"], strict=True))
+    assert (facts["trials"], facts["fits"], facts["ended by"]) == ("6", "12", "n_iter")
+    assert facts["scikit-learn"] == __import__("sklearn").__version__
+
+
+def test_every_trial_has_a_row(page, search):
+    heads = page.texts["th"]
+    assert {"trial", "state", "score", "max_depth", "min_samples_leaf"} <= set(heads)
+    cells = np.reshape(page.texts["td"], (6, len(heads)))
+    assert list(cells[:, 0]) == list("012345")
+    scores = cells[:, heads.index("score")].astype(float)
+    np.testing.assert_allclose(scores, search.cv_results_["mean_test_score"], rtol=1e-4)
+
+
+def test_it_needs_nothing_from_outside(page):
+    for tag, attrs in page.tags:
+        for name in ("src", "href", "action", "data"):
+            assert attrs.get(name, "data:").startswith("data:"), tag
+    assert len(page.all("script")) == 1
+    assert all(len(image["alt"]) > 20 for image in page.all("img"))
+    assert len(page.all("img")) >= 2
+
+
+@pytest.fixture(scope="module")
+def odd():
+    spaces = {"text": ["plain", SCRIPT, IMAGE, "\x00\ud800"], "smoothing": (0.1, 1.0)}
+    points = [{"text": t, "smoothing": 0.5} for t in spaces["text"]]
+    search = BayesSearchCV(Odd(), spaces, initial_points=points, **OPTIONS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return search.fit(X, y)
+
+
+def test_texts_of_the_user_are_texts(odd, tmp_path):
+    page = read(odd.report(tmp_path / "report.html", title=f"{SCRIPT}{IMAGE}"))
+    assert page.texts["h1"] == page.texts["title"] == [f"{SCRIPT}{IMAGE}"]
+    assert len(page.all("script")) == 1
+    assert not any("onerror" in attrs for _, attrs in page.tags)
+    assert page.texts["b"] and "bold" not in page.texts["b"]
+    assert repr(SCRIPT) in page.texts["td"]
+    # What a trial failed of: the last line, and the rest on request.
+    assert f"ValueError: no fit for {IMAGE} & <b>bold</b>" in page.texts["summary"]
+    assert any("Traceback" in source for source in page.texts["code"])
+
+
+def test_a_picture_that_fails_does_not_take_the_page_with_it(
+    search, tmp_path, monkeypatch
+):
+    def fails(*args, **kwargs):
+        raise RuntimeError("<i>no</i>")
+
+    monkeypatch.setattr(ImportanceDisplay, "plot", fails)
+    page = read(search.report(tmp_path / "report.html"))
+    note = "Not drawn: Importance of the parameters (RuntimeError: <i>no</i>)"
+    assert note in page.texts["p"] and len(page.all("img")) >= 2
+
+
+def test_a_value_without_a_text_is_named_by_its_type():
+    class Shy:
+        def __repr__(self):
+            raise RuntimeError
+
+    assert shown(Shy()) == "<Shy>"
+    assert text('<a href="x">\x00') == "&lt;a href=&quot;x&quot;&gt;\ufffd"
+    assert (number(np.nan), number(0.1234567)) == ("", "0.12346")
+    assert 'title="' in table(["a"], [["x" * 99]])
+
+
+@pytest.mark.parametrize("source", ["path", "frame", "trials"])
+def test_a_search_that_runs(search, tmp_path, source, undrawn):
+    sources = {
+        "path": search.journal,
+        "frame": load_history(search.journal),
+        "trials": search.trials_,
+    }
+    found = report_history(
+        sources[source], tmp_path / "page.html", search_spaces=SPACES, title="mine"
+    )
+    page = read(found)
+    assert page.texts["h1"] == ["mine"]
+    assert ast.literal_eval(page.texts["code"][0]) == search.best_params_
+    assert page.texts["td"].count("complete") == 6
+
+
+def test_before_the_first_score(tmp_path):
+    page = read(report_history(History([]), tmp_path / "none.html"))
+    assert "No trial has a score yet." in page.texts["p"]
+    folds = [{"test_scores": np.nan, "fit_time": 0.1, "score_time": 0.0}]
+    failed = Trial(0, {"C": 1}, folds, np.nan, state="failed", error="a\nE: b")
+    page = read(report_history(History([failed]), tmp_path / "failed.html"))
+    assert page.texts["summary"] == ["E: b"]
+
+
+def test_searches_of_all_kinds(tmp_path):
+    searches = [
+        MultiStageSearchCV(TREE, SPACES, stages=[0.3, 1.0], **OPTIONS),
+        TradeoffSearchCV(TREE, SPACES, cost="model_size", tradeoff=0.1, **OPTIONS),
+        ParetoSearchCV(
+            TREE, SPACES, {"accuracy": "max", "model_size": "min"}, **OPTIONS
+        ),
+    ]
+    titles = {}
+    for search in searches:
+        page = read(write_report(search.fit(X, y), tmp_path / "report.html"))
+        titles[type(search).__name__] = page.texts["b"]
+        assert not [line for line in page.texts["p"] if "Not drawn" in line]
+    assert "Score against cost" in titles["TradeoffSearchCV"]
+    assert "How the front came about" in titles["ParetoSearchCV"]
+    assert "Stages" in titles["MultiStageSearchCV"]
+
+
+def test_a_loss_is_shown_as_one_and_other_metrics_beside_it(tmp_path, undrawn):
+    search = BayesSearchCV(
+        TREE, SPACES, scoring=["neg_log_loss", "accuracy"], refit=False, **OPTIONS
+    ).fit(X, y)
+    page = read(search.report(tmp_path / "report.html"))
+    heads = page.texts["th"]
+    assert "accuracy" in heads
+    losses = np.reshape(page.texts["td"], (6, len(heads)))[:, heads.index("log loss")]
+    np.testing.assert_allclose(
+        losses.astype(float), -search.cv_results_["mean_test_neg_log_loss"], rtol=1e-4
+    )
+
+
+def test_a_search_of_scikit_learn(tmp_path, undrawn):
+    grid = GridSearchCV(TREE, {"max_depth": [1, 2, 3]}, cv=2).fit(X, y)
+    page = read(write_report(grid, tmp_path / "report.html"))
+    assert page.texts["td"].count("complete") == 3
+
+
+def test_a_pickled_search(search, tmp_path, page, undrawn):
+    again = pickle.loads(pickle.dumps(search))
+    assert read(again.report(tmp_path / "report.html")).texts["td"] == page.texts["td"]
+
+
+def test_nothing_appears_on_the_screen(search, tmp_path):
+    import matplotlib.pyplot as plt
+
+    before, parameters = plt.get_fignums(), dict(matplotlib.rcParams)
+    search.report(tmp_path / "report.html")
+    assert plt.get_fignums() == before
+    assert dict(matplotlib.rcParams) == parameters
+
+
+def test_without_matplotlib_there_is_a_page(search, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    page = read(search.report(tmp_path / "report.html"))
+    assert not page.all("img")
+    assert 'pip install "skbayes[plot]"' in " ".join(page.texts["p"])
+
+
+# -- the file -------------------------------------------------------------------------
+
+
+def test_the_file_is_replaced_at_once(search, tmp_path, monkeypatch, undrawn):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    assert search.report(str(path)) == path
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    path.write_text("old")
+    monkeypatch.setattr("skbayes.inspection.report.page", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        search.report(path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["report.html"]
+
+
+def test_a_path_that_cannot_be_written(search, tmp_path, monkeypatch):
+    def never(*_):
+        raise AssertionError("drawn in vain")
+
+    monkeypatch.setattr("skbayes.inspection.report.pictures", never)
+    with pytest.raises(FileNotFoundError):
+        search.report(tmp_path / "nowhere" / "report.html")
+    with pytest.raises(IsADirectoryError, match="path is a directory"):
+        search.report(tmp_path)
+    with pytest.raises(TypeError, match="path must be"):
+        search.report(3)
+    with pytest.raises(TypeError, match="title must be"):
+        search.report(tmp_path / "report.html", title=3)
+
+
+def test_a_search_that_was_not_fitted(tmp_path):
+    with pytest.raises(NotFittedError):
+        BayesSearchCV(TREE, SPACES).report(tmp_path / "report.html")
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,169 @@
+"""How parameters are laid out."""
+
+import drawn
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy import stats
+
+from skbayes.inspection import read_record
+from skbayes.inspection.scales import drawn_trials, label_of, parameter_scales
+from skbayes.space import Categorical, Distribution, Ordinal, Real, Space
+from skbayes.trials import History
+
+
+def scales_of(params, spaces=None, **kwargs):
+    history = History([drawn.trial(k, 0.5, one) for k, one in enumerate(params)])
+    return parameter_scales(read_record(history, search_spaces=spaces), **kwargs)
+
+
+def only(values, dimension=None):
+    """The scale of one parameter that had these values."""
+    spaces = None if dimension is None else {"a": dimension}
+    (scale,) = scales_of([{"a": value} for value in values], spaces)
+    return scale
+
+
+@pytest.mark.parametrize(
+    "dimension, kind, ends",
+    [
+        ((0.01, 100.0, "log-uniform"), "log", (0.01, 100.0)),
+        ((1, 10, "log-uniform"), "log", (1, 10)),
+        ((0.0, 1.0), "linear", (0, 1)),
+        ((1, 1000), "linear", (1, 1000)),
+        (stats.loguniform(1e-3, 1e3), "log", (1e-3, 1e3)),
+        (stats.uniform(1, 9), "linear", (1, 10)),
+        (stats.norm(5, 1), "linear", (2.7, 7.3)),
+        ([1, 2, 4, 8, 16], "log", (1, 16)),
+        ([1, 2, 3, 4], "linear", (1, 4)),
+        (["a", "b", 1], "options", (0, 2)),
+        (Ordinal(["low", "middle", "high"]), "options", (0, 2)),
+        (Categorical([1, 5, 3]), "options", (0, 2)),
+    ],
+)
+def test_the_space_says_the_scale(dimension, kind, ends):
+    space = Space.from_notation({"a": dimension})
+    values = [one["a"] for one in space.decode(np.array([[0.4], [0.6]]))]
+    scale = only(values, dimension)
+    assert scale.kind == kind
+    np.testing.assert_allclose((scale.low, scale.high), ends, rtol=0.2, atol=0.1)
+    if not isinstance(space.columns[0].dimension, Distribution):
+        np.testing.assert_allclose((scale.low, scale.high), ends)
+
+
+@pytest.mark.parametrize(
+    "values, kind",
+    [
+        ([1.0, 100.0], "log"),
+        ([1.0, 99.0], "linear"),
+        ([0.0, 1000.0], "linear"),
+        ([-1, 5], "linear"),
+        ([True, False], "options"),
+        (["a", None, 3], "options"),
+        ([7], "linear"),
+    ],
+)
+def test_without_a_space_the_values_do(values, kind):
+    scale = only(values)
+    assert scale.kind == kind
+    assert scale == only(values[::-1])
+
+
+def test_positions_run_from_end_to_end():
+    scale = only([0.01, 1.0, 100.0])
+    v = scale.values([{"a": 0.01}, {"a": 1.0}, {"a": 100.0}, {}])
+    np.testing.assert_allclose(scale.positions(v), [0.0, 0.5, 1.0, np.nan])
+    options = only(["x", "y", "z"])
+    v = options.values([{"a": "z"}, {"a": "x"}, {"b": "y"}])
+    np.testing.assert_array_equal(v, [2, 0, np.nan])
+
+
+def test_options_are_told_apart_by_type():
+    scale = only([1, True, "1", 1.0])
+    assert sorted(map(str, scale.options)) == ["1", "1", "1.0", "True"]
+    v = scale.values([{"a": one} for one in (1, True, "1", 1.0)])
+    assert len(set(v)) == 4
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1e-5, 1e3],
+        [1.0, 150.0],
+        [3.0, 3.0],
+        [0.0, 1.0],
+        [-7, 12],
+        [1e-9, 1e9],
+        [0.12345, 0.12346],
+        ["a", "b"],
+    ],
+)
+def test_ticks_are_few_and_within_the_axis(values):
+    v, labels = only(values).ticks()
+    assert 1 <= len(v) == len(labels) <= 10
+    u = only(values).positions(v)
+    assert np.all((u >= -1e-9) & (u <= 1 + 1e-9))
+    assert len(set(labels)) == len(labels)
+
+
+def test_lists_of_a_few_numbers_have_ticks_at_these():
+    v, labels = only([1, 16], [1, 2, 4, 8, 16]).ticks()
+    assert v.tolist() == [1, 2, 4, 8, 16]
+    assert labels == ["1", "2", "4", "8", "16"]
+
+
+def test_parameters_of_branches_have_one_scale_each():
+    names = [one.name for one in parameter_scales(read_record(drawn.search("bayes")))]
+    assert sorted(names) == ["C", "coef0", "degree", "gamma", "kernel", "shrinking"]
+    spaces = [{"a": (0.1, 10.0)}, {"a": (5.0, 20.0), "b": [1, 2]}]
+    scale, _ = scales_of([{"a": 0.5}, {"a": 6.0, "b": 1}], spaces)
+    assert (scale.low, scale.high) == (0.1, 20.0)
+
+
+def test_what_never_changes_is_left_out():
+    params = [{"a": 1, "b": 2}, {"a": 2, "b": 2}]
+    assert [one.name for one in scales_of(params)] == ["a"]
+    assert [one.name for one in scales_of(params, names=["b"])] == ["b"]
+    # Unless there is nothing else.
+    assert [one.name for one in scales_of(params[:1])] == ["a", "b"]
+
+
+def test_wrong_names():
+    for names, error in ((["z"], ValueError), ([], ValueError), ("a", TypeError)):
+        with pytest.raises(error, match="params"):
+            scales_of([{"a": 1}], names=names)
+    with pytest.raises(TypeError, match="params"):
+        scales_of([{"a": 1}], names=[1])
+
+
+def test_labels_are_short():
+    assert label_of(len) == "len"
+    assert label_of("word") == "word"
+    assert label_of(Real(0, 10)) == "Real(0.0, 10.…"
+    assert len(label_of("x" * 100)) == 14
+
+
+def test_training_size_is_a_parameter_where_it_is_chosen():
+    record = read_record(drawn.search("tradeoff"))
+    chosen, scales, values = drawn_trials(record, parameter_scales(record))
+    assert chosen.all()
+    assert [one.name for one in scales] == ["C", "share of rows"]
+    np.testing.assert_array_equal(values[1], record.train_fraction)
+    # But not where it grows from stage to stage: these cannot be compared.
+    record = read_record(drawn.search("stages"))
+    chosen, scales, values = drawn_trials(record, parameter_scales(record))
+    np.testing.assert_array_equal(chosen, record.stage == 1)
+    assert "share of rows" not in [one.name for one in scales]
+    assert len(values[0]) == chosen.sum()
+
+
+@pytest.mark.parametrize("values", [[1e-3, 1e3], [0, 1], ["a", "b"], [5], [1.0]])
+def test_panels_show_all_values(values):
+    ax = plt.subplots()[1]
+    scale = only(values)
+    scale.lay_out(ax)
+    low, high = ax.get_xlim()
+    v = scale.values([{"a": value} for value in values])
+    assert np.all((low < v) & (v < high))
+    assert (ax.get_xscale() == "log") == (scale.kind == "log")
+    assert len(ax.get_xticks()) == len(scale.ticks()[0])

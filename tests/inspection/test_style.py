@@ -1,0 +1,110 @@
+"""What all pictures have in common."""
+
+import builtins
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+from skbayes.inspection import style
+
+
+def lightness(colour):
+    """Perceived lightness, from 0 to 100 (CIE L*)."""
+    r, g, b = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in to_rgb(colour)
+    )
+    Y = 0.2126 * r + 0.7152 * g + 0.0722 * b
+    return 116 * np.cbrt(Y) - 16 if Y > 0.008856 else 903.3 * Y
+
+
+def test_neighbours_can_be_told_apart_in_grey():
+    shades = [lightness(one.color) for one in style.SERIES]
+    assert np.min(np.abs(np.diff(shades))) > 4
+    assert np.min(np.abs(np.diff(shades[:3]))) > 20
+    # And whatever the colour, lines and marks differ.
+    assert len({str(one.linestyle) for one in style.SERIES}) == len(style.SERIES)
+    assert len({one.marker for one in style.SERIES}) == len(style.SERIES)
+    assert max(shades) < 80
+
+
+def test_states_can_be_told_apart_without_colour():
+    assert len({one.hatch for one in style.STATES.values()}) == len(style.STATES)
+    assert len({one.marker for one in style.STATES.values()}) == len(style.STATES)
+
+
+def test_better_scores_are_darker_in_grey():
+    shades = [lightness(c) for c in style.score_colours()(np.linspace(0, 1, 50))]
+    assert np.all(np.diff(shades) < 0)
+    assert shades[0] < 88 and shades[-1] < 20
+
+
+def test_without_matplotlib(monkeypatch):
+    real = builtins.__import__
+
+    def refuse(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(ImportError, match=r'pip install "skbayes\[plot\]"'):
+        style.get_axes()
+
+
+def test_axes():
+    ax = plt.subplots()[1]
+    assert style.get_axes(ax) is ax
+    assert style.get_axes().figure is not ax.figure
+    with pytest.raises(TypeError, match="ax must be matplotlib axes"):
+        style.get_axes("ax")
+
+
+def test_several_axes():
+    assert [len(style.get_many_axes(None, n, 3)) for n in (1, 3, 5)] == [1, 3, 5]
+    given = plt.subplots(2, 2)[1]
+    assert style.get_many_axes(given, 4, 3).tolist() == given.ravel().tolist()
+    with pytest.raises(ValueError, match="ax must have 3 axes"):
+        style.get_many_axes(given, 3, 3)
+    with pytest.raises(TypeError, match="ax must be matplotlib axes"):
+        style.get_many_axes([1, 2], 2, 3)
+    # The place of one is divided.
+    one, other = plt.subplots(1, 2)[1]
+    parts = style.get_many_axes(other, 4, 2)
+    assert all(part.figure is other.figure for part in parts)
+    figure = other.figure
+    figure.canvas.draw()
+    left = other.get_position().x0
+    assert min(part.get_position().x0 for part in parts) >= left - 1e-9
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_is_far_worse_is_shown_at_the_edge(sign):
+    ax = plt.subplots()[1]
+    scores = sign * np.array([0.9, 0.91, 0.92, 0.93, -50.0, np.nan])
+    ax.scatter(np.arange(6), scores, gid=style.TRIALS)
+    style.focus(ax, sign)
+    low, high = ax.get_ylim()
+    seen = (low <= scores) & (scores <= high)
+    assert seen.tolist() == [True] * 4 + [False] * 2
+    (edge,) = [one for one in ax.collections if one.get_gid() == style.EDGE]
+    assert edge.get_offsets()[:, 0].tolist() == [4]
+    # With another search that is as bad, it is no exception any more.
+    ax.scatter(np.arange(8), sign * np.full(8, -50.0), gid=style.TRIALS)
+    style.focus(ax, sign)
+    low, high = ax.get_ylim()
+    assert low <= sign * -50 <= high
+    assert not [one for one in ax.collections if one.get_gid() == style.EDGE]
+
+
+def test_equal_scores_and_none_at_all_are_in_sight():
+    ax = plt.subplots()[1]
+    before = ax.get_ylim()
+    style.focus(ax, 1)
+    assert ax.get_ylim() == before
+    ax.scatter([1, 2], [0.5, 0.5], gid=style.TRIALS)
+    style.focus(ax, 1)
+    low, high = ax.get_ylim()
+    assert low < 0.5 < high

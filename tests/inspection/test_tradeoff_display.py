@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import BayesSearchCV, TradeoffSearchCV
+from skbayes.inspection import TradeoffDisplay
+
+SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
+X, y = load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def search(tmp_path_factory):
+    return TradeoffSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        SPACES,
+        tradeoff=0.05,
+        cost="model_size",
+        n_iter=10,
+        cv=2,
+        random_state=0,
+        journal=str(tmp_path_factory.mktemp("tradeoff") / "search.journal"),
+    ).fit(X, y)
+
+
+def test_it_is_the_curve_of_the_search(search):
+    display = TradeoffDisplay.from_search(search)
+    curve = search.tradeoff_curve_
+    np.testing.assert_array_equal(display.rows, curve["trial"])
+    np.testing.assert_allclose(display.begins, curve["tradeoff_from"])
+    np.testing.assert_allclose(display.cost, search.cv_results_["cost"])
+    np.testing.assert_allclose(
+        display.relative_cost, search.cv_results_["relative_cost"]
+    )
+    assert (display.tradeoff, display.chosen) == (0.05, search.best_index_)
+
+
+def test_a_journal_shows_the_same(search):
+    display = TradeoffDisplay.from_history(search.journal)
+    np.testing.assert_array_equal(display.rows, search.tradeoff_curve_["trial"])
+    assert display.tradeoff == 0.05
+
+
+@pytest.mark.parametrize("tradeoff", [0.0, 1e-3, 0.02, 0.3, 5.0])
+def test_choice_is_the_best_by_definition(search, tradeoff):
+    display = TradeoffDisplay.from_search(search, tradeoff=tradeoff)
+    utility = display.score - tradeoff * display.relative_cost
+    assert utility[display.choice(tradeoff)] == pytest.approx(np.nanmax(utility))
+    assert display.chosen == display.choice(tradeoff)
+
+
+def test_on_the_line_utility_is_that_of_the_chosen_trial(search):
+    display = TradeoffDisplay.from_search(search)
+    cost, score = display.utility_.get_xydata().T
+    full = display.cost[display.fraction == 1.0]
+    sigma = np.minimum(1.0, cost / np.median(full))
+    chosen = display.chosen
+    expected = display.score[chosen] - 0.05 * display.relative_cost[chosen]
+    np.testing.assert_allclose(score - 0.05 * sigma, expected)
+    # Nothing lies above it.
+    best = np.interp(display.cost, cost, score)
+    assert np.all(display.score <= best + 1e-9)
+
+
+def test_artists_hold_the_numbers(search):
+    display = TradeoffDisplay.from_search(search)
+    offsets = np.asarray(display.points_.get_offsets())
+    np.testing.assert_allclose(offsets[:, 0], display.cost)
+    np.testing.assert_allclose(offsets[:, 1], display.score)
+    np.testing.assert_allclose(
+        display.envelope_.get_ydata(), display.score[display.rows]
+    )
+    curve = display.curve_.get_ydata()
+    np.testing.assert_allclose(curve[:-1], display.score[display.rows])
+    np.testing.assert_allclose(
+        display.cost_curve_.get_ydata()[:-1], display.relative_cost[display.rows]
+    )
+
+
+def test_any_search_by_its_fit_time():
+    loss = BayesSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        SPACES,
+        scoring="neg_log_loss",
+        n_iter=6,
+        cv=2,
+        random_state=0,
+    ).fit(X, y)
+    display = TradeoffDisplay.from_search(loss)
+    assert display.utility_ is None and display.chosen == loss.best_index_
+    assert display.score[display.rows[0]] == loss.best_score_
+    np.testing.assert_allclose(display.cost, loss.cv_results_["mean_fit_time"])
+    assert display.score_range == (np.min(display.score), np.max(display.score))
+    # A loss is drawn as one.
+    np.testing.assert_allclose(
+        np.asarray(display.points_.get_offsets())[:, 1], -display.score
+    )
+    assert "lower is better" in display.ax_.get_ylabel()
+    weighed = TradeoffDisplay.from_history(
+        loss.trials_, tradeoff=0.5, score_range=(-2.0, 0.0)
+    )
+    assert weighed.utility_ is not None
+    for options, match in [
+        ({"cost": "size"}, "cost must be one of"),
+        ({"tradeoff": -1}, "tradeoff must be a number >= 0"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            TradeoffDisplay.from_search(loss, **options)
+
+
+def test_one_trial_and_none():
+    one = TradeoffDisplay([0.5, np.nan], [2.0, 1.0], [1.0, 1.0], [0, 1], tradeoff=0.1)
+    assert one.plot().chosen == 0
+    none = TradeoffDisplay([np.nan], [1.0], [1.0], [0]).plot()
+    assert none.chosen is None and len(none.ax_.texts) == 1
+    with pytest.raises(ValueError, match="No trial has both a score and a cost"):
+        none.choice(0.0)
