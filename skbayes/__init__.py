@@ -15,6 +15,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skbayes import acquisition as acquisition
+    from skbayes import benchmark as benchmark
+    from skbayes import inspection as inspection
+    from skbayes import refit as refit
+    from skbayes import results as results
+    from skbayes import space as space
+    from skbayes import stopping as stopping
+    from skbayes import surrogates as surrogates
+    from skbayes import text as text
     from skbayes.history import load_history
     from skbayes.optimizer import Optimizer
     from skbayes.search.bayes import BayesSearchCV
@@ -23,6 +32,8 @@ if TYPE_CHECKING:
     from skbayes.search.pareto import ParetoSearchCV
     from skbayes.search.text import TextRepresentationSearchCV
     from skbayes.search.tradeoff import TradeoffSearchCV
+
+    __version__: str
 
 __all__ = [
     "BayesSearchCV",
@@ -48,17 +59,35 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
+# What tab-completion shows besides; also imported when first used.
+_PACKAGES = [
+    "acquisition",
+    "benchmark",
+    "inspection",
+    "refit",
+    "results",
+    "space",
+    "stopping",
+    "surrogates",
+    "text",
+]
 
-        return version("skbayes")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+
+if not TYPE_CHECKING:  # or type checkers would believe that any name is right
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("skbayes")
+        if name in _PACKAGES:
+            return importlib.import_module(f"skbayes.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, *_PACKAGES, "__version__"])

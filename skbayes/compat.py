@@ -10,17 +10,18 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend import resource_tracker
 from joblib.parallel import MultiprocessingBackend as _MultiprocessingBackend
 from joblib.parallel import _backend as _joblib_state
 from joblib.parallel import _Sentinel, default_parallel_config, get_active_backend
+from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection._search import BaseSearchCV
@@ -32,9 +33,11 @@ from sklearn.model_selection._validation import (
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
+    InvalidParameterError,
     RealNotInt,
-    StrOptions,
+    validate_parameter_constraints,
 )
+from sklearn.utils._param_validation import StrOptions as _StrOptions
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
@@ -65,6 +68,7 @@ __all__ = [
     "own_backend",
     "owns_processes",
     "public_scorers",
+    "refused_value",
     "release_folder",
     "report_failures",
     "resolve_scorers",
@@ -80,7 +84,19 @@ HAS_CALLBACKS = {"caller", "callback_ctx"} <= _FIT_AND_SCORE_PARAMETERS and hasa
     BaseSearchCV, "_init_callback_context"
 )
 
-fit_context = _fit_context
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]:
+    """Return scikit-learn's decorator of `fit`, which validates parameters."""
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+
+
+class StrOptions(_StrOptions):
+    """scikit-learn's constraint, whose message lists the options in order."""
+
+    def __str__(self) -> str:
+        return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
 
 
 # --- the journey of BaseSearchCV.fit, step by step ------------------------------------
@@ -132,6 +148,28 @@ def route_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
         With `estimator.fit`, `scorer.score` and `splitter.split`, dicts each.
     """
     return search._get_routed_params_for_fit(params)
+
+
+def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
+    """Return what is wrong with the value of a parameter.
+
+    Returns
+    -------
+    error : Exception or None
+        None if the estimator has no objection, or declares nothing of the parameter.
+    """
+    constraints = getattr(estimator, "_parameter_constraints", None)
+    if not isinstance(constraints, dict) or name not in constraints:
+        return None
+    if get_config().get("skip_parameter_validation"):
+        return None
+    try:
+        validate_parameter_constraints(
+            {name: constraints[name]}, {name: value}, type(estimator).__name__
+        )
+    except InvalidParameterError as error:
+        return error
+    return None
 
 
 def check_input(search: BaseSearchCV, X: Any, y: Any, split_params: dict) -> None:

@@ -23,6 +23,7 @@ from skbayes.fold import Fold, FoldOutcome, Measure, run_fold
 from skbayes.racing import Race
 from skbayes.shipping import Shipment
 from skbayes.subsets import EVERYTHING, Setting, Subsets
+from skbayes.suggest import did_you_mean
 from skbayes.trials import Trial
 
 __all__ = ["CandidateEvaluator", "Evaluation", "check_candidates", "on_everything"]
@@ -56,9 +57,24 @@ def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) ->
             if _refusal(estimator, {name: value}) is not None
         ]
         names = ", ".join(repr(name) for name in culprits or params)
+        guesses = _guesses(estimator, culprits)
+        if guesses:
+            kind = type(estimator).__name__
+            raise ValueError(
+                f"search_spaces names {names}, which {kind} does not have.{guesses}"
+            ) from error
         raise ValueError(
             f"search_spaces names {names}, which the estimator refuses: {error}"
         ) from error
+
+
+def _guesses(estimator: Any, culprits: Sequence[str]) -> str:
+    """Return what the names were meant to be; nothing if that is not clear for all."""
+    known = estimator.get_params()
+    guesses = [
+        did_you_mean(name, known) if name not in known else "" for name in culprits
+    ]
+    return "".join(guesses) if all(guesses) else ""
 
 
 def on_everything(

@@ -334,3 +334,7 @@ _COLUMNS: dict[str, Callable[[Any, list[Any], np.ndarray], Any]] = {
     "pandas": _pandas_column,
     "polars": _polars_column,
 }
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

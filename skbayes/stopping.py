@@ -216,3 +216,7 @@ def _check_number(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be a number, got {value!r}")
     if not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -19,3 +19,7 @@ __all__ = [
     "UpperConfidenceBound",
     "Utility",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -33,3 +33,7 @@ __all__ = [
     "run_method",
     "summarize",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

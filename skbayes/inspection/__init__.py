@@ -35,3 +35,7 @@ __all__ = [
     "report_history",
     "write_report",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,13 +3,21 @@
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.hypertune import HyperTuneSearchCV
+from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.search.pareto import ParetoSearchCV
 from skbayes.search.text import TextRepresentationSearchCV
+from skbayes.search.tradeoff import TradeoffSearchCV
 
 __all__ = [
     "BaseBayesSearchCV",
     "BayesSearchCV",
     "HyperTuneSearchCV",
+    "MultiStageSearchCV",
     "ParetoSearchCV",
     "TextRepresentationSearchCV",
+    "TradeoffSearchCV",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state, indexable
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
@@ -25,6 +27,14 @@ from skbayes.journal import Journal
 from skbayes.progress import Lines, progress_bar
 from skbayes.results import corrected_best_score, results_frame
 from skbayes.scheduling import Budget, Log
+from skbayes.search.checks import (
+    check_arguments,
+    check_data,
+    check_stoppers,
+    check_values,
+)
+from skbayes.search.display import ResultDisplay
+from skbayes.search.guidance import Guidance
 from skbayes.search.keeping import check_partition, fit_folds, out_of_fold
 from skbayes.search.target import TargetMetric
 from skbayes.shipping import Inputs, ship
@@ -44,7 +54,7 @@ RACING_RISK = 0.01
 _APART = frozenset({"costs", "warm_up"})
 
 
-class BaseBayesSearchCV(compat.BaseSearchCV):
+class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
     """Base class of the searches that learn from their trials.
 
     Inherits everything but `fit` from scikit-learn's `BaseSearchCV`: delegation, tags,
@@ -53,7 +63,10 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
 
     _parameter_constraints: dict = {
         **compat.BaseSearchCV._parameter_constraints,
-        "search_spaces": [Mapping, list, tuple, Space],
+        # `fit` says more of what is wrong with these.
+        "search_spaces": "no_validation",
+        "stopper": "no_validation",
+        "scoring": [str, callable, list, tuple, dict, None],
         "n_iter": [compat.Interval(Integral, 1, None, closed="left")],
         "timeout": [compat.Interval(Real, 0, None, closed="neither"), None],
         "constraint": [callable, None],
@@ -63,7 +76,6 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             compat.Interval(Integral, 1, None, closed="left"),
             compat.StrOptions({"auto"}),
         ],
-        "stopper": [callable, list, tuple, None],
         "trial_timeout": [compat.Interval(Real, 0, None, closed="neither"), None],
         "racing": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
         "warm_start_from": "no_validation",
@@ -173,7 +185,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         return []
 
     @compat.fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, **params: Any) -> BaseBayesSearchCV:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Search for the best parameters, and refit with them.
 
         Parameters
@@ -201,11 +213,12 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
             what only the scores of a callable `scoring` show), if `constraint` raises
             an exception, or if every fit failed.
         """
+        check_arguments(self)
         scorers, refit_metric = compat.resolve_scorers(self)
         target = self._make_target(scorers)
-        stoppers = self._check_stoppers()
+        stoppers = check_stoppers(self.stopper)
         self._check_keeping()
-        X, y = indexable(X, y)
+        X, y = check_data(self, X, y)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
         space = self._make_space()
@@ -216,6 +229,7 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         optimizer = self._make_optimizer(space, seed)
         for candidate in space.representatives():
             check_candidates(self.estimator, [self._setting(0, candidate)[0]])
+        check_values(self.estimator, space, lambda c: self._setting(0, c)[0])
         known = self._known_results(space, target)
         self.n_points_ = 1 if self.n_points == "auto" else int(self.n_points)
 
@@ -261,17 +275,6 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         """Return what may be proposed."""
         return Space.from_notation(self.search_spaces, constraint=self.constraint)
 
-    def _check_stoppers(self) -> list[Callable[[History], bool]]:
-        stopper = self.stopper
-        stoppers = [] if stopper is None else stopper
-        stoppers = [stoppers] if callable(stoppers) else list(stoppers)
-        for one in stoppers:
-            if not callable(one) or isinstance(one, type):
-                raise TypeError(
-                    f"stopper must be a callable or a list of callables, got {one!r}."
-                )
-        return stoppers
-
     def _check_keeping(self) -> None:
         if not (self.return_fold_estimators or self.return_oof):
             return
@@ -300,6 +303,10 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         """Return what to start from; of a journal, the trials within the space."""
         source = self.warm_start_from
         if isinstance(source, str | PathLike):
+            if not Path(source).exists():
+                raise FileNotFoundError(
+                    f"warm_start_from: there is no journal {os.fspath(source)!r}."
+                )
             source, n_outside = read_trials(source, space)
             if n_outside:
                 warnings.warn(
@@ -357,7 +364,12 @@ class BaseBayesSearchCV(compat.BaseSearchCV):
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         compat.check_input(self, X, y, split_params)
         self.n_splits_ = cv.get_n_splits(X, y, **split_params)
-        splits = list(cv.split(X, y, **split_params))
+        try:
+            splits = list(cv.split(X, y, **split_params))
+        except ValueError as error:
+            number = self.cv is None or isinstance(self.cv, Integral)
+            name = f"cv={self.cv}" if number else "cv"
+            raise ValueError(f"{name}: {error}") from error
         if not splits:
             raise ValueError(
                 "No fits were performed. Was the CV iterator empty? Were there no "

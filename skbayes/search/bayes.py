@@ -32,6 +32,12 @@ class BayesSearchCV(BaseBayesSearchCV):
     and their second argument is understood as it is. What to try next is decided by a
     model of all trials so far, instead of by a grid or by chance.
 
+    ``BayesSearchCV(estimator, search_spaces).fit(X, y)`` is all it takes:
+    `best_params_` and `best_score_` then say which of fifty settings was the best, and
+    the search predicts with it. `n_iter` or `timeout` says what you can afford,
+    `random_state` makes the search repeatable, and `scoring`, `cv` and `n_jobs` are
+    GridSearchCV's. All else can be left alone.
+
     Parameters
     ----------
     estimator : estimator object
@@ -223,11 +229,21 @@ class BayesSearchCV(BaseBayesSearchCV):
 
     Examples
     --------
-    >>> from scipy.stats import loguniform
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.svm import SVC
     >>> from skbayes import BayesSearchCV
     >>> X, y = load_iris(return_X_y=True)
+    >>> search = BayesSearchCV(SVC(), {"C": (0.01, 100.0, "log-uniform")}, n_iter=10)
+    >>> bool(search.fit(X, y).best_score_ > 0.9)
+    True
+    >>> list(search.best_params_)
+    ['C']
+    >>> search.predict(X[:3])
+    array([0, 0, 0])
+
+    Ranges, distributions and lists go together, and a seed makes it repeatable:
+
+    >>> from scipy.stats import loguniform
     >>> search = BayesSearchCV(
     ...     SVC(),
     ...     {"C": loguniform(1e-2, 1e3), "kernel": ["linear", "rbf"]},

@@ -51,6 +51,10 @@ class HyperTuneSearchCV(BayesSearchCV):
     then has a Gaussian process that knows the scores and the direction in which they
     rise there, and loses no time in that region.
 
+    It takes what :class:`~skbayes.BayesSearchCV` takes, and gives what that gives. For
+    which parameters more means a more complex model is known of scikit-learn's common
+    ones, and said by `complexity` for others.
+
     Parameters
     ----------
     estimator : estimator object

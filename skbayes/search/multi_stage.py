@@ -44,6 +44,9 @@ class MultiStageSearchCV(BayesSearchCV):
     :class:`~skbayes.BayesSearchCV`, and what is chosen has been scored on full training
     sets. With one stage, ``stages=(1.0,)``, it is that search, trial for trial.
 
+    It takes what :class:`~skbayes.BayesSearchCV` takes, and gives what that gives. Only
+    `stages` is worth a thought: less than 0.3 of the rows if there are very many.
+
     Parameters
     ----------
     estimator : estimator object
@@ -542,6 +545,16 @@ class MultiStageSearchCV(BayesSearchCV):
         self.stage_correlation_ = stage_correlation(
             outcome.history, outcome.optimizers, self.train_fractions_
         )
+
+    def _result_rows(self) -> list[tuple[str, str]]:
+        counts = [0] * len(self.train_fractions_)
+        for trial in self.trials_:
+            counts[trial.stage] += 1
+        stages = ", ".join(
+            f"{count} on {share:.0%} of the rows"
+            for count, share in zip(counts, self.train_fractions_, strict=True)
+        )
+        return [*super()._result_rows(), ("Stages", stages)]
 
 
 def _shares(n_iter: int, n_stages: int) -> list[int]:

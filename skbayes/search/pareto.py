@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from numbers import Integral
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -51,6 +51,10 @@ class ParetoSearchCV(BaseBayesSearchCV):
     configuration, but a front of those that none is better than in everything. Each
     trial is chosen for the volume that it is expected to add to what the front
     dominates (expected hypervolume improvement), by one model for each objective.
+
+    Say what counts by `objectives`, such as ``{"accuracy": "max", "fit_time": "min"}``:
+    `pareto_front_` is then what there is to choose from. A point in the middle is
+    fitted, and :meth:`select` takes another. All else can be left alone.
 
     Parameters
     ----------
@@ -427,6 +431,17 @@ float
         name = self._scored_by(choice)
         self.best_score_ = results[f"mean_test_{name}"][index]
 
+    def _result_rows(self) -> list[tuple[str, str]]:
+        front = f"{len(self.pareto_params_)} of {len(self.trials_)} trials"
+        rows = [("Pareto front", front)]
+        if "best_index_" in vars(self):
+            rows += [
+                (f"Chosen: {name}", f"{means[self.best_index_]:.4g}")
+                for name in Objectives(self.objectives).names
+                if (means := self.cv_results_.get(f"mean_test_{name}")) is not None
+            ]
+        return rows
+
     def _scored_by(self, choice: Any) -> str:
         """Return the scorer that was chosen by, else the first one."""
         scorers = Objectives(self.objectives).scorers
@@ -434,9 +449,7 @@ float
             choice if isinstance(choice, str) and choice in scorers else [*scorers][0]
         )
 
-    def select(
-        self, choice: Any, X: Any, y: Any = None, **params: Any
-    ) -> ParetoSearchCV:
+    def select(self, choice: Any, X: Any, y: Any = None, **params: Any) -> Self:
         """Take another point of the front, and fit it on all data.
 
         Nothing is searched again: the `best_*` attributes are set anew, and the methods

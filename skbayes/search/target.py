@@ -63,7 +63,7 @@ class TargetMetric:
         if wanted is not None and (callable(scoring) or wanted not in names):
             raise ValueError(
                 f"target_metric={wanted!r}, but there is one metric only, that of "
-                f"scoring={scoring!r}; leave target_metric=None"
+                f"scoring={scoring!r}; leave target_metric=None."
             )
 
     def _resolve(self, names: Any) -> None:

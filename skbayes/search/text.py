@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -56,6 +56,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     and what a trial costs is little more than fitting its classifier. Its scores are
     those of the plain pipeline on the texts, with vocabulary and document frequencies
     from the training texts alone.
+
+    ``TextRepresentationSearchCV().fit(texts, labels)`` is all it takes; the search then
+    predicts the labels of other texts. `n_iter` says what you can afford, `language`
+    which stop words there are. All else can be left alone.
 
     Parameters
     ----------
@@ -319,7 +323,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         self.counts_limit = counts_limit
 
     @compat.fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, **params: Any) -> TextRepresentationSearchCV:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Search for the best representation and classifier, and refit with them.
 
         Parameters

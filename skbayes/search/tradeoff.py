@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -47,6 +47,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     configuration is fitted in the end on the chosen share of the data.
     `tradeoff_curve_` says what would have been chosen for any other `tradeoff`,
     and :meth:`select` fits it.
+
+    It takes what :class:`~skbayes.BayesSearchCV` takes, and `tradeoff`: how much better
+    the most expensive model must be than one that costs nothing. `cost` says what is
+    expensive. All else can be left alone.
 
     Parameters
     ----------
@@ -622,6 +626,18 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         self.best_train_fraction_ = float(self.cv_results_["train_fraction"][best])
         self.best_cost_ = float(self.cv_results_["cost"][best])
 
+    def _result_rows(self) -> list[tuple[str, str]]:
+        rows = super()._result_rows()
+        if "best_cost_" in vars(self):
+            share, cost = self.best_train_fraction_, self.best_cost_
+            cost_name = self.cost if isinstance(self.cost, str) else "cost"
+            unit = " s" if cost_name.endswith("time") else ""
+            rows += [
+                ("Trained on", f"{share:.0%} of the rows"),
+                (f"Its {cost_name.replace('_', ' ')}", f"{cost:.3g}{unit}"),
+            ]
+        return rows
+
     def _refit_data(
         self, X: Any, y: Any, fit_params: dict, split_params: dict, seed: int
     ) -> tuple[Any, Any, dict]:
@@ -642,9 +658,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         X_rows, y_rows = compat.safe_split(self.estimator, X, y, rows)
         return X_rows, y_rows, compat.check_fit_params(X, fit_params, rows)
 
-    def select(
-        self, tradeoff: float, X: Any, y: Any = None, **params: Any
-    ) -> TradeoffSearchCV:
+    def select(self, tradeoff: float, X: Any, y: Any = None, **params: Any) -> Self:
         """Take what is best for another tradeoff, and fit it on its share of the data.
 
         Nothing is searched again: the `best_*` attributes are set anew, and the methods

@@ -84,9 +84,14 @@ def _check_range(low: Any, high: Any, prior: Any, kind: str) -> None:
         if not finite:
             raise ValueError(f"{kind}: {name} must be finite, got {end!r}.")
     if not low < high:
+        remedy = (
+            f"A single value is written as a list, [{low!r}]."
+            if low == high
+            else f"Exchange them: ({high!r}, {low!r})."
+        )
         raise ValueError(
             f"{kind}: low must be smaller than high, got low={low!r}, high={high!r}. "
-            "A single value is written as a list with one element."
+            f"{remedy}"
         )
     if prior not in ("uniform", "log-uniform"):
         raise ValueError(
@@ -95,7 +100,8 @@ def _check_range(low: Any, high: Any, prior: Any, kind: str) -> None:
     if prior == "log-uniform" and low <= 0:
         raise ValueError(
             f"{kind}: a log-uniform prior needs low > 0, got low={low!r}, "
-            f"high={high!r}."
+            f"high={high!r}. Zero has no logarithm: begin with the smallest number "
+            "that makes a difference."
         )
 
 

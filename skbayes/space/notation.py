@@ -63,8 +63,9 @@ def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
         return [search_spaces]
     if not isinstance(search_spaces, Sequence) or isinstance(search_spaces, str):
         raise TypeError(
-            "search_spaces is not a dict or a list of dicts: "
-            f"{search_spaces!r} of type {type(search_spaces).__name__}."
+            "search_spaces must be a dict from names of parameters to what they may "
+            f"be, or a list of such dicts, got {search_spaces!r} of type "
+            f"{type(search_spaces).__name__}."
         )
     if not search_spaces:
         raise ValueError(
@@ -75,7 +76,10 @@ def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
         pair = isinstance(item, tuple) and len(item) == 2 and is_number(item[1])
         space = item[0] if pair else item
         if not isinstance(space, Mapping):
-            raise TypeError(f"search_spaces: an item is not a dict ({item!r}).")
+            raise TypeError(
+                "search_spaces must be a dict from names of parameters to what they "
+                f"may be, or a list of such dicts, got a list with {item!r}."
+            )
         spaces.append(space)
     return spaces
 
@@ -144,6 +148,11 @@ def _check_shape(value: Any, name: str) -> None:
     for it may look for.
     """
     known = ("rvs", "low", "categories", "choices")
+    if isinstance(value, type):
+        raise TypeError(
+            f"Parameter {name!r}: got the class {value.__name__}; write "
+            f"{value.__name__}(...) with what it needs."
+        )
     if isinstance(value, Dimension | Choice) or any(hasattr(value, a) for a in known):
         return
     if not _is_listing(value):
@@ -237,8 +246,13 @@ def _check_no_range(value: list[Any] | tuple[Any, ...]) -> None:
     n_numbers = sum(map(is_number, value))
     numerals = any(map(_is_numeral, strings))
     prior = any(item in PRIORS for item in strings) and (n_numbers > 0 or numerals)
-    pair = isinstance(value, tuple) and len(value) == 2 and n_numbers == 1 and numerals
-    if prior or pair:
+    pair = isinstance(value, tuple) and len(value) == 2 and numerals
+    if pair and n_numbers + sum(map(_is_numeral, strings)) == 2:
+        raise ValueError(
+            f"{value!r} is no range; write its numbers without quotes, or a list, "
+            f"{list(value)!r}, if these are options."
+        )
+    if prior:
         raise ValueError(
             f"{value!r} is neither a range, (low, high) or (low, high, prior) with two "
             "numbers, nor clearly a list of options; write Categorical([...]) if it "

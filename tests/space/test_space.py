@@ -358,7 +358,7 @@ def test_a_constraint_cannot_alter_what_is_proposed():
 @pytest.mark.parametrize(
     ("sub_space", "error", "message"),
     [
-        (3, TypeError, "^Parameter 'k', option 'a': search_spaces is not a dict"),
+        (3, TypeError, "^Parameter 'k', option 'a': search_spaces must be a dict"),
         ([], ValueError, "^Parameter 'k', option 'a': search_spaces must have"),
         ({"g": (2, 1)}, ValueError, "^Parameter 'k', option 'a': Parameter 'g'"),
         ({"k": [1]}, ValueError, "^Parameter 'k', option 'a': .*declared twice"),

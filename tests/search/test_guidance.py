@@ -1,0 +1,104 @@
+import copy
+import inspect
+import pickle
+
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.svm import SVC
+
+import skbayes
+from skbayes import BayesSearchCV
+
+SEARCHES = [getattr(skbayes, name) for name in dir(skbayes) if name.endswith("CV")]
+SPACE = {"C": (0.1, 10.0)}
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_keywords_of_other_searches(search):
+    with pytest.raises(TypeError, match="no parameter 'param_grid'.*'search_spaces'"):
+        search(SVC(), param_grid=SPACE)
+    with pytest.raises(TypeError, match="Did you mean 'n_iter'"):
+        search(SVC(), SPACE, n_itr=3)
+
+
+def test_a_keyword_that_is_like_no_other():
+    with pytest.raises(TypeError, match=r"no parameter 'zzz'\.$"):
+        BayesSearchCV(SVC(), SPACE, zzz=3)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_signatures_are_those_of_the_constructor(search):
+    class Mine(search):
+        pass
+
+    parameters = list(inspect.signature(search.__init__).parameters)[1:]
+    assert list(inspect.signature(search).parameters) == parameters
+    assert list(inspect.signature(Mine).parameters) == parameters
+
+
+def test_a_subclass_may_have_other_keywords():
+    class Mine(BayesSearchCV):
+        def __init__(self, estimator, space, *, budget=3, **others):
+            super().__init__(estimator, space, n_iter=budget, **others)
+
+    assert Mine(SVC(), SPACE, budget=5, cv=2).n_iter == 5
+
+
+@pytest.mark.parametrize("search", [BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2)])
+@pytest.mark.parametrize("fitted", [False, True])
+def test_copies_are_those_of_any_estimator(search, fitted):
+    search = clone(search)
+    if fitted:
+        search.fit(*load_iris(return_X_y=True))
+    for made in (
+        pickle.loads(pickle.dumps(search)),
+        copy.deepcopy(search),
+        copy.copy(search),
+        clone(search),
+    ):
+        assert made.get_params().keys() == search.get_params().keys()
+        assert repr(made) == repr(search)
+
+
+def test_attributes_before_fit():
+    search = BayesSearchCV(SVC(), SPACE)
+    for name in ("best_params_", "best_score_", "cv_results_", "trials_"):
+        assert not hasattr(search, name)
+        with pytest.raises(NotFittedError, match=f"not fitted yet.*'{name}'"):
+            getattr(search, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'shape'\.$"):
+        _ = search.shape
+    with pytest.raises(AttributeError, match="no attribute '_private_'"):
+        _ = search._private_
+
+
+def test_attributes_after_fit():
+    X, y = load_iris(return_X_y=True)
+    search = BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, refit=False).fit(X, y)
+    with pytest.raises(AttributeError, match="refit=False") as caught:
+        _ = search.best_estimator_
+    assert caught.value.name == "best_estimator_"
+    assert not isinstance(caught.value, NotFittedError)
+    with pytest.raises(AttributeError, match="Did you mean 'best_params_'"):
+        _ = search.best_params
+    assert search.best_params_
+
+
+def test_delegated_methods_keep_their_own_reasons():
+    X, y = load_iris(return_X_y=True)
+    search = BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2).fit(X, y)
+    with pytest.raises(AttributeError, match="has no attribute 'transform'") as caught:
+        _ = search.transform
+    assert caught.value.__cause__ is not None
+    with pytest.raises(AttributeError, match="object has no n_features_in_"):
+        _ = BayesSearchCV(SVC(), SPACE).n_features_in_
+
+
+def test_a_half_built_search_has_no_endless_reasons():
+    search = BayesSearchCV.__new__(BayesSearchCV)
+    with pytest.raises(AttributeError, match="no attribute 'estimator'"):
+        _ = search.estimator
+    assert not hasattr(search, "predict")
+    assert "fit" in dir(search)

@@ -1,0 +1,55 @@
+"""Tab-completion shows little, and only what is public."""
+
+import importlib
+import pickle
+import subprocess
+import sys
+
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.model_selection import RandomizedSearchCV
+from sklearn.svm import SVC
+
+import skbayes
+
+MODULES = [name for name in dir(skbayes) if name.islower() and name[0] != "_"]
+MODULES.remove("load_history")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_shows_what_it_hands_out(name):
+    module = importlib.import_module(f"skbayes.{name}")
+    assert dir(module) == sorted(module.__all__)
+
+
+def test_the_package_shows_its_names_and_what_is_in_it():
+    assert set(skbayes.__all__) < set(dir(skbayes))
+    assert {*skbayes.__all__, *MODULES, "__version__"} == set(dir(skbayes))
+    assert all(hasattr(skbayes, name) for name in dir(skbayes))
+    with pytest.raises(AttributeError, match="'skbayes' has no attribute 'compat_'"):
+        _ = skbayes.compat_
+
+
+def test_modules_are_there_without_being_imported():
+    code = "import skbayes; print(skbayes.space.Real(0, 1), skbayes.stopping.__name__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["Real(0.0,", "1.0)", "skbayes.stopping"]
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_a_search_shows_what_is_documented(fitted):
+    search = skbayes.BayesSearchCV(SVC(), {"C": [1, 2]}, cv=2)
+    theirs = RandomizedSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2)
+    if fitted:
+        search, theirs = (s.fit(*load_iris(return_X_y=True)) for s in (search, theirs))
+    more = {name for name in set(dir(search)) - set(dir(theirs)) if name[0] != "_"}
+    doc = skbayes.BayesSearchCV.__doc__
+    undocumented = {name for name in more if f"    {name} : " not in doc}
+    assert undocumented == {"results_frame"}
+    assert skbayes.BayesSearchCV.results_frame.__doc__
+
+
+def test_lazy_names_can_be_pickled():
+    assert pickle.loads(pickle.dumps(skbayes.BayesSearchCV)) is skbayes.BayesSearchCV
