@@ -323,7 +323,7 @@ def run_method(
 
 def _mark_incumbents(name: str, events: list[dict], task: Any) -> None:
     """Say which event's configuration a search would return after each event."""
-    best = -1
+    best, best_key = -1, (0, 0.0)
     for number, event in enumerate(events):
         amount = event["amount"]
         if task.iterations is not None:
@@ -334,8 +334,9 @@ def _mark_incumbents(name: str, events: list[dict], task: Any) -> None:
             event.setdefault("incumbent", best)
             best = event["incumbent"]
             continue
-        # The largest amount of data or iterations comes first, then the score.
-        key = (round(amount, 3), event["score"])
-        if best < 0 or key > (round(events[best]["amount"], 3), events[best]["score"]):
-            best = number
+        # The largest amount of data or iterations comes first, then the score. Amounts
+        # that are not a factor apart are alike: brackets differ by rounding.
+        key = (round(math.log(amount, FACTOR)), event["score"])
+        if best < 0 or key > best_key:
+            best, best_key = number, key
         event["incumbent"] = best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Iterable
@@ -49,8 +50,10 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
         - `started` and `finished` (UTC), `duration` in seconds, and `error`, the first
           traceback.
 
-        ``history.attrs`` holds the search's `seed`, `n_points`, `n_splits` and
-        `identity`, a description of all that makes it this search.
+        ``history.attrs`` holds the search's `seed`, `n_points` and `n_splits`;
+        `identity`, a description of all that makes it this search; and `space`, what it
+        chose from as :mod:`skbayes.space.outline` writes it, None where that is not
+        known.
 
     Raises
     ------
@@ -112,7 +115,7 @@ def read_journal(
     Returns
     -------
     facts : dict
-        The search's `seed`, `n_points`, `n_splits` and `identity`.
+        The search's `seed`, `n_points`, `n_splits`, `identity` and `space`.
     trials : list of StoredTrial
         All trials, in the order they were asked for.
 
@@ -130,6 +133,7 @@ def read_journal(
             "n_points": int(search["n_points"]),
             "n_splits": connection.execute("SELECT count(*) FROM splits").fetchone()[0],
             "identity": dict(connection.execute("SELECT part, text FROM identity")),
+            "space": json.loads(search.get("space", "null")),
         }
         return facts, list(stored_trials(connection.execute))
 
@@ -218,8 +222,10 @@ def _aligned(rows: list[dict], names: Iterable[str]) -> dict[str, list[Any]]:
 
 def _started(stored: StoredTrial, trial: Trial | None) -> float:
     """When the fits began; those of a trial that was resumed, the last time."""
-    if trial is None or trial.started is None:
+    if trial is None or stored.finished is None:
         return stored.asked
+    if trial.started is None:
+        return stored.finished - trial.duration
     return trial.started
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from skbayes.journal_file import Durability, JournalFile, guard_against_damage
 from skbayes.journal_rows import pack_split, stored_trials, trial_row, unpack_split
 from skbayes.space import Space
+from skbayes.space.outline import to_outline
 from skbayes.space.records import from_record, to_record
 from skbayes.trials import Trial
 
@@ -154,6 +155,8 @@ class Journal:
                     seed = _any_seed() if drawn_seed is None else drawn_seed
                 search = {"seed": str(seed), "n_points": int(n_points)}
                 search |= {"created": time.time(), "runs": 0}
+                # For whoever looks at it from outside; what counts is the identity.
+                search["space"] = json.dumps(to_outline(space))
                 rows = {"search": search.items(), "identity": identity.items()}
                 numbered = [(i, *pair) for i, pair in enumerate(packed)]
                 file.create({**rows, "splits": numbered})

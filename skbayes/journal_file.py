@@ -24,8 +24,8 @@ Durability = Literal["auto", "full"]
 
 # In the header of the file: "skby", and the version of what is in the tables below.
 # Format 1 knows no stages and no training subsets: all its trials are of one stage and
-# made on all rows. Format 2 does not say when the fits of a trial began. What goes on
-# with a file of an older format makes it one of the newest.
+# made on all rows. Format 2 does not say when the fits of a trial began, nor what the
+# space is. What goes on with a file of an older format makes it one of the newest.
 APPLICATION_ID = 0x736B6279
 FORMAT = 3
 

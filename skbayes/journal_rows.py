@@ -73,12 +73,12 @@ class StoredTrial:
         Returns
         -------
         trial : Trial
-            The trial as it was recorded. Where it does not say when it began (older
-            journals do not), that follows from when it was recorded.
+            The trial as it was recorded. What an older journal does not say, when it
+            began, follows from when it was recorded.
         """
         assert self.details is not None
         details = dict(self.details)
-        if details.get("started") is None and self.finished is not None:
+        if "started" not in details and self.finished is not None:
             details["started"] = self.finished - details.get("duration", 0.0)
         return Trial(number=self.number, params=params, **details)
 

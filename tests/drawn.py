@@ -2,6 +2,7 @@
 
 import functools
 import math
+import time
 import warnings
 
 import numpy as np
@@ -101,7 +102,7 @@ def history(*scores, begin=1000.0, **more):
     )
 
 
-def running_journal(path, n_done=2, n_running=2, duration=0.25):
+def running_journal(path, n_done=2, n_running=2):
     """Write the journal of a search that still runs; return what it was given."""
     space = Space.from_notation({"C": (1e-2, 1e3, "log-uniform"), "k": ["a", "b"]})
     params = space.decode(space.from_uniform(np.random.default_rng(0).random((9, 2))))
@@ -117,6 +118,8 @@ def running_journal(path, n_done=2, n_running=2, duration=0.25):
         for number in range(n_done + n_running):
             journal.record_proposal(number, params[number], None)
             if number < n_done:
-                made = trial(number, -1.0 / (number + 1), params[number])
+                made = trial(
+                    number, -1.0 / (number + 1), params[number], started=time.time()
+                )
                 journal.record_result(made)
     return space, params

@@ -25,6 +25,7 @@ from test_journal import (
 import skbayes
 from skbayes.history import load_history, read_trials
 from skbayes.space import Space
+from skbayes.space.outline import to_outline
 
 pd = pytest.importorskip("pandas")
 
@@ -89,6 +90,7 @@ def test_a_finished_search(path):
         "n_points": 2,
         "n_splits": 2,
         "identity": IDENTITY,
+        "space": to_outline(tj.SPACE),
     }
 
 

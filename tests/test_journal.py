@@ -138,6 +138,7 @@ TRIALS = st.builds(
     stop_requested=st.booleans(),
     expected_improvement=st.none() | st.floats(),
     noise=st.none() | st.floats(),
+    started=st.none() | st.floats(),
 )
 
 

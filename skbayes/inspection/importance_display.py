@@ -147,7 +147,8 @@ class ImportanceDisplay:
             :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
             returned for it; also of a search that still runs.
         search_spaces : dict, list of dicts, Space or None, default=None
-            What could have been chosen. None: the values that occur.
+            What could have been chosen. None: as the journal says it; where that is
+            not known, the values that occur.
         metric : str or None, default=None
             As for :meth:`from_search`.
         top : float or None, default=None

@@ -245,8 +245,9 @@ class PartialDependenceDisplay:
         params : list of str or tuple of (str, str), default=None
             As for :meth:`from_search`.
         search_spaces : dict, list of dicts, Space or None, default=None
-            What could have been chosen. None: what was, and what lies between; a space
-            with conditions has to be given.
+            What could have been chosen. None: as the journal says it; where that is
+            not known, what was chosen and what lies between, but for spaces with
+            conditions, which have to be given.
         metric : str or None, default=None
             As for :meth:`from_search`.
         surrogate : str or object, default="gp"

@@ -79,7 +79,8 @@ class SearchRecord:
     running : list of RunningTrial
         Trials that were asked for and have not finished.
     space : Space or None
-        What the parameters were chosen from; None if that is not known.
+        What the parameters were chosen from; None if that is not known. Of a journal
+        texts stand for objects.
     metric : str
         The metric of `score`; "score" if it has no name.
     name : str
@@ -174,8 +175,8 @@ def read_record(
     metric : str or None, default=None
         Which score of several. None: the one that guided the search.
     search_spaces : dict, list of dict, Space or None, default=None
-        What the parameters were chosen from, in any notation. None: as the search has
-        it; histories and journals do not know it.
+        What the parameters were chosen from, in any notation. None: as the search or
+        the journal has it; a history does not.
     name : str or None, default=None
         What to call the search. None: by its class or the name of the journal.
 

@@ -114,8 +114,8 @@ def report_history(
     path : str or path-like
         The HTML file; one that is there is replaced, all at once.
     search_spaces : dict, list of dicts, Space or None, default=None
-        What could have been chosen. Some pictures are better, or only possible, if it
-        is known.
+        What could have been chosen. None: as the journal says it. Some pictures are
+        better, or only possible, if it is known.
     title : str or None, default=None
         Title of the page. None: what the journal is called.
 

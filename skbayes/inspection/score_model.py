@@ -68,7 +68,9 @@ class ScoreModel:
         y = self.record.score[self.rows]
         y = y[np.isfinite(y)]
         least = float(np.min(tame(y)))
-        if not getattr(surrogate, "tame_scores", False) or least == np.min(y):
+        # But for rounding.
+        raised = least - np.min(y) > 1e-9 * np.ptp(y)
+        if not getattr(surrogate, "tame_scores", False) or not raised:
             return None
         return self.record.sign * least
 
@@ -214,7 +216,7 @@ def space_of_values(params: Sequence[Mapping[str, Any]]) -> Space:
     --------
     >>> from skbayes.inspection.score_model import space_of_values
     >>> space_of_values([{"C": 0.1, "kernel": "rbf"}, {"C": 10.0, "kernel": "rbf"}])
-    Space({C: Real(0.1, 10.0, prior='log-uniform'), kernel: Categorical(['rbf'])})
+    Space({C: Real(0.1, 10.0, 'log-uniform'), kernel: Categorical(['rbf'])})
     """
     names = sorted(set().union(*params))
     for name in names:

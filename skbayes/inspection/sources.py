@@ -21,6 +21,7 @@ from skbayes.history import read_journal
 from skbayes.search.objectives import Objectives
 from skbayes.space import Space
 from skbayes.space.dimensions import native
+from skbayes.space.outline import from_outline
 from skbayes.space.records import adapt_record, readable
 from skbayes.trials import History, Trial
 
@@ -246,6 +247,8 @@ def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Source:
             found.running.append((one.number, params, one.asked))
         else:
             found.trials.append(one.trial(params))
+    if space is None:
+        _add_space(found, facts)
     return found
 
 
@@ -271,11 +274,41 @@ def _with_facts(found: Source, facts: Mapping[str, Any]) -> Source:
     return found
 
 
+def _add_space(found: Source, facts: Mapping[str, Any]) -> None:
+    """Add what the parameters were chosen from, if the journal says it.
+
+    Not all of it may be readable: then it is as if nothing were known.
+    """
+    outline = facts.get("space")
+    if outline is None:
+        return
+    if _chooses_sizes(facts):
+        outline = _without_entry(outline, "train_size")
+    try:
+        space = from_outline(outline)
+        space.encode([trial.params for trial in found.trials])
+    except ValueError:
+        return
+    found.space = space
+
+
+def _without_entry(outline: list, name: str) -> list:
+    """Leave out a parameter of every dict of an outline."""
+    if len(outline) == 1 and outline[0]["name"] is None:
+        opens = [_without_entry(branch, name) for branch in outline[0]["opens"]]
+        return [{**outline[0], "opens": opens}]
+    return [entry for entry in outline if entry["name"] != name]
+
+
 def _without_size(params: dict[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out what is no parameter of the estimator: the size of a training set."""
-    if "settings: train_sizes" not in facts.get("identity", {}):
+    if not _chooses_sizes(facts):
         return params
     return {name: value for name, value in params.items() if name != "train_size"}
+
+
+def _chooses_sizes(facts: Mapping[str, Any]) -> bool:
+    return "settings: train_sizes" in facts.get("identity", {})
 
 
 def _literal(text: str) -> Any:
@@ -308,6 +341,7 @@ def _from_frame(frame: Any) -> Source:
             found.running.append((int(row["number"]), params, started))
         else:
             found.trials.append(_trial_of_row(row, params, started))
+    _add_space(found, frame.attrs)
     return found
 
 

@@ -18,7 +18,7 @@ from skbayes.space.dimensions import Dimension, is_number
 from skbayes.space.identity import same
 from skbayes.space.space import Params, Space
 
-__all__ = ["adapt_record", "from_record", "readable", "to_record"]
+__all__ = ["adapt_record", "from_record", "readable", "shown", "to_record"]
 
 # Texts that stand for objects, and strings shown as they are, are no longer than this.
 MAX_TEXT = 120
@@ -57,14 +57,25 @@ def to_record(space: Space, params: Mapping[str, Any]) -> dict[str, Any]:
 def _entry(place: int, dimension: Dimension, value: Any, position: float) -> Any:
     if hasattr(dimension, "index"):
         option = dimension.index(value)
-        return {"column": place, "option": option, **_shown(value)}
+        return {"column": place, "option": option, **shown(value)}
     if is_number(value):
         return value
-    return {"column": place, "position": float(position), **_shown(value)}
+    return {"column": place, "position": float(position), **shown(value)}
 
 
-def _shown(value: Any) -> dict[str, Any]:
-    """Return what a reader sees of an option."""
+def shown(value: Any) -> dict[str, Any]:
+    """Return what a reader sees of an option.
+
+    Parameters
+    ----------
+    value : object
+        The option.
+
+    Returns
+    -------
+    entry : dict
+        What :func:`readable` understands: the `value`, or a `text` in its place.
+    """
     return {"value": value} if _is_plain(value) else {"text": _short_text(value)}
 
 

@@ -220,9 +220,11 @@ def _count(
     new_pair = new_key.copy()
     new_pair[1:] |= document[1:] != document[:-1]
     starts = np.flatnonzero(new_pair)
-    counts = np.diff(starts, append=len(keys)).astype(np.int32)
+    counts = np.empty(len(starts), dtype=np.int32)
+    np.subtract(starts[1:], starts[:-1], out=counts[:-1], casting="same_kind")
+    counts[-1:] = len(keys) - starts[-1:]
     different = keys[new_key]
-    columns = np.searchsorted(starts, np.flatnonzero(new_key))
+    columns = np.flatnonzero(new_key[starts])
     by_column = sparse.csc_matrix(
         (counts, document[starts], np.append(columns, len(starts))),
         shape=(n_documents, len(different)),

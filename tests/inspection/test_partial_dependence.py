@@ -14,7 +14,8 @@ from skbayes.inspection.dependence import dependences, scale_of
 from skbayes.inspection.marginals import Others, marginal, positions_of
 from skbayes.inspection.score_model import score_model, space_of_values
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
-from skbayes.surrogates import GaussianProcess, tame
+from skbayes.surrogates import GaussianProcess
+from skbayes.surrogates.gaussian_process import tame
 from skbayes.trials import History, Trial
 
 GRID = {"a": [1, 2, 4, 8], "b": ["x", "y", "z"], "c": [0.1, 0.2]}

@@ -66,6 +66,9 @@ def test_all_sources_of_a_search_agree(kind, folder):
     # No folds' times, no costs; whole numbers are floats where some are missing.
     assert_alike(by_journal, by_table, {"params", "costs"}, atol=1e-5)
 
+    for other in (by_journal, by_table):
+        assert other.space.parameter_names == record.space.parameter_names
+
     by_history = read_record(search.trials_, metric=None)
     not_known |= {"metric", "directions", "scores", "sign"}
     assert_alike(record, by_history, not_known)
@@ -173,7 +176,9 @@ def test_a_journal_of_a_search_that_runs(tmp_path):
         assert record.n_points == 3
         assert record.metric == "neg_root_mean_squared_error"
         assert record.shown.tolist() == [1.0, 0.5]
-        assert record.space is None
+        # It is written down with the trials.
+        assert repr(record.space) == repr(space)
+    assert read_record(path).space.encode(record.params).shape == (2, 2)
     assert read_record(path).name == "night"
     assert read_record(path, name="mine").name == "mine"
     assert read_record(path, search_spaces=space).space is space
@@ -198,6 +203,7 @@ def test_options_that_are_objects_come_back_with_the_space(tmp_path):
     with_objects.fit(X, y)
     texts = [one["C"] for one in read_record(path).params]
     assert sorted(texts) == ["cos", "sin"]
+    assert read_record(path).space.columns[0].dimension.values == ("sin", "cos")
     objects = [one["C"] for one in read_record(path, search_spaces=space).params]
     assert objects == [one["C"] for one in with_objects.trials_.params]
 

@@ -65,9 +65,12 @@ def test_a_journal_of_an_older_format_goes_on(path, version, unknown):
         connection.execute(
             f"UPDATE results SET details = json_remove(details, {names})"
         )
+        connection.execute("DELETE FROM search WHERE name = 'space'")
         connection.execute(f"PRAGMA user_version={version}")
         connection.commit()
-    assert list(load_history(path)["state"]) == ["complete"] * 3
+    frame = load_history(path)
+    assert list(frame["state"]) == ["complete"] * 3
+    assert frame.attrs["space"] is None
     continued = make(path).fit(X, y)
     assert_same_tables(continued.cv_results_, make(None).fit(X, y).cv_results_)
     # When they began follows from when they were recorded, a moment after they ended.
