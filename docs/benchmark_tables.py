@@ -429,7 +429,7 @@ def _hypertune(results: dict) -> list[Table]:
         if "end" not in at:
             continue
         published = " / ".join(
-            "–" if one is None else f"{one:g}" for one in at.get("published", [])
+            "–" if one is None else f"{one:g}" for one in at.get("published") or []
         )
         cells = [_pair(at["end"].get(rival), 3) for rival in rivals]
         rows.append([task, str(at["seeds"]), *cells, published])
@@ -439,7 +439,45 @@ def _hypertune(results: dict) -> list[Table]:
         "Hyperband / HyperTune, on larger data."
     )
     header = ["task", "runs", *map(_label, rivals), "published"]
-    return [Table(caption, header, rows)]
+    return [Table(caption, header, rows), *_hypertune_over_tasks(results)]
+
+
+def _hypertune_over_tasks(results: dict) -> list[Table]:
+    """Differences that are means over the tasks, by time and by trials."""
+    over = results.get("over tasks", {})
+    by_time = {name: at for name, at in over.items() if "at the end" in at}
+    by_trials = {name: at for name, at in over.items() if "at the end" not in at}
+    tables = []
+    if by_time:
+        rows = [
+            [
+                _label(name.rpartition(" - ")[2]),
+                _pair(at["at the end"], 4, sign=True),
+                _pair(at.get("all the time"), 3, sign=True),
+            ]
+            for name, at in by_time.items()
+        ]
+        caption = (
+            "Error of HyperTune less that of the rival, mean over the tasks ± standard "
+            "error over them."
+        )
+        header = ["rival", "at the end", "mean over all of its time"]
+        tables.append(Table(caption, header, rows))
+    if by_trials:
+        trials = list(next(iter(by_trials.values())))
+        names = {"hypertune": "HyperTune", "wrong": "with all signs wrong"}
+        rows = [
+            [
+                names.get(name.partition(" - ")[0], name),
+                *(_pair(at.get(n), 3, sign=True) for n in trials),
+            ]
+            for name, at in by_trials.items()
+        ]
+        caption = (
+            "Validation error less that of EI-BO, after so many trials on all rows."
+        )
+        tables.append(Table(caption, ["", *trials], rows))
+    return tables
 
 
 def _text(results: dict) -> list[Table]:
