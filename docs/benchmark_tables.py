@@ -10,125 +10,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from benchmark_cells import (
+    NMT_TABLES,
+    STAGES_PUBLISHED,
+    TEXT_PUBLISHED,
+    TRADEOFF_PUBLISHED,
+    Table,
+    label,
+    mean_and_error,
+    number,
+    pair,
+)
 
 __all__ = ["TABLES", "Table", "command_of", "load", "tables_of"]
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-
-# Names of methods, tasks and tables as the files have them, and as readers know them.
-LABELS = {
-    "optuna-tpe": "Optuna TPE",
-    "optuna_tpe": "Optuna TPE",
-    "optuna-gp": "Optuna GP",
-    "optuna_gp": "Optuna GP",
-    "optuna": "Optuna, pruned",
-    "skopt": "scikit-optimize",
-    "hypertune": "HyperTune",
-    "ei-bo": "EI-BO",
-    "hyperband": "Hyperband",
-    "fabolas-like": "like Fabolas",
-    "graph": "graph, EI",
-    "graph+eif": "graph, influence",
-    "bo_paper_m": "the paper's GP, Matérn",
-    "bo_paper_r": "the paper's GP, RBF",
-    "subset": "30 % of the rows",
-    "full": "all rows",
-    "stages": "in stages",
-    "stages-40": "in stages, 40 % there",
-    "stages-own": "in stages, own models",
-    "halving": "halving",
-    "sst": "SST-2",
-    "amazon": "Amazon electronics",
-    "congress": "Congress",
-    "science": "20N science",
-    "religion": "20N religion",
-    "graphics": "20N graphics",
-    "20n": "20 Newsgroups",
-    "imdb": "IMDB",
-    "yelp": "Yelp",
-    "wikiqa": "WikiQA",
-    "adult": "Adult",
-    "letter": "Letter",
-}
-
-# Yogatama & Smith (2015), test accuracy in %.
-TEXT_PUBLISHED = {
-    "sst": 82.43,
-    "amazon": 91.56,
-    "imdb": 90.85,
-    "congress": 78.59,
-    "20n": 87.84,
-    "science": 95.82,
-    "religion": 86.32,
-    "graphics": 92.09,
-}
-
-# Zhang & Duh (2020): rows until the whole front, the best of their methods.
-NMT_TABLES = ("zh-en", "ru-en", "ja-en", "en-ja", "sw-en", "so-en")
-
-# Wang et al. (2015): score and minutes of an iteration, on their QA set and on Yelp.
-STAGES_PUBLISHED = [
-    ["30 % of the rows", ".633", "3.2", ".530", "0.4"],
-    ["all rows", ".639", "7.8", ".543", "1.2"],
-    ["in stages", ".641", "6.0", ".542", "0.6"],
-]
-
-# Wang et al.: accuracy and minutes of training the model that is chosen.
-TRADEOFF_PUBLISHED = [
-    ["all rows", ".54", "12", ".84", "4.0"],
-    ["30 % of the rows", ".38", "5.2", ".78", "1.9"],
-    ["tradeoff", ".51", "6.7", ".81", "2.3"],
-]
-
-
-class Table(NamedTuple):
-    """A table of text: a caption, the names of the columns, and the rows."""
-
-    caption: str
-    header: list[str]
-    rows: list[list[str]]
-
-
-# -- cells ----------------------------------------------------------------------------
-
-
-def _label(name: str) -> str:
-    return LABELS.get(name, name)
-
-
-def _number(value: float | None, digits: int = 3, sign: bool = False) -> str:
-    if value is None or value != value:
-        return ""
-    text = f"{value:{'+' if sign else ''}.{digits}f}"
-    return text.replace("-", "−")
-
-
-def _pair(
-    pair: Sequence[float | None] | None, digits: int = 3, sign: bool = False
-) -> str:
-    """Mean ± standard error, or the mean alone where there is one run."""
-    if not pair or pair[0] is None:
-        return ""
-    mean, error = pair
-    text = _number(mean, digits, sign)
-    return text if error is None else f"{text} ± {_number(error, digits)}"
-
-
-def _mean_and_error(values: Iterable[float], digits: int) -> str:
-    """Mean ± standard error of runs, and of how many unless there are several."""
-    values = list(values)
-    if not values:
-        return ""
-    n = len(values)
-    mean = sum(values) / n
-    if n == 1:
-        return f"{_number(mean, digits)} (1 run)"
-    deviation = (sum((value - mean) ** 2 for value in values) / (n - 1)) ** 0.5
-    return f"{_number(mean, digits)} ± {_number(deviation / n**0.5, digits)}"
-
 
 # -- one function a file --------------------------------------------------------------
 
@@ -137,17 +37,17 @@ def _overhead(results: dict) -> list[Table]:
     told = results["told"]
     methods = list(next(iter(told.values())))
     rows = [
-        [n, *(_number(1000 * at[m]["mean"], 0) if m in at else "" for m in methods)]
+        [n, *(number(1000 * at[m]["mean"], 0) if m in at else "" for m in methods)]
         for n, at in told.items()
     ]
     caption = "Milliseconds of one tell and the next ask, after so many told trials."
-    return [Table(caption, ["told trials", *map(_label, methods)], rows)]
+    return [Table(caption, ["told trials", *map(label, methods)], rows)]
 
 
 def _sklearn_tasks(results: dict) -> list[Table]:
     header = ["", *(f"{n} trials" for n in results["trials"])]
     rows = [
-        [_label(name), *map(_regret, found["mean"], found["se"])]
+        [label(name), *map(_regret, found["mean"], found["se"])]
         for name, found in results["methods"].items()
     ]
     n_tasks = len(results["best_known"])
@@ -159,7 +59,7 @@ def _sklearn_tasks(results: dict) -> list[Table]:
 
 
 def _regret(mean: float, error: float) -> str:
-    return _pair((mean, error), 0)
+    return pair((mean, error), 0)
 
 
 def _nmt(results: dict) -> list[Table]:
@@ -220,14 +120,14 @@ def _measured_row(
                 if r["n_runs"] != runs:
                     cell += f" ({r['n_runs']})"
         cells.append(cell)
-    return [_label(method) if measure == "ftb" else measure, *cells]
+    return [label(method) if measure == "ftb" else measure, *cells]
 
 
 def _default_on_grids(results: dict) -> list[Table]:
     key = "rows until the best, then mean ratio to plain"
     header = ["", *results["tables"], "ratio"]
     rows = [
-        [name, *(_number(v, 1) for v in values[:-1]), _number(values[-1], 3)]
+        [name, *(number(v, 1) for v in values[:-1]), number(values[-1], 3)]
         for name, values in results[key].items()
     ]
     caption = (
@@ -274,13 +174,13 @@ def _parallel(results: dict) -> list[Table]:
 def _slowdown(run: dict | None) -> str:
     if run is None:
         return ""
-    return f"{_pair((run['mean'], run['sd']), 2)} ({run['schedule']:.2f})"
+    return f"{pair((run['mean'], run['sd']), 2)} ({run['schedule']:.2f})"
 
 
 def _memory(results: dict) -> list[Table]:
     columns = ["written", "dumps", "growth", "own", "folder", "seconds"]
     rows = [
-        [splits, _label(library), *(f"{at[c]:g}" for c in columns)]
+        [splits, label(library), *(f"{at[c]:g}" for c in columns)]
         for splits, libraries in results["splits"].items()
         for library, at in libraries.items()
     ]
@@ -292,7 +192,7 @@ def _memory(results: dict) -> list[Table]:
 def _engine_overhead(results: dict) -> list[Table]:
     ms = results["ms"]
     rows = [
-        [name, _number(at["median"], 2), _number(journal.get("median"), 2)]
+        [name, number(at["median"], 2), number(journal.get("median"), 2)]
         for name, at in ms.items()
         if "smallest" in at and not name.endswith("journal")
         for journal in [ms.get(f"{name} journal", {})]
@@ -312,9 +212,9 @@ def _racing(results: dict) -> list[Table]:
         rows = [
             [
                 budget,
-                _pair(at["without"], 0),
-                _pair(at["racing"], 0),
-                _pair(at["difference"], 0, sign=True),
+                pair(at["without"], 0),
+                pair(at["racing"], 0),
+                pair(at["difference"], 0, sign=True),
             ]
             for budget, at in found["regret"].items()
         ]
@@ -337,13 +237,13 @@ def _multi_stage(results: dict) -> list[Table]:
             seconds = found["seconds"]
             rows.append(
                 [
-                    _label(task),
-                    _label(method),
+                    label(task),
+                    label(method),
                     str(found["seeds"]),
-                    _pair(found["test"], 4),
-                    _pair(found.get("test_minus_full"), 4, sign=True),
-                    _number(seconds[0], 1),
-                    _pair(found.get("time_of_full"), 2),
+                    pair(found["test"], 4),
+                    pair(found.get("test_minus_full"), 4, sign=True),
+                    number(seconds[0], 1),
+                    pair(found.get("time_of_full"), 2),
                 ]
             )
     measured = Table(
@@ -386,14 +286,14 @@ def _times(run: dict | None) -> str:
 def _tradeoff(results: dict) -> list[Table]:
     rows = [
         [
-            _label(r["data"]),
-            _label(r["method"]),
+            label(r["data"]),
+            label(r["method"]),
             "" if r["alpha"] is None else str(r["alpha"]),
-            _number(r["accuracy"][0], 4),
-            _pair(r["difference"], 4, sign=True),
+            number(r["accuracy"][0], 4),
+            pair(r["difference"], 4, sign=True),
             f"{r['accuracy_ratio'][0]:.1%}",
             f"{r['time_ratio']:.1%}",
-            _number(r["fraction"][0], 2),
+            number(r["fraction"][0], 2),
         ]
         for r in sorted(results["table"], key=_order_of_tradeoff)
     ]
@@ -431,14 +331,14 @@ def _hypertune(results: dict) -> list[Table]:
         published = " / ".join(
             "–" if one is None else f"{one:g}" for one in at.get("published") or []
         )
-        cells = [_pair(at["end"].get(rival), 3) for rival in rivals]
+        cells = [pair(at["end"].get(rival), 3) for rival in rivals]
         rows.append([task, str(at["seeds"]), *cells, published])
     caption = (
         "Held-out error of the incumbent, fitted on all training rows, when HyperTune "
         "has spent its time: mean ± standard error over the runs. Published: Fabolas / "
         "Hyperband / HyperTune, on larger data."
     )
-    header = ["task", "runs", *map(_label, rivals), "published"]
+    header = ["task", "runs", *map(label, rivals), "published"]
     return [Table(caption, header, rows), *_hypertune_over_tasks(results)]
 
 
@@ -451,9 +351,9 @@ def _hypertune_over_tasks(results: dict) -> list[Table]:
     if by_time:
         rows = [
             [
-                _label(name.rpartition(" - ")[2]),
-                _pair(at["at the end"], 4, sign=True),
-                _pair(at.get("all the time"), 3, sign=True),
+                label(name.rpartition(" - ")[2]),
+                pair(at["at the end"], 4, sign=True),
+                pair(at.get("all the time"), 3, sign=True),
             ]
             for name, at in by_time.items()
         ]
@@ -469,7 +369,7 @@ def _hypertune_over_tasks(results: dict) -> list[Table]:
         rows = [
             [
                 names.get(name.partition(" - ")[0], name),
-                *(_pair(at.get(n), 3, sign=True) for n in trials),
+                *(pair(at.get(n), 3, sign=True) for n in trials),
             ]
             for name, at in by_trials.items()
         ]
@@ -498,17 +398,16 @@ def _text(results: dict) -> list[Table]:
         if not any(runs.values()):
             continue
         cells = [
-            _mean_and_error((100 * run["test"] for run in runs[key]), 2)
-            for key in there
+            mean_and_error((100 * run["test"] for run in runs[key]), 2) for key in there
         ]
-        accuracies.append([_label(task), f"{figure:.2f}", *cells])
+        accuracies.append([label(task), f"{figure:.2f}", *cells])
         means = [
-            _number(sum(run["seconds"] for run in runs[key]) / len(runs[key]), 1)
+            number(sum(run["seconds"] for run in runs[key]) / len(runs[key]), 1)
             if runs[key]
             else ""
             for key in there
         ]
-        seconds.append([_label(task), *means])
+        seconds.append([label(task), *means])
     return [
         Table(
             "Test accuracy in %, 30 trials, mean ± standard error over the seeds. The "

@@ -52,7 +52,7 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
 
         ``history.attrs`` holds the search's `seed`, `n_points` and `n_splits`;
         `identity`, a description of all that makes it this search; and `space`, what it
-        chose from as :mod:`skbayes.space.outline` writes it, None where that is not
+        chose from as ``skbayes.space.outline`` writes it, None where that is not
         known.
 
     Raises

@@ -1,25 +1,14 @@
 """The documentation's tables say what the committed results say, and survive others."""
 
 import copy
-import importlib.util
 import json
 from pathlib import Path
 
+import benchmark_tables as tables
 import pytest
 
 ROOT = Path(__file__).parents[1]
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
-
-
-def _module(name):
-    """Import a module of docs/, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tables = _module("benchmark_tables")
 
 
 def test_every_file_has_tables():

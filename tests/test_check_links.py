@@ -1,21 +1,13 @@
 """The link checker finds what is broken, and nothing else."""
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
+import check_links as checker
 import pytest
 
 SCRIPT = Path(__file__).parents[1] / "docs" / "check_links.py"
-
-
-@pytest.fixture(scope="module")
-def checker():
-    spec = importlib.util.spec_from_file_location("check_links", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 GOOD = """
@@ -45,19 +37,19 @@ def pages(tmp_path):
     return tmp_path
 
 
-def test_good_links_are_left_alone(checker, pages):
+def test_good_links_are_left_alone(pages):
     assert list(checker.broken_in_html(pages)) == []
 
 
 @pytest.mark.parametrize("element", BROKEN)
-def test_broken_links_are_found(checker, pages, element):
+def test_broken_links_are_found(pages, element):
     (pages / "sub" / "more.html").write_text("<p>")
     (pages / "bad.html").write_text(GOOD + element)
     (found,) = checker.broken_in_html(pages)
     assert found.startswith("bad.html: ")
 
 
-def test_markdown(checker, tmp_path):
+def test_markdown(tmp_path):
     (tmp_path / "there.md").write_text("# A `good` place, isn't it?\n")
     page = tmp_path / "page.md"
     page.write_text(
@@ -73,7 +65,7 @@ def test_markdown(checker, tmp_path):
     ]
 
 
-def test_pages_of_the_repository(checker):
+def test_pages_of_the_repository():
     for name in checker.MARKDOWN:
         assert list(checker.broken_in_markdown(checker.ROOT / name)) == []
 
