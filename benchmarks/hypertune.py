@@ -131,6 +131,8 @@ PUBLISHED = {
 }
 # HyperTune with all its signs turned round, and the trials it has to recover.
 WRONG, N_WRONG = "wrong", 15
+# HyperTune without signs: EI-BO whose first trial is the centre that HyperTune found.
+CENTRE = "centre"
 N_GRID = 30
 # Rivals run a little longer than HyperTune, so that all have a value at its end.
 SLACK = 1.1
@@ -180,12 +182,20 @@ def make_task(name: str, seed: int) -> Task:
     )
 
 
-def run(name: str, task_name: str, seed: int, limit: float | None) -> dict[str, Any]:
+def run(
+    name: str,
+    task_name: str,
+    seed: int,
+    limit: float | None,
+    start: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     """Run one search and find the held-out errors of its incumbents."""
     task = make_task(task_name, seed)
     if name == WRONG:
         wrong = {key: -sign for key, sign in task.signs.items()}
         record = run_method("hypertune", task, seed, signs=wrong)
+    elif name == CENTRE:
+        record = run_method("ei-bo", task, seed, start=start)
     else:
         limit = float("inf") if limit is None else limit
         record = run_method(name, task, seed, limit)
@@ -329,7 +339,7 @@ def summarise_over_tasks(
             "all the time": mean_se([gap.mean() for gap in gaps]),
             "at the end": mean_se([gap[:, -1].mean() for gap in gaps]),
         }
-    for method in ("hypertune", WRONG):
+    for method in ("hypertune", WRONG, CENTRE):
         summary[f"{method} - ei-bo, validation error by trials"] = {
             n: mean_se(
                 [
@@ -427,6 +437,7 @@ def main() -> None:
     add("--tasks", type=names(SIZES), default=list(SIZES))
     add("--sizes", action="store_true", help="show the numbers of rows and stop")
     add("--wrong", action="store_true", help="also run HyperTune with wrong signs")
+    add("--centre", action="store_true", help="also run it without signs")
     add("--show", action="store_true", help="show what there is, run nothing")
     add("--save", action="store_true", help="write the figures into results/")
     add("--picture", action="store_true", help="draw docs/images/hypertune.png")
@@ -448,10 +459,13 @@ def main() -> None:
                 if method == "hypertune":
                     # As much for the others, small samples included.
                     limit = SLACK * done[task, seed]["spent"][-1]
-            if args.wrong and (task, seed) not in {
-                (r["task"], r["seed"]) for r in store.load(WRONG)
-            }:
-                run_all(run, [(WRONG, (WRONG, task, seed, None))], store, 1)
+                    start = done[task, seed]["small_optimum"]
+            for method in [WRONG] * args.wrong + [CENTRE] * args.centre:
+                if (task, seed) not in {
+                    (r["task"], r["seed"]) for r in store.load(method)
+                }:
+                    job = (method, task, seed, None, start)
+                    run_all(run, [(method, job)], store, 1)
     summary: dict[str, Any] = summarise(store, args.tasks, seeds)
     print(f"validation error after {N_WRONG} trials on all rows")
     summary["wrong signs"] = summarise_wrong(store, args.tasks, seeds)

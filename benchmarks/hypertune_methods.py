@@ -132,12 +132,15 @@ def hypertune(task: Any, seed: int, n_full: int, signs: dict[str, int]) -> Any:
     return search.fit(task.X, task.y)
 
 
-def ei_bo(task: Any, seed: int) -> None:
-    """Run BO on all rows until the time is up."""
+def ei_bo(
+    task: Any, seed: int, n_iter: int = 1000, start: dict[str, Any] | None = None
+) -> None:
+    """Run BO on all rows until the time is up, or so many trials are made."""
     BayesSearchCV(
         Clocked(task.model, task.n_train),
         prefixed(task.space),
-        n_iter=1000,
+        n_iter=n_iter,
+        initial_points=None if start is None else [start],
         cv=PredefinedSplit(task.fold),
         refit=False,
         random_state=seed,
@@ -291,8 +294,11 @@ def run_method(
     limit: float = math.inf,
     n_full: int = 20,
     signs: dict[str, int] | None = None,
+    start: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Run one search until so many seconds are on the clock.
+
+    With `start` it is BO on all rows that begins there, for `n_full` trials.
 
     Returns its events, incumbents marked, and the processor time it took in all.
     """
@@ -311,6 +317,8 @@ def run_method(
                     "weakened": search.weakened_,
                     "in_force": search.signs_in_force_,
                 }
+            elif start is not None:
+                ei_bo(task, seed, n_full, start)
             else:
                 RIVALS[name](task, seed)
         except TimeIsUp:

@@ -227,7 +227,7 @@ class TimelineDisplay:
         """Write on each bar that is wide enough which trial it is."""
         from matplotlib.patheffects import withStroke
 
-        halo = [withStroke(linewidth=2.0, foreground="white")]
+        halo = [withStroke(linewidth=3.5, foreground="white")]
         least = 0.022 * (self.finished.max(initial=0.0) - self.started.min(initial=0.0))
         for k, number in enumerate(self.number):
             if self.finished[k] - self.started[k] >= least:
