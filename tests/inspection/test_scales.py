@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from skbayes.inspection import read_record
-from skbayes.inspection.scales import drawn_trials, label_of, parameter_scales
+from skbayes.inspection.scales import drawn_trials, label_of, parameter_scales, plain
 from skbayes.space import Categorical, Distribution, Ordinal, Real, Space
 from skbayes.trials import History
 
@@ -167,3 +167,10 @@ def test_panels_show_all_values(values):
     assert np.all((low < v) & (v < high))
     assert (ax.get_xscale() == "log") == (scale.kind == "log")
     assert len(ax.get_xticks()) == len(scale.ticks()[0])
+
+
+def test_texts_are_drawn_as_they_are():
+    assert plain("a$b$\x00\ud800") == r"a\$b\$" + "\ufffd\ufffd"
+    figure, ax = plt.subplots()
+    ax.set_title(label_of("$\\nothing$"))
+    figure.canvas.draw()
