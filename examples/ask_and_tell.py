@@ -1,4 +1,6 @@
-"""Ask and tell: the optimiser alone, for any Python function.
+"""
+Ask and tell: the optimiser alone, for any Python function
+==========================================================
 
 No estimator here. A stiff differential equation, van der Pol's oscillator, is to be
 integrated to six digits with as few evaluations of its right-hand side as possible.
@@ -13,6 +15,16 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from skbayes import Optimizer
+
+parser = argparse.ArgumentParser(description="Tune an ODE solver by ask and tell.")
+parser.add_argument("--n-iter", type=int, default=40, help="settings to try")
+n_iter = parser.parse_args().n_iter
+
+# %%
+# What is tuned
+# -------------
+#
+# Any function from settings to a number, of which more is better.
 
 SEARCH_SPACES = {
     "method": ["RK45", "DOP853", "Radau", "BDF", "LSODA"],
@@ -41,25 +53,19 @@ def score(params, exact):
     return -np.log10(n_evaluations) - 2 * max(0.0, 6.0 - digits)
 
 
-def main():
-    """Look for cheap settings that are accurate enough."""
-    parser = argparse.ArgumentParser(description="Tune an ODE solver by ask and tell.")
-    parser.add_argument("--n-iter", type=int, default=40, help="settings to try")
-    n_iter = parser.parse_args().n_iter
+# %%
+# The loop
+# --------
 
-    exact, _ = solve("DOP853", 1e-13, 1e-14)
-    optimizer = Optimizer(SEARCH_SPACES, random_state=0)
-    for number in range(n_iter):
-        (params,) = optimizer.ask()
-        optimizer.tell(params, score(params, exact))
-        if number == n_iter // 2:
-            # Everything it knows survives a pickle: stop here, go on tomorrow.
-            optimizer = pickle.loads(pickle.dumps(optimizer))
+exact, _ = solve("DOP853", 1e-13, 1e-14)
+optimizer = Optimizer(SEARCH_SPACES, random_state=0)
+for number in range(n_iter):
+    (params,) = optimizer.ask()
+    optimizer.tell(params, score(params, exact))
+    if number == n_iter // 2:
+        # Everything it knows survives a pickle: stop here, go on tomorrow.
+        optimizer = pickle.loads(pickle.dumps(optimizer))
 
-    end, n_evaluations = solve(**optimizer.best_params)
-    print(f"best of {n_iter}: {optimizer.best_params}")
-    print(f"evaluations: {n_evaluations}, error: {np.abs(end - exact).max():.1e}")
-
-
-if __name__ == "__main__":
-    main()
+end, n_evaluations = solve(**optimizer.best_params)
+print(f"best of {n_iter}: {optimizer.best_params}")
+print(f"evaluations: {n_evaluations}, error: {np.abs(end - exact).max():.1e}")

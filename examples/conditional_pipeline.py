@@ -1,4 +1,6 @@
-"""Conditional spaces: which model, and which settings of that model.
+"""
+Which model, and which settings of that model
+=============================================
 
 A pipeline's last step may be one of three classifiers. Each has settings of its own,
 which exist only while it is chosen; one of them, the support vector machine, has a
@@ -17,6 +19,17 @@ from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
 from skbayes.space import Choice
+
+parser = argparse.ArgumentParser(description="Search over kinds of models.")
+parser.add_argument("--n-iter", type=int, default=30, help="candidates to try")
+parser.add_argument("--n-jobs", type=int, default=-1, help="fits at a time")
+options = parser.parse_args()
+
+# %%
+# The space
+# ---------
+#
+# :class:`~skbayes.space.Choice` names what opens with each option, to any depth.
 
 KERNEL = Choice(
     {
@@ -57,46 +70,39 @@ def affordable(params):
     return not (forest and params["reduce"] != "passthrough")
 
 
-def main():
-    """Choose a model and its settings in one search."""
-    parser = argparse.ArgumentParser(description="Search over kinds of models.")
-    parser.add_argument("--n-iter", type=int, default=30, help="candidates to try")
-    parser.add_argument("--n-jobs", type=int, default=-1, help="fits at a time")
-    arguments = parser.parse_args()
+# %%
+# The search
+# ----------
+#
+# What has served so far is tried first.
 
-    pipeline = Pipeline(
-        [
-            ("scale", StandardScaler()),
-            ("reduce", "passthrough"),
-            ("model", LogisticRegression()),
-        ]
-    )
-    search = BayesSearchCV(
-        pipeline,
-        SEARCH_SPACES,
-        n_iter=arguments.n_iter,
-        constraint=affordable,
-        # What has served so far is tried first.
-        initial_points=[
-            {
-                "reduce": "passthrough",
-                "model": SVC(),
-                "model__C": 1.0,
-                "model__kernel": "linear",
-            }
-        ],
-        n_jobs=arguments.n_jobs,
-        random_state=0,
-    )
-    search.fit(*load_breast_cancer(return_X_y=True))
+pipeline = Pipeline(
+    [
+        ("scale", StandardScaler()),
+        ("reduce", "passthrough"),
+        ("model", LogisticRegression()),
+    ]
+)
+served = {
+    "reduce": "passthrough",
+    "model": SVC(),
+    "model__C": 1.0,
+    "model__kernel": "linear",
+}
+search = BayesSearchCV(
+    pipeline,
+    SEARCH_SPACES,
+    n_iter=options.n_iter,
+    constraint=affordable,
+    initial_points=[served],
+    n_jobs=options.n_jobs,
+    random_state=0,
+)
+search.fit(*load_breast_cancer(return_X_y=True))
 
-    tried = [type(params["model"]).__name__ for params in search.cv_results_["params"]]
-    for name in sorted(set(tried)):
-        print(f"{name}: {tried.count(name)} of {len(tried)} candidates")
-    print(f"best cross-validation accuracy: {search.best_score_:.4f}")
-    for name, value in search.best_params_.items():
-        print(f"  {name} = {value!r}")
-
-
-if __name__ == "__main__":
-    main()
+tried = [type(params["model"]).__name__ for params in search.cv_results_["params"]]
+for name in sorted(set(tried)):
+    print(f"{name}: {tried.count(name)} of {len(tried)} candidates")
+print(f"best cross-validation accuracy: {search.best_score_:.4f}")
+for name, value in search.best_params_.items():
+    print(f"  {name} = {value!r}")

@@ -1,11 +1,14 @@
-"""The same search on processes, threads and a cluster; stopped and resumed.
+"""
+On processes, threads and a cluster; stopped and resumed
+========================================================
 
-`n_jobs` and joblib decide where the fits run, `n_points` how many trials are under way
-at a time. What is tried depends on neither backend nor timing, so that all searches
+``n_jobs`` and joblib decide where the fits run, ``n_points`` how many trials are under
+way at a time. What is tried depends on neither backend nor timing, so that all searches
 below try the same settings. The last one keeps a journal, is stopped halfway, and ends
 as if it had not been.
 
-The cluster is a Dask cluster on this machine; without Dask it is left out.
+The cluster is a Dask cluster on this machine; without Dask it is left out. The
+documentation shows the script without running it.
 """
 
 import tempfile

@@ -1,7 +1,10 @@
-"""A method of your own in the benchmark: one class with ask and tell.
+r"""
+A method of your own in the benchmark
+=====================================
 
-The class is made anew for each run, is told the rows that the run starts from, and then
-asked and told in turn. Run it from here, or beside others from the command line:
+One class with ask and tell. It is made anew for each run, is told the rows that the
+run starts from, and then asked and told in turn. Run it from here, or beside others
+from the command line::
 
     python -m skbayes.benchmark --tables zh-en --methods random skbayes \
         examples/own_method.py:NearTheBest
@@ -52,5 +55,6 @@ def main():
     print(f"random, exact: {expected_of_random(table)['ftb'].mean:.1f}")
 
 
+# The benchmark imports this file for its class, and must not run it then.
 if __name__ == "__main__":
     main()

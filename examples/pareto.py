@@ -1,11 +1,10 @@
-"""Accuracy against size: the forests that nothing beats in both.
+"""
+Accuracy against size: the forests that nothing beats in both
+=============================================================
 
 A random forest recognises digits the better the more and the deeper its trees are, and
-the larger it is. ParetoSearchCV looks for the tradeoffs between the two;
-RandomizedSearchCV tries as many forests from the same ranges.
-
-The script prints the front, and draws it with all trials of both searches. On the right
-is the share of the volume that each front dominates after each trial.
+the larger it is. :class:`~skbayes.ParetoSearchCV` looks for the tradeoffs between the
+two; ``RandomizedSearchCV`` tries as many forests from the same ranges.
 """
 
 import argparse
@@ -20,6 +19,17 @@ from sklearn.model_selection import RandomizedSearchCV
 from skbayes import ParetoSearchCV
 from skbayes.acquisition.hypervolume import hypervolume, reference_point
 from skbayes.search.objectives import model_size
+
+parser = argparse.ArgumentParser(description="Forests between accuracy and size.")
+parser.add_argument("--n-iter", type=int, default=40)
+parser.add_argument("--n-jobs", type=int, default=2)
+parser.add_argument("--rows", type=int, default=None, help="use only so many rows")
+parser.add_argument("--output", default="pareto.png", help="picture to write")
+options = parser.parse_args()
+
+# %%
+# Both searches
+# -------------
 
 SPACE = {
     "n_estimators": (1, 200, "log-uniform"),
@@ -38,6 +48,41 @@ DISTRIBUTIONS = {
 def error_and_size(estimator, X, y):
     """Score by several numbers at once, as RandomizedSearchCV can do."""
     return {"accuracy": estimator.score(X, y), "model_size": model_size(estimator)}
+
+
+X, y = load_digits(return_X_y=True)
+X, y = X[: options.rows], y[: options.rows]
+forest = RandomForestClassifier(random_state=0)
+common = {
+    "n_iter": options.n_iter,
+    "cv": 3,
+    "n_jobs": options.n_jobs,
+    "random_state": 0,
+}
+pareto = ParetoSearchCV(
+    forest, SPACE, objectives={"accuracy": "max", "model_size": "min"}, **common
+).fit(X, y)
+random = RandomizedSearchCV(
+    forest, DISTRIBUTIONS, scoring=error_and_size, refit=False, **common
+).fit(X, y)
+
+# %%
+# The front
+# ---------
+#
+# "knee" is the point that is refitted unless you say otherwise.
+
+front = pareto.pareto_front_
+print(f"{len(front)} of {len(pareto.trials_)} forests are on the front:")
+print(front.drop(columns="trial").round(4).to_string(index=False))
+print(f"knee: {pareto.best_params_}, accuracy {pareto.best_score_:.4f}")
+
+# %%
+# Beside a random search
+# ----------------------
+#
+# On the left the trials of both, and the front; on the right the share of the volume
+# that each front dominates after each trial.
 
 
 def tried(search):
@@ -76,46 +121,9 @@ def draw(pareto, random):
     left.set(xscale="log", yscale="log", xlabel="bytes", ylabel="error")
     right.set(xlabel="trials", ylabel="share of the volume", ylim=(0, 1))
     right.legend(frameon=False, loc="lower right")
-    figure.savefig("pareto.png", dpi=150)
+    return figure
 
 
-def main():
-    """Run both searches, print the front, and draw the picture."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--n-iter", type=int, default=40)
-    parser.add_argument("--n-jobs", type=int, default=2)
-    parser.add_argument("--rows", type=int, default=None, help="use only so many rows")
-    arguments = parser.parse_args()
-
-    X, y = load_digits(return_X_y=True)
-    X, y = X[: arguments.rows], y[: arguments.rows]
-    forest = RandomForestClassifier(random_state=0)
-    pareto = ParetoSearchCV(
-        forest,
-        SPACE,
-        objectives={"accuracy": "max", "model_size": "min"},
-        n_iter=arguments.n_iter,
-        cv=3,
-        n_jobs=arguments.n_jobs,
-        random_state=0,
-    ).fit(X, y)
-    random = RandomizedSearchCV(
-        forest,
-        DISTRIBUTIONS,
-        n_iter=arguments.n_iter,
-        scoring=error_and_size,
-        refit=False,
-        cv=3,
-        n_jobs=arguments.n_jobs,
-        random_state=0,
-    ).fit(X, y)
-
-    front = pareto.pareto_front_
-    print(f"{len(front)} of {len(pareto.trials_)} forests are on the front:")
-    print(front.drop(columns="trial").round(4).to_string(index=False))
-    print(f"knee: {pareto.best_params_}, accuracy {pareto.best_score_:.4f}")
-    draw(pareto, random)
-
-
-if __name__ == "__main__":
-    main()
+figure = draw(pareto, random)
+if options.output:
+    figure.savefig(options.output, dpi=150)

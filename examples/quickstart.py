@@ -1,9 +1,11 @@
-"""Quickstart: a grid search, and the same search by BayesSearchCV.
+"""
+A grid search, and the same search by BayesSearchCV
+===================================================
 
 A support vector regression predicts how diabetes progresses within a year. It has three
 settings, and a grid of four values each is what one would try first: 64 candidates.
-BayesSearchCV gets the ranges that the grid spans, and chooses each candidate from the
-scores of those before.
+:class:`~skbayes.BayesSearchCV` gets the ranges that the grid spans, and chooses each
+candidate from the scores of those before.
 
 The script prints what both found and what it cost, and draws how they got there.
 """
@@ -21,6 +23,22 @@ from sklearn.svm import SVR
 
 from skbayes import BayesSearchCV
 
+parser = argparse.ArgumentParser(
+    description="GridSearchCV and BayesSearchCV side by side on diabetes."
+)
+parser.add_argument("--output", default="quickstart.png", help="picture to write")
+parser.add_argument("--n-iter", type=int, default=25, help="Bayesian candidates")
+parser.add_argument("--n-jobs", type=int, default=-1, help="fits at a time")
+parser.add_argument("--rows", type=int, default=None, help="patients to use")
+options = parser.parse_args()
+
+# %%
+# The two searches
+# ----------------
+#
+# The second argument is all that differs, and might have stayed the same: lists are
+# understood too.
+
 PARAM_GRID = {
     "svr__C": [1, 10, 100, 1000],
     "svr__epsilon": [1, 3, 10, 30],
@@ -35,6 +53,17 @@ SEARCH_SPACES = {
 
 SCORING = "neg_root_mean_squared_error"
 
+model = Pipeline([("scale", StandardScaler()), ("svr", SVR())])
+grid = GridSearchCV(model, PARAM_GRID, scoring=SCORING, n_jobs=options.n_jobs)
+bayes = BayesSearchCV(
+    model,
+    SEARCH_SPACES,
+    n_iter=options.n_iter,
+    scoring=SCORING,
+    n_jobs=options.n_jobs,
+    random_state=0,
+)
+
 
 def timed_fit(search, X, y):
     """Fit a search; return the seconds it took."""
@@ -43,25 +72,20 @@ def timed_fit(search, X, y):
     return perf_counter() - start
 
 
+X, y = load_diabetes(return_X_y=True)
+X, y = X[: options.rows], y[: options.rows]
+seconds = [timed_fit(search, X, y) for search in (grid, bayes)]
+
+# %%
+# What they found
+# ---------------
+#
+# A smaller error, with less than half of the fits.
+
+
 def scores_in_order(search):
     """Mean cross-validation score of each candidate, as they were tried."""
     return search.cv_results_["mean_test_score"]
-
-
-def expected_best(scores):
-    """Mean over all orders of the best of the first k scores, for each k.
-
-    A grid has no order of its own: how soon it meets its best candidate is chance.
-    """
-    ascending = np.sort(scores)
-    n = len(ascending)
-    return np.array(
-        [
-            # The i-th smallest is the best of k if the k - 1 others are below it.
-            sum(ascending[i] * comb(i, k - 1) for i in range(n)) / comb(n, k)
-            for k in range(1, n + 1)
-        ]
-    )
 
 
 def print_table(rows):
@@ -73,9 +97,8 @@ def print_table(rows):
         print("  ".join(line))
 
 
-def report(grid, bayes, seconds):
+def report(searches, seconds):
     """Print best parameters, score, fits and time side by side."""
-    searches = (grid, bayes)
     n_candidates = [len(scores_in_order(search)) for search in searches]
     rows = [("", "GridSearchCV", "BayesSearchCV")]
     for name in PARAM_GRID:
@@ -88,11 +111,47 @@ def report(grid, bayes, seconds):
     print_table(rows)
 
 
-def draw(grid, bayes, path):
-    """Draw the best error so far against the number of fits."""
-    import matplotlib
+report((grid, bayes), seconds)
 
-    matplotlib.use("agg")
+# %%
+# The way there
+# -------------
+#
+# A grid has no order of its own: how soon it meets its best candidate is chance. Its
+# line is the mean over all orders.
+
+
+def expected_best(scores):
+    """Mean over all orders of the best of the first k scores, for each k."""
+    ascending = np.sort(scores)
+    n = len(ascending)
+    return np.array(
+        [
+            # The i-th smallest is the best of k if the k - 1 others are below it.
+            sum(ascending[i] * comb(i, k - 1) for i in range(n)) / comb(n, k)
+            for k in range(1, n + 1)
+        ]
+    )
+
+
+def draw_line(ax, search, best, name, *, above, **style):
+    """Draw the best error so far of one search, its end marked and named."""
+    fits = search.n_splits_ * np.arange(1, len(best) + 1)
+    error = -best
+    ax.step(fits, error, where="post", lw=2, marker="o", markevery=[-1], **style)
+    ax.annotate(
+        f"{name}: {error[-1]:.2f} after {fits[-1]} fits",
+        (fits[-1], error[-1]),
+        xytext=(0, 9 if above else -9),
+        textcoords="offset points",
+        ha="right" if fits[-1] > ax.get_xlim()[1] / 2 else "left",
+        va="bottom" if above else "top",
+        color=style["color"],
+    )
+
+
+def draw(grid, bayes):
+    """Draw the best error so far against the number of fits; return the figure."""
     import matplotlib.pyplot as plt
 
     fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -120,60 +179,10 @@ def draw(grid, bayes, path):
         ylim=(0.985 * error.min(), 1.1 * error.min()),
     )
     ax.spines[["top", "right"]].set_visible(False)
-    fig.savefig(path, dpi=150)
-    plt.close(fig)
+    return fig
 
 
-def draw_line(ax, search, best, name, *, above, **style):
-    """Draw the best error so far of one search, its end marked and named."""
-    fits = search.n_splits_ * np.arange(1, len(best) + 1)
-    error = -best
-    ax.step(fits, error, where="post", lw=2, marker="o", markevery=[-1], **style)
-    ax.annotate(
-        f"{name}: {error[-1]:.2f} after {fits[-1]} fits",
-        (fits[-1], error[-1]),
-        xytext=(0, 9 if above else -9),
-        textcoords="offset points",
-        ha="right" if fits[-1] > ax.get_xlim()[1] / 2 else "left",
-        va="bottom" if above else "top",
-        color=style["color"],
-    )
-
-
-def parse_arguments():
-    """Read the command line."""
-    parser = argparse.ArgumentParser(
-        description="GridSearchCV and BayesSearchCV side by side on diabetes."
-    )
-    parser.add_argument("--output", default="quickstart.png", help="picture to write")
-    parser.add_argument("--n-iter", type=int, default=25, help="Bayesian candidates")
-    parser.add_argument("--n-jobs", type=int, default=-1, help="fits at a time")
-    parser.add_argument("--rows", type=int, default=None, help="patients to use")
-    return parser.parse_args()
-
-
-def main():
-    """Run both searches and compare them."""
-    arguments = parse_arguments()
-    X, y = load_diabetes(return_X_y=True)
-    X, y = X[: arguments.rows], y[: arguments.rows]
-    model = Pipeline([("scale", StandardScaler()), ("svr", SVR())])
-
-    grid = GridSearchCV(model, PARAM_GRID, scoring=SCORING, n_jobs=arguments.n_jobs)
-    bayes = BayesSearchCV(
-        model,
-        SEARCH_SPACES,
-        n_iter=arguments.n_iter,
-        scoring=SCORING,
-        n_jobs=arguments.n_jobs,
-        random_state=0,
-    )
-    seconds = [timed_fit(search, X, y) for search in (grid, bayes)]
-
-    report(grid, bayes, seconds)
-    draw(grid, bayes, arguments.output)
-    print(f"\nThe way there: {arguments.output}")
-
-
-if __name__ == "__main__":
-    main()
+figure = draw(grid, bayes)
+if options.output:
+    figure.savefig(options.output, dpi=150)
+    print(f"\nThe way there: {options.output}")

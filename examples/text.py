@@ -1,4 +1,6 @@
-"""Tune text and classifier together, and compare with a fixed representation.
+"""
+Text and classifier, tuned together
+===================================
 
 Short messages of two kinds are made up, so that the example needs no download. What
 tells the kinds apart are pairs of words rather than words.
@@ -28,6 +30,13 @@ rng = np.random.default_rng(0)
 labels = rng.integers(0, 2, 400)
 texts = [message(label, rng) for label in labels]
 train, test = slice(0, 200), slice(200, 400)
+
+# %%
+# A fixed representation, and one that is searched
+# -------------------------------------------------
+#
+# Counts of single words cannot tell "good" from "not good".
+# :class:`~skbayes.TextRepresentationSearchCV` finds out that pairs can.
 
 plain = make_pipeline(CountVectorizer(), LogisticRegression())
 plain.fit(texts[train], labels[train])

@@ -401,8 +401,7 @@ class Optimizer:
         Returns
         -------
         cost : float or None
-            Its median, by a model of all costs told; None if there are none. See
-            :class:`skbayes.costs.CostModel`.
+            Its median, by a model of all costs told; None if there are none.
 
         Raises
         ------

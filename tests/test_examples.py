@@ -15,6 +15,7 @@ OPTIONS = {
     "conditional_pipeline.py": ["--n-iter", "5", "--n-jobs", "1"],
     "hypertune.py": ["--n-iter", "16", "--n-jobs", "1", "--rows", "300"],
     "many_workers.py": [],
+    "model.py": [],
     "multi_stage.py": ["--n-iter", "8", "--rows", "200", "--max-iter", "2"],
     "own_method.py": ["--seeds", "3"],
     "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
@@ -31,7 +32,7 @@ def run(monkeypatch, tmp_path, capsys):
     def run_example(name):
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "argv", [name, *OPTIONS[name]])
-        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        run_example.names = runpy.run_path(str(EXAMPLES / name), run_name="__main__")
         return capsys.readouterr().out
 
     return run_example
@@ -55,22 +56,30 @@ def test_quickstart(run, tmp_path):
     # Lines, text and background: a picture with something in it.
     assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
 
-
-def test_quickstart_expects_of_a_grid_what_its_orders_give():
-    expected_best = runpy.run_path(str(EXAMPLES / "quickstart.py"))["expected_best"]
+    # What it expects of a grid is what the orders of a grid give.
     rng = np.random.default_rng(0)
     scores = rng.normal(size=7)
     orders = [np.maximum.accumulate(rng.permutation(scores)) for _ in range(20_000)]
-    np.testing.assert_allclose(
-        expected_best(scores), np.mean(orders, axis=0), atol=0.03
-    )
-    assert expected_best(scores)[-1] == pytest.approx(scores.max())
+    expected = run.names["expected_best"](scores)
+    np.testing.assert_allclose(expected, np.mean(orders, axis=0), atol=0.03)
+    assert expected[-1] == pytest.approx(scores.max())
 
 
 def test_ask_and_tell(run):
     printed = run("ask_and_tell.py")
     assert "best of 8" in printed
     assert "evaluations: " in printed
+
+
+def test_model(run, tmp_path):
+    best, truth = (
+        float(line.split("x = ")[1]) for line in run("model.py").splitlines()
+    )
+    assert abs(best - truth) < 0.1
+    from matplotlib.image import imread
+
+    picture = imread(tmp_path / "model.png")
+    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
 
 
 def test_many_workers(run):

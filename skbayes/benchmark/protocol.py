@@ -42,7 +42,7 @@ class Run:
     table : str
         Name of the table.
     digest : str
-        What tells the table from others of that name, :attr:`LookupTable.digest`.
+        What tells the table from others of that name, the `digest` of a LookupTable.
     method : str
         Name of the method.
     n_objectives : int
@@ -231,7 +231,7 @@ def run_method(
     Parameters
     ----------
     method : str or callable
-        The method, see :func:`skbayes.benchmark.methods.make_factory`.
+        The method, see :func:`skbayes.benchmark.make_factory`.
     table : LookupTable
         The table; a method is told as many scores as it has objectives.
     seed : int
@@ -326,7 +326,7 @@ def benchmark(
     Parameters
     ----------
     methods : list of str or dict of str to str or callable
-        Methods, see :func:`skbayes.benchmark.methods.make_factory`; a dict names them.
+        Methods, see :func:`skbayes.benchmark.make_factory`; a dict names them.
     tables : iterable of LookupTable
         Tables, of different names.
     seeds : int or sequence of int, default=100

@@ -46,7 +46,7 @@ class PartialDependenceDisplay:
     Parameters
     ----------
     dependences : list of Dependence
-        One for each panel; see :class:`skbayes.inspection.dependence.Dependence`.
+        One for each panel; see ``skbayes.inspection.dependence.Dependence``.
     label : str, default="score"
         What the score is.
     sign : int, default=1

@@ -266,9 +266,9 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     References
     ----------
-    Joy, Rana, Gupta & Venkatesh (2019), "A flexible transfer learning framework for
-    Bayesian optimization with convergence guarantee"; Riihimaki & Vehtari (2010),
-    "Gaussian processes with monotonicity information".
+    Joy, Rana, Gupta & Venkatesh (2019), "Fast hyperparameter tuning using Bayesian
+    optimization with directional derivatives"; Riihimaki & Vehtari (2010), "Gaussian
+    processes with monotonicity information".
 
     Examples
     --------

@@ -45,7 +45,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     scored, its cost is measured (the time of its fit, unless you name another one), and
     what is maximised is the score less `tradeoff` times the relative cost. The chosen
     configuration is fitted in the end on the chosen share of the data.
-    :attr:`tradeoff_curve_` says what would have been chosen for any other `tradeoff`,
+    `tradeoff_curve_` says what would have been chosen for any other `tradeoff`,
     and :meth:`select` fits it.
 
     It takes what :class:`~skbayes.BayesSearchCV` takes, and `tradeoff`: how much better
@@ -663,7 +663,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
         Nothing is searched again: the `best_*` attributes are set anew, and the methods
         of the estimator are those of the new `best_estimator_`. What each tradeoff
-        chooses is in :attr:`tradeoff_curve_`.
+        chooses is in `tradeoff_curve_`.
 
         Parameters
         ----------

@@ -131,10 +131,10 @@ def milestone(n: int) -> int:
 class GaussianProcess:
     """Gaussian process with one length scale a column, fit for a dozen observations.
 
-    Outputs are standardised, very bad ones raised (:func:`tame`), the noise is
+    Outputs are standardised, very bad ones raised (see `tame`), the noise is
     learnt. Predictions are made under several samples of the hyper-parameters from
     their posterior, or at given ones. Beyond 20 observations the hyper-parameters are
-    learnt from the first ones only, up to the last :func:`milestone`; fitting again
+    learnt from the first ones only, up to the last `milestone`; fitting again
     with the same first ones does not learn anew. What is learnt is a function of the
     data and `random_state` alone.
 

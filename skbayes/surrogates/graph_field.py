@@ -43,7 +43,7 @@ class GraphField:
     """Gaussian field on a graph, for finite spaces of up to 2,000 configurations.
 
     Each configuration is a node, joined to its nearest ones
-    (:class:`skbayes.surrogates.graph.NeighborGraph`), and what is told of it spreads
+    (``skbayes.surrogates.graph.NeighborGraph``), and what is told of it spreads
     along the edges. The strength of the edges, and how soon a score is forgotten with
     the distance, are chosen by marginal likelihood. Scores are taken to be exact.
 

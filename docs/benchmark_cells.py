@@ -1,0 +1,129 @@
+"""Cells of the tables of what was measured: names, figures with their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+__all__ = [
+    "NMT_TABLES",
+    "STAGES_PUBLISHED",
+    "TEXT_PUBLISHED",
+    "TRADEOFF_PUBLISHED",
+    "Table",
+    "label",
+    "mean_and_error",
+    "number",
+    "pair",
+]
+
+# Names of methods, tasks and tables as the files have them, and as readers know them.
+LABELS = {
+    "optuna-tpe": "Optuna TPE",
+    "optuna_tpe": "Optuna TPE",
+    "optuna-gp": "Optuna GP",
+    "optuna_gp": "Optuna GP",
+    "optuna": "Optuna, pruned",
+    "skopt": "scikit-optimize",
+    "hypertune": "HyperTune",
+    "ei-bo": "EI-BO",
+    "hyperband": "Hyperband",
+    "fabolas-like": "like Fabolas",
+    "graph": "graph, EI",
+    "graph+eif": "graph, influence",
+    "bo_paper_m": "the paper's GP, Matérn",
+    "bo_paper_r": "the paper's GP, RBF",
+    "subset": "30 % of the rows",
+    "full": "all rows",
+    "stages": "in stages",
+    "stages-40": "in stages, 40 % there",
+    "stages-own": "in stages, own models",
+    "halving": "halving",
+    "sst": "SST-2",
+    "amazon": "Amazon electronics",
+    "congress": "Congress",
+    "science": "20N science",
+    "religion": "20N religion",
+    "graphics": "20N graphics",
+    "20n": "20 Newsgroups",
+    "imdb": "IMDB",
+    "yelp": "Yelp",
+    "wikiqa": "WikiQA",
+    "adult": "Adult",
+    "letter": "Letter",
+}
+
+# Yogatama & Smith (2015), test accuracy in %.
+TEXT_PUBLISHED = {
+    "sst": 82.43,
+    "amazon": 91.56,
+    "imdb": 90.85,
+    "congress": 78.59,
+    "20n": 87.84,
+    "science": 95.82,
+    "religion": 86.32,
+    "graphics": 92.09,
+}
+
+# Language pairs of Zhang & Duh (2020).
+NMT_TABLES = ("zh-en", "ru-en", "ja-en", "en-ja", "sw-en", "so-en")
+
+# Wang et al. (2015): score and minutes of an iteration, on their QA set and on Yelp.
+STAGES_PUBLISHED = [
+    ["30 % of the rows", ".633", "3.2", ".530", "0.4"],
+    ["all rows", ".639", "7.8", ".543", "1.2"],
+    ["in stages", ".641", "6.0", ".542", "0.6"],
+]
+
+# Wang et al.: accuracy and minutes of training the model that is chosen.
+TRADEOFF_PUBLISHED = [
+    ["all rows", ".54", "12", ".84", "4.0"],
+    ["30 % of the rows", ".38", "5.2", ".78", "1.9"],
+    ["tradeoff", ".51", "6.7", ".81", "2.3"],
+]
+
+
+class Table(NamedTuple):
+    """A table of text: a caption, the names of the columns, and the rows."""
+
+    caption: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+# -- cells ----------------------------------------------------------------------------
+
+
+def label(name: str) -> str:
+    return LABELS.get(name, name)
+
+
+def number(value: float | None, digits: int = 3, sign: bool = False) -> str:
+    if value is None or value != value:
+        return ""
+    text = f"{value:{'+' if sign else ''}.{digits}f}"
+    return text.replace("-", "−")
+
+
+def pair(
+    figures: Sequence[float | None] | None, digits: int = 3, sign: bool = False
+) -> str:
+    """Mean ± standard error, or the mean alone where there is one run."""
+    if not figures or figures[0] is None:
+        return ""
+    mean, error = figures
+    text = number(mean, digits, sign)
+    return text if error is None else f"{text} ± {number(error, digits)}"
+
+
+def mean_and_error(values: Iterable[float], digits: int) -> str:
+    """Mean ± standard error of runs, and of how many unless there are several."""
+    values = list(values)
+    if not values:
+        return ""
+    n = len(values)
+    mean = sum(values) / n
+    if n == 1:
+        return f"{number(mean, digits)} (1 run)"
+    deviation = (sum((value - mean) ** 2 for value in values) / (n - 1)) ** 0.5
+    return f"{number(mean, digits)} ± {number(deviation / n**0.5, digits)}"

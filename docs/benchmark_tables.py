@@ -1,0 +1,464 @@
+"""Tables of what was measured, from the results that are committed.
+
+``benchmarks/results/*.json`` holds what the scripts of ``benchmarks/`` have saved.
+Each function here makes tables of one of these files; the directive ``measured`` of
+``extensions.py`` puts them on a page, so that no figure is typed in twice. A method or
+a task that a file does not have leaves an empty cell or no row at all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmark_cells import (
+    NMT_TABLES,
+    STAGES_PUBLISHED,
+    TEXT_PUBLISHED,
+    TRADEOFF_PUBLISHED,
+    Table,
+    label,
+    mean_and_error,
+    number,
+    pair,
+)
+
+__all__ = ["TABLES", "Table", "command_of", "load", "tables_of"]
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+# -- one function a file --------------------------------------------------------------
+
+
+def _overhead(results: dict) -> list[Table]:
+    told = results["told"]
+    methods = list(next(iter(told.values())))
+    rows = [
+        [n, *(number(1000 * at[m]["mean"], 0) if m in at else "" for m in methods)]
+        for n, at in told.items()
+    ]
+    caption = "Milliseconds of one tell and the next ask, after so many told trials."
+    return [Table(caption, ["told trials", *map(label, methods)], rows)]
+
+
+def _sklearn_tasks(results: dict) -> list[Table]:
+    header = ["", *(f"{n} trials" for n in results["trials"])]
+    rows = [
+        [label(name), *map(_regret, found["mean"], found["se"])]
+        for name, found in results["methods"].items()
+    ]
+    n_tasks = len(results["best_known"])
+    caption = (
+        f"Normalised regret × 1000 over {n_tasks} tasks and {results['seeds']} seeds, "
+        "mean ± standard error. 0: the best score known; 1000: the median random trial."
+    )
+    return [Table(caption, header, rows)]
+
+
+def _regret(mean: float, error: float) -> str:
+    return pair((mean, error), 0)
+
+
+def _nmt(results: dict) -> list[Table]:
+    single = [r for r in results["results"] if len(r["objectives"]) == 1]
+    several = [r for r in results["results"] if len(r["objectives"]) > 1]
+    runs = max((r["n_runs"] for r in single), default=0)
+    found: list[Table] = []
+    if single:
+        methods = list(dict.fromkeys(r["method"] for r in single))
+        rows = [_published_row(results["published"], "ftb", min)]
+        rows += [_measured_row(single, method, "ftb", runs) for method in methods]
+        caption = (
+            "One objective. ftb, rows taken until the best one, mean ± standard "
+            f"deviation over {runs} runs, or over as many as stand in brackets."
+        )
+        found.append(Table(caption, ["ftb", *NMT_TABLES], rows))
+    if several:
+        rows = []
+        for measure, best in (("fto", min), ("fta", min), ("fbp", max)):
+            rows.append(_published_row(results["published"], measure, best))
+            rows.append(_measured_row(several, "skbayes", measure, runs))
+        for row, name in zip(rows, 3 * ["published", "skbayes"], strict=True):
+            row[0] = f"{row[0]}, {name}"
+        caption = (
+            "BLEU and decoding time. fto, rows until the first of the Pareto front; "
+            "fta, until all of it; fbp, rows of it among the first 50 (sw-en and "
+            "so-en: 200). Published is the best of the paper's methods."
+        )
+        found.append(Table(caption, ["", *NMT_TABLES], rows))
+    return found
+
+
+def _published_row(published: list[dict], measure: str, best: Callable) -> list[str]:
+    cells = []
+    for table in NMT_TABLES:
+        means = [
+            p["mean"]
+            for p in published
+            if p["table"] == table and p["measure"] == measure
+        ]
+        cells.append(f"{best(means):g}" if means else "")
+    name = "best published" if measure == "ftb" else measure
+    return [name, *cells]
+
+
+def _measured_row(
+    results: list[dict], method: str, measure: str, runs: int
+) -> list[str]:
+    cells = []
+    for table in NMT_TABLES:
+        cell = ""
+        for r in results:
+            if (r["table"], r["method"]) == (table, method) and measure in r[
+                "measures"
+            ]:
+                at = r["measures"][measure]
+                cell = f"{at['mean']:.1f} ± {at['sd']:.1f}"
+                if r["n_runs"] != runs:
+                    cell += f" ({r['n_runs']})"
+        cells.append(cell)
+    return [label(method) if measure == "ftb" else measure, *cells]
+
+
+def _default_on_grids(results: dict) -> list[Table]:
+    key = "rows until the best, then mean ratio to plain"
+    header = ["", *results["tables"], "ratio"]
+    rows = [
+        [name, *(number(v, 1) for v in values[:-1]), number(values[-1], 3)]
+        for name, values in results[key].items()
+    ]
+    caption = (
+        f"Rows until the best, mean over {results['seeds']} seeds, and the geometric "
+        "mean of the ratios to the plain kernel, gp-matern52."
+    )
+    return [Table(caption, header, rows)]
+
+
+def _parallel(results: dict) -> list[Table]:
+    sleeps = {
+        "uniform": "uniform",
+        "lognormal-trials": "lognormal by trial",
+        "lognormal-fits": "lognormal by fit",
+    }
+    tables = []
+    for part, caption in (
+        ("runs", "On a machine that was busy with other work."),
+        ("idle machine", "Once more, on the same machine when it was idle."),
+    ):
+        by_method: dict[str, dict[str, dict]] = {}
+        for key, run in results.get(part, {}).items():
+            backend, kind, method = key.split(" ", 2)
+            by_method.setdefault(f"{backend}, {method}", {})[kind] = run
+        rows = [
+            [
+                name.replace("skopt", "scikit-optimize").replace(
+                    "grid n_points=24", "GridSearchCV"
+                ),
+                *(_slowdown(kinds.get(kind)) for kind in sleeps),
+            ]
+            for name, kinds in by_method.items()
+        ]
+        if rows:
+            caption = (
+                "Wall time over the ideal of 8 workers, mean ± standard deviation over "
+                f"{results['seeds']} tables of sleeps; in brackets what the order of "
+                f"the trials alone costs. {caption}"
+            )
+            tables.append(Table(caption, ["", *sleeps.values()], rows))
+    return tables
+
+
+def _slowdown(run: dict | None) -> str:
+    if run is None:
+        return ""
+    return f"{pair((run['mean'], run['sd']), 2)} ({run['schedule']:.2f})"
+
+
+def _memory(results: dict) -> list[Table]:
+    columns = ["written", "dumps", "growth", "own", "folder", "seconds"]
+    rows = [
+        [splits, label(library), *(f"{at[c]:g}" for c in columns)]
+        for splits, libraries in results["splits"].items()
+        for library, at in libraries.items()
+    ]
+    gigabytes = results["size"] / 1e9
+    caption = f"In multiples of the input, which has {gigabytes:g} GB; seconds."
+    return [Table(caption, ["splits", "", *columns], rows)]
+
+
+def _engine_overhead(results: dict) -> list[Table]:
+    ms = results["ms"]
+    rows = [
+        [name, number(at["median"], 2), number(journal.get("median"), 2)]
+        for name, at in ms.items()
+        if "smallest" in at and not name.endswith("journal")
+        for journal in [ms.get(f"{name} journal", {})]
+    ]
+    caption = (
+        "Milliseconds for each trial, besides proposals and fits. loop: scheduling "
+        "alone; grid: GridSearchCV."
+    )
+    return [Table(caption, ["", "without journal", "with journal"], rows)]
+
+
+def _racing(results: dict) -> list[Table]:
+    tables = []
+    for folds, found in results.items():
+        if folds == "versions":
+            continue
+        rows = [
+            [
+                budget,
+                pair(at["without"], 0),
+                pair(at["racing"], 0),
+                pair(at["difference"], 0, sign=True),
+            ]
+            for budget, at in found["regret"].items()
+        ]
+        caption = (
+            f"Regret × 1000 with {folds}, {len(found['tasks'])} tasks, "
+            f"{found['seeds']} seeds, mean ± standard error. "
+            f"{found['raced'][0]:.0%} of the trials are given up, as many trials take "
+            f"{found['fits_for_as_many_trials'][0]:.0%} of the fits."
+        )
+        tables.append(
+            Table(caption, ["after", "without", "racing", "difference"], rows)
+        )
+    return tables
+
+
+def _multi_stage(results: dict) -> list[Table]:
+    rows = []
+    for task, at in results["tasks"].items():
+        for method, found in at["methods"].items():
+            seconds = found["seconds"]
+            rows.append(
+                [
+                    label(task),
+                    label(method),
+                    str(found["seeds"]),
+                    pair(found["test"], 4),
+                    pair(found.get("test_minus_full"), 4, sign=True),
+                    number(seconds[0], 1),
+                    pair(found.get("time_of_full"), 2),
+                ]
+            )
+    measured = Table(
+        "Measured: test score, its difference from the search on all rows, processor "
+        "seconds, and their share of that search's (means ± standard errors, paired "
+        "by seed).",
+        ["task", "search", "seeds", "test score", "− all rows", "s", "of all rows'"],
+        rows,
+    )
+    published = Table(
+        "Published: precision at 1 on a set of questions, accuracy on Yelp, and "
+        "minutes for each trial.",
+        ["search", "QA", "QA min", "Yelp", "Yelp min"],
+        STAGES_PUBLISHED,
+    )
+    return [published, measured]
+
+
+def _linear(results: dict) -> list[Table]:
+    runs = results["runs"]
+    data = list(dict.fromkeys(run["data"] for run in runs))
+    rows = []
+    for solver in dict.fromkeys(run["solver"] for run in runs):
+        at = {run["data"]: run for run in runs if run["solver"] == solver}
+        rows.append([solver, *(_times(at.get(name)) for name in data)])
+    caption = (
+        "Milliseconds of a fit, ours / scikit-learn's (ratio). The geometric mean of "
+        f"the ratios is {results['ratio']:.2f}."
+    )
+    return [Table(caption, ["solver", *data], rows)]
+
+
+def _times(run: dict | None) -> str:
+    if run is None:
+        return ""
+    ours, theirs = 1000 * run["seconds"], 1000 * run["sklearn_seconds"]
+    return f"{ours:.0f} / {theirs:.0f} ({run['ratio']:.2f})"
+
+
+def _tradeoff(results: dict) -> list[Table]:
+    rows = [
+        [
+            label(r["data"]),
+            label(r["method"]),
+            "" if r["alpha"] is None else str(r["alpha"]),
+            number(r["accuracy"][0], 4),
+            pair(r["difference"], 4, sign=True),
+            f"{r['accuracy_ratio'][0]:.1%}",
+            f"{r['time_ratio']:.1%}",
+            number(r["fraction"][0], 2),
+        ]
+        for r in sorted(results["table"], key=_order_of_tradeoff)
+    ]
+    header = ["data", "search", "α", "accuracy", "difference", "of its accuracy"]
+    measured = Table(
+        "Measured: test accuracy of the model that is chosen, its difference from the "
+        "search on all rows (± standard error, paired by seed), its share of that "
+        "search's accuracy and of its final model's training time, and the share of "
+        'the rows. "mean" is over α from 0.1 to 0.9.',
+        [*header, "of its time", "rows"],
+        rows,
+    )
+    published = Table(
+        "Published: accuracy, and minutes to train the model that is chosen.",
+        ["search", "Insurance", "Insurance min", "Yelp", "Yelp min"],
+        TRADEOFF_PUBLISHED,
+    )
+    return [published, measured]
+
+
+def _order_of_tradeoff(row: dict) -> tuple:
+    methods = ["full", "subset", "ei-tradeoff", "all", "paper"]
+    method, alpha = row["method"], row["alpha"]
+    place = methods.index(method) if method in methods else len(methods)
+    data = {"imdb": 0, "adult": 1}.get(row["data"], 2)
+    return (data, row["data"], place, alpha == "mean", str(alpha))
+
+
+def _hypertune(results: dict) -> list[Table]:
+    rivals = ["hypertune", "ei-bo", "hyperband", "fabolas-like"]
+    rows = []
+    for task, at in results.items():
+        if "end" not in at:
+            continue
+        published = " / ".join(
+            "–" if one is None else f"{one:g}" for one in at.get("published") or []
+        )
+        cells = [pair(at["end"].get(rival), 3) for rival in rivals]
+        rows.append([task, str(at["seeds"]), *cells, published])
+    caption = (
+        "Held-out error of the incumbent, fitted on all training rows, when HyperTune "
+        "has spent its time: mean ± standard error over the runs. Published: Fabolas / "
+        "Hyperband / HyperTune, on larger data."
+    )
+    header = ["task", "runs", *map(label, rivals), "published"]
+    return [Table(caption, header, rows), *_hypertune_over_tasks(results)]
+
+
+def _hypertune_over_tasks(results: dict) -> list[Table]:
+    """Differences that are means over the tasks, by time and by trials."""
+    over = results.get("over tasks", {})
+    by_time = {name: at for name, at in over.items() if "at the end" in at}
+    by_trials = {name: at for name, at in over.items() if "at the end" not in at}
+    tables = []
+    if by_time:
+        rows = [
+            [
+                label(name.rpartition(" - ")[2]),
+                pair(at["at the end"], 4, sign=True),
+                pair(at.get("all the time"), 3, sign=True),
+            ]
+            for name, at in by_time.items()
+        ]
+        caption = (
+            "Error of HyperTune less that of the rival, mean over the tasks ± standard "
+            "error over them."
+        )
+        header = ["rival", "at the end", "mean over all of its time"]
+        tables.append(Table(caption, header, rows))
+    if by_trials:
+        trials = list(next(iter(by_trials.values())))
+        names = {"hypertune": "HyperTune", "wrong": "with all signs wrong"}
+        rows = [
+            [
+                names.get(name.partition(" - ")[0], name),
+                *(pair(at.get(n), 3, sign=True) for n in trials),
+            ]
+            for name, at in by_trials.items()
+        ]
+        caption = (
+            "Validation error less that of EI-BO, after so many trials on all rows."
+        )
+        tables.append(Table(caption, ["", *trials], rows))
+    return tables
+
+
+def _text(results: dict) -> list[Table]:
+    methods = {
+        "published": "published configuration",
+        "paper": "paper's space",
+        "extended": "extended space",
+        "paper-cv": "paper's space, 5-fold",
+        "extended-cv": "extended space, 5-fold",
+        "grid": "grid",
+    }
+    there = {key: name for key, name in methods.items() if results.get(key)}
+    accuracies, seconds = [], []
+    for task, figure in TEXT_PUBLISHED.items():
+        runs = {
+            key: [run for run in results[key] if run["task"] == task] for key in there
+        }
+        if not any(runs.values()):
+            continue
+        cells = [
+            mean_and_error((100 * run["test"] for run in runs[key]), 2) for key in there
+        ]
+        accuracies.append([label(task), f"{figure:.2f}", *cells])
+        means = [
+            number(sum(run["seconds"] for run in runs[key]) / len(runs[key]), 1)
+            if runs[key]
+            else ""
+            for key in there
+        ]
+        seconds.append([label(task), *means])
+    return [
+        Table(
+            "Test accuracy in %, 30 trials, mean ± standard error over the seeds. The "
+            "paper's own figure first, then what its configuration gives on the same "
+            "copies of the data as all that follows.",
+            ["task", "paper's figure", *there.values()],
+            accuracies,
+        ),
+        Table("Seconds of a search.", ["task", *there.values()], seconds),
+    ]
+
+
+# What makes the tables of each file.
+TABLES: dict[str, Callable[[dict], list[Table]]] = {
+    "default_on_grids": _default_on_grids,
+    "engine_overhead": _engine_overhead,
+    "hypertune": _hypertune,
+    "linear": _linear,
+    "memory": _memory,
+    "multi_stage": _multi_stage,
+    "nmt": _nmt,
+    "overhead": _overhead,
+    "parallel": _parallel,
+    "racing": _racing,
+    "sklearn_tasks": _sklearn_tasks,
+    "text": _text,
+    "tradeoff": _tradeoff,
+}
+
+
+def load(name: str, folder: Path | None = None) -> dict[str, Any]:
+    """Read one file of results."""
+    path = (folder or BENCHMARKS / "results") / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def tables_of(name: str, results: dict[str, Any] | None = None) -> list[Table]:
+    """Make the tables of one file of results."""
+    return TABLES[name](load(name) if results is None else results)
+
+
+# -- commands -------------------------------------------------------------------------
+
+
+def command_of(name: str) -> str:
+    """Find the commands that measured it, in the README of the benchmarks."""
+    text = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
+    title = "python -m skbayes.benchmark" if name == "nmt" else f"{name}.py"
+    section = re.search(
+        rf"^## [^\n]*`{re.escape(title)}`\n\n((?:    [^\n]*\n)+)", text, re.MULTILINE
+    )
+    if section is None:
+        raise KeyError(f"benchmarks/README.md has no commands for {title}")
+    return re.sub(r"^    ", "", section[1], flags=re.MULTILINE).rstrip("\n")

@@ -1,0 +1,137 @@
+"""Look for internal links that lead nowhere.
+
+    python docs/check_links.py docs/_build/html
+
+In the built pages every link, anchor, picture, style sheet and script that is not on
+another host must exist; so must the files, and the headings, that the Markdown pages of
+the repository refer to. Prints what does not, and then ends with status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+ROOT = Path(__file__).parents[1]
+MARKDOWN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
+
+# Which attribute of an element names what it refers to.
+REFERENCES = {
+    "a": "href",
+    "area": "href",
+    "iframe": "src",
+    "img": "src",
+    "link": "href",
+    "script": "src",
+    "source": "src",
+}
+
+
+class _Page(HTMLParser):
+    """What a page refers to, and the anchors it has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.references: list[str] = []
+        self.anchors: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        self.anchors.update(
+            value for name in ("id", "name") if (value := attributes.get(name))
+        )
+        reference = attributes.get(REFERENCES.get(tag, ""))
+        if reference:
+            self.references.append(reference)
+
+
+@cache
+def _read(path: Path) -> _Page:
+    page = _Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    return page
+
+
+def _problem(reference: str, page: Path, root: Path) -> str | None:
+    """What is wrong with a reference of a page; None if nothing is."""
+    parts = urlsplit(reference)
+    if parts.scheme or parts.netloc:
+        return None
+    start = root if parts.path.startswith("/") else page.parent
+    target = (start / unquote(parts.path).lstrip("/")).resolve() if parts.path else page
+    if target.is_dir() and page.suffix == ".html":
+        target = target / "index.html"
+    if not target.exists():
+        return "no such file"
+    anchor = unquote(parts.fragment)
+    if not anchor or target.suffix not in (".html", ".md"):
+        return None
+    anchors = (
+        _read(target).anchors if target.suffix == ".html" else set(_headings(target))
+    )
+    return None if anchor in anchors else "no such anchor"
+
+
+def broken_in_html(folder: Path) -> Iterator[str]:
+    """Yield what is wrong with the pages of a folder."""
+    for page in sorted(folder.rglob("*.html")):
+        for reference in dict.fromkeys(_read(page).references):
+            problem = _problem(reference, page, folder)
+            if problem:
+                yield f"{page.relative_to(folder)}: {reference}: {problem}"
+
+
+# -- Markdown -------------------------------------------------------------------------
+
+
+def _prose(path: Path) -> str:
+    """Text of a Markdown page without its code."""
+    text = path.read_text(encoding="utf-8")
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def _headings(path: Path) -> Iterator[str]:
+    """Yield the anchors that a host of repositories gives to headings."""
+    for title in re.findall(
+        r"^#+ +(.+)$", path.read_text(encoding="utf-8"), re.MULTILINE
+    ):
+        yield re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def broken_in_markdown(path: Path) -> Iterator[str]:
+    """Yield what is wrong with a Markdown page."""
+    prose = _prose(path)
+    links = re.findall(r"\]\(\s*<?([^)\s>]+)", prose)
+    links += re.findall(r"^\[[^\]]+\]:\s*(\S+)", prose, re.MULTILINE)
+    for reference in dict.fromkeys(links):
+        problem = _problem(reference, path, ROOT)
+        if problem:
+            yield f"{path.name}: {reference}: {problem}"
+
+
+def main() -> int:
+    """Check what the command line names; return the exit status."""
+    parser = argparse.ArgumentParser(description="Look for links that lead nowhere.")
+    parser.add_argument("folder", type=Path, help="folder of built pages")
+    folder = parser.parse_args().folder.resolve()
+    if not (folder / "index.html").exists():
+        parser.error(f"{folder} has no index.html")
+    found = list(broken_in_html(folder))
+    for name in MARKDOWN:
+        found += broken_in_markdown(ROOT / name)
+    for line in found:
+        print(line, file=sys.stderr)
+    n_pages = len(list(folder.rglob("*.html")))
+    print(f"{n_pages} pages: {len(found)} broken links")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""What this documentation adds to Sphinx.
+
+Tables of what was measured, the options and the order of the gallery, and formulas as
+MathML.
+
+Formulas become MathML when the pages are built. Browsers show it by themselves, so that
+pages need neither the network nor a script (MathJax would fetch one from a server each
+time a page is read), and building them needs no LaTeX.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from benchmark_tables import BENCHMARKS, Table, command_of, tables_of
+from docutils import nodes
+from docutils.parsers.rst import directives
+from latex2mathml.converter import convert
+from sphinx.util.docutils import SphinxDirective
+
+
+def _inline(translator, node):
+    translator.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def _display(translator, node):
+    # Wide formulas scroll within their box, rather than the page.
+    translator.body.append(
+        f'<div class="math">{convert(node.astext(), display="block")}</div>'
+    )
+    raise nodes.SkipNode
+
+
+class Measured(SphinxDirective):
+    """``.. measured:: NAME``: the tables of benchmarks/results/NAME.json.
+
+    ``:command:`` shows the command that measured it, too; ``:only: N`` takes the N-th
+    table alone, from 0.
+    """
+
+    required_arguments = 1
+    option_spec = {"command": directives.flag, "only": directives.nonnegative_int}
+
+    def run(self):
+        name = self.arguments[0]
+        for source in (
+            BENCHMARKS / "results" / f"{name}.json",
+            BENCHMARKS / "README.md",
+        ):
+            self.env.note_dependency(str(source))
+        tables = tables_of(name)
+        if "only" in self.options:
+            tables = [tables[self.options["only"]]]
+        lines = [line for table in tables for line in _as_rst(table)]
+        if "command" in self.options:
+            code = textwrap.indent(command_of(name), "   ")
+            lines += [".. code-block:: bash", "", *code.splitlines(), ""]
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+def _as_rst(table: Table) -> list[str]:
+    """Write a table as the directive ``list-table``."""
+    # Not the table's own caption, which is as wide as the table, and cut off with it.
+    lines = [
+        ".. rst-class:: measured-caption",
+        "",
+        table.caption,
+        "",
+        ".. list-table::",
+        "   :header-rows: 1",
+        "   :class: measured",
+        "",
+    ]
+    for row in [table.header, *table.rows]:
+        cells = (cell.replace("*", r"\*") for cell in row)
+        starts = ["   * -", *["     -"] * (len(row) - 1)]
+        lines += [
+            f"{start} {cell}".rstrip()
+            for start, cell in zip(starts, cells, strict=True)
+        ]
+    return [*lines, ""]
+
+
+# -- the gallery ----------------------------------------------------------------------
+
+# The first pages of the gallery; the others follow by name.
+FIRST_EXAMPLES = ["quickstart", "model", "conditional_pipeline", "multi_stage"]
+
+
+class ExampleOrder:
+    """Sorts the pages of the gallery."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, filename):
+        name = filename.removesuffix(".py")
+        place = FIRST_EXAMPLES.index(name) if name in FIRST_EXAMPLES else 99
+        return place, name
+
+
+class ExampleOptions:
+    """Runs each example of the gallery with options that keep it short."""
+
+    def __init__(self, options):
+        self.options = options
+
+    def __repr__(self):
+        return f"ExampleOptions({self.options})"
+
+    def __call__(self, gallery_conf, script_vars):
+        return self.options.get(Path(script_vars["src_file"]).name, [])
+
+
+def setup(app):
+    app.add_directive("measured", Measured)
+    app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
