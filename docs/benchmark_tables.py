@@ -365,7 +365,11 @@ def _hypertune_over_tasks(results: dict) -> list[Table]:
         tables.append(Table(caption, header, rows))
     if by_trials:
         trials = list(next(iter(by_trials.values())))
-        names = {"hypertune": "HyperTune", "wrong": "with all signs wrong"}
+        names = {
+            "hypertune": "HyperTune",
+            "centre": "EI-BO that begins at its centre",
+            "wrong": "with all signs wrong",
+        }
         rows = [
             [
                 names.get(name.partition(" - ")[0], name),
