@@ -156,9 +156,12 @@ def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
     Returns
     -------
     error : Exception or None
-        None if the estimator has no objection, or declares nothing of the parameter.
+        None if the estimator has no objection, declares nothing of the parameter, or is
+        neither scikit-learn's nor ours: what a subclass inherits it need not check.
     """
     constraints = getattr(estimator, "_parameter_constraints", None)
+    if not type(estimator).__module__.startswith(("sklearn.", "skbayes.")):
+        return None
     if not isinstance(constraints, dict) or name not in constraints:
         return None
     if get_config().get("skip_parameter_validation"):
