@@ -230,6 +230,26 @@ def test_what_a_tradeoff_weighs_is_shown_in_its_own_unit(searches):
     assert low < found["train_size"].mean.mean() < high
 
 
+def test_a_scorer_by_name_is_still_the_one_of_the_search():
+    X, y = load_iris(return_X_y=True)
+    search = TradeoffSearchCV(
+        GaussianNB(),
+        {"var_smoothing": Real(1e-4, 1.0, "log-uniform")},
+        scoring="neg_log_loss",
+        score_range=(-4.0, 0.0),
+        cost="model_size",
+        n_iter=3,
+        cv=2,
+        random_state=0,
+    ).fit(X, y)
+    model = score_model(search)
+    # What it has learnt lies between 0 and 1; a model fitted anew knows other scores.
+    assert (model.unit, model.offset) == (-4.0, 4.0)
+    mean, _ = model.surrogate.predict(model.space.encode(model.params))
+    shown = model.unit * mean.mean(axis=0) + model.offset
+    np.testing.assert_allclose(shown, model.record.shown, atol=0.2)
+
+
 @pytest.mark.parametrize("kind", ["tpe", "pareto"])
 def test_where_there_is_no_model_of_the_score_one_is_fitted(searches, kind):
     model = score_model(searches[kind])
