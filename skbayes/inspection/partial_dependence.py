@@ -369,7 +369,8 @@ class PartialDependenceDisplay:
                 axis.set_ylim(low, high)
                 tidy(axis)
                 if i % n_cols == 0 or not labelled:
-                    axis.set_ylabel(f"mean {self.label.replace(' (', chr(10) + '(')}")
+                    label = plain(self.label).replace(" (", "\n(")
+                    axis.set_ylabel(f"mean {label}")
                     labelled = True
         return self
 
@@ -388,7 +389,7 @@ class PartialDependenceDisplay:
         x, y = one.coordinates(0), one.coordinates(1)
         colours = score_colours()
         colours = colours if self.sign > 0 else colours.reversed()
-        label = f"mean {self.label.split(' (')[0]}"
+        label = f"mean {plain(self.label).split(' (')[0]}"
         smooth = "options" not in one.scales
         if smooth and min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
             drawn = ax.contourf(x, y, one.mean.T, levels=10, cmap=colours)

@@ -247,7 +247,7 @@ def test_a_scorer_by_name_is_still_the_one_of_the_search():
     assert (model.unit, model.offset) == (-4.0, 4.0)
     mean, _ = model.surrogate.predict(model.space.encode(model.params))
     shown = model.unit * mean.mean(axis=0) + model.offset
-    np.testing.assert_allclose(shown, model.record.shown, atol=0.2)
+    np.testing.assert_allclose(shown, model.record.shown, atol=0.5)
 
 
 @pytest.mark.parametrize("kind", ["tpe", "pareto"])
