@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.inspection.dependence import Dependence, dependences
-from skbayes.inspection.scales import label_of, plain
+from skbayes.inspection.scales import label_of, plain, turn_if_crowded
 from skbayes.inspection.score_model import NothingToLearn, score_model
 from skbayes.inspection.style import (
     GREY,
@@ -470,10 +470,9 @@ def _describe(axis: Any, one: Dependence, which: int) -> None:
         axis._set_axes_scale("log")
     elif one.scales[which] == "options":
         values = [label_of(value) for value in one.values[which]]
-        axis.set_ticks(np.arange(len(values)), values)
         room = ROOM if len(one.names) == 1 else ROOM // 2
-        if axis.axis_name == "x" and sum(map(len, values)) > room:
-            axis.set_tick_params(rotation=30)
+        turned = turn_if_crowded(values, room) if axis.axis_name == "x" else {}
+        axis.set_ticks(np.arange(len(values)), values, **turned)
 
 
 # -- two parameters -------------------------------------------------------------------

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
 from skbayes import BayesSearchCV, Optimizer, ParetoSearchCV, TradeoffSearchCV
-from skbayes.inspection import PartialDependenceDisplay
+from skbayes.inspection import PartialDependenceDisplay, SliceDisplay
 from skbayes.inspection.dependence import dependences, scale_of
 from skbayes.inspection.marginals import Others, marginal, positions_of
 from skbayes.inspection.score_model import score_model, space_of_values
@@ -380,3 +380,31 @@ def test_bad_arguments(parameters, options, error, match):
         PartialDependenceDisplay.from_history(
             history_of(GRID, 5), parameters, search_spaces=GRID, **options
         )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["LogisticRegression()", "SVC()", "None"],
+        ["fn", "fn2", "mean", "a_long_function_of_mine"],
+        [f"option {k}" for k in range(9)],
+        ["rbf", "poly", "linear"],
+    ],
+)
+@pytest.mark.parametrize("display", [PartialDependenceDisplay, SliceDisplay])
+def test_names_of_options_do_not_lie_on_each_other(options, display):
+    trials = [
+        trial(k, {"a": k, "b": k, "c": option}, 0.1 * k)
+        for k, option in enumerate(options)
+    ]
+    drawn = display.from_history(History(trials))
+    drawn.figure_.canvas.draw()
+    (panel,) = [ax for ax in drawn.axes_ if ax.get_xlabel() == "c"]
+    texts = panel.get_xticklabels()
+    assert len(texts) == len(options)
+    if texts[0].get_rotation():
+        # Turned ones end at their marks.
+        assert {text.get_ha() for text in texts} == {"right"}
+        return
+    boxes = [text.get_window_extent() for text in texts]
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
