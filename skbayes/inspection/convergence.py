@@ -306,8 +306,10 @@ class ConvergenceDisplay:
         ax.legend(handles=handles, fontsize="small", edgecolor="none", framealpha=0.85)
 
 
-def _legend_text(name: str) -> str:
+def _legend_text(name: str | None) -> str | None:
     """Return a name so that it is seen: an underscore in front would hide it."""
+    if name is None:
+        return None
     return f" {plain(name)}" if name.startswith("_") else plain(name)
 
 

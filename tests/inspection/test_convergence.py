@@ -90,6 +90,9 @@ def test_every_name_is_seen_in_the_legend():
     display = ConvergenceDisplay.from_history(drawn.history(0.5), name="_run $1$")
     texts = [one.get_text() for one in display.ax_.get_legend().get_texts()]
     assert texts[0].strip() == r"_run \$1\$"
+    display.name = None
+    (nameless,) = display.plot().ax_.get_legend().get_texts()
+    assert nameless.get_text() == "trial"
 
 
 def test_wrong_arguments():
