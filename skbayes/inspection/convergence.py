@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.inspection.record import SearchRecord, read_record
+from skbayes.inspection.scales import plain
 from skbayes.inspection.style import (
     FAILURES,
     GREY,
@@ -254,7 +255,7 @@ class ConvergenceDisplay:
             "linestyle": style.linestyle,
             "linewidth": 2.0,
             "drawstyle": "steps-post",
-            "label": name,
+            "label": _legend_text(name),
             "gid": LINE,
             "zorder": 3,
         }
@@ -283,7 +284,7 @@ class ConvergenceDisplay:
         from matplotlib.ticker import MaxNLocator
 
         ax.set_xlabel(UNITS[self.by])
-        ax.set_ylabel(self.label)
+        ax.set_ylabel(plain(self.label))
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         tidy(ax)
@@ -303,6 +304,13 @@ class ConvergenceDisplay:
             if gid in marks
         ]
         ax.legend(handles=handles, fontsize="small", edgecolor="none", framealpha=0.85)
+
+
+def _legend_text(name: str | None) -> str | None:
+    """Return a name so that it is seen: an underscore in front would hide it."""
+    if name is None:
+        return None
+    return f" {plain(name)}" if name.startswith("_") else plain(name)
 
 
 def _position(record: SearchRecord, by: str) -> FloatArray:

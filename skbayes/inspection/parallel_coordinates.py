@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from skbayes.inspection.record import SearchRecord, read_record
-from skbayes.inspection.scales import ParameterScale, drawn_trials, parameter_scales
+from skbayes.inspection.scales import (
+    ParameterScale,
+    drawn_trials,
+    parameter_scales,
+    plain,
+)
 from skbayes.inspection.style import (
     GREY,
     INK,
@@ -353,7 +358,7 @@ class ParallelCoordinatesDisplay:
         room = LETTERS * inches / (len(names) + 1)
         turned = max(map(len, names), default=0) > room
         style = {"rotation": 25, "ha": "right"} if turned else {}
-        score = self.label.replace(" (", "\n(")
+        score = plain(self.label).replace(" (", "\n(")
         ax.set_xticks(range(len(names) + 1), [*names, score], fontsize="small", **style)
         ax.get_xticklabels()[-1].set(rotation=0, ha="center")
         ax.tick_params(axis="x", length=0, pad=6)

@@ -11,6 +11,7 @@ import numpy as np
 from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.acquisition.pareto import are_costs
 from skbayes.inspection.record import SearchRecord, read_record
+from skbayes.inspection.scales import plain
 from skbayes.inspection.style import GREY, INK, SERIES, get_many_axes, tidy
 from skbayes.search.pareto import choose_point, hypervolumes
 from skbayes.space.dimensions import FloatArray
@@ -296,7 +297,7 @@ class ParetoDisplay:
         costs = are_costs(finished) if len(finished) else np.zeros(len(names), bool)
         for axis, j in zip((ax.xaxis, ax.yaxis), pair, strict=True):
             better = "higher" if signs[j] > 0 else "lower"
-            title = names[j].replace("_", " ")
+            title = plain(names[j].replace("_", " "))
             axis.set_label_text(f"{title} ({better} is better)")
             own = self.values[:, j][np.isfinite(self.values[:, j])]
             if len(own) and costs[j] and own.min() > 0:

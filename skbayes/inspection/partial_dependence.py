@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.inspection.dependence import Dependence, dependences
-from skbayes.inspection.scales import label_of, plain
+from skbayes.inspection.scales import label_of, plain, turn_if_crowded
 from skbayes.inspection.score_model import NothingToLearn, score_model
 from skbayes.inspection.style import (
     GREY,
@@ -369,7 +369,8 @@ class PartialDependenceDisplay:
                 axis.set_ylim(low, high)
                 tidy(axis)
                 if i % n_cols == 0 or not labelled:
-                    axis.set_ylabel(f"mean {self.label.replace(' (', chr(10) + '(')}")
+                    label = plain(self.label).replace(" (", "\n(")
+                    axis.set_ylabel(f"mean {label}")
                     labelled = True
         return self
 
@@ -388,7 +389,7 @@ class PartialDependenceDisplay:
         x, y = one.coordinates(0), one.coordinates(1)
         colours = score_colours()
         colours = colours if self.sign > 0 else colours.reversed()
-        label = f"mean {self.label.split(' (')[0]}"
+        label = f"mean {plain(self.label).split(' (')[0]}"
         smooth = "options" not in one.scales
         if smooth and min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
             drawn = ax.contourf(x, y, one.mean.T, levels=10, cmap=colours)
@@ -469,10 +470,9 @@ def _describe(axis: Any, one: Dependence, which: int) -> None:
         axis._set_axes_scale("log")
     elif one.scales[which] == "options":
         values = [label_of(value) for value in one.values[which]]
-        axis.set_ticks(np.arange(len(values)), values)
         room = ROOM if len(one.names) == 1 else ROOM // 2
-        if axis.axis_name == "x" and sum(map(len, values)) > room:
-            axis.set_tick_params(rotation=30)
+        turned = turn_if_crowded(values, room) if axis.axis_name == "x" else {}
+        axis.set_ticks(np.arange(len(values)), values, **turned)
 
 
 # -- two parameters -------------------------------------------------------------------

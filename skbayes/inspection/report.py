@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import platform
 import pprint
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 import skbayes
 from skbayes.inspection.record import SearchRecord, read_record
 from skbayes.inspection.report_page import (
+    Markup,
     code,
     definitions,
     details,
@@ -360,12 +362,14 @@ def _trials(record: SearchRecord, trials: Sequence[Trial]) -> str:
         )
         listed = np.sort(worst_last[:MOST_LISTED])
         note = f"<p>The best {MOST_LISTED} of {len(record)}.</p>"
-    columns = dict(_columns(record))
+    # Not a dict: a parameter may be called "state", too.
+    columns = list(_columns(record))
     if errors:
-        columns["error"] = [_error(errors.get(n)) for n in record.number.tolist()]
-    rows = [[column[i] for column in columns.values()] for i in listed]
+        columns.append(("error", [_error(errors.get(n)) for n in record.number]))
+    rows = [[column[i] for _, column in columns] for i in listed]
     marked = [i == record.best for i in listed]
-    return section("Trials", note, table(list(columns), rows, marked=marked))
+    heads = [head for head, _ in columns]
+    return section("Trials", note, table(heads, rows, marked=marked))
 
 
 def _columns(record: SearchRecord) -> Iterator[tuple[str, list[Any]]]:
@@ -400,7 +404,13 @@ def _value(params: Mapping[str, Any], name: str) -> Any:
     if name not in params:
         return ""
     value = params[name]
-    return shown(value) if isinstance(value, str) else value
+    # An empty cell says that there is no such parameter.
+    written = isinstance(value, str) or _is_nan(value)
+    return shown(value) if written else value
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _error(error: str | None) -> Any:
@@ -409,7 +419,7 @@ def _error(error: str | None) -> Any:
         return ""
     lines = [line for line in error.strip().splitlines() if line.strip()]
     last = lines[-1].strip() if lines else error
-    return details(last, error), last
+    return Markup(details(last, error), last)
 
 
 # -- how it was done ------------------------------------------------------------------

@@ -7,9 +7,11 @@ import hashlib
 import html
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
+    "Markup",
     "code",
     "definitions",
     "details",
@@ -225,6 +227,22 @@ def definitions(pairs: Iterable[tuple[str, str]]) -> str:
     return "<dl>" + "\n".join(items) + "</dl>"
 
 
+@dataclass(frozen=True)
+class Markup:
+    """A cell of a table that is HTML already; no value of a parameter is one.
+
+    Parameters
+    ----------
+    html : str
+        What is in the cell.
+    key : str
+        The text by which it is sorted, not yet escaped.
+    """
+
+    html: str
+    key: str
+
+
 def details(summary: str, source: str) -> str:
     """Return a text that is hidden until it is asked for.
 
@@ -257,8 +275,8 @@ def table(
     heads : sequence of str
         Titles of the columns, not yet escaped.
     rows : iterable of sequence
-        Cells. Numbers stand to the right, NaN is left out; ``("html", key)`` is taken
-        as it is, everything else is escaped.
+        Cells. Numbers stand to the right, NaN is left out; :class:`Markup` is taken as
+        it is, everything else is escaped.
     marked : sequence of bool, default=()
         Which rows to set off.
     sortable : bool, default=True
@@ -281,9 +299,8 @@ def table(
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, tuple):
-        content, key = value
-        return f'<td class="wrap" data-key="{text(key)}">{content}</td>'
+    if isinstance(value, Markup):
+        return f'<td class="wrap" data-key="{text(value.key)}">{value.html}</td>'
     if isinstance(value, str):
         return _short_cell(value)
     if isinstance(value, int | float) and not isinstance(value, bool):

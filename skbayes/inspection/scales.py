@@ -19,7 +19,14 @@ from skbayes.space import Distribution, Space
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
 from skbayes.space.identity import same
 
-__all__ = ["ParameterScale", "drawn_trials", "label_of", "parameter_scales", "plain"]
+__all__ = [
+    "ParameterScale",
+    "drawn_trials",
+    "label_of",
+    "parameter_scales",
+    "plain",
+    "turn_if_crowded",
+]
 
 # A parameter of which nothing is known but its values has a log scale if these are
 # positive and span this factor, as in the notation of spaces.
@@ -158,8 +165,7 @@ class ParameterScale:
         """
         if self.kind == "options":
             ax.set_xlim(-0.5, len(self.options) - 0.5)
-            crowded = sum(map(len, self.labels)) > MAX_TEXT
-            turned = {"rotation": 40, "ha": "right"} if crowded else {}
+            turned = turn_if_crowded(self.labels, MAX_TEXT)
             ax.set_xticks(range(len(self.options)), self.labels, **turned)
             return
         ends = np.array([self.low, self.high])
@@ -213,6 +219,30 @@ def label_of(value: Any) -> str:
     text = name if isinstance(name, str) else value
     text = text if isinstance(text, str) else " ".join(repr(text).split())
     return plain(text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…")
+
+
+def turn_if_crowded(labels: Sequence[str], room: int) -> dict[str, Any]:
+    """Say how to turn labels of options, if they are too long to stand side by side.
+
+    Parameters
+    ----------
+    labels : list of str
+        The labels, at equal distances.
+    room : int
+        How many letters have room in all.
+
+    Returns
+    -------
+    turned : dict
+        Keywords for the texts; empty if there is room.
+    """
+    lengths = list(map(len, labels))
+    neighbours = [(a + b) / 2 for a, b in zip(lengths, lengths[1:], strict=False)]
+    widest = max(neighbours or lengths, default=0)
+    # Half a letter between two of them, at least.
+    if len(labels) * widest + len(labels) / 2 <= room:
+        return {}
+    return {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
 
 
 def plain(text: str) -> str:

@@ -156,7 +156,10 @@ def _own_model(source: Any, record: SearchRecord) -> ScoreModel | None:
     optimizer = getattr(source, "optimizer_", None)
     if not isinstance(optimizer, Optimizer):
         return None
-    if record.metric != getattr(source, "target_metric_", "score"):
+    guide = getattr(source, "target_metric_", "score")
+    # A single metric is called "score" by the search, by its own name in a picture.
+    own_names = [guide, *([source.scoring] if guide == "score" else [])]
+    if record.metric not in own_names:
         return None
     try:
         surrogate = optimizer.fitted_surrogate()

@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 
 from skbayes.inspection.record import SearchRecord, read_record
-from skbayes.inspection.scales import ParameterScale, drawn_trials, parameter_scales
+from skbayes.inspection.scales import (
+    ParameterScale,
+    drawn_trials,
+    parameter_scales,
+    plain,
+)
 from skbayes.inspection.style import (
     FAINT,
     INK,
     TRIALS,
     focus,
+    get_axes,
     get_many_axes,
     mark_failures,
     say_nothing,
@@ -239,6 +245,13 @@ class SliceDisplay:
         if not isinstance(n_cols, Integral) or n_cols < 1:
             raise ValueError(f"n_cols must be an int of at least 1, got {n_cols!r}.")
         size = (2.6, 2.3) if len(self.scales) > 1 else (5.0, 3.4)
+        if not self.scales:
+            # Not even the parameters are known.
+            self.ax_ = get_axes(ax, size)
+            self.axes_, self.figure_ = np.array([self.ax_]), self.ax_.figure
+            self.points_, self.failed_points_, self.colorbar_ = [], [], None
+            say_nothing(self.ax_)
+            return self
         self.axes_ = get_many_axes(ax, len(self.scales), n_cols, size)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         self.points_, self.failed_points_ = [], []
@@ -246,7 +259,8 @@ class SliceDisplay:
             self._draw(panel, scale, v, point_kw or {})
         for k, panel in enumerate(self.axes_):
             if k % n_cols == 0:
-                panel.set_ylabel(self.label.replace(" (", "\n("), fontsize="small")
+                label = plain(self.label).replace(" (", "\n(")
+                panel.set_ylabel(label, fontsize="small")
             else:
                 panel.tick_params(labelleft=False)
         self.colorbar_ = self._explain_shades() if len(self.number) > 1 else None

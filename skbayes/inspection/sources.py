@@ -328,12 +328,14 @@ def _from_frame(frame: Any) -> Source:
             f"{'it has no ' + repr(missing[0]) if missing else 'its attrs are lost'}."
         )
     found = _with_facts(Source([]), frame.attrs)
+    outline = frame.attrs.get("space") or []
+    everywhere = {f"param_{entry['name']}" for entry in outline}
     for row in frame.to_dict("records"):
-        # A value that does not exist is NaN, and so is None in a column of numbers.
+        # A value that does not exist is NaN, and so is None among numbers or texts.
         params = {
-            name.removeprefix("param_"): native(value)
+            name.removeprefix("param_"): native(value) if value == value else None
             for name, value in row.items()
-            if name.startswith("param_") and value == value
+            if name.startswith("param_") and (value == value or name in everywhere)
         }
         params = _without_size(params, frame.attrs)
         started = row["started"].timestamp()

@@ -8,6 +8,7 @@ import numpy as np
 
 from skbayes.candidates import key_of
 from skbayes.inspection.record import SearchRecord, read_record
+from skbayes.inspection.scales import plain
 from skbayes.inspection.style import (
     GREY,
     INK,
@@ -243,7 +244,7 @@ class StagesDisplay:
             self.best_point_ = ax.scatter(*at, zorder=4, **ring)
         ax.set_xlim(-0.5, max(n_stages, 1) - 0.5)
         ax.set_xticks(range(n_stages), [self._name(s) for s in range(n_stages)])
-        ax.set_ylabel(self.label)
+        ax.set_ylabel(plain(self.label))
         tidy(ax)
         focus(ax, self.sign)
         self.texts_ = self._write_correlations(ax)

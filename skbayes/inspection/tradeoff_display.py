@@ -8,6 +8,7 @@ import numpy as np
 
 from skbayes.acquisition.tradeoff_proposer import relative_costs, typical_cost
 from skbayes.inspection.record import SearchRecord, read_record
+from skbayes.inspection.scales import plain
 from skbayes.inspection.style import (
     GREY,
     INK,
@@ -397,8 +398,8 @@ class TradeoffDisplay:
             label=f"trial {self.numbers[self.chosen]}, chosen",
             zorder=5,
         )
-        ax.set_xlabel(self.cost_label)
-        ax.set_ylabel(self.label)
+        ax.set_xlabel(plain(self.cost_label))
+        ax.set_ylabel(plain(self.label))
         ax.legend(fontsize="small")
         tidy(ax, "both")
 
@@ -436,7 +437,7 @@ class TradeoffDisplay:
             drawstyle="steps-post",
             color=SERIES[0].color,
             linewidth=2,
-            label=self.label.split(" (")[0],
+            label=plain(self.label).split(" (")[0],
         )
         twin = ax.twinx()
         (self.cost_curve_,) = twin.plot(
@@ -460,7 +461,7 @@ class TradeoffDisplay:
             )
         self._name_choices(ax, at)
         ax.set_xlabel("α: what the cost of a typical fit is worth")
-        ax.set_ylabel(f"{self.label.split(' (')[0]} of the choice")
+        ax.set_ylabel(f"{plain(self.label).split(' (')[0]} of the choice")
         twin.set_ylabel("its relative cost")
         twin.set_ylim(0.0, 1.05)
         twin.spines["top"].set_visible(False)

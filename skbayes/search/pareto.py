@@ -539,7 +539,7 @@ def hypervolumes(Y: FloatArray) -> tuple[FloatArray, FloatArray]:
     finished = np.all(np.isfinite(Y), axis=1)
     scaled = _on_log_scale(Y)
     reference = reference_point(scaled[finished])
-    box = np.prod(np.nanmax(scaled, axis=0) - reference)
+    box = np.prod(np.max(scaled[finished], axis=0) - reference)
     volumes = np.zeros(len(Y))
     front, volume = scaled[:0], 0.0
     for i, y in enumerate(scaled):

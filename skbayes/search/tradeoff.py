@@ -609,7 +609,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         ranked = results
         if not callable(self.refit):
             # The inherited method takes the row of rank 1.
-            ranked = {**results, f"rank_test_{metric}": results["rank_tradeoff_score"]}
+            rank = results["rank_tradeoff_score"] + 1
+            rank[_best(results["tradeoff_score"], results["relative_cost"])] = 1
+            ranked = {**results, f"rank_test_{metric}": rank}
         super()._select(ranked, refit_metric)
         if hasattr(self, "best_score_corrected_"):
             # It is about the best score, which this is not.
@@ -696,8 +698,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         X, y = indexable(X, y)
         routed = compat.route_fit_params(self, compat.check_fit_params(X, params))
         results, metric = self.cv_results_, self.target_metric_
-        values = self._unit_scores(results) - tradeoff * results["relative_cost"]
-        self.best_index_ = int(np.nanargmax(values))
+        costs = results["relative_cost"]
+        self.best_index_ = _best(self._unit_scores(results) - tradeoff * costs, costs)
         self.best_params_ = results["params"][self.best_index_]
         self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
         self._describe_best()
@@ -706,6 +708,14 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         )
         self._refit(X, y, fit_params)
         return self
+
+
+def _best(values: FloatArray, costs: FloatArray) -> int:
+    """Return the row of the greatest value; of equal ones the cheapest, as `envelope`.
+
+    NaN comes last.
+    """
+    return int(np.lexsort((costs, -values))[0])
 
 
 def _relative_sizes(largest: float, params: Sequence[Mapping[str, Any]]) -> FloatArray:

@@ -86,6 +86,15 @@ def test_keywords_of_the_user_come_first():
     assert display.points_.get_sizes().tolist() == [99]
 
 
+def test_every_name_is_seen_in_the_legend():
+    display = ConvergenceDisplay.from_history(drawn.history(0.5), name="_run $1$")
+    texts = [one.get_text() for one in display.ax_.get_legend().get_texts()]
+    assert texts[0].strip() == r"_run \$1\$"
+    display.name = None
+    (nameless,) = display.plot().ax_.get_legend().get_texts()
+    assert nameless.get_text() == "trial"
+
+
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="by must be 'trials' or 'seconds'"):
         ConvergenceDisplay.from_history(drawn.history(0.5), by="minutes")

@@ -1,5 +1,6 @@
 """What holds for every picture of a search."""
 
+import dataclasses
 import inspect
 import pickle
 
@@ -97,6 +98,18 @@ def test_a_search_that_runs_can_be_drawn(display, n_done, tmp_path):
 @pytest.mark.parametrize("scores", [(0.5,), (None, None), (None, 0.5), (0.5, 0.5)])
 def test_few_trials_or_failed_ones_can_be_drawn(display, scores):
     assert_drawn(display.from_history(drawn.history(*scores)))
+
+
+@each_display
+def test_no_trials_can_be_drawn(display):
+    assert_drawn(display.from_history(History()))
+
+
+@each_display
+def test_a_metric_may_be_called_anything(display):
+    record = read_record(drawn.search("bayes"))
+    odd = dataclasses.replace(record, metric=r"$\nonsense{$", name=r"_$\nonsense{$")
+    assert_drawn(display.from_history(odd))
 
 
 @each_display

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
 from skbayes import BayesSearchCV, Optimizer, ParetoSearchCV, TradeoffSearchCV
-from skbayes.inspection import PartialDependenceDisplay
+from skbayes.inspection import PartialDependenceDisplay, SliceDisplay
 from skbayes.inspection.dependence import dependences, scale_of
 from skbayes.inspection.marginals import Others, marginal, positions_of
 from skbayes.inspection.score_model import score_model, space_of_values
@@ -230,6 +230,26 @@ def test_what_a_tradeoff_weighs_is_shown_in_its_own_unit(searches):
     assert low < found["train_size"].mean.mean() < high
 
 
+def test_a_scorer_by_name_is_still_the_one_of_the_search():
+    X, y = load_iris(return_X_y=True)
+    search = TradeoffSearchCV(
+        GaussianNB(),
+        {"var_smoothing": Real(1e-4, 1.0, "log-uniform")},
+        scoring="neg_log_loss",
+        score_range=(-4.0, 0.0),
+        cost="model_size",
+        n_iter=3,
+        cv=2,
+        random_state=0,
+    ).fit(X, y)
+    model = score_model(search)
+    # What it has learnt lies between 0 and 1; a model fitted anew knows other scores.
+    assert (model.unit, model.offset) == (-4.0, 4.0)
+    mean, _ = model.surrogate.predict(model.space.encode(model.params))
+    shown = model.unit * mean.mean(axis=0) + model.offset
+    np.testing.assert_allclose(shown, model.record.shown, atol=0.5)
+
+
 @pytest.mark.parametrize("kind", ["tpe", "pareto"])
 def test_where_there_is_no_model_of_the_score_one_is_fitted(searches, kind):
     model = score_model(searches[kind])
@@ -360,3 +380,31 @@ def test_bad_arguments(parameters, options, error, match):
         PartialDependenceDisplay.from_history(
             history_of(GRID, 5), parameters, search_spaces=GRID, **options
         )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["LogisticRegression()", "SVC()", "None"],
+        ["fn", "fn2", "mean", "a_long_function_of_mine"],
+        [f"option {k}" for k in range(9)],
+        ["rbf", "poly", "linear"],
+    ],
+)
+@pytest.mark.parametrize("display", [PartialDependenceDisplay, SliceDisplay])
+def test_names_of_options_do_not_lie_on_each_other(options, display):
+    trials = [
+        trial(k, {"a": k, "b": k, "c": option}, 0.1 * k)
+        for k, option in enumerate(options)
+    ]
+    drawn = display.from_history(History(trials))
+    drawn.figure_.canvas.draw()
+    (panel,) = [ax for ax in drawn.axes_ if ax.get_xlabel() == "c"]
+    texts = panel.get_xticklabels()
+    assert len(texts) == len(options)
+    if texts[0].get_rotation():
+        # Turned ones end at their marks.
+        assert {text.get_ha() for text in texts} == {"right"}
+        return
+    boxes = [text.get_window_extent() for text in texts]
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))

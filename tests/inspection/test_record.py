@@ -273,3 +273,15 @@ def test_wrong_arguments():
     assert isinstance(
         read_record(history, search_spaces={"C": [1.0, 10.0]}).space, Space
     )
+
+
+def test_none_among_texts_is_not_lost_in_a_data_frame(folder):
+    path = str(folder / "none.journal")
+    spaces = {"class_weight": [None, "balanced"], "C": (0.1, 10.0)}
+    points = [{"class_weight": one, "C": 1.0} for one in spaces["class_weight"]]
+    BayesSearchCV(
+        SVC(), spaces, n_iter=2, cv=2, initial_points=points, journal=path
+    ).fit(X, y)
+    record = read_record(load_history(path))
+    assert [one["class_weight"] for one in record.params] == [None, "balanced"]
+    assert record.space is not None

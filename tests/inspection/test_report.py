@@ -276,3 +276,25 @@ def test_a_search_that_was_not_fitted(tmp_path):
     with pytest.raises(NotFittedError):
         BayesSearchCV(TREE, SPACES).report(tmp_path / "report.html")
     assert os.listdir(tmp_path) == []
+
+
+def test_values_that_are_tuples_are_no_html(tmp_path, undrawn):
+    values = [(8, 8), (3,), (SCRIPT, IMAGE), np.nan]
+    folds = [{"test_scores": 0.7, "fit_time": 0.1, "score_time": 0.0}]
+    history = History(
+        Trial(k, {"layers": value}, folds, score=0.7) for k, value in enumerate(values)
+    )
+    page = read(report_history(history, tmp_path / "report.html"))
+    cells = page.texts["td"]
+    assert {"(8, 8)", "(3,)", "nan"} <= set(cells)
+    assert len(page.all("script")) == 1
+    assert not any("onerror" in attrs for _, attrs in page.tags)
+
+
+def test_a_parameter_may_be_called_like_a_column(tmp_path, undrawn):
+    folds = [{"test_scores": 0.7, "fit_time": 0.1, "score_time": 0.0}]
+    history = History([Trial(0, {"state": "liquid", "trial": 7}, folds, score=0.7)])
+    page = read(report_history(history, tmp_path / "report.html"))
+    cells = dict(zip(page.texts["th"][2:], page.texts["td"][2:], strict=False))
+    assert page.texts["td"][:2] == ["0", "complete"]
+    assert (cells["state"], cells["trial"]) == ("'liquid'", "7")

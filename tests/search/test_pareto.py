@@ -25,6 +25,7 @@ from sklearn.utils import estimator_checks
 from skbayes import ParetoSearchCV, compat, load_history
 from skbayes.acquisition.hypervolume import hypervolume
 from skbayes.refit import OneStandardError
+from skbayes.search.pareto import hypervolumes
 from skbayes.space import Choice
 
 X, y = load_iris(return_X_y=True)
@@ -103,6 +104,16 @@ def test_parameters_that_some_lack_are_missing_on_the_front():
     front = found.fit(X, y).pareto_front_
     missing = ["gamma" not in params for params in found.pareto_params_]
     assert front["param_gamma"].isna().tolist() == missing
+
+
+def test_half_measured_trials_do_not_count_for_the_hypervolume():
+    Y = np.array([[0.2, 0.9], [0.6, 0.5], [0.9, 0.1]])
+    volumes, reference = hypervolumes(Y)
+    # Without a score, but with the best value of the other objective by far.
+    more = np.vstack([Y[:1], [np.nan, 50.0], Y[1:]])
+    with_more, same = hypervolumes(more)
+    np.testing.assert_allclose(same, reference)
+    np.testing.assert_allclose(with_more, volumes[[0, 0, 1, 2]])
 
 
 def test_the_hypervolume_grows_towards_that_of_all_trials(search):

@@ -528,3 +528,25 @@ def test_an_extended_space():
     assert finite.n_cells == 4
     with pytest.raises(ValueError, match="'a' is declared twice"):
         space.extended("a", Ordinal([1, 2]))
+
+
+def test_of_equal_scores_the_cheaper_is_chosen_for_every_tradeoff():
+    X, y = load_iris(return_X_y=True)
+    # The same tree at three sizes that are made up: all have the same score.
+    spaces = {"ccp_alpha": [0.0, 1e-9, 2e-9]}
+    found = TradeoffSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        spaces,
+        cost=lambda tree: 3.0 - 1e9 * tree.ccp_alpha,
+        initial_points=[{"ccp_alpha": value} for value in spaces["ccp_alpha"]],
+        train_sizes=[1.0],
+        tradeoff=0.0,
+        n_iter=3,
+        cv=2,
+        random_state=0,
+    ).fit(X, y)
+    assert len(set(found.cv_results_["mean_test_score"])) == 1
+    assert found.best_params_["ccp_alpha"] == 2e-9
+    assert list(found.tradeoff_curve_["trial"]) == [found.best_index_]
+    best = found.best_index_
+    assert found.select(0.0, X, y).best_index_ == best
