@@ -389,6 +389,7 @@ def _text(results: dict) -> list[Table]:
         "published": "published configuration",
         "paper": "paper's space",
         "extended": "extended space",
+        "extended-stages": "extended space, in stages",
         "paper-cv": "paper's space, 5-fold",
         "extended-cv": "extended space, 5-fold",
         "grid": "grid",
