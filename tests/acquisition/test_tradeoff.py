@@ -114,9 +114,11 @@ def test_derivatives_of_acquisitions(rule, name, point, alpha):
     utility = acquisition(*point, 0.6, 0.1)
     for place, slope in enumerate(utility[1:]):
         expected = _by_differences(
-            lambda *x: acquisition(*x, 0.6, 0.1).value, point, place, 1e-6
+            lambda *x: acquisition(*x, 0.6, 0.1).value, point, place, 1e-5
         )
-        np.testing.assert_allclose(slope, expected, rtol=2e-4, atol=1e-5)
+        # Logarithms reach -6000 where nothing is to be gained: differences lose digits.
+        lost = 1e-6 * abs(float(utility.value[0]))
+        np.testing.assert_allclose(slope, expected, rtol=2e-4, atol=1e-5 + lost)
 
 
 def test_published_rule_is_gain_less_excess():
