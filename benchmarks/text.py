@@ -70,9 +70,6 @@ GROUPS = {
     "graphics": "x.graphics",
 }
 METHODS = ("paper", "extended", "published", "grid")
-# With the dev set and the training set together, and 5 folds.
-CV_METHODS = ("paper-cv", "extended-cv")
-# With most trials on 30 % of the training texts: "extended-stages".
 
 
 def task_data(task: str, seed: int) -> dict:
@@ -244,6 +241,8 @@ def run_grid(task: str, seed: int) -> dict:
     }
 
 
+# "-cv": the dev set and the training set together, in 5 folds; "-stages": most trials
+# on 30 % of the training texts.
 RUNS = {
     "paper": partial(run_search, space="paper"),
     "extended": partial(run_search, space="extended"),

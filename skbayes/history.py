@@ -231,7 +231,7 @@ def _started(stored: StoredTrial, trial: Trial | None) -> float:
 
 def _measures(trial: Trial, others: list[Trial | None]) -> dict[str, float]:
     """Scores and times of one trial, by column."""
-    fitted = [not fold.get("skipped", False) for fold in trial.folds]
+    fitted = trial.fitted
     columns: dict[str, float] = {}
     for kind in ("test", "train"):
         for metric, scores in _scores(trial, others, kind).items():

@@ -11,7 +11,7 @@ from typing import Any
 
 from skbayes.trials import History, Trial
 
-__all__ = ["Lines", "progress_bar"]
+__all__ = ["Lines", "in_minutes", "progress_bar"]
 
 Report = Callable[[Trial, History], None]
 
@@ -23,16 +23,36 @@ def _best_so_far(history: History) -> str:
     return f"{best.score:.6g} (trial {best.number + 1})"
 
 
+def in_minutes(seconds: float) -> str:
+    """Write a time as minutes and seconds, or as hours and minutes.
+
+    Parameters
+    ----------
+    seconds : float
+        The time, finite.
+
+    Returns
+    -------
+    text : str
+        The time in words.
+
+    Examples
+    --------
+    >>> from skbayes.progress import in_minutes
+    >>> in_minutes(150.0), in_minutes(7500.0)
+    ('2 min 30 s', '2 h 5 min')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
 def _score(trial: Trial) -> str:
     if trial.state == "failed":
         return "failed"
     if trial.state == "complete":
         return f"score {trial.score:.6g}"
-    return f"{trial.state} after {_n_fitted(trial)} folds"
-
-
-def _n_fitted(trial: Trial) -> int:
-    return sum("skipped" not in fold for fold in trial.folds)
+    return f"{trial.state} after {int(trial.fitted.sum())} folds"
 
 
 class Lines:

@@ -94,6 +94,11 @@ class Trial:
         return self._by_metric("train_scores")
 
     @property
+    def fitted(self) -> np.ndarray:
+        """Which splits were fitted, not skipped, a boolean array of (n_splits,)."""
+        return np.array([not fold.get("skipped", False) for fold in self.folds], bool)
+
+    @property
     def fit_times(self) -> np.ndarray:
         """Seconds of each fit, an array of shape (n_splits,)."""
         return np.array([fold["fit_time"] for fold in self.folds], dtype=float)

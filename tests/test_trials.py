@@ -115,3 +115,9 @@ def test_equality_copies_and_pickles():
     assert history != [1, 2]
     with pytest.raises(TypeError):
         hash(history)
+
+
+def test_fitted_says_which_splits_were_not_skipped():
+    one = Trial(0, {}, [fold(0.5), fold(0.5, skipped=True), fold(0.5)], score=0.5)
+    assert one.fitted.tolist() == [True, False, True]
+    assert Trial(0, {}, [], score=0.5).fitted.dtype == bool

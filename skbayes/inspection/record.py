@@ -243,7 +243,7 @@ def _record(found: Source, metric: str | None, name: str) -> SearchRecord:
         started=started - begin,
         finished=started - begin + duration,
         duration=duration,
-        fit_time=np.array([_mean(_fitted_times(t)) for t in trials], dtype=float),
+        fit_time=np.array([_mean(t.fit_times[t.fitted]) for t in trials], dtype=float),
         costs=_costs(trials),
         running=[RunningTrial(n, p, time - begin) for n, p, time in found.running],
         space=found.space,
@@ -334,15 +334,7 @@ def _fitted(trial: Trial, metric: str) -> FloatArray:
     """Scores of the folds that were fitted; none of a failed trial."""
     if trial.state == "failed" or metric not in trial.scores:
         return np.empty(0)
-    return trial.scores[metric][_is_fitted(trial)]
-
-
-def _is_fitted(trial: Trial) -> np.ndarray:
-    return np.array([not f.get("skipped", False) for f in trial.folds], dtype=bool)
-
-
-def _fitted_times(trial: Trial) -> FloatArray:
-    return trial.fit_times[_is_fitted(trial)]
+    return trial.scores[metric][trial.fitted]
 
 
 def _mean(values: FloatArray) -> float:

@@ -34,6 +34,7 @@ from skbayes.inspection.report_page import (
 )
 from skbayes.inspection.report_pictures import pictures
 from skbayes.inspection.sources import open_source
+from skbayes.progress import in_minutes
 from skbayes.trials import Trial
 
 __all__ = ["report_history", "write_report"]
@@ -321,9 +322,7 @@ def _spent(source: Any, record: SearchRecord, trials: Sequence[Trial]) -> str:
 def _seconds(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.3g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    return in_minutes(seconds)
 
 
 # -- pictures -------------------------------------------------------------------------

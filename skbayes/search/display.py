@@ -7,6 +7,8 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
+from skbayes.progress import in_minutes
+
 __all__ = ["ResultDisplay", "result_html"]
 
 # Longer values are cut, so that one does not hide the rest.
@@ -151,6 +153,4 @@ def _spent(search: Any) -> list[tuple[str, str]]:
 def _seconds(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    return in_minutes(seconds)
