@@ -2,6 +2,7 @@
 
 24 trials × 5 folds of an estimator that only sleeps, on 8 workers. How long:
 
+- constant: each fit 0.5 s;
 - uniform: each fit 0.05 to 0.5 s;
 - lognormal-trials: a lognormal (sigma = 1) of the same mean for each trial, the same in
   its five folds, as if the parameters decided it;
@@ -10,9 +11,10 @@
 Trial k, fold i sleeps equally long for every library and setting of one seed. The
 figure is
 
-    wall time of fit / (sum of the sleeps / 8),
+    wall time of fit / (sum of the sleeps / workers),
 
-1 being workers that never wait. skbayes has `n_points` trials in flight;
+1 being workers that never wait. skbayes has `n_points` trials in flight ("auto", the
+default, chooses their number from the number of workers);
 scikit-optimize evaluates its `n_points` as a batch and waits for the slowest.
 "schedule" is simulated: what the rule that trial k is proposed from trials
 0 … k - n_points, and from no others, costs if all else is free; so skbayes minus
@@ -22,13 +24,19 @@ schedule's mean over many tables is shown too.
 "grid" is GridSearchCV with as many candidates, all of whose fits are handed to joblib
 at once: what the backend itself costs.
 
+--workers and --trials change the numbers of workers and of trials; with several numbers
+of workers each is measured in turn.
+
 Each pool is warmed before anything is timed: workers started, libraries imported, and
 one short search of each kind done. Sleeping needs no processor, so 8 workers fit on a
 smaller machine; but proposals are computed and results shipped meanwhile, which other
 load slows down. It never speeds anything up: of --repeats runs of the same table, made
 in turn, the fastest counts.
 
-Example: python benchmarks/parallel.py --seeds 2 --backends loky,dask
+Examples: python benchmarks/parallel.py --seeds 2 --backends loky,dask
+          python benchmarks/parallel.py --workers 2,4,8,16,64 --trials 50 \
+              --points auto --libraries skbayes,grid --backends loky \
+              --distributions constant,uniform
 """
 
 from __future__ import annotations
@@ -54,10 +62,11 @@ from sleeper import Sleeper, sleeper_data
 
 N_TRIALS, N_FOLDS, N_WORKERS = 24, 5, 8
 LOW, HIGH = 0.05, 0.5
-DISTRIBUTIONS = ("uniform", "lognormal-trials", "lognormal-fits")
+DISTRIBUTIONS = ("constant", "uniform", "lognormal-trials", "lognormal-fits")
 N_TABLES = 1000
 # With n_points=4. No schedule reaches 1.2 with lognormal-fits.
 TARGETS = {
+    ("loky", "constant"): 1.15,
     ("loky", "uniform"): 1.15,
     ("loky", "lognormal-trials"): 1.2,
     ("dask", "uniform"): 1.4,
@@ -66,22 +75,26 @@ TARGETS = {
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
 
-def sleeps(distribution: str, seed: int) -> np.ndarray:
+def sleeps(distribution: str, seed: int, n_trials: int) -> np.ndarray:
     """Seconds by trial and fold."""
     rng = np.random.default_rng(seed)
-    shape = (N_TRIALS, N_FOLDS)
+    shape = (n_trials, N_FOLDS)
+    if distribution == "constant":
+        return np.full(shape, HIGH)
     if distribution == "uniform":
         return rng.uniform(LOW, HIGH, shape)
     if distribution == "lognormal-trials":
-        shape = (N_TRIALS, 1)
+        shape = (n_trials, 1)
     seconds = rng.lognormal(np.log((LOW + HIGH) / 2) - 0.5, 1.0, shape)
-    return np.broadcast_to(seconds, (N_TRIALS, N_FOLDS))
+    return np.broadcast_to(seconds, (n_trials, N_FOLDS))
 
 
 # -- what no search can beat -------------------------------------------------------
 
 
-def schedule(seconds: np.ndarray, n_points: int, batches: bool) -> float:
+def schedule(
+    seconds: np.ndarray, n_points: int, batches: bool, n_workers: int
+) -> float:
     """Wall time if thinking and shipping were free.
 
     Parameters
@@ -91,8 +104,9 @@ def schedule(seconds: np.ndarray, n_points: int, batches: bool) -> float:
     batches : bool
         Whether each `n_points` trials wait for the ones before, all of them, or trial k
         for trials 0 … k - n_points.
+    n_workers : int
     """
-    free = [0.0] * N_WORKERS
+    free = [0.0] * n_workers
     ended: list[float] = []
     for k, folds in enumerate(seconds):
         known = k - k % n_points if batches else k - n_points + 1
@@ -110,15 +124,18 @@ def schedule_over(n_tables: int, distribution: str, n_points: int) -> float:
     """Mean ratio of skbayes' schedule over tables that no seed gives."""
     ratios = []
     for seed in range(n_tables):
-        seconds = sleeps(distribution, 10_000 + seed)
-        ratios.append(schedule(seconds, n_points, False) * N_WORKERS / seconds.sum())
+        seconds = sleeps(distribution, 10_000 + seed, N_TRIALS)
+        wall = schedule(seconds, n_points, False, N_WORKERS)
+        ratios.append(wall * N_WORKERS / seconds.sum())
     return float(np.mean(ratios))
 
 
 # -- the searches ------------------------------------------------------------------
 
 
-def skbayes_search(estimator: Sleeper, n_points: int, n_iter: int, seed: int) -> Any:
+def skbayes_search(
+    estimator: Sleeper, n_points: Any, n_iter: int, seed: int, n_workers: int
+) -> Any:
     from skbayes import BayesSearchCV
 
     return BayesSearchCV(
@@ -126,14 +143,16 @@ def skbayes_search(estimator: Sleeper, n_points: int, n_iter: int, seed: int) ->
         SPACE,
         n_iter=n_iter,
         n_points=n_points,
-        n_jobs=N_WORKERS,
+        n_jobs=n_workers,
         cv=KFold(N_FOLDS),
         refit=False,
         random_state=seed,
     )
 
 
-def skopt_search(estimator: Sleeper, n_points: int, n_iter: int, seed: int) -> Any:
+def skopt_search(
+    estimator: Sleeper, n_points: Any, n_iter: int, seed: int, n_workers: int
+) -> Any:
     from skopt import BayesSearchCV
 
     return BayesSearchCV(
@@ -141,19 +160,21 @@ def skopt_search(estimator: Sleeper, n_points: int, n_iter: int, seed: int) -> A
         SPACE,
         n_iter=n_iter,
         n_points=n_points,
-        n_jobs=N_WORKERS,
+        n_jobs=n_workers,
         cv=KFold(N_FOLDS),
         refit=False,
         random_state=seed,
     )
 
 
-def grid_search(estimator: Sleeper, n_points: int, n_iter: int, seed: int) -> Any:
+def grid_search(
+    estimator: Sleeper, n_points: Any, n_iter: int, seed: int, n_workers: int
+) -> Any:
     """GridSearchCV: nothing to learn, so all fits go to joblib in one call."""
     return GridSearchCV(
         estimator,
         {"x": np.linspace(0.0, 1.0, n_iter)},
-        n_jobs=N_WORKERS,
+        n_jobs=n_workers,
         cv=KFold(N_FOLDS),
         refit=False,
     )
@@ -166,27 +187,30 @@ LIBRARIES: dict[str, Callable[..., Any]] = {
 }
 
 
-def run(library: str, n_points: int, seconds: np.ndarray, seed: int) -> float:
-    """Wall time of one search over its ideal."""
+def run(
+    library: str, n_points: Any, seconds: np.ndarray, seed: int, n_workers: int
+) -> tuple[float, int]:
+    """Wall time of one search over its ideal, and the trials in flight."""
     X, y = sleeper_data(N_FOLDS)
     with tempfile.TemporaryDirectory() as register, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         estimator = Sleeper(seconds.tolist(), register)
-        search = LIBRARIES[library](estimator, n_points, len(seconds), seed)
+        search = LIBRARIES[library](estimator, n_points, len(seconds), seed, n_workers)
         began = time.perf_counter()
         search.fit(X, y)
         wall = time.perf_counter() - began
         n_started = len(os.listdir(register))
     if n_started != len(seconds):
         raise RuntimeError(f"{library} made {n_started} trials, not {len(seconds)}")
-    return wall / (seconds.sum() / N_WORKERS)
+    in_flight = len(seconds) if library == "grid" else n_points
+    return wall / (seconds.sum() / n_workers), getattr(search, "n_points_", in_flight)
 
 
 @contextlib.contextmanager
-def backend(name: str) -> Iterator[None]:
-    """Run what joblib is given on 8 workers of this kind."""
+def backend(name: str, n_workers: int) -> Iterator[None]:
+    """Run what joblib is given on workers of this kind; Dask has 8."""
     if name == "loky":
-        with joblib.parallel_config("loky", n_jobs=N_WORKERS):
+        with joblib.parallel_config("loky", n_jobs=n_workers):
             yield
         return
     from distributed import Client, LocalCluster
@@ -203,65 +227,73 @@ def backend(name: str) -> Iterator[None]:
 
 def measure(
     where: str,
-    settings: list[tuple[str, int]],
-    seeds: int,
-    repeats: int,
+    settings: list[tuple[str, Any]],
+    n_workers: int,
+    args: argparse.Namespace,
     table: dict[str, Any],
 ) -> None:
     """Add to `table` the ratios of each setting, seed by seed."""
-    short = np.full((8, N_FOLDS), 0.05)
+    seeds, repeats = args.seeds, args.repeats
+    short = np.full((max(8, n_workers // N_FOLDS + 1), N_FOLDS), 0.05)
     for library in {library for library, _ in settings}:
         for _ in range(2):
-            run(library, 2, short, 0)
+            run(library, 2, short, 0, n_workers)
     for seed in range(seeds):
-        for distribution in DISTRIBUTIONS:
-            seconds = sleeps(distribution, seed)
+        for distribution in args.distributions:
+            seconds = sleeps(distribution, seed, args.trials)
             runs = [
                 [
-                    run(library, n_points, seconds, seed)
+                    run(library, n_points, seconds, seed, n_workers)
                     for library, n_points in settings
                 ]
                 for _ in range(repeats)
             ]
             for i, (library, n_points) in enumerate(settings):
                 key = f"{where} {distribution} {library} n_points={n_points}"
+                if n_workers != N_WORKERS or n_points == "auto":
+                    key += f" workers={n_workers}"
                 entry = table.setdefault(key, {"ratios": [], "schedules": []})
-                ratio = min(row[i] for row in runs)
-                ideal = seconds.sum() / N_WORKERS
-                least = schedule(seconds, n_points, library == "skopt") / ideal
+                ratio, in_flight = min(row[i] for row in runs)
+                entry["in_flight"] = in_flight
+                ideal = seconds.sum() / n_workers
+                batches = library == "skopt"
+                least = schedule(seconds, in_flight, batches, n_workers) / ideal
                 entry["ratios"].append(round(ratio, 3))
                 entry["schedules"].append(round(least, 3))
                 print(
-                    f"seed {seed} {key}: {', '.join(f'{row[i]:.3f}' for row in runs)} "
+                    f"seed {seed} {key}: "
+                    f"{', '.join(f'{row[i][0]:.3f}' for row in runs)} "
                     f"(schedule {least:.3f}, load {os.getloadavg()[0]:.1f})",
                     flush=True,
                 )
 
 
-def summarise(table: dict[str, Any]) -> dict[str, list[float]]:
+def summarize(
+    table: dict[str, Any], distributions: list[str]
+) -> dict[str, list[float]]:
     """Print and add means and standard deviations over the seeds.
 
     Returns the mean of the schedule over many tables for n_points = 1 … 6.
     """
     everywhere = {}
-    for distribution in DISTRIBUTIONS:
+    for distribution in distributions:
         means = [schedule_over(N_TABLES, distribution, q) for q in range(1, 7)]
         everywhere[distribution] = [round(mean, 3) for mean in means]
         shown = "  ".join(f"{mean:.3f}" for mean in means)
         print(f"{distribution} schedule, {N_TABLES} tables, n_points=1 … 6: {shown}")
-    print(f"\n{'wall time / ideal':46}{'mean ± sd':>14}{'schedule':>10}{'target':>8}")
+    print(f"\n{'wall time / ideal':58}{'mean ± sd':>14}{'schedule':>10}{'target':>8}")
     for key, entry in table.items():
         ratios = np.array(entry["ratios"])
         entry["mean"] = round(float(ratios.mean()), 3)
         entry["sd"] = round(float(ratios.std(ddof=min(1, len(ratios) - 1))), 3)
         entry["schedule"] = round(float(np.mean(entry["schedules"])), 3)
-        where, distribution, library, points = key.split()
+        where, distribution, library, points, *_ = key.split()
         target = ""
-        if (library, points) == ("skbayes", "n_points=4"):
+        if library == "skbayes" and points in ("n_points=4", "n_points=auto"):
             entry["target"] = TARGETS.get((where, distribution))
             target = f"{entry['target'] or '':>8}"
         figures = f"{entry['mean']:7.3f} ± {entry['sd']:.3f}{entry['schedule']:10.3f}"
-        print(f"{key:46}{figures}{target}")
+        print(f"{key:58}{figures}{target}")
     return everywhere
 
 
@@ -275,26 +307,31 @@ def main() -> None:
     add("--backends", type=names(("loky", "dask")), default="loky,dask")
     add("--points", default="1,2,4,6", help="skbayes' n_points on loky")
     add("--libraries", type=names(LIBRARIES), default="skbayes,skopt")
-    add("--save", action="store_true", help="write the figures into results/")
+    add("--workers", default=str(N_WORKERS), help="numbers of loky workers")
+    add("--trials", type=int, default=N_TRIALS)
+    add("--distributions", type=names(DISTRIBUTIONS), default="all")
+    add("--save", metavar="NAME", help="write the figures into results/NAME.json")
     args = parser.parse_args()
     table: dict[str, Any] = {}
     for where in args.backends:
-        settings = []
+        settings: list[tuple[str, Any]] = []
         if "skbayes" in args.libraries:
-            points = map(int, args.points.split(",")) if where == "loky" else [4]
-            settings = [("skbayes", n_points) for n_points in points]
+            points = args.points.split(",") if where == "loky" else ["4"]
+            settings = [("skbayes", p if p == "auto" else int(p)) for p in points]
         if "skopt" in args.libraries:
             settings.append(("skopt", 2))
         if "grid" in args.libraries:
-            settings.append(("grid", N_TRIALS))
-        with backend(where):
-            measure(where, settings, args.seeds, args.repeats, table)
-    everywhere = summarise(table)
+            settings.append(("grid", args.trials))
+        numbers = args.workers.split(",") if where == "loky" else [N_WORKERS]
+        for n_workers in map(int, numbers):
+            with backend(where, n_workers):
+                measure(where, settings, n_workers, args, table)
+    everywhere = summarize(table, args.distributions)
     if args.save:
         for entry in table.values():
             entry["repeats"] = args.repeats
         summary = {"seeds": args.seeds, "schedule": everywhere, "runs": table}
-        save_results("parallel", summary)
+        save_results(args.save, summary)
 
 
 if __name__ == "__main__":

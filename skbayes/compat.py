@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from functools import partial
@@ -83,6 +84,8 @@ _FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(_fit_and_score).paramete
 HAS_CALLBACKS = {"caller", "callback_ctx"} <= _FIT_AND_SCORE_PARAMETERS and hasattr(
     BaseSearchCV, "_init_callback_context"
 )
+
+_CONFIGURING = threading.Lock()
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -484,7 +487,14 @@ def own_backend(backend: Any) -> Any:
         # While the workers of a cluster start anew there may be one, and joblib then
         # runs fits in the process of the search, even one that has killed a worker.
         own.effective_n_jobs = partial(_at_least_two, own.effective_n_jobs)
+    own.configure = partial(_one_at_a_time, own.configure)
     return own
+
+
+def _one_at_a_time(configure: Any, *args: Any, **kwargs: Any) -> Any:
+    # loky hands a new pool to a second thread before joblib has prepared it.
+    with _CONFIGURING:
+        return configure(*args, **kwargs)
 
 
 def _at_least_two(effective_n_jobs: Any, n_jobs: int | None) -> int:

@@ -97,10 +97,11 @@ class Journal:
         space: Space,
         identity: Mapping[str, str],
         seed: int | None,
-        n_points: int,
+        n_points: int | None,
         splits: Splits,
         reproducible_splits: bool,
         drawn_seed: int | None = None,
+        default_n_points: int = 1,
         durability: Durability = "auto",
     ) -> Journal:
         """Begin a journal, or go on with one of the same search.
@@ -116,8 +117,8 @@ class Journal:
             :func:`skbayes.fingerprint.describe_search` says it.
         seed : int or None
             The seed of the proposals; None for whichever the journal has.
-        n_points : int
-            How many trials are in flight at most.
+        n_points : int or None
+            How many trials are in flight at most; None for what the journal has.
         splits : sequence of (train, test)
             The splits as drawn now, index arrays or boolean masks.
         reproducible_splits : bool
@@ -125,6 +126,8 @@ class Journal:
             without a seed, or come from an iterator), those of the journal are used.
         drawn_seed : int or None, default=None
             What a new journal takes for a `seed` that is None; None for any.
+        default_n_points : int, default=1
+            What a new journal takes for an `n_points` that is None.
         durability : {"auto", "full"}, default="auto"
             "full": not even a power cut loses a trial; each takes tens of
             milliseconds longer. "auto": a power cut may lose the last ones, the death
@@ -153,7 +156,8 @@ class Journal:
             if file.is_new:
                 if seed is None:
                     seed = _any_seed() if drawn_seed is None else drawn_seed
-                search = {"seed": str(seed), "n_points": int(n_points)}
+                in_flight = default_n_points if n_points is None else n_points
+                search = {"seed": str(seed), "n_points": int(in_flight)}
                 search |= {"created": time.time(), "runs": 0}
                 # For whoever looks at it from outside; what counts is the identity.
                 search["space"] = json.dumps(to_outline(space))
@@ -278,14 +282,17 @@ def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
     )
 
 
-def _facts_that_differ(journal: Journal, seed: int | None, n_points: int) -> list[str]:
-    pairs = {"n_points": (journal.n_points, n_points)}
-    if seed is not None:
-        pairs["random_state"] = (journal.seed, seed)
+def _facts_that_differ(
+    journal: Journal, seed: int | None, n_points: int | None
+) -> list[str]:
+    triples = [
+        ("n_points", journal.n_points, n_points),
+        ("random_state", journal.seed, seed),
+    ]
     return [
         f"{name}: {stored} in the journal, {given} now"
-        for name, (stored, given) in sorted(pairs.items())
-        if stored != given
+        for name, stored, given in triples
+        if given is not None and stored != given
     ]
 
 

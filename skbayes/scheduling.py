@@ -90,6 +90,7 @@ class Log:
     """
 
     seed: int | None = None
+    n_points: int | None = None
     splits: list[tuple] = []  # noqa: RUF012
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import math
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -31,6 +32,10 @@ Task = Callable[[Parallel], Any]
 # Seconds between looks at whether Ctrl-C was pressed, where waiting cannot be
 # interrupted.
 PATIENCE = 0.2
+
+# Fits in flight per worker, without those of one more trial, that keep the workers
+# busy: a trial waits until all trials before it are told, the slowest of them too.
+FITS_PER_WORKER = 1.5
 
 
 class Environment:
@@ -109,6 +114,23 @@ class Environment:
             and not compat.owns_processes(self.backend)
             and compat.own_backend(self.backend) is not None
         )
+
+    def trials_in_flight(self, n_tasks: int) -> int:
+        """Choose the number of trials in flight that keeps all workers busy.
+
+        Parameters
+        ----------
+        n_tasks : int
+            Fits of a trial that can run at the same time.
+
+        Returns
+        -------
+        n_points : int
+            At least 1; 1 where trials cannot overlap.
+        """
+        if not self.can_overlap:
+            return 1
+        return math.ceil(FITS_PER_WORKER * self.n_workers / n_tasks) + 1
 
     def parallel(self, n_tasks: int) -> Parallel:
         """Make a parallel call for trials of so many fits.

@@ -3,11 +3,17 @@
 import ast
 import inspect
 import pickle
+import threading
+import time
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 import sklearn
+from joblib.executor import MemmappingExecutor
+from joblib.externals.loky import get_reusable_executor
+from joblib.parallel import LokyBackend
 from recorders import Recorder, Stopper
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -207,3 +213,26 @@ def test_private_names_are_touched_nowhere_else():
             if names and names[0] in ("sklearn", "joblib", "scipy"):
                 private = [name for name in names if name.startswith("_")]
                 assert not private, f"{path.name}: {private}"
+
+
+def test_threads_that_begin_together_share_one_new_pool_of_processes(monkeypatch):
+    def slow(executor, name, value):
+        # joblib completes a pool after loky has made it.
+        if name == "_temp_folder_manager":
+            time.sleep(0.3)
+        object.__setattr__(executor, name, value)
+
+    monkeypatch.setattr(MemmappingExecutor, "__setattr__", slow, raising=False)
+    get_reusable_executor(max_workers=2).shutdown(wait=True)
+    results = []
+
+    def call():
+        with joblib.parallel_config(compat.own_backend(LokyBackend()), n_jobs=2):
+            results.append(joblib.Parallel()(joblib.delayed(abs)(i) for i in (-1, 2)))
+
+    threads = [threading.Thread(target=call) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [[1, 2]] * 2

@@ -231,17 +231,18 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
             check_candidates(self.estimator, [self._setting(0, candidate)[0]])
         check_values(self.estimator, space, lambda c: self._setting(0, c)[0])
         known = self._known_results(space, target)
-        self.n_points_ = 1 if self.n_points == "auto" else int(self.n_points)
 
         tasks = compat.TaskTree(self, X, y, params.get("sample_weight"))
         with tasks.fit(), contextlib.ExitStack() as stack:
             splits = self._draw_splits(X, y, routed.splitter.split)
+            environment = Environment(self.n_jobs, self.pre_dispatch)
+            self.n_points_ = self._trials_in_flight(environment)
             log = stack.enter_context(self._open_log(space, X, y, params, splits, seed))
             if log.seed is not None:
                 splits = log.splits
                 if log.seed != seed:
                     optimizer = self._make_optimizer(space, log.seed)
-                seed = log.seed
+                seed, self.n_points_ = log.seed, log.n_points
             subsets = self._draw_subsets(X, y, splits, routed.splitter.split, seed)
             self._inform(optimizer, known, space)
             inputs = Inputs(
@@ -249,7 +250,16 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
             )
             stages = self._stages(space)
             outcome = self._run(
-                inputs, scorers, target, stoppers, tasks, stages, optimizer, seed, log
+                inputs,
+                environment,
+                scorers,
+                target,
+                stoppers,
+                tasks,
+                stages,
+                optimizer,
+                seed,
+                log,
             )
             history = outcome.history
             results = self._results(history)
@@ -347,7 +357,8 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
             identity=describe_search(self, space, X, y, fit_params),
             seed=seed if isinstance(self.random_state, Integral) else None,
             drawn_seed=seed,
-            n_points=self.n_points_,
+            n_points=None if self.n_points == "auto" else int(self.n_points),
+            default_n_points=self.n_points_,
             splits=splits,
             reproducible_splits=splits_are_reproducible(self.cv),
         )
@@ -407,9 +418,19 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
 
     # -- the trials ---------------------------------------------------------------
 
+    def _trials_in_flight(self, environment: Environment) -> int:
+        """Return `n_points`, or for "auto" what keeps the workers busy."""
+        if self.n_points != "auto":
+            return int(self.n_points)
+        # A raced trial has one fit at a time.
+        return environment.trials_in_flight(
+            self.n_splits_ if self._risk() is None else 1
+        )
+
     def _run(
         self,
         inputs: Inputs,
+        environment: Environment,
         scorers: Any,
         target: TargetMetric,
         stoppers: list[Callable[[History], bool]],
@@ -426,7 +447,6 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
             check_partition(inputs.splits, n_samples)
         n_planned = sum(int(min(s.n_trials, optimizer.n_cells)) for s in stages)
         n_points = max(self.n_points_, *(stage.n_points for stage in stages))
-        environment = Environment(self.n_jobs, self.pre_dispatch)
         shipment = ship(
             inputs,
             environment.way,
@@ -512,9 +532,9 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
                 )
                 if n_workers > self.n_points_ * n_splits:
                     print(
-                        f"{n_workers} workers can do more than {n_splits} fits at a "
-                        f"time: n_points={-(-n_workers // n_splits) + 2} would keep "
-                        "them busy."
+                        f"{n_workers} workers can do more than "
+                        f"{self.n_points_ * n_splits} fits at a time: n_points='auto' "
+                        "would keep them busy."
                     )
                 reports.append(Lines(n_planned, self.timeout, self.verbose > 1))
 

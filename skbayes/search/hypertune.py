@@ -112,8 +112,8 @@ class HyperTuneSearchCV(BayesSearchCV):
     n_jobs : int or None, default=None
         How many fits run at the same time. None means 1 unless in a
         :obj:`joblib.parallel_config` context, which also says where (processes,
-        threads, a Dask cluster); -1 means all processors. The trials are the same
-        whatever it is.
+        threads, a Dask cluster); -1 means all processors. The trials are the same for
+        every `n_jobs` if `n_points` is given.
     refit : bool, str or callable, default=True
         Whether to fit the best configuration on all data. With several metrics the
         name of the one to choose by, or False. A callable receives `cv_results_` and
@@ -138,8 +138,9 @@ class HyperTuneSearchCV(BayesSearchCV):
     return_train_score : bool, default=False
         Whether `cv_results_` holds scores on the training sets too.
     n_points : int or "auto", default="auto"
-        How many trials on all data are under way at a time; "auto" is 1. On small
-        samples `n_subsets` trials are, one on each, if `n_jobs` gives them workers.
+        Number of trials in flight, as for :class:`~skbayes.BayesSearchCV`. On small
+        samples at least `n_subsets` trials are, one on each, if `n_jobs` gives them
+        workers.
     stopper : callable, list of callable or None, default=None
         Called after each trial with the trials so far of the part of the search it
         belongs to, on small samples or on all data; that part ends when one returns
@@ -153,7 +154,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         Whether a trial is given up when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other
         folds are not fitted, and it cannot be chosen. The fits of a trial then run one
-        after the other; give `n_points` for more workers.
+        after the other, and "auto" for `n_points` is greater for it.
     warm_start_from : search, dict, data frame, path or None, default=None
         What is known already of scores on all data, as for :class:`BayesSearchCV`. The
         best setting that is known is tried first, or after `initial_points`.
@@ -238,7 +239,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         after at least one trial), or what the stopper has for its `reason`, "stopper"
         if it has none.
     n_points_ : int
-        How many trials were under way at a time.
+        Number of trials in flight.
     fold_estimators_ : list of estimators
         With `return_fold_estimators`, one for each split.
     oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)

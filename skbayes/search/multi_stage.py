@@ -108,8 +108,8 @@ class MultiStageSearchCV(BayesSearchCV):
     n_jobs : int or None, default=None
         How many fits run at the same time. None means 1 unless in a
         :obj:`joblib.parallel_config` context, which also says where (processes,
-        threads, a Dask cluster); -1 means all processors. The trials are the same
-        whatever it is.
+        threads, a Dask cluster); -1 means all processors. The trials are the same for
+        every `n_jobs` if `n_points` is given.
     refit : bool, str or callable, default=True
         Whether to fit the best configuration on all data. With several metrics the
         name of the one to choose by, or False. A callable receives `cv_results_` and
@@ -134,11 +134,11 @@ class MultiStageSearchCV(BayesSearchCV):
     return_train_score : bool, default=False
         Whether `cv_results_` holds scores on the training sets too.
     n_points : int or "auto", default="auto"
-        How many trials are under way at a time. "auto" is 1: the fits of one trial run
-        in parallel, and each trial is proposed with all others known. With more, more
-        than `n_splits_` workers are kept busy; trial k is then proposed from the
-        results of all trials up to k - `n_points`. What is tried depends on it, but not
-        on timing.
+        Number of trials in flight. "auto" is 1 with one worker; with more workers it is
+        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``. The
+        number used is `n_points_`. Trial k is proposed from the results of the trials
+        up to k - `n_points_`, so that what is tried depends on that number and not on
+        timing.
     stopper : callable, list of callable or None, default=None
         Called with the trials of the stage so far after each trial; the stage ends when
         one returns True, the trials under way are finished, and the next stage begins.
@@ -152,7 +152,7 @@ class MultiStageSearchCV(BayesSearchCV):
         Whether a trial is given up when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other
         folds are not fitted, and it cannot be chosen. The fits of a trial then run one
-        after the other; give `n_points` for more workers.
+        after the other, and "auto" for `n_points` is greater for it.
     warm_start_from : search, dict, data frame, path or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
         a data frame of these, or the path of a journal, scored by the same metric. The
@@ -236,7 +236,7 @@ class MultiStageSearchCV(BayesSearchCV):
         (Ctrl-C after at least one trial), or what the stopper has for its `reason`,
         "stopper" if it has none.
     n_points_ : int
-        How many trials were under way at a time.
+        Number of trials in flight.
     fold_estimators_ : list of estimators
         With `return_fold_estimators`, one for each split.
     oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)

@@ -119,8 +119,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     return_train_score : bool, default=False
         Whether `cv_results_` holds scores on the training sets too.
     n_points : int or "auto", default="auto"
-        How many trials are under way at a time, as for
-        :class:`~skbayes.BayesSearchCV`.
+        Number of trials in flight, as for :class:`~skbayes.BayesSearchCV`.
     stopper : callable, list of callable or None, default=None
         Called with `trials_` so far after each trial; the search ends when one returns
         True. The score of a trial is its first objective (negated if it is to be
@@ -185,7 +184,7 @@ float
     stop_reason_ : str
         Why the search ended, as for :class:`~skbayes.BayesSearchCV`.
     n_points_ : int
-        How many trials were under way at a time.
+        Number of trials in flight.
 
     See Also
     --------

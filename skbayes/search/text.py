@@ -146,7 +146,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     return_train_score : bool, default=False
         Whether `cv_results_` holds scores on the training sets too.
     n_points : int or "auto", default="auto"
-        How many trials are under way at a time.
+        Number of trials in flight, as for :class:`~skbayes.BayesSearchCV`.
     stopper : callable, list of callable or None, default=None
         Ends the search when it returns True.
     trial_timeout : float or None, default=None

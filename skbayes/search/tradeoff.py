@@ -120,8 +120,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     n_jobs : int or None, default=None
         How many fits run at the same time. None means 1 unless in a
         :obj:`joblib.parallel_config` context, which also says where (processes,
-        threads, a Dask cluster); -1 means all processors. The trials are the same
-        whatever it is.
+        threads, a Dask cluster); -1 means all processors. The trials are the same for
+        every `n_jobs` if `n_points` is given.
     refit : bool, str or callable, default=True
         Whether to fit the chosen configuration on the chosen share of all data. With
         several metrics the name of the one that counts, or False. A callable receives
@@ -146,11 +146,11 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     return_train_score : bool, default=False
         Whether `cv_results_` holds scores on the training sets too.
     n_points : int or "auto", default="auto"
-        How many trials are under way at a time. "auto" is 1: the fits of one trial run
-        in parallel, and each trial is proposed with all others known. With more, more
-        than `n_splits_` workers are kept busy; trial k is then proposed from the
-        results of all trials up to k - `n_points`. What is tried depends on it, but not
-        on timing.
+        Number of trials in flight. "auto" is 1 with one worker; with more workers it is
+        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``. The
+        number used is `n_points_`. Trial k is proposed from the results of the trials
+        up to k - `n_points_`, so that what is tried depends on that number and not on
+        timing.
     stopper : callable, list of callable or None, default=None
         Called with `trials_` so far after each trial; the search ends when one returns
         True. Ready-made ones are in :mod:`skbayes.stopping`; they go by scores alone.
@@ -232,7 +232,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     stop_reason_ : str
         Why the search ended, as for :class:`~skbayes.BayesSearchCV`.
     n_points_ : int
-        How many trials were under way at a time.
+        Number of trials in flight.
     fold_estimators_ : list of estimators
         With `return_fold_estimators`, one for each split.
     oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)

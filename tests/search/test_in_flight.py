@@ -102,6 +102,35 @@ def test_trials_in_flight_are_proposed_without_each_other(reference):
     assert reference.n_points_ == 4
 
 
+@pytest.mark.parametrize(
+    "n_workers, n_points", [(1, 1), (2, 2), (4, 3), (8, 4), (16, 6), (64, 21)]
+)
+def test_as_many_trials_in_flight_as_keep_the_workers_busy(n_workers, n_points):
+    X, y = np.zeros((10, 1)), np.zeros(10)
+    search = restless(n_iter=1, n_points="auto", cv=5)
+    with joblib.parallel_config("threading", n_jobs=n_workers):
+        assert search.fit(X, y).n_points_ == n_points
+        # Folds of a raced trial are fitted one after the other.
+        search.set_params(racing=True).fit(X, y)
+    assert search.n_points_ == (1 if n_workers == 1 else 1.5 * n_workers + 1)
+
+
+def test_a_journal_keeps_the_number_of_trials_in_flight(tmp_path):
+    path = tmp_path / "journal.db"
+
+    def run(n_jobs, n_iter, **kwargs):
+        arguments = {"n_points": "auto", "n_iter": n_iter, **kwargs}
+        return restless(n_jobs=n_jobs, **arguments).fit(X, y)
+
+    whole = run(1, 8, n_points=2)
+    run(2, 5, journal=path)
+    continued = run(1, 8, journal=path)
+    assert continued.n_points_ == 2
+    assert_same_search(continued, whole)
+    with pytest.raises(ValueError, match="n_points: 2 in the journal, 1 now"):
+        run(1, 8, journal=path, n_points=1)
+
+
 def test_same_trials_on_every_backend(backend, reference):
     assert_same_search(smooth().fit(X, y), reference)
 

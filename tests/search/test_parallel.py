@@ -29,7 +29,8 @@ SMOOTH = {"C": (1e-2, 1e2, "log-uniform"), "gamma": (1e-3, 1.0, "log-uniform")}
 
 
 def smooth(**kwargs):
-    return BayesSearchCV(SVC(), SMOOTH, n_iter=6, cv=3, random_state=0, **kwargs)
+    arguments = {"n_iter": 6, "cv": 3, "random_state": 0, "n_points": 1, **kwargs}
+    return BayesSearchCV(SVC(), SMOOTH, **arguments)
 
 
 @pytest.fixture(scope="module")

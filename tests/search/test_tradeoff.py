@@ -80,7 +80,7 @@ def test_it_finds_the_best_tradeoff(search):
     assert results["tradeoff_score"].max() > best - 0.01
 
 
-@pytest.mark.parametrize("options", [{"n_jobs": 2}, {"n_points": 2}])
+@pytest.mark.parametrize("options", [{"n_jobs": 2, "n_points": 1}, {"n_points": 2}])
 def test_same_costs_same_trials(options):
     one = make(n_iter=5, **options).fit(X, y)
     other = make(n_iter=5, **options | {"n_jobs": None}).fit(X, y)

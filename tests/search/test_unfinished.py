@@ -139,6 +139,7 @@ def test_what_takes_too_long_is_censored(n_jobs):
         {"quality": [0.1, 0.3, 0.9]},
         n_iter=3,
         cv=5,
+        n_points=1,
         trial_timeout=1.0,
     )
     # Threads begin at once; what processes take to begin would count.
