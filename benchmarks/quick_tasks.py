@@ -10,7 +10,7 @@ Six suites of tasks:
 - lcbench: YAHPO Gym's surrogates of perceptrons (seven dimensions) on eight data sets,
   accuracy and cross-entropy;
 - sklearn: the 12 tasks of sklearn_tasks.py that are not boosting;
-- tables: the six translation tables and the seven grids of grids.py.
+- tables: the seven grids of grids.py.
 
 A variant is a name such as
 
@@ -42,6 +42,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import grids
 import numpy as np
 import shared
 import sklearn_tasks
@@ -56,8 +57,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skbayes import Optimizer
-from skbayes.benchmark import load_nmt
-from skbayes.benchmark.tables import NMT_PAIRS
 from skbayes.space import Choice, Space
 
 N_TRIALS = 40
@@ -82,16 +81,6 @@ METRICS = {
     "rbv2_xgboost": {"acc": 1.0, "logloss": -1.0},
     "lcbench": {"val_accuracy": 1.0, "val_cross_entropy": -1.0},
 }
-GRIDS = (
-    "digits-svm",
-    "digits-mlp",
-    "digits-linear",
-    "breast_cancer-linear",
-    "wine-mlp",
-    "breast_cancer-boosting",
-    "diabetes-boosting",
-)
-
 # The search space in the notation of methods.py and of skbayes, and the score.
 Task = tuple[Any, Any, Callable[[Params], float]]
 
@@ -201,14 +190,10 @@ def make_task(name: str) -> Task:
 
 
 def _table_task(what: str) -> Task:
-    if what in NMT_PAIRS:
-        table = load_nmt(what, objectives=["bleu"])
-    else:
-        import grids
-
-        table = grids.load(what)
-    scores = {_key(p): float(s[0]) for p, s in zip(table.params, table.scores, strict=True)}
-    return None, table.space, lambda params: scores[_key(params)]
+    table = grids.load(what)
+    pairs = zip(table.params, table.scores[:, 0], strict=True)
+    scores = {_key(params): float(score) for params, score in pairs}
+    return None, grids.GRIDS[what], lambda params: scores[_key(params)]
 
 
 def _key(params: Params) -> tuple:
@@ -245,7 +230,7 @@ def suites() -> dict[str, list[str]]:
     found["sklearn"] = [
         f"sklearn:{task}" for task in sklearn_tasks.TASKS if "boosting" not in task
     ]
-    found["tables"] = [f"tables:{name}" for name in (*NMT_PAIRS, *GRIDS)]
+    found["tables"] = [f"tables:{name}" for name in grids.GRIDS]
     return found
 
 
@@ -302,7 +287,7 @@ def run(variant: str, task: str, seed: int) -> dict[str, Any]:
     n_trials = N_TRIALS
     method: Any
     if name == REFERENCE:
-        n_trials = N_REFERENCE
+        n_trials = int(min(N_REFERENCE, Space.from_notation(notation).n_cells))
         method = Skbayes(notation, "default", seed, surrogate="random")
     elif name in METHODS and name != "skbayes":
         method = make_method(name, space, seed)
@@ -350,7 +335,7 @@ def summarize(store: Cache, variants: list[str], tasks: list[str]) -> dict[str, 
             seeds = [
                 s for s in range(1000) if all((label, t, s) in reached for t in own)
             ]
-            if not seeds:
+            if not (own and seeds):
                 continue
             cubes[label] = {
                 s: np.mean(

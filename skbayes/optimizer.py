@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.stats import qmc
 
 from skbayes.acquisition.hypervolume import is_nondominated
-from skbayes.acquisition.maximize import sobol
 from skbayes.acquisition.pareto import make_pareto_strategy
 from skbayes.acquisition.proposer import Known
 from skbayes.acquisition.strategy import make_strategy
@@ -42,6 +42,9 @@ from skbayes.space.dimensions import FloatArray
 __all__ = ["Optimizer", "SpaceExhausted"]
 
 Params = dict[str, Any]
+
+# Fewest and most initial points for "auto".
+MIN_INITIAL_POINTS, MAX_INITIAL_POINTS = 3, 8
 
 
 @dataclass
@@ -95,11 +98,15 @@ class Optimizer:
         choice: it is left at "ei"; so it is with several objectives, where it stands
         for the expected improvement of the hypervolume.
     n_initial_points : int or "auto", default="auto"
-        Configurations told, learnt or proposed before the model decides;
+        Number of configurations told, learnt, or proposed before the model decides;
         `initial_points` count. The first is the middle of all ranges with the first
-        option of each list that is not numeric, the others are spread evenly
-        (scrambled Sobol). 0: the model decides as soon as one score is known.
-        "auto": 3 for models of the score, 8 for "tpe", 0 for "random" and "sobol".
+        option of each list that is not numeric; the others are a Latin hypercube,
+        which spreads them over each range and over the options of each list. 0: the
+        model decides as soon as one score is known. "auto": 8 for "tpe", 3 for "eif",
+        0 for "random" and "sobol", and for other models of the score the number of
+        coefficients of a linear model (1, plus 1 for each range, plus 1 for each
+        option after the first of each list that is not numeric), at least 3 and at
+        most 8.
     initial_points : list of dict, default=None
         Configurations to propose first.
     constraint : callable, default=None
@@ -174,7 +181,7 @@ class Optimizer:
         if n_objectives is not None:
             self._set_n_objectives(check_n_objectives(n_objectives))
         self._n_initial = check_n_initial_points(
-            n_initial_points, self._strategy.n_initial_points
+            n_initial_points, self._auto_initial_points()
         )
         self._queue = check_initial_points(initial_points, self.space)
         self._design = self._draw_design()
@@ -567,15 +574,29 @@ class Optimizer:
 
     # -- the beginning ------------------------------------------------------------
 
+    def _auto_initial_points(self) -> int:
+        """Return how many points the model is to begin with.
+
+        With fewer points than a linear model has coefficients, the scores do not tell
+        which of the dimensions matter.
+        """
+        n = self._strategy.n_initial_points
+        if n is None:
+            n = max(self.space.n_coefficients, MIN_INITIAL_POINTS)
+            n = min(n, MAX_INITIAL_POINTS)
+        return n
+
     def _draw_design(self) -> FloatArray:
-        """Rows for the time before the model: the centre, then a Sobol sequence.
+        """Rows for the time before the model: the center, then a Latin hypercube.
 
         Ranges are written around what is expected to be good, and the usual option is
         named first: the middle of all ranges with the first of all options is a far
         better guess than a random one.
         """
         rng = np.random.default_rng(np.random.SeedSequence(self._seed))
-        centre = np.where(self.space.categorical, 0.0, 0.5)[None, :]
-        log2_n = max(self._n_initial, 1).bit_length()
-        others = sobol(self.space.n_columns, log2_n, rng)
-        return self.space.from_uniform(np.vstack([centre, others]))
+        center = np.where(self.space.categorical, 0.0, 0.5)[None, :]
+        others = np.empty((0, self.space.n_columns))
+        if self._n_initial > 1 and self.space.n_columns:
+            hypercube = qmc.LatinHypercube(self.space.n_columns, seed=rng)
+            others = hypercube.random(self._n_initial - 1)
+        return self.space.from_uniform(np.vstack([center, others]))

@@ -3,6 +3,7 @@ import math
 import pickle
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -290,6 +291,41 @@ def test_the_design_does_not_depend_on_scores():
         optimizer = Optimizer(MIXED, n_initial_points=6, random_state=0)
         runs.append(run(optimizer, 6, lambda params, s=sign: s * params["x"]))
     assert runs[0] == runs[1]
+
+
+@given(seed=st.integers(0, 1000))
+def test_the_design_covers_each_range_and_each_option(seed):
+    space = {"x": (0.0, 1.0), "k": ["a", "b", "c", "d"], "i": [1, 2]}
+    design = Optimizer(space, n_initial_points=9, random_state=seed).ask(9)
+    assert design[0] == {"i": 2, "k": "a", "x": 0.5}
+    assert sorted(int(8 * params["x"]) for params in design[1:]) == list(range(8))
+    for name in ("k", "i"):
+        counts = Counter(params[name] for params in design[1:])
+        assert set(counts.values()) == {8 // len(space[name])}
+
+
+NESTED = {"a": Choice({"p": {"x": (0.0, 1.0), "k": ["u", "v", "w"]}, "q": {}})}
+
+
+@pytest.mark.parametrize(
+    "space, n",
+    [
+        ({"x": (0.0, 1.0)}, 3),
+        ({"x": (0.0, 1.0), "k": ["a", "b", "c"]}, 4),
+        # The largest branch: the choice, and under "p" a range and two options.
+        (NESTED, 5),
+        ([{"x": (0.0, 1.0)}, {"k": ["a", "b", "c"], "y": (0.0, 1.0)}], 5),
+        ({"k": list("abcdefghijklmn"), "x": (0.0, 1.0)}, 8),
+    ],
+)
+def test_the_design_grows_with_the_space(space, n):
+    optimizer = Optimizer(space, random_state=0)
+    expected = []
+    for _ in range(n + 1):
+        (params,) = optimizer.ask()
+        expected.append(optimizer.last_expected_improvement)
+        optimizer.tell(params, len(expected) % 3)
+    assert expected[:n] == [None] * n and expected[n] is not None
 
 
 @pytest.mark.parametrize("acquisition", ["ei", "pi", "ucb", UpperConfidenceBound(0.5)])

@@ -192,7 +192,7 @@ class ParetoStrategy:
         One for each objective: ``fit``, ``predict`` and ``condition``.
     """
 
-    n_initial_points = 3
+    n_initial_points = None
     needs_scores = True
 
     def __init__(self, surrogates: Sequence[Any]) -> None:

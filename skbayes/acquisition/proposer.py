@@ -73,14 +73,17 @@ class Strategy(Protocol):
 
     Attributes
     ----------
-    n_initial_points : int
-        How many configurations should be known before it decides, for "auto".
+    n_initial_points : int or None
+        Number of configurations that should be known before it decides, for "auto".
+        None: it depends on the space.
     needs_scores : bool
         Whether it can do nothing before one score is known.
     """
 
-    n_initial_points: int
     needs_scores: bool
+
+    @property
+    def n_initial_points(self) -> int | None: ...  # noqa: D102
 
     def proposer(self, known: Known) -> Proposer:
         """Learn from what is known; a function of `known` alone."""

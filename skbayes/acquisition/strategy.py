@@ -70,7 +70,7 @@ class ModelStrategy:
         Utility of a prediction.
     """
 
-    n_initial_points = 3
+    n_initial_points = None
     needs_scores = True
 
     def __init__(self, surrogate: Any, acquisition: Acquisition) -> None:

@@ -68,8 +68,9 @@ class BayesSearchCV(BaseBayesSearchCV):
         (probability of improvement), "ucb" (upper confidence bound), or with
         ``surrogate="graph"`` "eif" (expected influence).
     n_initial_points : int or "auto", default="auto"
-        How many configurations are spread over the space before the model decides.
-        "auto" is 3, for "tpe" 8.
+        Number of configurations spread over the space before the model decides. "auto"
+        is 3 to 8, depending on the number of ranges and options in the space, and 8
+        for "tpe"; see :class:`~skbayes.Optimizer`.
     initial_points : list of dict or None, default=None
         Configurations to try first, each with all parameters it needs.
     constraint : callable or None, default=None

@@ -35,6 +35,9 @@ logger = logging.getLogger("skbayes")
 # Trials on each small sample, unless they were more than this share of all.
 N_SMALL_ITER, SMALL_SHARE = 15, 0.75
 
+# What "auto" is for `n_initial_points`.
+N_INITIAL_POINTS = 3
+
 # Rows of a small sample for each class, if that is at most half of all.
 MIN_ROWS = 10
 
@@ -405,12 +408,17 @@ class HyperTuneSearchCV(BayesSearchCV):
                     space,
                     surrogate=self.surrogate,
                     acquisition=self.acquisition,
-                    n_initial_points=self.n_initial_points,
+                    n_initial_points=self._n_initial(),
                     random_state=int(one),
                 )
                 for one in seeds
             ]
         )
+
+    def _n_initial(self) -> int:
+        """Return `n_initial_points`; what small samples say makes up for few points."""
+        auto = self.n_initial_points == "auto"
+        return N_INITIAL_POINTS if auto else int(self.n_initial_points)
 
     def _n_small(self, space: Space) -> int:
         """Trials on each small sample; 0 if they are not searched."""
@@ -505,7 +513,9 @@ class HyperTuneSearchCV(BayesSearchCV):
     def _on_all_data(self, space: Space, seed: int, plan: SignPlan | None) -> Optimizer:
         points = list(self.initial_points or [])
         surrogate: Any = self.surrogate
+        n_initial = self.n_initial_points
         if plan is not None:
+            n_initial = self._n_initial()
             (center,) = space.decode(plan.center[None, :])
             if space.allows(center):
                 points.append(center)
@@ -514,7 +524,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             space,
             surrogate=surrogate,
             acquisition=self.acquisition,
-            n_initial_points=self.n_initial_points,
+            n_initial_points=n_initial,
             initial_points=points or None,
             random_state=seed,
         )

@@ -90,8 +90,8 @@ class MultiStageSearchCV(BayesSearchCV):
         As for :class:`~skbayes.BayesSearchCV`.
     n_initial_points : int or "auto", default=3
         How many configurations the first stage spreads over the space before the model
-        decides. "auto" is 3, for "tpe" 8. In later stages the promoted ones take their
-        place.
+        decides. "auto" is 3 to 8, depending on the space, and 8 for "tpe"; see
+        :class:`~skbayes.Optimizer`. In later stages the promoted ones take their place.
     initial_points : list of dict or None, default=None
         Configurations that the first stage tries first, each with all parameters it
         needs.

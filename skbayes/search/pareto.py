@@ -88,7 +88,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         The model of each objective, as for :class:`~skbayes.BayesSearchCV`: "gp" is a
         Gaussian process. "tpe" is for one objective only.
     n_initial_points : int or "auto", default="auto"
-        How many configurations are spread over the space before the models decide.
+        Number of configurations spread over the space before the models decide, as for
+        :class:`~skbayes.BayesSearchCV`.
     initial_points : list of dict or None, default=None
         Configurations to try first, each with all parameters it needs.
     constraint : callable or None, default=None

@@ -258,6 +258,15 @@ class Space:
     # -- rows ---------------------------------------------------------------------
 
     @property
+    def n_coefficients(self) -> int:
+        """Number of coefficients of a linear model on the largest branch of the tree.
+
+        One for the intercept, one for each ordered dimension, and one fewer than its
+        options for each unordered one.
+        """
+        return 1 + _n_slopes(self._root, self.columns)
+
+    @property
     def n_columns(self) -> int:
         """Number of columns of an encoded configuration."""
         return len(self.columns)
@@ -611,6 +620,15 @@ def _check_constraint(constraint: Any) -> None:
 
 def _outline(branch: _Branch) -> list[tuple[int, list]]:
     return [(e.column, [_outline(sub) for sub in e.options]) for e in branch.entries]
+
+
+def _n_slopes(branch: _Branch, columns: list[Column]) -> int:
+    total = 0
+    for entry in branch.entries:
+        dimension = columns[entry.column].dimension
+        total += int(dimension.n_values) - 1 if dimension.is_categorical else 1
+        total += max((_n_slopes(sub, columns) for sub in entry.options), default=0)
+    return total
 
 
 def _names(branch: _Branch, columns: list[Column]) -> set[str]:

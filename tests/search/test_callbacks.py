@@ -210,7 +210,7 @@ def test_scoring_monitor_works_unmodified(n_jobs):
 @pytest.mark.parametrize("kind", [Stopper, PropagatedStopper])
 def test_a_hook_that_returns_true_ends_the_search(backend, task, kind):
     search = BayesSearchCV(
-        logistic(), {"C": (0.1, 1.0)}, n_iter=6, cv=2, random_state=0
+        logistic(), {"C": (0.1, 1.0)}, n_iter=6, cv=2, random_state=0, n_points=1
     ).set_callbacks(kind(task))
     with joblib.parallel_config(backend=backend, n_jobs=2):
         search.fit(X, y)
