@@ -29,7 +29,7 @@ from scipy import sparse
 from skbayes import compat
 from skbayes.optional import import_optional, tell_once
 
-__all__ = ["Trained", "library_name", "train"]
+__all__ = ["Trained", "library_name", "require_package", "train"]
 
 _DRAWING = threading.Lock()
 _HEARD = threading.local()
@@ -109,8 +109,6 @@ def train(
 
     Raises
     ------
-    ImportError
-        If the arguments need liblinear-official, and it is not installed.
     ValueError
         If the library refuses the arguments.
 
@@ -127,9 +125,7 @@ def train(
         raise ValueError(f"LIBLINEAR takes fewer features than {X.shape[1]}.")
     if not _is_installed():
         if not regularize_bias:
-            import_optional(
-                "liblinear.liblinear", extra="text", purpose="penalize_intercept=False"
-            )
+            raise ValueError("scikit-learn's LIBLINEAR regularizes the bias.")
         return _train_by_scikit_learn(
             X, codes, solver, C, tol, bias, class_weight, seed
         )
@@ -293,6 +289,17 @@ def _train_by_scikit_learn(
         X, codes, primal, C, tol / 10, bias, class_weight, seed
     )
     return trained._replace(n_iter=max(n_iter, trained.n_iter))
+
+
+def require_package(purpose: str) -> None:
+    """Raise ImportError if liblinear-official is not installed.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs it.
+    """
+    import_optional("liblinear.liblinear", extra="text", purpose=purpose)
 
 
 def library_name() -> str:

@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayes.compat import Interval, StrOptions, fit_context
-from skbayes.text.binding import library_name, train
+from skbayes.text.binding import library_name, require_package, train
 
 __all__ = ["LiblinearClassifier"]
 
@@ -399,6 +399,12 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
                 "penalize_intercept=False needs intercept_scaling=1, got "
                 f"{self.intercept_scaling!r}."
             )
+        self._check_packages()
+
+    def _check_packages(self) -> None:
+        """Raise ImportError if the parameters need liblinear-official."""
+        if self.fit_intercept and not self.penalize_intercept:
+            require_package("penalize_intercept=False")
 
     def _class_weights(self, y: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
         if self.class_weight is None:
