@@ -15,6 +15,7 @@ import one_thread  # noqa: F401
 
 # isort: split
 import argparse
+import json
 import resource
 import subprocess
 import sys
@@ -366,7 +367,14 @@ def show_default(args: argparse.Namespace) -> None:
             cells = [task, str(cv), *tests, " / ".join(times), " / ".join(failed)]
             print("| " + " | ".join(cells) + " |")
     if args.save:
-        save_results("text_default", {"n_iter": N_ITER, "runs": runs})
+        save_results("text", {**saved(), "default": runs})
+
+
+def saved() -> dict:
+    """Read the results that are there."""
+    results = json.loads((HERE / "results" / "text.json").read_text())
+    del results["versions"]
+    return results
 
 
 def _mean_and_least(values: list[float]) -> str:
@@ -410,7 +418,7 @@ def _peak() -> float:
 
 def _our_trials(sets: dict, seed: int) -> dict:
     search = TextRepresentationSearchCV(
-        dev=sets["dev"], n_iter=N_ITER, random_state=seed, refit=False
+        space="paper", dev=sets["dev"], n_iter=N_ITER, random_state=seed, refit=False
     )
     clock = Clock()
     begin = time.process_time()
@@ -520,7 +528,7 @@ def show(args: argparse.Namespace) -> None:
     if args.save:
         summary = {m: [r for t in TASKS for r in found[m][t]] for m in methods}
         summary |= {label: cache.load(label) for label in ("speed", "speed-rival")}
-        save_results("text", summary)
+        save_results("text", {**saved(), **summary})
         draw(found)
 
 

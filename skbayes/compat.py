@@ -572,4 +572,5 @@ def train_liblinear(
         0.1,  # of regression only
         np.ones(X.shape[0]),
     )
-    return weights, int(max(n_iter))
+    # The joint problem of Crammer and Singer (4) has one count; the others are garbage.
+    return weights, int(n_iter[0] if solver == 4 else max(n_iter))

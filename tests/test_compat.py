@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sklearn
 from recorders import Recorder, Stopper
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -207,3 +208,23 @@ def test_private_names_are_touched_nowhere_else():
             if names and names[0] in ("sklearn", "joblib", "scipy"):
                 private = [name for name in names if name.startswith("_")]
                 assert not private, f"{path.name}: {private}"
+
+
+@pytest.mark.parametrize("solver, n_iter", [(4, 5), (0, 9)])
+def test_iterations_of_liblinear(solver, n_iter, monkeypatch):
+    def train_wrap(*args):
+        return np.zeros((3, 2)), np.array([5, 9, 7], dtype=np.intc)
+
+    monkeypatch.setattr(compat, "train_wrap", train_wrap)
+    _, found = compat.train_liblinear(
+        sparse.csr_matrix(np.eye(3, 2)),
+        np.arange(3),
+        solver,
+        C=1.0,
+        tol=0.1,
+        bias=-1.0,
+        class_weight=np.ones(3),
+        max_iter=10,
+        seed=0,
+    )
+    assert found == n_iter
