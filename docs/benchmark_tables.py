@@ -476,8 +476,8 @@ def _text_default(runs: dict | None) -> list[Table]:
         rows.append([label(task), str(cv), *accuracies, *seconds])
     names = [*spaces.values(), *(f"seconds, {name}" for name in spaces.values())]
     caption = (
-        "Test accuracy in % of searches by cross-validation on the training texts. Mean "
-        "over the seeds, and the least in brackets; the grid draws nothing."
+        "Test accuracy in % of searches by cross-validation on the training texts. "
+        "Mean over the seeds, the least in brackets; the grid draws nothing."
     )
     return [Table(caption, ["task", "cv", *names], rows)]
 

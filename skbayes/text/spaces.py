@@ -196,8 +196,8 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
             f"language={language!r} is not known; None does without stop words and "
             "stemming, and stop_words takes a list of your own."
         ) from refused[0]
-    for error in missing:
-        tell_once(f"Left out of the space of texts: {error}")
+    for one in missing:
+        tell_once(f"Left out of the space of texts: {one}")
     return words, stems
 
 
