@@ -341,7 +341,7 @@ def test_nested():
 
 def test_parameters_are_left_alone():
     search = TextRepresentationSearchCV(
-        search_spaces={"C": [1.0]}, n_iter=2, cv=2, dev=None
+        search_spaces={"C": [1.0]}, n_iter=2, cv=2, dev=None, random_state=0
     )
     before = dict(vars(search))
     search.fit(TEXTS, LABELS)

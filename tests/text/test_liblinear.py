@@ -261,7 +261,7 @@ def test_solver_by_number_name_and_meaning(number, two_classes):
 )
 def test_auto(settings, few, many, two_classes):
     X, y = two_classes
-    settings = {**settings, "C": 0.01}
+    settings = {**settings, "C": 0.01, "random_state": 0}
     assert LiblinearClassifier(**settings).fit(X, y).solver_ == few
     wide = np.tile(X[:6], 2)
     y = np.array(["a", "b"] * 3)
@@ -439,7 +439,7 @@ def test_without_drawing_fits_do_not_wait(two_classes):
 
     with binding._DRAWING:
         LiblinearClassifier(solver=0).fit(*two_classes)
-        waiting = LiblinearClassifier(solver=1)
+        waiting = LiblinearClassifier(solver=1, random_state=0)
         thread = threading.Thread(target=waiting.fit, args=two_classes)
         thread.start()
         thread.join(0.05)
@@ -475,7 +475,7 @@ def test_a_forked_child_does_not_wait_for_its_parent():
 @both
 def test_silent(capfd, two_classes):
     for number in range(8):
-        LiblinearClassifier(solver=number, C=0.01).fit(*two_classes)
+        LiblinearClassifier(solver=number, C=0.01, random_state=0).fit(*two_classes)
     assert capfd.readouterr() == ("", "")
 
 
@@ -496,7 +496,8 @@ def test_iterations_and_their_limit(library, two_classes):
     many = LiblinearClassifier(solver=0, tol=1e-9).fit(X, y)
     assert many.n_iter_ > few.n_iter_
     with pytest.warns(ConvergenceWarning, match="limit of iterations"):
-        model = LiblinearClassifier(loss="hinge", C=1e4, tol=1e-9).fit(X * 100, y)
+        model = LiblinearClassifier(loss="hinge", C=1e4, tol=1e-9, random_state=0)
+        model.fit(X * 100, y)
     assert model.n_iter_ == {"liblinear-official": 300, "scikit-learn": 1000}[library]
 
 
