@@ -273,7 +273,36 @@ def _linear(results: dict) -> list[Table]:
         "Milliseconds of a fit, ours / scikit-learn's (ratio). The geometric mean of "
         f"the ratios is {results['ratio']:.2f}."
     )
-    return [Table(caption, ["solver", *data], rows)]
+    return [
+        Table(caption, ["solver", *data], rows),
+        *_liblinear_fallback(results, data),
+    ]
+
+
+def _liblinear_fallback(results: dict, data: list[str]) -> list[Table]:
+    if "fallback_ratio" not in results:
+        return []
+    rows = []
+    for name in data:
+        runs = [run for run in results["runs"] if run["data"] == name]
+        ratios = [run["fallback_seconds"] / run["seconds"] for run in runs]
+        off = [abs(run["fallback_accuracy"] - run["accuracy"]) for run in runs]
+        equal = [run["fallback_equal"] for run in runs]
+        rows.append(
+            [
+                name,
+                f"{min(ratios):.2f} to {max(ratios):.2f}",
+                f"{max(off):.4f}",
+                f"{min(equal):.1%} to {max(equal):.1%}",
+            ]
+        )
+    caption = (
+        "The classifier without liblinear-official, by scikit-learn's LIBLINEAR, over "
+        "the solvers. The geometric mean of the ratios of seconds is "
+        f"{results['fallback_ratio']:.2f}."
+    )
+    header = ["", "seconds, ratio", "greatest difference of accuracy", "equal"]
+    return [Table(caption, header, rows)]
 
 
 def _times(run: dict | None) -> str:
@@ -422,7 +451,42 @@ def _text(results: dict) -> list[Table]:
             accuracies,
         ),
         Table("Seconds of a search.", ["task", *there.values()], seconds),
+        *_text_default(results.get("default")),
     ]
+
+
+def _text_default(runs: dict | None) -> list[Table]:
+    if not runs:
+        return []
+    spaces = {"extended": "default space", "paper": "paper's space", "grid": "grid"}
+    rows = []
+    cases = dict.fromkeys((r["task"], r["cv"]) for r in runs["extended"])
+    for task, cv in cases:
+        at = {
+            key: [r for r in runs[key] if (r["task"], r["cv"]) == (task, cv)]
+            for key in spaces
+        }
+        accuracies = [_mean_and_least([r["test"] for r in at[key]]) for key in spaces]
+        seconds = [
+            number(sum(r["seconds"] for r in at[key]) / len(at[key]), 0)
+            if at[key]
+            else ""
+            for key in spaces
+        ]
+        rows.append([label(task), str(cv), *accuracies, *seconds])
+    names = [*spaces.values(), *(f"seconds, {name}" for name in spaces.values())]
+    caption = (
+        "Test accuracy in % of searches by cross-validation on the training texts. "
+        "Mean over the seeds, the least in brackets; the grid draws nothing."
+    )
+    return [Table(caption, ["task", "cv", *names], rows)]
+
+
+def _mean_and_least(shares: list[float]) -> str:
+    if not shares:
+        return ""
+    mean = number(100 * sum(shares) / len(shares), 2)
+    return f"{mean} ({number(100 * min(shares), 2)})" if len(shares) > 1 else mean
 
 
 # What makes the tables of each file.

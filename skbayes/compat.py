@@ -17,11 +17,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend import resource_tracker
 from joblib.parallel import MultiprocessingBackend as _MultiprocessingBackend
 from joblib.parallel import _backend as _joblib_state
 from joblib.parallel import _Sentinel, default_parallel_config, get_active_backend
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _MultimetricScorer
@@ -31,6 +34,7 @@ from sklearn.model_selection._validation import (
     _insert_error_scores,
     _warn_or_raise_about_fit_failures,
 )
+from sklearn.svm._liblinear import set_verbosity_wrap, train_wrap
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -76,6 +80,7 @@ __all__ = [
     "route_fit_params",
     "safe_split",
     "select_best_index",
+    "train_liblinear",
 ]
 
 _FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(_fit_and_score).parameters)
@@ -542,3 +547,40 @@ def is_death(error: BaseException) -> bool:
     return type(error).__module__.partition(".")[0] == "distributed" and type(
         error
     ).__qualname__ in ("KilledWorker", "FutureCancelledError")
+
+
+def train_liblinear(
+    X: sparse.csr_matrix,
+    codes: npt.NDArray[Any],
+    solver: int,
+    *,
+    C: float,
+    tol: float,
+    bias: float,
+    class_weight: npt.NDArray[Any],
+    max_iter: int,
+    seed: int,
+) -> tuple[npt.NDArray[Any], int]:
+    """Train by scikit-learn's copy of LIBLINEAR; return weights and iterations.
+
+    ``LogisticRegression`` and ``LinearSVC`` stand on the same function. They warn of
+    what they do not solve in `max_iter` iterations, and warnings cannot be caught
+    thread by thread; and the former takes two classes only since scikit-learn 1.8.
+    """
+    set_verbosity_wrap(0)
+    weights, n_iter = train_wrap(
+        X,
+        codes.astype(np.float64),
+        True,
+        solver,
+        tol,
+        bias,
+        C,
+        class_weight,
+        max_iter,
+        seed,
+        0.1,  # of regression only
+        np.ones(X.shape[0]),
+    )
+    # The joint problem of Crammer and Singer (4) has one count; the others are garbage.
+    return weights, int(n_iter[0] if solver == 4 else max(n_iter))

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from skbayes.optional import import_optional
 from skbayes.trials import History, Trial
 
 __all__ = ["Lines", "in_minutes", "progress_bar"]
@@ -130,11 +131,9 @@ def progress_bar(n_planned: int) -> Iterator[Report]:
 
 
 def _tqdm() -> Any:
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise ImportError(
-            "progress_bar=True needs tqdm: install it with `pip install tqdm`, or use "
-            "verbose=1."
-        ) from error
-    return tqdm
+    return import_optional(
+        "tqdm.auto",
+        extra="progress",
+        purpose="progress_bar=True",
+        instead=", or use verbose=1",
+    ).tqdm

@@ -69,6 +69,26 @@ def test_runs_of_text_are_averaged():
     assert accuracy.rows[0][-1] == "80.00 (1 run)"
 
 
+def test_the_default_text_search_is_averaged():
+    runs = [
+        {"task": "sst", "cv": 3, "test": test, "seconds": 2.0} for test in (0.8, 0.82)
+    ]
+    default = {"extended": runs, "paper": [], "grid": runs[:1]}
+    made = tables.tables_of("text", {"default": default, "versions": {}})
+    row = ["SST-2", "3", "81.00 (80.00)", "", "80.00", "2", "", "2"]
+    assert made[-1].rows == [row]
+
+
+def test_liblinear_fallback_is_summarized():
+    run = {"data": "letter", "solver": "L2R_LR", "seconds": 1.0, "sklearn_seconds": 1.0}
+    run |= {"ratio": 1.0, "accuracy": 0.5, "sklearn_accuracy": 0.5}
+    run |= {"fallback_accuracy": 0.52, "fallback_equal": 0.98}
+    runs = [{**run, "fallback_seconds": 2.0}, {**run, "fallback_seconds": 3.0}]
+    results = {"ratio": 1.0, "fallback_ratio": 2.4, "runs": runs}
+    _, table = tables.tables_of("linear", results)
+    assert table.rows == [["letter", "2.00 to 3.00", "0.0200", "98.0% to 98.0%"]]
+
+
 def test_other_tasks_and_methods_do_no_harm():
     """Figures are measured anew now and then, and not always all of them."""
     hypertune = tables.load("hypertune")

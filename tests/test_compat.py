@@ -15,6 +15,7 @@ from joblib.executor import MemmappingExecutor
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend
 from recorders import Recorder, Stopper
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -236,3 +237,23 @@ def test_threads_that_begin_together_share_one_new_pool_of_processes(monkeypatch
     for thread in threads:
         thread.join()
     assert results == [[1, 2]] * 2
+
+
+@pytest.mark.parametrize("solver, n_iter", [(4, 5), (0, 9)])
+def test_iterations_of_liblinear(solver, n_iter, monkeypatch):
+    def train_wrap(*args):
+        return np.zeros((3, 2)), np.array([5, 9, 7], dtype=np.intc)
+
+    monkeypatch.setattr(compat, "train_wrap", train_wrap)
+    _, found = compat.train_liblinear(
+        sparse.csr_matrix(np.eye(3, 2)),
+        np.arange(3),
+        solver,
+        C=1.0,
+        tol=0.1,
+        bias=-1.0,
+        class_weight=np.ones(3),
+        max_iter=10,
+        seed=0,
+    )
+    assert found == n_iter

@@ -1,6 +1,7 @@
 """The distribution: version, typing marker, and nothing in it of one machine."""
 
 import importlib.metadata
+import itertools
 import re
 import subprocess
 import tomllib
@@ -66,9 +67,20 @@ def test_licence_is_distributed():
 def test_lower_bounds_are_those_tested(project):
     """The oldest environment of continuous integration has the oldest releases."""
     oldest = (ROOT / ".ci" / "oldest.txt").read_text(encoding="utf-8")
-    for requirement in project["dependencies"]:
+    extras = project["optional-dependencies"]
+    ours = [extras[name] for name in ("lightgbm", "plot", "progress", "text")]
+    for requirement in itertools.chain(project["dependencies"], *ours):
         name, lowest = re.match(r"([\w-]+)>=([\d.]+)", requirement).groups()
         assert re.search(rf"^{name}=={lowest}(\.0)*\b", oldest, re.MULTILINE)
+
+
+def test_nothing_that_pip_must_compile_is_required(project):
+    """liblinear-official has no wheels for Linux; the searches do without it."""
+    names = {re.match(r"[\w-]+", one)[0] for one in project["dependencies"]}
+    assert "liblinear-official" not in names
+    extras = project["optional-dependencies"]
+    assert any(one.startswith("liblinear-official") for one in extras["text"])
+    assert "text" in re.search(r"\[(.*)\]", extras["test"][0])[1].split(",")
 
 
 def test_no_path_of_a_machine(tracked_files):

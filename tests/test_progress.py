@@ -1,7 +1,7 @@
 """Lines and bars."""
 
-import builtins
 import math
+import sys
 
 import pytest
 from side_by_side import Sometimes
@@ -132,20 +132,15 @@ def test_a_real_bar(capsys):
 
 
 def test_tqdm_is_missing(monkeypatch):
-    real_import = builtins.__import__
-
-    def without_tqdm(name, *args, **kwargs):
-        if name.startswith("tqdm"):
-            raise ImportError("no tqdm")
-        return real_import(name, *args, **kwargs)
-
     class Unwanted(Sometimes):
         def fit(self, X, y):
             raise AssertionError("fitted all the same")
 
-    monkeypatch.setattr(builtins, "__import__", without_tqdm)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     search = BayesSearchCV(
         Unwanted(), {"quality": [1]}, progress_bar=True, error_score="raise"
     )
-    with pytest.raises(ImportError, match="progress_bar=True needs tqdm.*pip install"):
+    with pytest.raises(
+        ImportError, match=r"progress_bar=True needs tqdm.*skbayes\[progress\]"
+    ):
         search.fit(X, y)

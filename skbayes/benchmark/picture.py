@@ -11,6 +11,7 @@ import numpy as np
 from skbayes.benchmark.metrics import curves, quartiles
 from skbayes.benchmark.protocol import N_START
 from skbayes.benchmark.report import Result
+from skbayes.optional import import_optional
 
 __all__ = ["draw"]
 
@@ -34,13 +35,10 @@ def draw(
     ImportError
         If matplotlib is not installed.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "pictures need matplotlib: `pip install skbayes[plot]` installs it."
-        ) from error
+    import_optional("matplotlib", extra="plot", purpose="drawing")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     rows = _picture_rows(results, length)
     pairs = list(dict.fromkeys(result.table.name for result in results))
     methods = list(dict.fromkeys(result.method for result in results))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.optional import import_optional
 from skbayes.space.dimensions import FloatArray
 
 __all__ = [
@@ -129,14 +130,7 @@ def import_pyplot() -> Any:
     ImportError
         If it is not installed.
     """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "Pictures need matplotlib, which is not installed; "
-            '`pip install "skbayes[plot]"` does that.'
-        ) from error
-    return plt
+    return import_optional("matplotlib.pyplot", extra="plot", purpose="drawing")
 
 
 def get_axes(ax: Any = None, figsize: tuple[float, float] = (6.0, 4.0)) -> Any:

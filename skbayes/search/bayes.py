@@ -363,15 +363,19 @@ class BayesSearchCV(BaseBayesSearchCV):
             initial_points=points + rest or None,
             random_state=seed,
         )
+        self._warn_of_untried(points, space, n_iter)
+        return optimizer
+
+    def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
+        """Warn of initial points for which there are not enough trials."""
         n_different = len({row.tobytes() for row in space.encode(points)})
         if n_different > n_iter:
             warnings.warn(
                 f"initial_points has {n_different} different settings, of which only "
                 f"the first {n_iter} are tried with n_iter={self.n_iter}.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
-        return optimizer
 
 
 def _all_points(search_spaces: Any, space: Space) -> list[dict]:

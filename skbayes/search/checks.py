@@ -208,6 +208,8 @@ def check_values(
     """Refuse a parameter of which no value suits the estimator's own constraints.
 
     That some values do not is left to the fits: they fail, and the search steers away.
+    Values that need a package that is not installed are refused too: an estimator that
+    has such values has a method `_check_packages`.
 
     Parameters
     ----------
@@ -220,6 +222,8 @@ def check_values(
 
     Raises
     ------
+    ImportError
+        If a package is not installed.
     ValueError
         If there is such a parameter.
     """
@@ -228,6 +232,7 @@ def check_values(
     for candidate in space.representatives():
         params = assigned(dict(candidate))
         model = clone(estimator).set_params(**clone(params, safe=False))
+        _check_packages(model)
         active = space.active(space.encode([candidate]))[0]
         for place in np.flatnonzero(active).tolist():
             column = space.columns[place]
@@ -241,6 +246,12 @@ def check_values(
     for place, complaint in refused.items():
         if place not in accepted:
             raise ValueError(complaint)
+
+
+def _check_packages(model: Any) -> None:
+    for part in [model, *model.get_params().values()]:
+        if hasattr(part, "_check_packages") and not isinstance(part, type):
+            part._check_packages()
 
 
 def _complaint(model: Any, column: Column) -> str | None:

@@ -29,17 +29,25 @@ __all__ = ["TextRepresentationSearchCV"]
 # What the pipeline is made of, if it is made here.
 VECTORIZER, CLASSIFIER = "vectorizer", "classifier"
 
+# As LogisticRegression has it. By LIBLINEAR's 0.01, a tenth to a quarter of the
+# predictions are not those of the solution if C is large, and scores depend on chance.
+TOL = 1e-4
+
 
 class _CountingSearch(MultiStageSearchCV):
     """A search over pipelines on texts, in which all fits share the counts."""
 
     counts_limit = 0.0
     n_refit: int | None = None
+    n_own_points = 0  # of the user; the others may be left out
 
     def _run(self, inputs: Inputs, *args: Any) -> Any:
         folder = compat.joblib_settings().get("temp_folder")
         with counted_texts(inputs.X, int(self.counts_limit), folder) as counted:
             return super()._run(dataclasses.replace(inputs, X=counted), *args)
+
+    def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
+        super()._warn_of_untried(points[: self.n_own_points], space, n_iter)
 
     def _refit(self, X: Any, y: Any, *args: Any) -> None:
         super()._refit(
@@ -66,10 +74,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     estimator : estimator object or None, default=None
         What learns from the n-grams. None: logistic regression by
         :class:`~skbayes.text.LiblinearClassifier`, without an intercept, one against
-        the rest. Another estimator stands in its place, as the step "classifier" of a
-        pipeline after the step "vectorizer", a
-        :class:`~skbayes.text.NGramVectorizer`. A pipeline that takes texts is taken as
-        it is.
+        the rest, with ``tol=1e-4`` in the trials and in the final fit. Another
+        estimator stands in its place, as the step "classifier" of a pipeline after the
+        step "vectorizer", a :class:`~skbayes.text.NGramVectorizer`. A pipeline that
+        takes texts is taken as it is.
     search_spaces : dict, list of dict, Space or None, default=None
         What a parameter of the pipeline may be, as for
         :class:`~skbayes.BayesSearchCV`: it takes the place of the same parameter of the
@@ -77,12 +85,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         "ngram_range", are those of the classifier, else of the vectorizer. With an
         `estimator` of your own, its space. A list of dicts or a Space needs
         ``space=None``.
-    space : {"paper", "extended"} or None, default="paper"
-        "paper": the space of [1]_, orders of word n-grams up to 3, three weightings,
-        stop words or not, penalty, strength and tolerance. "extended" adds n-grams of
-        characters, gaps, stemming (needs snowballstemmer), limits on document
-        frequencies, and the length of rows, and begins with a few representations that
-        are known to do well (with an `estimator` of your own it does not); see
+    space : {"extended", "paper"} or None, default="extended"
+        "extended": n-grams of words and of characters, gaps, stop words, stemming,
+        weighting, limits on document frequencies, the length of rows, penalty and
+        strength. The search begins with a few representations that are known to do well
+        (with an `estimator` of your own it does not). "paper": the space of [1]_, to
+        reproduce it: orders of word n-grams up to 3, three weightings, stop words or
+        not, penalty, strength and tolerance. See
         :func:`skbayes.text.spaces.text_space`. None: `search_spaces` is everything.
     dev : tuple (texts, labels) or None, default=None
         Texts on which all trials are scored, instead of by `cv`. Labels are left out,
@@ -90,7 +99,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     refit_dev : bool, default=False
         Whether the best pipeline is fitted on `dev` too in the end.
     language : str or None, default="english"
-        Whose stop words and stems the named space offers.
+        Whose stop words and stems the named space offers. Stems, and the stop words of
+        languages other than English, need ``pip install "skbayes[text]"``. What is not
+        installed is left out of the space, which is logged once; if nothing of the
+        language is left, it is an ImportError.
     stop_words : list of str or None, default=None
         Stop words that it offers instead of those of the language.
     counts_limit : float, default=4e9
@@ -242,7 +254,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         estimator: Any = None,
         search_spaces: Any = None,
         *,
-        space: str | None = "paper",
+        space: str | None = "extended",
         dev: Any = None,
         refit_dev: bool = False,
         language: str | None = "english",
@@ -359,7 +371,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
             cv = [(np.arange(n), np.arange(n, len(texts)))]
             n_refit = None if self.refit_dev else n
-        search = self._search(cv)
+        search = self._search(cv, len(texts))
         search.n_refit = n_refit
         try:
             search.fit(texts, y, **params)
@@ -380,13 +392,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         if learner is None:
             # Its random numbers change nothing but the order of its steps.
             learner = LiblinearClassifier(
-                loss="logistic", fit_intercept=False, random_state=0
+                loss="logistic", tol=TOL, fit_intercept=False, random_state=0
             )
         # The same as scikit-learn's pattern on what that was made for.
         vectorizer = NGramVectorizer(token_pattern="unicode")
         return Pipeline([(VECTORIZER, vectorizer), (CLASSIFIER, learner)])
 
-    def _full_space(self, pipeline: Any) -> Any:
+    def _full_space(self, pipeline: Any, n_texts: int | None) -> Any:
         """Join the named space and the user's."""
         own = self.search_spaces
         if self.space is None:
@@ -410,15 +422,16 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             self.space,
             language=self.language,
             stop_words=self.stop_words,
+            n_texts=n_texts,
             changes=_with_steps(own or {}, pipeline),
             vectorizer=steps[0],
             classifier=CLASSIFIER if self.estimator is None else None,
         )
 
-    def _search(self, cv: Any) -> _CountingSearch:
+    def _search(self, cv: Any, n_texts: int | None = None) -> _CountingSearch:
         """Make the search over pipelines."""
         pipeline = self._pipeline()
-        space = self._full_space(pipeline)
+        space = self._full_space(pipeline, n_texts)
         arguments = {
             name: getattr(self, name) for name in MultiStageSearchCV._get_param_names()
         }
@@ -430,6 +443,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         }
         search = _CountingSearch(**arguments)
         search.counts_limit = self.counts_limit
+        search.n_own_points = len(self.initial_points or [])
         compat.hand_on_callbacks(self, search)
         return search
 

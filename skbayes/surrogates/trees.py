@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.optional import import_optional
 from skbayes.surrogates.kernels import FloatArray
 
 __all__ = ["TreeEnsemble", "import_lightgbm"]
@@ -63,14 +64,7 @@ def import_lightgbm() -> Any:
     ImportError
         If it is not installed, with the extra that installs it.
     """
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise ImportError(
-            "surrogate='trees' needs LightGBM, which is not installed: "
-            "pip install 'skbayes[lightgbm]'."
-        ) from error
-    return lightgbm
+    return import_optional("lightgbm", extra="lightgbm", purpose="surrogate='trees'")
 
 
 class TreeEnsemble:

@@ -2,11 +2,14 @@
 
 The package liblinear-official brings the library and its structures. Its own wrapper is
 not used: it converts row by row, and prints, for all threads, unless told otherwise.
+If the package is not installed, scikit-learn's copy of the library is used, which is
+older and cannot leave the intercept out of the penalty.
 
 Two things in the library belong to the whole process: the generator of its coordinate
 descent solvers, which is C's `rand`, and the function that prints. Fits that draw
 numbers therefore run one at a time, each from its own seed. What is printed is
-collected by thread: nowhere else does the library tell its iterations.
+collected by thread: nowhere else does the library tell its iterations. scikit-learn's
+copy has another generator, which every fit seeds: all its fits run one at a time.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-__all__ = ["Trained", "train"]
+from skbayes import compat
+from skbayes.optional import import_optional, tell_once
+
+__all__ = ["Trained", "library_name", "require_package", "train"]
 
 _DRAWING = threading.Lock()
 _HEARD = threading.local()
@@ -88,12 +94,13 @@ def train(
     bias : float, default=-1.0
         Value of a constant feature that is added; below 0: none is.
     regularize_bias : bool, default=True
-        Whether its weight counts in the penalty. If not, `bias` has to be 1.
+        Whether its weight counts in the penalty. If not, `bias` has to be 1, and
+        liblinear-official has to be installed.
     class_weight : ndarray of shape (n_classes,), default=None
         Factors of `C`, by code.
     seed : int, default=None
         Where the solver's generator starts, 0 to 2**32 - 1. `None` for a solver that
-        draws nothing; such fits may run side by side.
+        draws nothing; such fits may run side by side by liblinear-official.
 
     Returns
     -------
@@ -116,6 +123,12 @@ def train(
     """
     if X.shape[1] >= np.iinfo(np.int32).max:
         raise ValueError(f"LIBLINEAR takes fewer features than {X.shape[1]}.")
+    if not _is_installed():
+        if not regularize_bias:
+            raise ValueError("scikit-learn's LIBLINEAR regularizes the bias.")
+        return _train_by_scikit_learn(
+            X, codes, solver, C, tol, bias, class_weight, seed
+        )
     library, structures = _library()
     n_classes = int(codes.max()) + 1
     # With -1 and 1 the library takes 1 for the positive class, whichever comes first.
@@ -228,6 +241,93 @@ def _listen(message: bytes) -> None:
 
 
 _LISTEN = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(_listen)
+
+
+# Iterations that scikit-learn's copy is allowed, 1000 if not here: as many as
+# liblinear-official allows, and 1000 instead of 300 for the dual of the hinge loss.
+_MAX_ITER = {1: 300, 4: 100_000, 6: 100, 7: 300}
+# What goes on where a dual solver has not converged, at a tenth of its tolerance: as in
+# liblinear-official.
+_PRIMAL_OF = {1: 2, 7: 0}
+
+
+def _train_by_scikit_learn(
+    X: sparse.csr_matrix,
+    codes: npt.NDArray[Any],
+    solver: int,
+    C: float,
+    tol: float,
+    bias: float,
+    class_weight: npt.NDArray[np.float64] | None,
+    seed: int | None,
+) -> Trained:
+    """Train by scikit-learn's copy of the library, with the limits of the library."""
+    if X.nnz > np.iinfo(np.int32).max:
+        raise ValueError(f"scikit-learn's LIBLINEAR takes no {X.nnz} nonzeros.")
+    X = sparse.csr_matrix(
+        (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
+    )
+    if class_weight is None:
+        class_weight = np.ones(int(codes.max()) + 1)
+    most = _MAX_ITER.get(solver, 1000)
+    with _DRAWING:
+        weights, n_iter = compat.train_liblinear(
+            X,
+            codes,
+            solver,
+            C=C,
+            tol=tol,
+            bias=bias,
+            class_weight=class_weight,
+            max_iter=most,
+            seed=seed or 0,
+        )
+    if n_iter < most or solver not in _PRIMAL_OF:
+        return Trained(weights, n_iter, n_iter < most)
+    primal = _PRIMAL_OF[solver]
+    trained = _train_by_scikit_learn(
+        X, codes, primal, C, tol / 10, bias, class_weight, seed
+    )
+    return trained._replace(n_iter=max(n_iter, trained.n_iter))
+
+
+def require_package(purpose: str) -> None:
+    """Raise ImportError if liblinear-official is not installed.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs it.
+    """
+    import_optional("liblinear.liblinear", extra="text", purpose=purpose)
+
+
+def library_name() -> str:
+    """Name the package whose LIBLINEAR is used; tell the user once if it is a copy.
+
+    Returns
+    -------
+    name : {"liblinear-official", "scikit-learn"}
+        The package.
+    """
+    if _is_installed():
+        return "liblinear-official"
+    tell_once(
+        "LiblinearClassifier uses scikit-learn's copy of LIBLINEAR, because "
+        "liblinear-official is not installed. Both give about the same results; "
+        'pip install "skbayes[text]" installs it, and needs a C++ compiler.'
+    )
+    return "scikit-learn"
+
+
+@functools.cache
+def _is_installed() -> bool:
+    """Tell whether liblinear-official can be used."""
+    try:
+        _library()
+    except ImportError:
+        return False
+    return True
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayes.compat import Interval, StrOptions, fit_context
-from skbayes.text.binding import train
+from skbayes.text.binding import library_name, require_package, train
 
 __all__ = ["LiblinearClassifier"]
 
@@ -67,6 +67,11 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
     penalty ℓ1 or ℓ2, for sparse data above all. With more than two classes there is one
     binary problem for each, or the joint one of Crammer and Singer.
 
+    The library is the package liblinear-official, which ``pip install "skbayes[text]"``
+    installs. Without it the classifier uses scikit-learn's copy of LIBLINEAR, logs this
+    once, and names the copy in `library_`. The parameters mean the same; only
+    ``penalize_intercept=False`` needs liblinear-official.
+
     Parameters
     ----------
     penalty : {"l2", "l1"}, default="l2"
@@ -99,7 +104,7 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
         larger, the less the penalty touches the intercept.
     penalize_intercept : bool, default=True
         Whether the intercept counts in the penalty. If not, `intercept_scaling` has to
-        be 1, and the solver primal or with "l1".
+        be 1, the solver primal or with "l1", and liblinear-official installed.
     class_weight : dict or "balanced", default=None
         Factors of `C` by class, 1 where not given; "balanced" gives all classes the
         same total weight. As in the library, the factor of a class is that of its own
@@ -120,6 +125,8 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
         Outer iterations of the solver; of the class that took most.
     solver_ : str
         LIBLINEAR's name of the solver that was used.
+    library_ : {"liblinear-official", "scikit-learn"}
+        The package whose LIBLINEAR was used.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -229,6 +236,8 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
 
         Raises
         ------
+        ImportError
+            If the parameters need liblinear-official, and it is not installed.
         ValueError
             If the data are empty or not finite, if there is one class only, or if the
             library has no solver for the parameters.
@@ -244,6 +253,7 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
         solver = self._chosen(*X.shape)
         self._check_intercept(solver)
         bias = float(self.intercept_scaling) if self.fit_intercept else -1.0
+        self.library_ = library_name()
         weights, self.n_iter_, converged = train(
             _sorted_rows(X),
             codes,
@@ -389,6 +399,12 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
                 "penalize_intercept=False needs intercept_scaling=1, got "
                 f"{self.intercept_scaling!r}."
             )
+        self._check_packages()
+
+    def _check_packages(self) -> None:
+        """Raise ImportError if the parameters need liblinear-official."""
+        if self.fit_intercept and not self.penalize_intercept:
+            require_package("penalize_intercept=False")
 
     def _class_weights(self, y: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
         if self.class_weight is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -360,6 +361,12 @@ class NGramVectorizer(
         return tags
 
     # -- arguments ----------------------------------------------------------------
+
+    def _check_packages(self) -> None:
+        """Raise ImportError if the words need a package that is not installed."""
+        # Other mistakes are those of single fits.
+        with contextlib.suppress(TypeError, ValueError):
+            self._kinds()
 
     def _kinds(self) -> list[Kind]:
         """Check the arguments, and say what is counted."""

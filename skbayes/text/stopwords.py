@@ -8,6 +8,8 @@ from typing import Any
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from skbayes.optional import import_optional
+
 __all__ = [
     "check_stemmer",
     "stem_all",
@@ -66,19 +68,19 @@ def stop_word_list(stop_words: Any) -> tuple[str, ...]:
 def _words_of(language: str) -> tuple[str, ...]:
     if language == "english":
         return tuple(sorted(ENGLISH_STOP_WORDS))
-    try:
-        from stop_words import AVAILABLE_LANGUAGES, get_stop_words
-    except ImportError as error:
-        raise ImportError(
-            f"the stop words of {language!r} need the library stop-words: "
-            "pip install 'skbayes[text]', or pass the words themselves."
-        ) from error
-    if language not in AVAILABLE_LANGUAGES:
+    library = import_optional(
+        "stop_words",
+        extra="text",
+        purpose=f"the list of stop words of {language!r}",
+        instead=", or pass the words themselves",
+    )
+    known = library.AVAILABLE_LANGUAGES
+    if language not in known:
         raise ValueError(
             f"stop_words: there is no list for {language!r}, only for "
-            f"{', '.join(sorted(AVAILABLE_LANGUAGES))}; pass the words themselves."
+            f"{', '.join(sorted(known))}; pass the words themselves."
         )
-    return tuple(sorted(set(get_stop_words(language))))
+    return tuple(sorted(set(library.get_stop_words(language))))
 
 
 def check_stemmer(language: str) -> None:
@@ -100,12 +102,9 @@ def check_stemmer(language: str) -> None:
 
 
 def _stemmer(language: str) -> Any:
-    try:
-        import snowballstemmer
-    except ImportError as error:
-        raise ImportError(
-            "stemming needs the library snowballstemmer: pip install 'skbayes[text]'."
-        ) from error
+    snowballstemmer = import_optional(
+        "snowballstemmer", extra="text", purpose="stemming"
+    )
     known = snowballstemmer.algorithms()
     if language not in known:
         raise ValueError(

@@ -1,6 +1,6 @@
 """What all pictures have in common."""
 
-import builtins
+import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,14 +42,7 @@ def test_better_scores_are_darker_in_grey():
 
 
 def test_without_matplotlib(monkeypatch):
-    real = builtins.__import__
-
-    def refuse(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "skbayes\[plot\]"'):
         style.get_axes()
 

@@ -1,4 +1,5 @@
 import pickle
+import sys
 import warnings
 
 import numpy as np
@@ -22,8 +23,9 @@ from text_workers import mean_length, spread
 
 import skbayes.text.store
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
+from skbayes.optional import tell_once
 from skbayes.space import Space
-from skbayes.text import LiblinearClassifier, NGramVectorizer
+from skbayes.text import LiblinearClassifier, NGramVectorizer, binding
 
 
 def _reviews(n, seed=0):
@@ -106,7 +108,9 @@ def test_texts_are_counted_once(monkeypatch):
         return count(stream, pattern, *args)
 
     monkeypatch.setattr(skbayes.text.store, "count_ngrams", counting)
-    search = TextRepresentationSearchCV(n_iter=12, cv=3, random_state=0, refit=False)
+    search = TextRepresentationSearchCV(
+        space="paper", n_iter=12, cv=3, random_state=0, refit=False
+    )
     search.fit(TEXTS, LABELS)
     # All texts, at most once with and once without stop words; no fold on its own.
     assert {n for n, _ in counted} == {len(TEXTS)}
@@ -190,7 +194,11 @@ def test_pipelines_of_ones_own():
         ]
     )
     search = TextRepresentationSearchCV(
-        pipeline, {"C": [0.1, 1.0], "select__k": (5, 30)}, n_iter=6, random_state=0
+        pipeline,
+        {"C": [0.1, 1.0], "select__k": (5, 30)},
+        space="paper",
+        n_iter=6,
+        random_state=0,
     ).fit(TEXTS, LABELS)
     assert {"ngrams__weighting", "select__k", "svm__C"} <= set(search.best_params_)
 
@@ -209,7 +217,10 @@ def test_other_transformers_get_the_texts():
 
 def test_scorers_get_the_texts():
     search = TextRepresentationSearchCV(
-        n_iter=2, cv=[(np.arange(60), np.arange(60, 90))], scoring=mean_length
+        n_iter=2,
+        cv=[(np.arange(60), np.arange(60, 90))],
+        scoring=mean_length,
+        random_state=0,
     ).fit(TEXTS, LABELS)
     expected = np.mean([len(text) for text in TEXTS[60:]])
     assert search.best_score_ == pytest.approx(expected)
@@ -247,6 +258,7 @@ def test_other_languages():
     search = TextRepresentationSearchCV(
         search_spaces={"ngram_range": [(1, 1)]},
         language="hindi",
+        space="paper",
         n_iter=6,
         cv=2,
         random_state=0,
@@ -258,7 +270,7 @@ def test_other_languages():
 
 def test_own_stop_words():
     search = TextRepresentationSearchCV(
-        stop_words=["the", "of"], n_iter=6, cv=2, random_state=0
+        stop_words=["the", "of"], space="paper", n_iter=6, cv=2, random_state=0
     ).fit(TEXTS, LABELS)
     offered = {p["vectorizer__stop_words"] for p in search.cv_results_["params"]}
     assert offered == {None, ("of", "the")}
@@ -329,7 +341,7 @@ def test_nested():
 
 def test_parameters_are_left_alone():
     search = TextRepresentationSearchCV(
-        search_spaces={"C": [1.0]}, n_iter=2, cv=2, dev=None
+        search_spaces={"C": [1.0]}, n_iter=2, cv=2, dev=None, random_state=0
     )
     before = dict(vars(search))
     search.fit(TEXTS, LABELS)
@@ -454,3 +466,83 @@ def test_routing():
         weights = np.where(LABELS == 1, 1.0, 1e-9)
         search.fit(TEXTS, LABELS, sample_weight=weights)
         assert np.mean(search.predict(NEW[0])) > 0.9
+
+
+# -- packages that are not installed ------------------------------------------------
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """As if skbayes were installed without its extras."""
+    cached = (binding._is_installed, binding._library, tell_once)
+    for module in ("snowballstemmer", "stop_words", "liblinear", "liblinear.liblinear"):
+        monkeypatch.setitem(sys.modules, module, None)
+    for one in cached:
+        one.cache_clear()
+    yield
+    for one in cached:
+        one.cache_clear()
+
+
+def test_a_bare_installation_is_enough(bare, caplog):
+    search = TextRepresentationSearchCV(n_iter=5, cv=2, random_state=0)
+    search.fit(TEXTS, LABELS)
+    assert search.score(*NEW) > 0.8
+    classifier = search.best_estimator_.named_steps["classifier"]
+    assert classifier.library_ == "scikit-learn"
+    clone(search).fit(TEXTS, LABELS)
+    # What is missing is said once, with its remedy.
+    assert len(caplog.records) == 2
+    assert all("skbayes[text]" in record.message for record in caplog.records)
+
+
+def _unwanted(*args, **kwargs):
+    raise AssertionError("fitted all the same")
+
+
+@pytest.mark.parametrize(
+    "arguments, purpose",
+    [
+        ({"language": "german"}, "stop words of 'german'"),
+        ({"search_spaces": {"stemmer": [None, "english"]}}, "stemming"),
+        ({"search_spaces": {"stop_words": [None, "german"]}}, "stop words of 'german'"),
+        (
+            {
+                "space": None,
+                "estimator": make_pipeline(
+                    NGramVectorizer(stemmer="english"), LinearSVC()
+                ),
+            },
+            "stemming",
+        ),
+        (
+            {"estimator": LiblinearClassifier(dual=False, penalize_intercept=False)},
+            "penalize_intercept=False",
+        ),
+        ({"surrogate": "trees"}, "surrogate='trees'"),
+        ({"progress_bar": True}, "progress_bar=True"),
+    ],
+)
+def test_a_missing_package_is_one_error_before_the_first_fit(
+    arguments, purpose, bare, monkeypatch
+):
+    for module in ("lightgbm", "tqdm.auto"):
+        monkeypatch.setitem(sys.modules, module, None)
+    search = TextRepresentationSearchCV(
+        **{"search_spaces": {"C": [1.0]}, **arguments},
+        n_iter=2,
+        error_score="raise",
+        random_state=0,
+    )
+    monkeypatch.setattr(Pipeline, "fit", _unwanted)
+    with pytest.raises(ImportError, match=rf'{purpose}.*pip install "skbayes\['):
+        search.fit(TEXTS, LABELS)
+
+
+def test_a_journal_of_another_space_is_refused(tmp_path, request):
+    search = TextRepresentationSearchCV(
+        n_iter=2, cv=2, random_state=0, journal=tmp_path / "journal"
+    ).fit(TEXTS, LABELS)
+    request.getfixturevalue("bare")
+    with pytest.raises(ValueError, match="search_spaces"):
+        clone(search).fit(TEXTS, LABELS)

@@ -1,5 +1,6 @@
 """Linear classifiers by LIBLINEAR, beside scikit-learn's copies of the library."""
 
+import contextlib
 import itertools
 import multiprocessing
 import pickle
@@ -23,8 +24,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from skbayes import BayesSearchCV
-from skbayes.text import LiblinearClassifier
+from skbayes import BayesSearchCV, optional
+from skbayes.text import LiblinearClassifier, binding
 
 # penalty, loss, dual: what LIBLINEAR can solve, by its numbers.
 PROBLEMS = {
@@ -37,6 +38,42 @@ PROBLEMS = {
     7: ("l2", "logistic", True),
 }
 DRAWING = (1, 3, 4, 5, 6, 7)
+
+
+LIBRARIES = ["liblinear-official", "scikit-learn"]
+
+
+@contextlib.contextmanager
+def _hidden_package():
+    """As if liblinear-official were not installed, and this had not been told yet."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("liblinear", "liblinear.liblinear"):
+            patch.setitem(sys.modules, module, None)
+        _forget()
+        yield
+    _forget()
+
+
+def _forget():
+    for cached in (binding._is_installed, binding._library, optional.tell_once):
+        cached.cache_clear()
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request):
+    """Each LIBLINEAR in turn; most tests hold for both."""
+    hidden = request.param == "scikit-learn"
+    with _hidden_package() if hidden else contextlib.nullcontext():
+        yield request.param
+
+
+both = pytest.mark.usefixtures("library")
+
+
+@pytest.fixture
+def no_library():
+    with _hidden_package():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +106,7 @@ def _by_ratio():
 # -- what is minimised ------------------------------------------------------------
 
 
+@both
 @pytest.mark.parametrize("number", PROBLEMS)
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("data", ["two_classes", "three_classes"])
@@ -92,6 +130,7 @@ def test_agrees_with_scikit_learn(number, intercept, data, request):
         )
 
 
+@both
 @pytest.mark.parametrize("data", ["two_classes", "three_classes"])
 def test_crammer_singer_agrees_with_scikit_learn(data, request):
     X, y = request.getfixturevalue(data)
@@ -123,13 +162,18 @@ def _objective(weights, X, signs, loss, penalty, C, penalize_intercept):
     "loss, penalty",
     list(itertools.product(["logistic", "squared_hinge"], ["l1", "l2"])),
 )
-def test_minimises_the_objective(loss, penalty, penalize, two_classes):
+def test_minimises_the_objective(loss, penalty, penalize, two_classes, library):
     X, y = two_classes
     X = X + 3  # so that the intercept matters
     settings = {"loss": loss, "penalty": penalty, "dual": False, "C": 0.05}
     model = LiblinearClassifier(
         **settings, tol=1e-8, penalize_intercept=penalize, random_state=0
-    ).fit(X, y)
+    )
+    if library == "scikit-learn" and not penalize:
+        with pytest.raises(ImportError, match=r'pip install "skbayes\[text\]"'):
+            model.fit(X, y)
+        return
+    model.fit(X, y)
     signs = np.where(y == "yes", 1, -1)
     args = (X, signs, loss, penalty, 0.05, penalize)
     found = np.append(model.coef_, model.intercept_)
@@ -151,6 +195,7 @@ def test_an_intercept_left_out_of_the_penalty_is_larger(two_classes):
     assert abs(outside.intercept_[0]) > abs(inside.intercept_[0])
 
 
+@both
 def test_class_weights_agree_with_scikit_learn(two_classes, three_classes):
     for X, y in (two_classes, three_classes):
         keep = (
@@ -164,6 +209,7 @@ def test_class_weights_agree_with_scikit_learn(two_classes, three_classes):
             np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
 
 
+@both
 def test_classes_keep_their_order_whatever_comes_first(three_classes):
     X, y = three_classes
     settings = {"loss": "logistic", "tol": 1e-8}
@@ -176,6 +222,7 @@ def test_classes_keep_their_order_whatever_comes_first(three_classes):
     np.testing.assert_allclose(forward.coef_, backward.coef_, atol=1e-5)
 
 
+@both
 def test_crammer_singer_of_two_classes_in_either_order(two_classes):
     X, y = two_classes
     settings = {"multi_class": "crammer_singer", "tol": 1e-6, "random_state": 0}
@@ -188,6 +235,7 @@ def test_crammer_singer_of_two_classes_in_either_order(two_classes):
 # -- which solver -----------------------------------------------------------------
 
 
+@both
 @pytest.mark.parametrize("number", PROBLEMS)
 def test_solver_by_number_name_and_meaning(number, two_classes):
     X, y = two_classes
@@ -200,6 +248,7 @@ def test_solver_by_number_name_and_meaning(number, two_classes):
         np.testing.assert_array_equal(other.coef_, by_number.coef_)
 
 
+@both
 @pytest.mark.parametrize(
     "settings, few, many",
     [
@@ -212,13 +261,14 @@ def test_solver_by_number_name_and_meaning(number, two_classes):
 )
 def test_auto(settings, few, many, two_classes):
     X, y = two_classes
-    settings = {**settings, "C": 0.01}
+    settings = {**settings, "C": 0.01, "random_state": 0}
     assert LiblinearClassifier(**settings).fit(X, y).solver_ == few
     wide = np.tile(X[:6], 2)
     y = np.array(["a", "b"] * 3)
     assert LiblinearClassifier(**settings).fit(wide, y).solver_ == many
 
 
+@both
 @pytest.mark.parametrize(
     "settings, match",
     [
@@ -264,6 +314,7 @@ def test_probabilities_far_from_all_classes(three_classes):
 # -- data -------------------------------------------------------------------------
 
 
+@both
 @pytest.mark.parametrize(
     "make", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix]
 )
@@ -279,6 +330,7 @@ def test_sparse_and_dense_agree(make):
     )
 
 
+@both
 def test_unsorted_and_repeated_entries():
     indices = np.array([2, 0, 0, 1, 1])
     X = sparse.csr_matrix((np.arange(1.0, 6), indices, [0, 3, 5]), shape=(2, 3))
@@ -290,6 +342,7 @@ def test_unsorted_and_repeated_entries():
     np.testing.assert_array_equal(X.data, before[1])
 
 
+@both
 def test_wide_indices_and_read_only_memory(two_classes):
     X, y = two_classes
     wide = sparse.csr_matrix(X)
@@ -302,6 +355,7 @@ def test_wide_indices_and_read_only_memory(two_classes):
     )
 
 
+@both
 def test_rows_without_entries():
     X = sparse.csr_matrix(([1.0], ([0], [1])), shape=(4, 3))
     model = LiblinearClassifier(solver=0, tol=1e-8).fit(X, [1, 0, 0, 0])
@@ -309,6 +363,7 @@ def test_rows_without_entries():
     assert model.coef_[0, 1] > 0 > model.intercept_[0]
 
 
+@both
 @pytest.mark.parametrize(
     "X, y, match",
     [
@@ -325,6 +380,7 @@ def test_bad_data(X, y, match):
         LiblinearClassifier().fit(X, y)
 
 
+@both
 def test_too_many_features():
     X = sparse.csr_matrix((2, 2**31))
     with pytest.raises(ValueError, match="fewer features"):
@@ -334,6 +390,7 @@ def test_too_many_features():
 # -- good behaviour ---------------------------------------------------------------
 
 
+@both
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "logistic"])
 def test_scikit_learns_checks(loss):
     with warnings.catch_warnings():
@@ -344,6 +401,7 @@ def test_scikit_learns_checks(loss):
     assert not failed
 
 
+@both
 def test_same_seed_same_weights_and_other_seeds_differ_by_the_tolerance(two_classes):
     X, y = two_classes
     weights = {}
@@ -358,6 +416,7 @@ def test_same_seed_same_weights_and_other_seeds_differ_by_the_tolerance(two_clas
     assert any((weights[n, 0][0] != weights[n, 1][0]).any() for n in DRAWING)
 
 
+@both
 def test_fits_in_threads_are_those_of_fits_alone():
     X, y = load_digits(return_X_y=True)
     X, y = X[:300], y[:300]
@@ -380,7 +439,7 @@ def test_without_drawing_fits_do_not_wait(two_classes):
 
     with binding._DRAWING:
         LiblinearClassifier(solver=0).fit(*two_classes)
-        waiting = LiblinearClassifier(solver=1)
+        waiting = LiblinearClassifier(solver=1, random_state=0)
         thread = threading.Thread(target=waiting.fit, args=two_classes)
         thread.start()
         thread.join(0.05)
@@ -413,9 +472,10 @@ def test_a_forked_child_does_not_wait_for_its_parent():
     assert done.stdout.strip() == "7"
 
 
+@both
 def test_silent(capfd, two_classes):
     for number in range(8):
-        LiblinearClassifier(solver=number, C=0.01).fit(*two_classes)
+        LiblinearClassifier(solver=number, C=0.01, random_state=0).fit(*two_classes)
     assert capfd.readouterr() == ("", "")
 
 
@@ -427,7 +487,7 @@ def test_another_user_of_the_library_does_not_make_it_print(capfd, two_classes):
     assert capfd.readouterr() == ("", "")
 
 
-def test_iterations_and_their_limit(two_classes):
+def test_iterations_and_their_limit(library, two_classes):
     X, y = two_classes
     for number in range(8):
         model = LiblinearClassifier(solver=number, random_state=0).fit(X, y)
@@ -436,10 +496,12 @@ def test_iterations_and_their_limit(two_classes):
     many = LiblinearClassifier(solver=0, tol=1e-9).fit(X, y)
     assert many.n_iter_ > few.n_iter_
     with pytest.warns(ConvergenceWarning, match="limit of iterations"):
-        model = LiblinearClassifier(loss="hinge", C=1e4, tol=1e-9).fit(X * 100, y)
-    assert model.n_iter_ == 300
+        model = LiblinearClassifier(loss="hinge", C=1e4, tol=1e-9, random_state=0)
+        model.fit(X * 100, y)
+    assert model.n_iter_ == {"liblinear-official": 300, "scikit-learn": 1000}[library]
 
 
+@both
 def test_dual_that_goes_on_as_primal_does_not_warn(two_classes):
     X, y = two_classes
     model = LiblinearClassifier(solver=1, C=1e4, tol=1e-6, random_state=0).fit(
@@ -448,6 +510,7 @@ def test_dual_that_goes_on_as_primal_does_not_warn(two_classes):
     assert model.n_iter_ == 300
 
 
+@both
 def test_pickled_model_needs_no_library(two_classes):
     X, y = two_classes
     model = LiblinearClassifier(loss="logistic").fit(X, y)
@@ -462,6 +525,7 @@ def test_importing_the_package_leaves_the_library_alone():
     assert done.stdout.strip() == "False", done.stderr
 
 
+@both
 def test_in_a_search_over_solvers():
     texts = ["good film", "bad film", "good plot", "bad plot", "fine film", "poor film"]
     y = [1, 0, 1, 0, 1, 0]
@@ -472,3 +536,110 @@ def test_in_a_search_over_solvers():
     }
     search = BayesSearchCV(pipeline, space, n_iter=6, cv=2, random_state=0)
     assert np.isfinite(search.fit(texts, y).best_score_)
+
+
+# -- without liblinear-official -----------------------------------------------------
+
+
+def _without_package(code):
+    """Run code in a process that cannot import liblinear-official."""
+    return subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-c",
+            "import sys\nsys.modules['liblinear'] = None\n" + code,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+FIT = """
+import numpy as np
+from joblib import Parallel, delayed
+from skbayes.text import LiblinearClassifier
+X, y = np.eye(3), [0, 1, 2]
+model = LiblinearClassifier(loss="logistic")
+"""
+
+
+def test_which_library_is_used_is_said_once():
+    done = _without_package(FIT + "for _ in range(3): print(model.fit(X, y).library_)")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == 3 * ["scikit-learn"]
+    assert done.stderr.count("scikit-learn's copy of LIBLINEAR") == 1
+    assert 'pip install "skbayes[text]"' in done.stderr
+
+
+def test_workers_do_not_say_it():
+    code = FIT + (
+        "from sklearn.base import clone\n"
+        "Parallel(2)(delayed(clone(model).fit)(X, y) for _ in range(4))\n"
+    )
+    done = _without_package(code)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_it_is_a_message_of_our_logger(no_library, two_classes, caplog):
+    model = LiblinearClassifier().fit(*two_classes)
+    clone(model).fit(*two_classes)
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("skbayes", "WARNING")
+
+
+def test_the_package_is_used_where_it_is_installed(two_classes, caplog):
+    assert LiblinearClassifier().fit(*two_classes).library_ == "liblinear-official"
+    assert not caplog.records
+
+
+def test_the_package_that_is_needed_is_asked_for_before_any_fit(
+    no_library, two_classes, monkeypatch
+):
+    monkeypatch.setattr(binding.compat, "train_liblinear", None)
+    model = LiblinearClassifier(dual=False, penalize_intercept=False)
+    with pytest.raises(ImportError, match="penalize_intercept=False needs liblinear-"):
+        model.fit(*two_classes)
+    assert not hasattr(model, "coef_")
+
+
+# The dual of the hinge loss converges slowly, and stops after 300 iterations.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("weight", [None, "balanced"])
+@pytest.mark.parametrize("data", ["two_classes", "three_classes"])
+def test_both_libraries_find_the_same(number, weight, data, request):
+    X, y = request.getfixturevalue(data)
+    X = np.delete((X - X.mean(axis=0)) / X.std(axis=0), slice(20), axis=0)
+    y = y[20:]
+    settings = {"C": 0.01, "tol": 1e-5, "intercept_scaling": 2.0}
+    ours = LiblinearClassifier(
+        solver=number, class_weight=weight, random_state=0, **settings
+    )
+    theirs = clone(ours)
+    ours.fit(X, y)
+    with _hidden_package():
+        theirs.fit(X, y)
+    assert ours.library_ != theirs.library_
+    for name in ("coef_", "intercept_"):
+        found = getattr(theirs, name)
+        assert found.shape == getattr(ours, name).shape
+        np.testing.assert_allclose(found, getattr(ours, name), atol=2e-3)
+    assert isinstance(theirs.n_iter_, int)
+    assert theirs.solver_ == ours.solver_
+    np.testing.assert_array_equal(theirs.classes_, ours.classes_)
+
+
+def test_sample_weights_are_refused_by_both(library, two_classes):
+    X, y = two_classes
+    with pytest.raises(TypeError, match="sample_weight"):
+        LiblinearClassifier().fit(X, y, sample_weight=np.ones(len(y)))
+
+
+@both
+def test_features_without_any_entry():
+    X = sparse.csr_matrix((4, 3))
+    model = LiblinearClassifier(loss="logistic", fit_intercept=False)
+    np.testing.assert_array_equal(model.fit(X, [0, 1, 1, 0]).coef_, np.zeros((1, 3)))

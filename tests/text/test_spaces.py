@@ -1,7 +1,10 @@
+import sys
+
 import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
+from skbayes.optional import tell_once
 from skbayes.space import Choice, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer
 from skbayes.text.spaces import SPACES, _alternatives, _merged, first_points, text_space
@@ -40,9 +43,9 @@ def test_the_papers_space():
     assert {**corners, "classifier__tol": 0.2} not in space
 
 
-def test_the_papers_space_lies_in_the_extended_one():
-    extended = Space.from_notation(text_space("extended"))
-    for params in _draws(text_space("paper"), 50):
+def test_the_papers_representations_lie_in_the_extended_space():
+    extended = Space.from_notation(text_space("extended", classifier=None))
+    for params in _draws(text_space("paper", classifier=None), 50):
         if params["vectorizer__ngram_range"][1] > 1:
             params["vectorizer__max_gap"] = 0
         if params["vectorizer__weighting"] != "binary":
@@ -56,6 +59,23 @@ def test_the_papers_space_lies_in_the_extended_one():
             "vectorizer__norm": None,
         }
         assert params in extended
+
+
+def test_the_extended_space_is_the_default():
+    spaces = [Space.from_notation(text_space(*name)) for name in ([], ["extended"])]
+    assert repr(spaces[0]) == repr(spaces[1])
+    names = {column.name for column in spaces[0].columns}
+    assert "vectorizer__analyzer" in names
+    # The tolerance is that of the classifier, and not searched.
+    assert "classifier__tol" not in names
+
+
+@pytest.mark.parametrize(
+    "n_texts, limits",
+    [(10, {1}), (99, {1}), (100, {1, 2}), (250, {1, 2, 3, 5}), (None, {1, 2, 3, 5})],
+)
+def test_few_texts_have_no_frequent_ngrams(n_texts, limits):
+    assert _offered(text_space(n_texts=n_texts), "min_df") == limits
 
 
 @pytest.mark.parametrize("language", ["english", "german"])
@@ -81,7 +101,7 @@ def test_languages():
     )["word"][0]
     assert words["vectorizer__stemmer"] == [None, "irish"]
     assert words["vectorizer__stop_words"] == [None]
-    assert text_space(language=None)[0]["vectorizer__stop_words"] == [None]
+    assert text_space("paper", language=None)[0]["vectorizer__stop_words"] == [None]
     with pytest.raises(ValueError, match="language='klingon' is not known"):
         text_space("paper", language="klingon")
 
@@ -161,3 +181,59 @@ def test_changes_of_the_tree(wanted, tree):
 def test_unknown_space():
     with pytest.raises(ValueError, match="space must be one of"):
         text_space("large")
+
+
+# -- packages that are not installed ------------------------------------------------
+
+
+@pytest.fixture
+def no_package(monkeypatch):
+    for module in ("snowballstemmer", "stop_words"):
+        monkeypatch.setitem(sys.modules, module, None)
+    tell_once.cache_clear()
+    yield
+    tell_once.cache_clear()
+
+
+def _offered(space, name):
+    columns = Space.from_notation(space).columns
+    return {
+        value
+        for column in columns
+        if column.name == f"vectorizer__{name}"
+        for value in column.dimension.values
+    }
+
+
+def test_english_stems_are_left_out_without_their_package(no_package, caplog):
+    for _ in range(2):
+        space = text_space("extended")
+    assert _offered(space, "stemmer") == {None}
+    assert _offered(space, "stop_words") == {None, "english"}
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "stemming needs snowballstemmer" in record.message
+    assert 'pip install "skbayes[text]"' in record.message
+
+
+def test_the_papers_space_needs_no_package_in_english(no_package, caplog):
+    text_space("paper")
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_another_language_needs_a_package(space, no_package):
+    with pytest.raises(ImportError, match=r'"skbayes\[text\]"'):
+        text_space(space, language="german")
+    own = text_space(space, language="german", stop_words=["und"])
+    assert _offered(own, "stop_words") == {None, ("und",)}
+
+
+def test_one_of_two_packages_is_enough(monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "stop_words", None)
+    tell_once.cache_clear()
+    space = text_space("extended", language="german")
+    assert _offered(space, "stemmer") == {None, "german"}
+    assert _offered(space, "stop_words") == {None}
+    assert "stop words of 'german' needs stop-words" in caplog.text
+    tell_once.cache_clear()

@@ -28,7 +28,7 @@ def test_what_is_not_installed(module, monkeypatch):
     arguments = {"stop_words": {"stop_words": "german"}}.get(
         module, {"stemmer": "german"}
     )
-    with pytest.raises(ImportError, match=r"pip install 'skbayes\[text\]'"):
+    with pytest.raises(ImportError, match=r'pip install "skbayes\[text\]"'):
         NGramVectorizer(**arguments).fit(["ein Text"])
 
 
