@@ -24,7 +24,7 @@ from skbayes.evaluation import CandidateEvaluator, check_candidates, on_everythi
 from skbayes.fingerprint import describe_search, splits_are_reproducible
 from skbayes.history import read_trials
 from skbayes.journal import Journal
-from skbayes.progress import Lines, progress_bar
+from skbayes.progress import Lines, PlannedStage, progress_bar
 from skbayes.results import corrected_best_score, results_frame
 from skbayes.scheduling import Budget, Log
 from skbayes.search.checks import (
@@ -424,9 +424,17 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
         n_samples = self._n_samples(inputs.X)
         if self.return_oof:
             check_partition(inputs.splits, n_samples)
-        n_planned = sum(int(min(s.n_trials, optimizer.n_cells)) for s in stages)
-        n_points = max(self.n_points_, *(stage.n_points for stage in stages))
         environment = Environment(self.n_jobs, self.pre_dispatch)
+        plan = [
+            PlannedStage(
+                int(min(stage.n_trials, optimizer.n_cells)),
+                stage.weight,
+                max(self.n_points_, stage.n_points) if environment.can_overlap else 1,
+            )
+            for stage in stages
+        ]
+        n_planned = sum(stage.n_trials for stage in plan)
+        n_points = max(self.n_points_, *(stage.n_points for stage in stages))
         shipment = ship(
             inputs,
             environment.way,
@@ -440,7 +448,9 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
             environment.bounded_blas(),
             tasks.searching(n_planned * n_splits),
             Crew(environment, n_points, n_splits) as crew,
-            self._reporting(n_planned, n_splits, environment.n_workers) as report,
+            self._reporting(
+                plan, n_splits, environment.n_workers, dict(log.results)
+            ) as report,
         ):
             evaluator = CandidateEvaluator(
                 self.estimator,
@@ -498,13 +508,19 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
 
     @contextlib.contextmanager
     def _reporting(
-        self, n_planned: int, n_splits: int, n_workers: int
+        self,
+        plan: Sequence[PlannedStage],
+        n_splits: int,
+        n_workers: int,
+        recalled: Mapping[int, Trial],
     ) -> Iterator[Callable | None]:
         """Yield what is called with each trial that was told."""
+        n_planned = sum(stage.n_trials for stage in plan)
         with contextlib.ExitStack() as stack:
             reports = []
             if self.progress_bar:
-                reports.append(stack.enter_context(progress_bar(n_planned)))
+                bar = progress_bar(n_planned, recalled)
+                reports.append(stack.enter_context(bar))
             if self.verbose > 0:
                 print(
                     f"Fitting {n_splits} folds for each of {n_planned} candidates, "
@@ -516,7 +532,8 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
                         f"time: n_points={-(-n_workers // n_splits) + 2} would keep "
                         "them busy."
                     )
-                reports.append(Lines(n_planned, self.timeout, self.verbose > 1))
+                with_params = self.verbose > 1
+                reports.append(Lines(plan, self.timeout, recalled, with_params))
 
             def report(trial: Any, history: History) -> None:
                 for one in reports:

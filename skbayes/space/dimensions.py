@@ -340,6 +340,8 @@ class _Listed(Dimension):
     them.
     """
 
+    _positions: FloatArray
+
     def __init__(self, items: Sequence[Any]) -> None:
         self._buckets, repeated = self._sort_into_buckets(items)
         kept = sorted(place for bucket in self._buckets.values() for place in bucket)
