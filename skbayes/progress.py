@@ -111,8 +111,12 @@ class _TimeLeft:
         )
 
     def _seconds_per_trial(self) -> list[float]:
-        """Return the mean duration by stage; the weights say it of stages to come."""
+        """Return the mean duration by stage; the weights say it of stages to come.
+
+        Only the later half of the trials counts: the first ones start the workers.
+        """
         known = self._run or list(self._recalled.values())
+        known = known[len(known) // 2 :]
         durations = np.array([trial.duration for trial in known])
         stages = np.array([trial.stage for trial in known])
         weights = np.array([stage.weight for stage in self._plan])

@@ -101,6 +101,14 @@ def test_trials_in_flight_count_by_their_number(n, capsys):
     assert all(now >= later for now, later in zip(left, left[1:], strict=False))
 
 
+def test_the_first_trials_which_start_the_workers_soon_count_for_nothing(capsys):
+    durations = [20.0, 20.0, 2.0, 2.0, 2.0, 2.0]
+    clock = Clock(0.0, 20.0, 20.0, 22.0, 22.0, 24.0, 24.0)
+    lines = Lines([PlannedStage(8, n_in_flight=2)], None, clock=clock)
+    told(lines, [ran(k, seconds) for k, seconds in enumerate(durations)])
+    assert times_left(capsys) == [70.0, 60.0, 27.5, 4.0, 3.0, 2.0]
+
+
 def test_stages_to_come_take_what_their_weights_say(capsys):
     plan = [PlannedStage(4, weight=0.25, n_in_flight=2), PlannedStage(3, weight=1.0)]
     lines = Lines(plan, None, clock=Clock(0.0, 1.0, 1.0, 2.0, 2.0, 8.0))
