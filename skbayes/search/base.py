@@ -34,6 +34,7 @@ from skbayes.search.checks import (
     check_values,
 )
 from skbayes.search.display import ResultDisplay
+from skbayes.search.failures import FailingStart
 from skbayes.search.guidance import Guidance
 from skbayes.search.keeping import check_partition, fit_folds, out_of_fold
 from skbayes.search.target import TargetMetric
@@ -212,6 +213,9 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
             If an argument or the lengths of the data are wrong (before any fit, but for
             what only the scores of a callable `scoring` show), if `constraint` raises
             an exception, or if every fit failed.
+        Exception
+            What the fits raise, if all fits of the first three trials fail in the same
+            way and the estimator with its own parameters does, too.
         """
         check_arguments(self)
         scorers, refit_metric = compat.resolve_scorers(self)
@@ -248,6 +252,14 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
                 X, y, splits, routed.estimator.fit, routed.scorer.score, subsets
             )
             stages = self._stages(space)
+            stoppers = [
+                FailingStart(
+                    space,
+                    lambda one: self._setting(0, one)[0],
+                    lambda params: self._fit_once(inputs, params),
+                ),
+                *stoppers,
+            ]
             outcome = self._run(
                 inputs, scorers, target, stoppers, tasks, stages, optimizer, seed, log
             )
@@ -485,6 +497,13 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
                 on_interrupt=shipment.stop,
                 on_death=shipment.renew,
             )
+
+    def _fit_once(self, inputs: Inputs, params: dict[str, Any]) -> None:
+        """Fit the estimator on all training rows of the first split."""
+        split = inputs.split(0)
+        fit_folds(
+            self.estimator, params, inputs.X, inputs.y, [split], inputs.fit_params
+        )
 
     def _measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
         """Return what is measured of each fit, by name."""
