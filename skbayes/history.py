@@ -85,7 +85,8 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
         import pandas as pd
     except ImportError as error:
         raise ImportError(
-            "load_history returns a pandas DataFrame; install pandas to use it."
+            "load_history returns a pandas DataFrame, and pandas is not installed; "
+            "`pip install pandas` does that."
         ) from error
     facts, trials = read_journal(path)
     with guard_against_damage(os.fspath(path)):

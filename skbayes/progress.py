@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import math
-import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from skbayes.optional import import_optional
 from skbayes.trials import History, Trial
 
-__all__ = ["Lines", "in_minutes", "progress_bar"]
+__all__ = ["Lines", "PlannedStage", "in_minutes", "progress_bar"]
 
 Report = Callable[[Trial, History], None]
 
@@ -21,7 +24,7 @@ def _best_so_far(history: History) -> str:
     best = history.best
     if best is None:
         return "none yet"
-    return f"{best.score:.6g} (trial {best.number + 1})"
+    return f"{best.score:.6g} (trial {best.number})"
 
 
 def in_minutes(seconds: float) -> str:
@@ -56,15 +59,94 @@ def _score(trial: Trial) -> str:
     return f"{trial.state} after {int(trial.fitted.sum())} folds"
 
 
+@dataclass(frozen=True)
+class PlannedStage:
+    """What is known of a stage before it begins.
+
+    Parameters
+    ----------
+    n_trials : int
+        The most trials.
+    weight : float, default=1.0
+        What a trial is expected to take, relative to those of other stages.
+    n_in_flight : int, default=1
+        How many trials run at a time.
+    """
+
+    n_trials: int
+    weight: float = 1.0
+    n_in_flight: int = 1
+
+
+class _TimeLeft:
+    """Estimates the time left from the trials that ran, not from the recalled ones.
+
+    A stage takes (trials left) * (mean duration / trials in flight + idle time). Idle
+    time is what elapsed beyond the trials, per trial: mostly the time of the proposals.
+    """
+
+    def __init__(
+        self, plan: Sequence[PlannedStage], recalled: Mapping[int, Trial], begin: float
+    ) -> None:
+        self._plan = plan
+        self._recalled = dict(recalled)
+        self._begin = begin
+        self._run: list[Trial] = []
+        self._n_left = [stage.n_trials for stage in plan]
+        for trial in self._recalled.values():
+            self._n_left[trial.stage] -= 1
+
+    def after(self, trial: Trial, now: float) -> float:
+        """Return the seconds left after a trial was told."""
+        if trial.number not in self._recalled:
+            self._run.append(trial)
+            self._n_left[trial.stage] -= 1
+        elif not self._run:
+            self._begin = now
+        seconds = self._seconds_per_trial()
+        idle = self._idle(seconds, trial.stage, now)
+        return sum(
+            max(0, self._n_left[stage])
+            * (seconds[stage] / self._plan[stage].n_in_flight + idle)
+            for stage in range(trial.stage, len(self._plan))
+        )
+
+    def _seconds_per_trial(self) -> list[float]:
+        """Return the mean duration by stage; the weights say it of stages to come.
+
+        Only the later half of the trials counts: the first ones start the workers.
+        """
+        known = self._run or list(self._recalled.values())
+        known = known[len(known) // 2 :]
+        durations = np.array([trial.duration for trial in known])
+        stages = np.array([trial.stage for trial in known])
+        weights = np.array([stage.weight for stage in self._plan])
+        means = weights * (durations.sum() / weights[stages].sum())
+        for stage in np.unique(stages):
+            means[stage] = durations[stages == stage].mean()
+        return [float(mean) for mean in means]
+
+    def _idle(self, seconds: list[float], stage: int, now: float) -> float:
+        if not self._run:
+            return 0.0
+        n_in_flight = self._plan[stage].n_in_flight
+        # No trial ends before one duration has passed, however many run.
+        busy = seconds[stage] * (1.0 - 1.0 / n_in_flight)
+        busy += sum(t.duration / self._plan[t.stage].n_in_flight for t in self._run)
+        return max(0.0, now - self._begin - busy) / len(self._run)
+
+
 class Lines:
     """Prints a line per trial: score, best so far, time elapsed and time left.
 
     Parameters
     ----------
-    n_planned : int
-        The most trials there will be.
+    plan : sequence of PlannedStage
+        The stages of the search.
     timeout : float or None
         The most seconds there will be.
+    recalled : dict of int to Trial, default={}
+        The trials, by number, that an earlier run made: telling them takes no time.
     with_params : bool, default=False
         Whether the parameters are printed, too.
     clock : callable, default=time.perf_counter
@@ -73,43 +155,47 @@ class Lines:
 
     def __init__(
         self,
-        n_planned: int,
+        plan: Sequence[PlannedStage],
         timeout: float | None,
+        recalled: Mapping[int, Trial] = MappingProxyType({}),
         with_params: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._n_planned = n_planned
+        self._n_planned = sum(stage.n_trials for stage in plan)
         self._timeout = math.inf if timeout is None else timeout
         self._with_params = with_params
         self._clock = clock
-        self._begin = self._last = clock()
-        self._intervals: list[float] = []
+        self._begin = clock()
+        self._time_left = _TimeLeft(plan, recalled, self._begin)
 
     def __call__(self, trial: Trial, history: History) -> None:
         """Print the line of a trial that was just told."""
         now = self._clock()
-        self._intervals.append(now - self._last)
-        self._last = now
         elapsed = now - self._begin
-        left = statistics.median(self._intervals) * (self._n_planned - len(history))
+        left = self._time_left.after(trial, now)
         left = max(0.0, min(left, self._timeout - elapsed))
+        head = f"[{len(history)}/{self._n_planned}] trial {trial.number}:"
         print(
-            f"[trial {trial.number + 1}/{self._n_planned}] {_score(trial)}, best so "
-            f"far {_best_so_far(history)}, elapsed {elapsed:.1f}s, left {left:.1f}s"
+            f"{head} {_score(trial)}, best so far {_best_so_far(history)}, "
+            f"elapsed {elapsed:.1f}s, left {left:.1f}s"
         )
         if self._with_params:
             shown = ", ".join(f"{k}={v!r}" for k, v in trial.params.items())
-            print(f"[trial {trial.number + 1}/{self._n_planned}] {shown}")
+            print(f"{head} {shown}")
 
 
 @contextlib.contextmanager
-def progress_bar(n_planned: int) -> Iterator[Report]:
+def progress_bar(
+    n_planned: int, recalled: Mapping[int, Trial] = MappingProxyType({})
+) -> Iterator[Report]:
     """Show a bar that grows by each trial; in notebooks a widget.
 
     Parameters
     ----------
     n_planned : int
         The most trials there will be.
+    recalled : dict of int to Trial, default={}
+        The trials that an earlier run made: the bar begins after them.
 
     Yields
     ------
@@ -121,11 +207,21 @@ def progress_bar(n_planned: int) -> Iterator[Report]:
     ImportError
         If tqdm is not installed.
     """
-    with _tqdm()(total=n_planned, desc="trials", unit="trial") as bar:
+    kept = frozenset(recalled)
+    # Trials in flight end in bursts; without smoothing the rate is that of all of them.
+    bar = _tqdm()(
+        total=n_planned,
+        initial=min(len(kept), n_planned),
+        smoothing=0,
+        desc="trials",
+        unit="trial",
+    )
+    with bar:
 
         def report(trial: Trial, history: History) -> None:
             bar.set_postfix_str(f"best {_best_so_far(history)}")
-            bar.update()
+            if trial.number not in kept:
+                bar.update()
 
         yield report
 

@@ -245,13 +245,21 @@ def results_frame(
     return module.DataFrame(columns, schema_overrides={"params": module.Object})
 
 
-def with_params(
-    columns: Mapping[str, Any], cv_results: Mapping[str, Any], rows: np.ndarray
-) -> Any:
-    """Put the parameters of some rows of `cv_results_` beside other columns.
+def as_frame(columns: Mapping[str, np.ndarray]) -> Any:
+    """Return a data frame of pandas, or a dict of arrays where it is not installed."""
+    try:
+        import pandas
+    except ImportError:
+        return dict(columns)
+    return pandas.DataFrame(columns)
+
+
+def with_params(columns: Mapping[str, Any], cv_results: Mapping[str, Any]) -> Any:
+    """Put the parameters of the rows of `cv_results_` in column "trial" beside others.
 
     A data frame of pandas, or a dict of arrays where it is not installed.
     """
+    rows = columns["trial"]
     keys = [key for key in cv_results if key.startswith("param_")]
     try:
         import pandas

@@ -295,7 +295,7 @@ class Scheduler:
         self._asked[number] = params, promise
         self._evaluations[number] = self.evaluator.prepare(number, params)
         self.crew.start(number, self._evaluations[number])
-        logger.debug("trial %d started: %r", number + 1, params)
+        logger.debug("trial %d started: %r", number, params)
 
     def _would_overrun(self, params: dict[str, Any]) -> bool:
         # What an earlier run had begun is finished, so that no number is left out.
@@ -360,7 +360,7 @@ class Scheduler:
             dead |= self._gather()
         self._on_death()
         for number in sorted(dead):
-            logger.warning("trial %d: a worker died: %s", number + 1, dead[number])
+            logger.warning("trial %d: a worker died: %s", number, dead[number])
             again = dead
             if len(dead) > 1:
                 self.crew.start(number, self._evaluations[number])
@@ -383,7 +383,7 @@ class Scheduler:
         self.optimizer.tell(params, self.score_of(trial), **more)
         self.evaluator.learn(trial)
         self.history.append(trial)
-        logger.info("trial %d told: %s, score %r", number + 1, trial.state, trial.score)
+        logger.info("trial %d told: %s, score %r", number, trial.state, trial.score)
         if self.report is not None:
             self.report(trial, self.history)
         if self._reason is None:

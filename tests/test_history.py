@@ -213,7 +213,7 @@ def test_without_pandas(path, monkeypatch):
     with open_journal(path) as journal:
         record(journal, range(2))
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="load_history .*pandas"):
+    with pytest.raises(ImportError, match="load_history .*pip install pandas"):
         load_history(path)
     assert len(read_trials(path, tj.SPACE)[0]) == 2
 

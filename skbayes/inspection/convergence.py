@@ -28,7 +28,7 @@ __all__ = ["ConvergenceDisplay"]
 # Marks the lines of searches that are in the picture already.
 LINE = "skbayes: best so far"
 
-UNITS = {"trials": "trials", "seconds": "seconds since the first trial began"}
+UNITS = {"trials": "trial", "seconds": "seconds since the first trial began"}
 
 
 class ConvergenceDisplay:
@@ -40,7 +40,8 @@ class ConvergenceDisplay:
     Parameters
     ----------
     x : ndarray of shape (n_trials,)
-        How many trials there were, or how many seconds had passed, when each finished.
+        The number of each trial, from 0, or how many seconds had passed when it
+        finished.
     score : ndarray of shape (n_trials,)
         Their scores, as the user knows the metric: errors are positive. NaN for those
         that failed.
@@ -318,7 +319,7 @@ def _position(record: SearchRecord, by: str) -> FloatArray:
     if by not in UNITS:
         raise ValueError(f"by must be 'trials' or 'seconds', got {by!r}.")
     if by == "trials":
-        return record.number + 1.0
+        return record.number.astype(float)
     if len(record) and not np.isfinite(record.finished).any():
         raise ValueError(
             "by='seconds': it is not known when the trials were made; by='trials' "

@@ -232,7 +232,7 @@ class ParetoDisplay:
         kind : {"front", "evolution"}, default="front"
             "front": all trials and the front, a panel for each pair of objectives.
             "evolution": fronts after some of the trials, the darker the later, and, in
-            a panel more, the hypervolume against the number of trials.
+            a panel more, the hypervolume after each trial.
         n_fronts : int, default=4
             Of the evolution, how many fronts are drawn.
 
@@ -333,14 +333,18 @@ class ParetoDisplay:
         return path.T
 
     def _draw_volume(self, ax: Any, sizes: list[int]) -> None:
-        at = np.arange(1, len(self.hypervolume) + 1)
         (self.line_,) = ax.plot(
-            at, self.hypervolume, drawstyle="steps-post", color=SERIES[0].color
+            self.numbers,
+            self.hypervolume,
+            drawstyle="steps-post",
+            color=SERIES[0].color,
         )
         for size, shade in zip(sizes, _shades(len(sizes)), strict=True):
             if size:
-                ax.plot(size, self.hypervolume[size - 1], "o", color=shade)
-        ax.set_xlabel("trials")
+                last = size - 1
+                at = (self.numbers[last], self.hypervolume[last])
+                ax.plot(*at, "o", color=shade)
+        ax.set_xlabel("trial")
         ax.set_ylabel("hypervolume (share of the box)")
         ax.set_ylim(0.0, 1.02)
         tidy(ax)

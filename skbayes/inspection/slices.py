@@ -274,10 +274,10 @@ class SliceDisplay:
         whole = self.state == "complete"
         keywords = {
             "s": np.where(whole, 22, 14)[scored],
-            "c": self.number[scored] + 1.0,
+            "c": self.number[scored].astype(float),
             "cmap": score_colours(),
-            "vmin": 1,
-            "vmax": max(self.number.max(initial=0) + 1, 2),
+            "vmin": 0,
+            "vmax": max(self.number.max(initial=0), 1),
             "edgecolors": "white",
             "linewidths": 0.4,
             "gid": TRIALS,

@@ -234,7 +234,7 @@ class TimelineDisplay:
                 middle = 0.5 * (self.started[k] + self.finished[k])
                 place = (middle, self.lane[k] + 1.0)
                 style = {"fontsize": "x-small", "ha": "center", "va": "center"}
-                ax.text(*place, str(number + 1), **style, path_effects=halo)
+                ax.text(*place, str(number), **style, path_effects=halo)
 
     def _describe(self, ax: Any, n_lanes: int) -> None:
         from matplotlib.ticker import MaxNLocator

@@ -24,7 +24,7 @@ from skbayes.evaluation import CandidateEvaluator, check_candidates, on_everythi
 from skbayes.fingerprint import describe_search, splits_are_reproducible
 from skbayes.history import read_trials
 from skbayes.journal import Journal
-from skbayes.progress import Lines, progress_bar
+from skbayes.progress import Lines, PlannedStage, progress_bar
 from skbayes.results import corrected_best_score, results_frame
 from skbayes.scheduling import Budget, Log
 from skbayes.search.checks import (
@@ -34,6 +34,7 @@ from skbayes.search.checks import (
     check_values,
 )
 from skbayes.search.display import ResultDisplay
+from skbayes.search.failures import FailingStart
 from skbayes.search.guidance import Guidance
 from skbayes.search.keeping import check_partition, fit_folds, out_of_fold
 from skbayes.search.target import TargetMetric
@@ -212,6 +213,9 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
             If an argument or the lengths of the data are wrong (before any fit, but for
             what only the scores of a callable `scoring` show), if `constraint` raises
             an exception, or if every fit failed.
+        Exception
+            What the fits raise, if all fits of the first three trials fail in the same
+            way and the estimator with its own parameters does, too.
         """
         check_arguments(self)
         scorers, refit_metric = compat.resolve_scorers(self)
@@ -249,6 +253,14 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
                 X, y, splits, routed.estimator.fit, routed.scorer.score, subsets
             )
             stages = self._stages(space)
+            stoppers = [
+                FailingStart(
+                    space,
+                    lambda one: self._setting(0, one)[0],
+                    lambda params: self._fit_once(inputs, params),
+                ),
+                *stoppers,
+            ]
             outcome = self._run(
                 inputs,
                 environment,
@@ -445,7 +457,15 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
         n_samples = self._n_samples(inputs.X)
         if self.return_oof:
             check_partition(inputs.splits, n_samples)
-        n_planned = sum(int(min(s.n_trials, optimizer.n_cells)) for s in stages)
+        plan = [
+            PlannedStage(
+                int(min(stage.n_trials, optimizer.n_cells)),
+                stage.weight,
+                max(self.n_points_, stage.n_points) if environment.can_overlap else 1,
+            )
+            for stage in stages
+        ]
+        n_planned = sum(stage.n_trials for stage in plan)
         n_points = max(self.n_points_, *(stage.n_points for stage in stages))
         shipment = ship(
             inputs,
@@ -460,7 +480,9 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
             environment.bounded_blas(),
             tasks.searching(n_planned * n_splits),
             Crew(environment, n_points, n_splits) as crew,
-            self._reporting(n_planned, n_splits, environment.n_workers) as report,
+            self._reporting(
+                plan, n_splits, environment.n_workers, dict(log.results)
+            ) as report,
         ):
             evaluator = CandidateEvaluator(
                 self.estimator,
@@ -496,6 +518,13 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
                 on_death=shipment.renew,
             )
 
+    def _fit_once(self, inputs: Inputs, params: dict[str, Any]) -> None:
+        """Fit the estimator on all training rows of the first split."""
+        split = inputs.split(0)
+        fit_folds(
+            self.estimator, params, inputs.X, inputs.y, [split], inputs.fit_params
+        )
+
     def _measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
         """Return what is measured of each fit, by name."""
         return {}
@@ -518,13 +547,19 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
 
     @contextlib.contextmanager
     def _reporting(
-        self, n_planned: int, n_splits: int, n_workers: int
+        self,
+        plan: Sequence[PlannedStage],
+        n_splits: int,
+        n_workers: int,
+        recalled: Mapping[int, Trial],
     ) -> Iterator[Callable | None]:
         """Yield what is called with each trial that was told."""
+        n_planned = sum(stage.n_trials for stage in plan)
         with contextlib.ExitStack() as stack:
             reports = []
             if self.progress_bar:
-                reports.append(stack.enter_context(progress_bar(n_planned)))
+                bar = progress_bar(n_planned, recalled)
+                reports.append(stack.enter_context(bar))
             if self.verbose > 0:
                 print(
                     f"Fitting {n_splits} folds for each of {n_planned} candidates, "
@@ -536,7 +571,8 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
                         f"{self.n_points_ * n_splits} fits at a time: n_points='auto' "
                         "would keep them busy."
                     )
-                reports.append(Lines(n_planned, self.timeout, self.verbose > 1))
+                with_params = self.verbose > 1
+                reports.append(Lines(plan, self.timeout, recalled, with_params))
 
             def report(trial: Any, history: History) -> None:
                 for one in reports:

@@ -15,7 +15,9 @@ from skbayes import compat
 from skbayes.arguments import check_surrogate
 from skbayes.candidates import Candidates
 from skbayes.optimizer import Optimizer
+from skbayes.results import as_frame
 from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.frames import FrameAttribute
 from skbayes.search.stage_correlation import stage_correlation
 from skbayes.space import Space
 from skbayes.stages import Outcome, Stage
@@ -314,6 +316,8 @@ class MultiStageSearchCV(BayesSearchCV):
         "multi_fidelity": ["boolean", compat.StrOptions({"auto"})],
         "best_of": [compat.StrOptions({"last_stage", "all_stages"})],
     }
+
+    stage_correlation_ = FrameAttribute(lambda search, columns: as_frame(columns))
 
     _subset_parameter = "stages"
 

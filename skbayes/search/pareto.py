@@ -25,6 +25,7 @@ from skbayes.candidates import key_of
 from skbayes.optimizer import Optimizer
 from skbayes.results import with_params
 from skbayes.search.base import BaseBayesSearchCV
+from skbayes.search.frames import FrameAttribute
 from skbayes.search.objectives import Objectives
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
@@ -256,6 +257,10 @@ float
         del _parameter_constraints[_not_here]
     del _not_here
 
+    pareto_front_ = FrameAttribute(
+        lambda search, columns: with_params(columns, search.cv_results_)
+    )
+
     def __init__(
         self,
         estimator: Any,
@@ -405,7 +410,8 @@ float
         rows = np.flatnonzero(is_nondominated(Y))
         rows = rows[np.lexsort((rows, *-Y[rows].T[::-1]))]
         self.pareto_params_ = [dict(results["params"][row]) for row in rows]
-        self.pareto_front_ = _front_table(results, rows, objectives.names)
+        means = {n: results[f"mean_test_{n}"][rows] for n in objectives.names}
+        self.pareto_front_ = {"trial": rows, **means}
         if self.refit is not False:
             self._choose(self.refit, "refit")
 
@@ -413,7 +419,7 @@ float
         """Make one of the trials the best one."""
         objectives, results = Objectives(self.objectives), self.cv_results_
         _check_choice(choice, objectives.names, parameter)
-        rows = np.asarray(self.pareto_front_["trial"])
+        rows = vars(self)["pareto_front_"]["trial"]
         if callable(choice):
             index = compat.select_best_index(choice, None, results)
         elif isinstance(choice, Integral) and not isinstance(choice, bool):
@@ -479,7 +485,7 @@ float
         sklearn.exceptions.NotFittedError
             If the search was not fitted.
         """
-        check_is_fitted(self, "pareto_front_")
+        check_is_fitted(self, "pareto_params_")
         X, y = indexable(X, y)
         routed = compat.route_fit_params(self, compat.check_fit_params(X, params))
         self._choose(choice, "choice")
@@ -551,13 +557,6 @@ def hypervolumes(Y: FloatArray) -> tuple[FloatArray, FloatArray]:
     costs = are_costs(Y[finished])
     reference[costs] = -np.exp(-reference[costs])
     return volumes / box, reference
-
-
-def _front_table(results: Mapping[str, Any], rows: np.ndarray, names: list[str]) -> Any:
-    """Describe rows of the results by objectives and parameters."""
-    table = {"trial": rows}
-    table |= {name: results[f"mean_test_{name}"][rows] for name in names}
-    return with_params(table, results, rows)
 
 
 def _check_choice(choice: Any, names: list[str], parameter: str) -> None:

@@ -16,7 +16,7 @@ __all__ = ["spearman", "stage_correlation"]
 
 def stage_correlation(
     history: History, optimizers: Sequence[Any], train_fractions: Sequence[float]
-) -> Any:
+) -> dict[str, np.ndarray]:
     """Compare each stage of a search with the next.
 
     Parameters
@@ -30,9 +30,9 @@ def stage_correlation(
 
     Returns
     -------
-    table : DataFrame or dict of ndarray
-        A row for each stage that another one with trials follows, with the columns of
-        `stage_correlation_` of :class:`~skbayes.MultiStageSearchCV`.
+    columns : dict of str to ndarray
+        A row for each stage that another one with trials follows, the columns being
+        those of `stage_correlation_` of :class:`~skbayes.MultiStageSearchCV`.
     """
     rows = []
     for stage in range(len(optimizers) - 1):
@@ -58,12 +58,7 @@ def stage_correlation(
                 ),
             }
         )
-    columns = {name: np.array([row[name] for row in rows]) for name in _COLUMNS}
-    try:
-        import pandas
-    except ImportError:
-        return columns
-    return pandas.DataFrame(columns)
+    return {name: np.array([row[name] for row in rows]) for name in _COLUMNS}
 
 
 _COLUMNS = (

@@ -21,6 +21,7 @@ from skbayes.acquisition.tradeoff_proposer import RULES, relative_costs
 from skbayes.history import read_trials
 from skbayes.results import with_params
 from skbayes.search.base import BaseBayesSearchCV
+from skbayes.search.frames import FrameAttribute
 from skbayes.search.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.search.trial_costs import TrialCosts
 from skbayes.space import Ordinal, Space
@@ -324,6 +325,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     }
     # A trial with a low score may have the best tradeoff.
     del _parameter_constraints["racing"]
+
+    tradeoff_curve_ = FrameAttribute(
+        lambda search, columns: with_params(columns, search.cv_results_)
+    )
 
     _subset_parameter = "train_sizes"
     _measures_apart = True
@@ -722,7 +727,9 @@ def _relative_sizes(largest: float, params: Sequence[Mapping[str, Any]]) -> Floa
     return np.array([one[SIZE] / largest for one in params], dtype=float)
 
 
-def _curve(results: Mapping[str, Any], scores: FloatArray, metric: str) -> Any:
+def _curve(
+    results: Mapping[str, Any], scores: FloatArray, metric: str
+) -> dict[str, np.ndarray]:
     """Describe the trials that are the best for some tradeoff."""
     rows, begins = envelope(scores, results["relative_cost"])
     table = {
@@ -732,8 +739,7 @@ def _curve(results: Mapping[str, Any], scores: FloatArray, metric: str) -> Any:
         "score": results[f"mean_test_{metric}"][rows],
     }
     columns = ("cost", "relative_cost", "train_fraction")
-    table |= {name: np.asarray(results[name])[rows] for name in columns}
-    return with_params(table, results, rows)
+    return table | {name: np.asarray(results[name])[rows] for name in columns}
 
 
 def envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatArray]:

@@ -334,26 +334,36 @@ def nearest(own: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
 
 
 class _Listed(Dimension):
-    """A dimension given by the list of its values."""
+    """A dimension given by the list of its values, each of which counts once.
 
-    _noun = "value"
+    `repeated` holds the items of the list that were dropped: they equal an item before
+    them.
+    """
 
-    def __init__(self, values: Sequence[Any], positions: FloatArray) -> None:
-        self.values = tuple(values)
+    _positions: FloatArray
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self._buckets, repeated = self._sort_into_buckets(items)
+        kept = sorted(place for bucket in self._buckets.values() for place in bucket)
+        self.values = tuple(items[place] for place in kept)
+        self.repeated = tuple(items[place] for place in repeated)
         self.n_values = len(self.values)
-        self._positions = positions
-        self._buckets = self._sort_into_buckets()
+        if repeated:
+            self._buckets, _ = self._sort_into_buckets(self.values)
 
-    def _sort_into_buckets(self) -> dict[int, list[int]]:
-        """Places of the values by their hashes; ValueError if one occurs twice."""
+    def _sort_into_buckets(
+        self, items: Sequence[Any]
+    ) -> tuple[dict[int, list[int]], list[int]]:
+        """Return the places of distinct items by their hashes, and those of repeats."""
         buckets: dict[int, list[int]] = {}
-        for place, value in enumerate(self.values):
-            bucket = buckets.setdefault(self._hash(value), [])
-            if any(self._equal(value, self.values[other]) for other in bucket):
-                kind = type(self).__name__
-                raise ValueError(f"{kind}: the {self._noun} {value!r} occurs twice.")
-            bucket.append(place)
-        return buckets
+        repeated = []
+        for place, item in enumerate(items):
+            bucket = buckets.setdefault(self._hash(item), [])
+            if any(self._equal(item, items[other]) for other in bucket):
+                repeated.append(place)
+            else:
+                bucket.append(place)
+        return buckets, repeated
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_buckets"}
@@ -367,7 +377,7 @@ class _Listed(Dimension):
     def index(self, value: Any) -> int:
         """Place of `value` in the list of values; ValueError if it is not there."""
         if not self._buckets:
-            self._buckets = self._sort_into_buckets()
+            self._buckets, _ = self._sort_into_buckets(self.values)
         value = native(value)
         bucket = self._buckets.get(self._hash(value), [])
         # Identity first: comparing estimators takes long.
@@ -473,7 +483,7 @@ class Ordinal(_Listed):
     ----------
     values : sequence
         The values. Numbers are put into ascending order; others keep the order in
-        which they are given.
+        which they are given. A repeated value counts once.
     scale : {"auto", "linear", "log", "rank"}, default="auto"
         Where the values lie. "linear" and "log" (numbers only) keep their
         distances, "rank" puts them at equal distances. "auto" is "log" for
@@ -487,8 +497,7 @@ class Ordinal(_Listed):
     TypeError
         If `values` is not a list.
     ValueError
-        If there are no values, a value occurs twice, or the scale does not suit
-        them.
+        If there are no values, or the scale does not suit them.
 
     Examples
     --------
@@ -520,15 +529,15 @@ class Ordinal(_Listed):
             raise ValueError(
                 f"Ordinal: a log scale needs values > 0, got {items[0]!r}."
             )
+        super().__init__(items)
+        items = list(self.values)
         chosen = scale
         if chosen == "auto":
             chosen = _natural_scale(items) if numeric else "rank"
-        positions = _scaled(items, chosen)
+        self._positions = _scaled(items, chosen)
         told_apart = np.array_equal(
-            nearest(positions, positions), np.arange(len(items))
+            nearest(self._positions, self._positions), np.arange(len(items))
         )
-        # Repeated values come first: that is the mistake to tell of.
-        super().__init__(items, positions)
         if not told_apart and scale != "auto":
             raise ValueError(
                 f"Ordinal: the values {items!r} are too close to one another to be "
@@ -559,14 +568,15 @@ class Categorical(_Listed):
     Parameters
     ----------
     options : sequence
-        The options: strings, None, bools, tuples, functions, estimators, and so on.
+        The options: strings, None, bools, tuples, functions, estimators, and so on. A
+        repeated option counts once.
 
     Raises
     ------
     TypeError
         If `options` is not a list.
     ValueError
-        If there are no options, or one occurs twice.
+        If there are no options.
 
     Examples
     --------
@@ -576,11 +586,10 @@ class Categorical(_Listed):
     """
 
     is_categorical = True
-    _noun = "option"
 
     def __init__(self, options: Sequence[Any]) -> None:
-        items = _check_values(options, "Categorical")
-        super().__init__(items, np.linspace(0.0, 1.0, len(items)))
+        super().__init__(_check_values(options, "Categorical"))
+        self._positions = np.linspace(0.0, 1.0, len(self.values))
 
     @property
     def key(self) -> tuple[Any, ...]:  # noqa: D102
@@ -629,6 +638,11 @@ class Choice:
                     f"got {pair!r}."
                 )
         self.dimension = Categorical([option for option, _ in pairs])
+        if self.dimension.repeated:
+            # Which of its sub-spaces is meant is not clear.
+            raise ValueError(
+                f"Choice: the option {self.dimension.repeated[0]!r} occurs twice."
+            )
         self.sub_spaces = [{} if sub is None else sub for _, sub in pairs]
 
     def __repr__(self) -> str:

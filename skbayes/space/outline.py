@@ -138,9 +138,13 @@ def _dimension(entry: dict[str, Any]) -> Any:
         cls = Real if kind == "Real" else Integer
         return cls(entry["low"], entry["high"], entry["prior"])
     values = [readable(value) for value in entry["values"]]
-    if kind == "Ordinal":
-        return Ordinal(values, entry["scale"])
     if kind == "Choice":
         opened = map(_notation, entry["opens"])
         return Choice(list(zip(values, opened, strict=True)))
-    return Categorical(values)
+    if kind == "Ordinal":
+        listed: Ordinal | Categorical = Ordinal(values, entry["scale"])
+    else:
+        listed = Categorical(values)
+    if listed.repeated:
+        raise ValueError(f"two options have the same text: {listed.repeated[0]!r}")
+    return listed

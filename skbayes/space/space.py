@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,9 @@ Params = dict[str, Any]
 
 # Two alternatives are compared value by value where they have no more values than this.
 MAX_COMPARED = 1000
+
+# A warning lists no more repeated values than this.
+MAX_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -227,6 +231,7 @@ class Space:
                     f"Parameter {name!r} is declared twice for the same configuration."
                 )
             if not isinstance(dimension, Choice):
+                _warn_of_repeats(name, dimension)
                 branch.entries.append(_Entry(self._add(Column(name, dimension))))
                 continue
             entry = _Entry(self._add(Column(name, dimension.dimension), fresh=True))
@@ -615,6 +620,18 @@ def _check_constraint(constraint: Any) -> None:
         raise TypeError(
             f"constraint must be a callable on a dict of parameters or None, "
             f"got {constraint!r}."
+        )
+
+
+def _warn_of_repeats(name: str, dimension: Dimension) -> None:
+    repeated = getattr(dimension, "repeated", ())
+    if repeated:
+        shown = ", ".join(map(repr, repeated[:MAX_SHOWN]))
+        more = ", …" if len(repeated) > MAX_SHOWN else ""
+        warnings.warn(
+            f"Parameter {name!r}: repeated values are dropped: {shown}{more}.",
+            UserWarning,
+            stacklevel=2,
         )
 
 

@@ -16,11 +16,11 @@ from skbayes.trials import History
 
 def test_the_best_so_far():
     display = ConvergenceDisplay.from_history(drawn.history(None, 0.3, 0.2, None, 0.5))
-    np.testing.assert_array_equal(display.x, [1, 2, 3, 4, 5])
+    np.testing.assert_array_equal(display.x, [0, 1, 2, 3, 4])
     np.testing.assert_array_equal(display.best, [np.nan, 0.3, 0.3, 0.3, 0.5])
     np.testing.assert_array_equal(display.line_.get_ydata(), display.best)
-    assert display.points_.get_offsets().tolist() == [[2, 0.3], [3, 0.2], [5, 0.5]]
-    assert display.failed_points_.get_offsets()[:, 0].tolist() == [1, 4]
+    assert display.points_.get_offsets().tolist() == [[1, 0.3], [2, 0.2], [4, 0.5]]
+    assert display.failed_points_.get_offsets()[:, 0].tolist() == [0, 3]
 
 
 def test_errors_go_down():

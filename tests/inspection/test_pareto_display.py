@@ -67,6 +67,7 @@ def test_evolution(make):
     search = make[2]
     display = ParetoDisplay.from_search(search, kind="evolution", n_fronts=3)
     np.testing.assert_allclose(display.line_.get_ydata(), search.hypervolume_)
+    np.testing.assert_array_equal(display.line_.get_xdata(), display.numbers)
     assert len(display.axes_) == 2
     early, _, last = display.fronts_[0]
     first = ParetoDisplay(display.objectives, display.values[:3], np.arange(3))

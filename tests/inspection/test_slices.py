@@ -17,7 +17,7 @@ def test_every_trial_is_where_it_belongs():
     scores = [trial.score for trial in search.trials_]
     points = display.points_[list(panels).index("C")]
     np.testing.assert_allclose(points.get_offsets(), np.column_stack([C, scores]))
-    assert points.get_array().tolist() == list(range(1, 13))
+    assert points.get_array().tolist() == list(range(12))
     assert panels["C"].get_xscale() == panels["gamma"].get_xscale() == "log"
     assert panels["coef0"].get_xscale() == "linear"
     # What does not exist in a trial is not there.

@@ -49,6 +49,7 @@ def test_bars_are_the_trials():
     assert (bar.get_x(), bar.get_width()) == (2.0, 2.0)
     hatches = {bars[0].get_hatch() for bars in display.bars_.values()}
     assert len(hatches) == 3
+    assert [text.get_text() for text in display.ax_.texts] == ["0", "1", "2"]
 
 
 def test_time_in_which_nothing_ran():

@@ -175,7 +175,7 @@ def start_search(folder, n_jobs, n_points):
         },
     )
     for line in process.stdout:
-        if line.startswith("[trial 2/"):
+        if line.startswith("[2/"):
             break
     return process
 

@@ -5,12 +5,21 @@ import warnings
 
 import numpy as np
 import pytest
+from every_search import SEARCHES, data, make
 from side_by_side import Sometimes, assert_same_results, searches
+from sklearn.base import ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV
+from skbayes import BayesSearchCV, TextRepresentationSearchCV, load_history
+from skbayes.search.failures import FailingStart
+from skbayes.space import Space
+from skbayes.trials import History, Trial
 
 X, y = load_iris(return_X_y=True)
 ROWS = np.arange(150.0)[:, None]
@@ -223,3 +232,223 @@ def test_what_cannot_be_unpickled_in_a_worker_is_an_error():
     )
     with pytest.raises(RuntimeError, match="un-serialize"):
         search.fit(X, y)
+
+
+# -- data that nothing can be learnt from ----------------------------------------------
+
+WITH_GAPS = X.copy()
+WITH_GAPS[::2, 1] = np.nan
+WITH_WORDS = X.astype(object)
+WITH_WORDS[:, 1] = [f"word {i}" for i in range(150)]
+SVC_SPACE = {"C": (0.1, 10.0), "kernel": ["rbf", "linear"]}
+
+
+class Unlearnable(ClassifierMixin):
+    """Fails in the same way whatever its parameters, in a message with a number."""
+
+    n_fits = 0
+
+    def fit(self, X, y):
+        type(self).n_fits += 1
+        raise LookupError(f"cannot learn from {X.shape[0]} rows\nsecond line")
+
+
+class UnlearnableTree(Unlearnable, DecisionTreeClassifier):
+    pass
+
+
+class UnlearnableTexts(Unlearnable, LogisticRegression):
+    pass
+
+
+class CountedSVC(SVC):
+    n_fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).n_fits += 1
+        return super().fit(X, y)
+
+
+@pytest.fixture(autouse=True)
+def counts():
+    for cls in (UnlearnableTree, UnlearnableTexts, CountedSVC):
+        cls.n_fits = 0
+
+
+@pytest.mark.parametrize("n_points", [1, 4])
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_every_search_stops_when_nothing_can_be_fitted(kind, n_points):
+    text = kind is TextRepresentationSearchCV
+    estimator = UnlearnableTexts() if text else UnlearnableTree()
+    search = make(kind, estimator=estimator, n_iter=40, n_points=n_points)
+    with pytest.raises(LookupError) as raised:
+        search.fit(*data(kind))
+    assert str(raised.value).splitlines()[0].startswith("cannot learn from ")
+    (note,) = raised.value.__notes__
+    assert "All the 6 fits of the first 3 trials failed in this way" in note
+    # With one worker the trials in flight have not begun; two fits ask for the reason.
+    assert type(estimator).n_fits == 3 * 2 + 2
+    assert not hasattr(search, "cv_results_")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (WITH_WORDS, y, "could not convert string to float: 'word "),
+        (WITH_GAPS, y, "Input X contains NaN."),
+        (X, np.zeros(150, int), "The number of classes has to be greater than one"),
+    ],
+)
+@pytest.mark.parametrize("error_score", [np.nan, 0.0])
+def test_mistakes_in_the_data_cost_three_trials(X, y, message, error_score):
+    search = BayesSearchCV(
+        CountedSVC(), SVC_SPACE, cv=3, error_score=error_score, random_state=0
+    )
+    with pytest.raises(ValueError) as raised:
+        search.fit(X, y)
+    assert str(raised.value).startswith(message)
+    assert CountedSVC.n_fits == 3 * 3 + 2
+
+
+def test_the_first_three_trials_in_flight_end():
+    search = BayesSearchCV(
+        UnlearnableTree(),
+        {"max_depth": (1, 100)},
+        n_iter=30,
+        cv=2,
+        n_points=4,
+        n_jobs=2,
+        random_state=0,
+    )
+    with pytest.raises(LookupError, match="All the 6 fits of the first 3 trials"):
+        search.fit(X, y)
+
+
+def test_the_first_fit_is_enough_with_raise():
+    search = make(SEARCHES[0], estimator=UnlearnableTree(), error_score="raise")
+    with pytest.raises(LookupError):
+        search.fit(X, y)
+    assert UnlearnableTree.n_fits == 1
+
+
+@pytest.mark.parametrize("n_iter", [1, 2])
+def test_fewer_trials_end_as_grid_search_does(n_iter):
+    search = make(SEARCHES[0], estimator=UnlearnableTree(), n_iter=n_iter)
+    with pytest.raises(ValueError, match=f"All the {2 * n_iter} fits failed"):
+        search.fit(X, y)
+
+
+def test_what_the_space_fixes_is_tried_with_the_rest_as_it_is():
+    space = {"penalty": ["l1"], "C": (0.1, 10.0)}
+    search = BayesSearchCV(
+        LogisticRegression(solver="lbfgs"), space, cv=3, random_state=0
+    )
+    with warnings.catch_warnings():
+        # From scikit-learn 1.8 on, `penalty` is deprecated.
+        warnings.simplefilter("ignore", FutureWarning)
+        with pytest.raises(ValueError, match="Solver lbfgs supports only .*") as raised:
+            search.fit(X, y)
+    assert "All the 9 fits of the first 3 trials" in raised.value.__notes__[0]
+
+
+def test_unlucky_settings_do_not_end_a_search():
+    points = [{"quality": q, "bad": "fit"} for q in (0.1, 0.2, 0.3)]
+    space = {"quality": (0.0, 1.0), "bad": [None, "fit"]}
+    search = BayesSearchCV(
+        Sometimes(), space, n_iter=8, cv=2, initial_points=points, random_state=0
+    )
+    with pytest.warns():
+        search.fit(X, y)
+    assert [trial.state for trial in search.trials_[:3]] == ["failed"] * 3
+    assert search.best_params_["bad"] is None and len(search.trials_) == 8
+
+
+def test_an_estimator_that_fails_as_it_is_may_be_mended_by_other_options():
+    pipeline = Pipeline([("fill", "passthrough"), ("svc", SVC())])
+    space = {"fill": ["passthrough", SimpleImputer()], "svc__C": (0.1, 10.0)}
+    points = [{"fill": "passthrough", "svc__C": C} for C in (1.0, 2.0, 3.0)]
+    search = BayesSearchCV(
+        pipeline, space, n_iter=6, cv=2, initial_points=points, random_state=0
+    )
+    with pytest.warns():
+        search.fit(WITH_GAPS, y)
+    assert isinstance(search.best_params_["fill"], SimpleImputer)
+
+
+def test_a_warm_started_search_stops_too():
+    earlier = BayesSearchCV(SVC(), SVC_SPACE, n_iter=4, cv=2, random_state=0).fit(X, y)
+    search = BayesSearchCV(
+        SVC(), SVC_SPACE, cv=2, random_state=0, warm_start_from=earlier
+    )
+    with pytest.raises(ValueError, match="Input X contains NaN.") as raised:
+        search.fit(WITH_GAPS, y)
+    assert "All the 6 fits" in raised.value.__notes__[0]
+
+
+def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path):
+    path = tmp_path / "a.journal"
+
+    class Mended(UnlearnableTree):
+        broken = True
+
+        def fit(self, X, y):
+            return super().fit(X, y) if self.broken else self.work(X, y)
+
+        def work(self, X, y):
+            return DecisionTreeClassifier.fit(self, X, y)
+
+    search = make(SEARCHES[0], estimator=Mended(random_state=0), journal=path)
+    for _ in range(2):  # the second one recalls the trials
+        with pytest.raises(LookupError, match="All the 6 fits of the first 3 trials"):
+            search.fit(X, y)
+        assert load_history(path)["state"].tolist() == ["failed"] * 3
+    Mended.broken = False
+    with pytest.warns():
+        search.fit(X, y)
+    assert [trial.state for trial in search.trials_[:4]] == ["failed"] * 3 + [
+        "complete"
+    ]
+
+
+def _trial(number, *errors, skipped=0):
+    folds = [{"test_scores": math.nan, "fit_error": error} for error in errors]
+    folds += [{"fit_error": None, "skipped": True}] * skipped
+    return Trial(number, {"a": number / 4}, folds, math.nan, state="failed")
+
+
+def _traceback(line):
+    return f"Traceback (most recent call last):\n  File 'a.py'\n{line}\n"
+
+
+BAD = _traceback("ValueError: bad")
+
+
+@pytest.mark.parametrize(
+    ("trials", "asks"),
+    [
+        ([_trial(k, BAD, BAD) for k in range(3)], True),
+        ([_trial(k, BAD, skipped=1) for k in range(3)], True),
+        ([_trial(k, _traceback(f"ValueError: bad {k}")) for k in range(3)], True),
+        (
+            [_trial(k, _traceback(f"ValueError: bad '{k}'\n'b'")) for k in range(3)],
+            True,
+        ),
+        ([_trial(k, BAD, BAD) for k in range(2)], False),
+        ([_trial(k, BAD, BAD) for k in range(4)], False),
+        ([_trial(k, BAD, BAD) for k in range(3, 6)], False),
+        ([_trial(0, BAD, BAD), _trial(1, BAD, None), _trial(2, BAD, BAD)], False),
+        ([_trial(k, _traceback(e)) for k, e in enumerate(["A: 1", "B: 1", "A: 1"])], 0),
+        # Nothing is fitted here of what killed a worker.
+        (
+            [_trial(k, "The worker that ran this trial died: 9") for k in range(3)],
+            False,
+        ),
+    ],
+)
+def test_when_it_is_asked_why_all_fits_fail(trials, asks):
+    asked = []
+    space = Space.from_notation({"a": (0.0, 1.0)})
+    start = FailingStart(space, lambda params: params, asked.append)
+    assert start(History(trials)) is False
+    # The first of the two fits worked.
+    assert asked == ([{}] if asks else [])

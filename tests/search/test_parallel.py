@@ -166,16 +166,17 @@ def test_s3_one_line_per_trial():
     assert first == "Fitting 3 folds for each of 6 candidates, totalling 18 fits"
     assert len(lines) == 6
     best = -np.inf
-    for number, (line, trial) in enumerate(zip(lines, search.trials_, strict=True), 1):
+    for number, (line, trial) in enumerate(zip(lines, search.trials_, strict=True)):
         shown = re.fullmatch(
-            r"\[trial (\d)/6\] score (\S+), best so far (\S+) \(trial (\d)\), "
+            r"\[(\d)/6\] trial (\d): score (\S+), best so far (\S+) \(trial (\d)\), "
             r"elapsed \d+\.\ds, left \d+\.\ds",
             line,
         )
         best = max(best, trial.score)
-        assert int(shown[1]) == number
-        assert float(shown[2]) == pytest.approx(trial.score, rel=1e-5)
-        assert float(shown[3]) == pytest.approx(best, rel=1e-5)
+        assert (int(shown[1]), int(shown[2])) == (number + 1, number)
+        assert float(shown[3]) == pytest.approx(trial.score, rel=1e-5)
+        assert float(shown[4]) == pytest.approx(best, rel=1e-5)
+        assert search.trials_[int(shown[5])].score == best
 
 
 @pytest.mark.parametrize("verbose", [2, 3, 10])
@@ -188,11 +189,11 @@ def test_s3_lines_of_each_fit_are_scikit_learns(verbose):
         return [
             re.sub(r"\.*|\s*total time=.*", "", re.sub(r"\d+\.\ds$", "", line))
             for line in lines
-            if not line.startswith("[trial")
+            if "] trial " not in line
         ]
 
     assert timeless(ours) == timeless(theirs)
-    lines = [line for line in ours if line.startswith("[trial")]
+    lines = [line for line in ours if "] trial " in line]
     assert len(lines) == 4
     assert "score" in lines[0]
-    assert lines[1] == "[trial 1/2] C=0.1"
+    assert lines[1] == "[1/2] trial 0: C=0.1"

@@ -452,7 +452,6 @@ def test_what_cannot_be_compared_is_the_same_as_itself_alone():
         (lambda: Real(10**17, 10**17 + 1), ValueError, "must differ as floats"),
         (lambda: Ordinal([1, 10**400]), ValueError, "larger than the largest float"),
         (lambda: Ordinal([]), ValueError, "at least one value"),
-        (lambda: Ordinal([1, 2, 1.0]), ValueError, "1.0 occurs twice"),
         (lambda: Ordinal(["a", "b"], "log"), ValueError, "needs finite numbers"),
         (lambda: Ordinal([0, 1], "log"), ValueError, "values > 0"),
         (lambda: Ordinal([1, 2], "cubic"), ValueError, "scale must be"),
@@ -463,15 +462,41 @@ def test_what_cannot_be_compared_is_the_same_as_itself_alone():
         (lambda: Categorical({"a", "b"}), TypeError, "given as a list.*of type set"),
         (lambda: Categorical(np.array(3)), TypeError, "given as a list"),
         (lambda: Categorical([]), ValueError, "at least one value"),
-        (lambda: Categorical(["a", "b", "a"]), ValueError, "'a' occurs twice"),
         (lambda: Choice({}), ValueError, "at least one value"),
         (lambda: Choice("abc"), TypeError, "dict or a list of pairs"),
         (lambda: Choice(["a", "b"]), TypeError, "pair"),
+        (lambda: Choice([("a", {}), ("a", None)]), ValueError, "'a' occurs twice"),
     ],
 )
 def test_mistakes_are_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("dimension", "alike", "repeated"),
+    [
+        (Ordinal([2, 1, 3, 1.0, 2]), Ordinal([1, 2, 3]), (1.0, 2)),
+        (Ordinal([1, 1000, 1, 10**6]), Ordinal([1, 1000, 10**6]), (1,)),
+        (Ordinal([1.5, 1.5]), Ordinal([1.5]), (1.5,)),
+        (Ordinal(["lo", "hi", "lo"]), Ordinal(["lo", "hi"]), ("lo",)),
+        (Categorical(["b", "a", "b", "c"]), Categorical(["b", "a", "c"]), ("b",)),
+        (Categorical([1, True, "1", 1]), Categorical([1, True, "1"]), (1,)),
+        (
+            Categorical([SVC(C=2), None, SVC(C=2)]),
+            Categorical([SVC(C=2), None]),
+            (SVC(C=2),),
+        ),
+    ],
+)
+def test_repeated_values_count_once(dimension, alike, repeated):
+    assert repr(dimension) == repr(alike)
+    assert repr(dimension.repeated) == repr(repeated) and alike.repeated == ()
+    assert dimension.key == alike.key
+    assert dimension.n_values == len(alike.values)
+    np.testing.assert_array_equal(dimension.grid, alike.grid)
+    for one in (dimension, pickle.loads(pickle.dumps(dimension))):
+        assert repr(one.decode(one.encode(alike.values))) == repr(list(alike.values))
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,46 @@ def test_a_parameter_declared_twice_at_once_is_refused(notation):
 
 
 @pytest.mark.parametrize(
+    ("notation", "kept", "message"),
+    [
+        (
+            {"n": np.linspace(1, 3, 5).astype(int), "k": ["a", "b"]},
+            {"n": [1, 2, 3], "k": ["a", "b"]},
+            "Parameter 'n': repeated values are dropped: 1, 2.",
+        ),
+        (
+            {"n": [1, 2], "k": ["a", "b", "a"]},
+            {"n": [1, 2], "k": ["a", "b"]},
+            "Parameter 'k': repeated values are dropped: 'a'.",
+        ),
+        (
+            {"C": Categorical([2, 1, 2])},
+            {"C": Categorical([2, 1])},
+            "Parameter 'C': repeated values are dropped: 2.",
+        ),
+        (
+            [{"C": [0] * 8}, {"k": ["a"]}],
+            [{"C": [0]}, {"k": ["a"]}],
+            "Parameter 'C': repeated values are dropped: 0, 0, 0, 0, 0, ….",
+        ),
+        (
+            {"k": Choice({"a": {"C": [1, 1.0, 2]}, "b": {}})},
+            {"k": Choice({"a": {"C": [1, 2]}, "b": {}})},
+            "Parameter 'C': repeated values are dropped: 1.0.",
+        ),
+    ],
+)
+def test_repeated_values_are_dropped_with_a_warning(notation, kept, message):
+    with pytest.warns(UserWarning) as caught:
+        space = Space.from_notation(notation)
+    assert [str(warning.message) for warning in caught] == [message]
+    expected = Space.from_notation(kept)
+    cells = np.arange(expected.n_cells)
+    assert space.n_cells == expected.n_cells
+    assert space.decode(space.cells(cells)) == expected.decode(expected.cells(cells))
+
+
+@pytest.mark.parametrize(
     ("params", "message"),
     [
         ({"C": 1}, "'kernel' is missing"),

@@ -1,0 +1,142 @@
+"""Searches in which no fit succeeds, whatever the parameters."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from skbayes.space import Space
+from skbayes.space.identity import same
+from skbayes.trials import Trial
+
+__all__ = ["FailingStart"]
+
+# So many trials must fail alike before it is asked why.
+N_TRIALS = 3
+
+# From so many random configurations one is chosen that is unlike those that failed.
+N_CANDIDATES = 64
+
+Params = dict[str, Any]
+
+
+class FailingStart:
+    """Raises what all fits of the first trials raise, if the data are at fault.
+
+    Called with the trials after each one, as a stopper. When all fits of the first
+    three fail alike, two fits on the first split tell data that cannot be learnt from
+    unlucky configurations: one with the estimator's own parameters, and one with a
+    configuration that differs from the three as much as possible. Only if these fail in
+    the same way, the exception is raised.
+
+    Parameters
+    ----------
+    space : Space
+        What is searched.
+    assigned : callable
+        Given a configuration, returns the parameters that are set.
+    fit : callable
+        ``fit(params)`` fits the estimator with some parameters set.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        assigned: Callable[[Params], Params],
+        fit: Callable[[Params], Any],
+    ) -> None:
+        self._space = space
+        self._assigned = assigned
+        self._fit = fit
+
+    def __call__(self, trials: Sequence[Trial]) -> bool:
+        """Return False, or raise."""
+        if len(trials) != N_TRIALS or trials[0].number != 0:
+            return False
+        kinds = {_kind(text) for trial in trials for text in _errors(trial)}
+        if len(kinds) != 1 or None in kinds:
+            return False
+        first = None
+        for params in self._probes(trials):
+            error = self._error_of(params)
+            if error is None or _kind(_text(error)) not in kinds:
+                return False
+            first = first or error
+        assert first is not None
+        n_fits = sum(len(_errors(trial)) for trial in trials)
+        first.add_note(
+            f"\nAll the {n_fits} fits of the first {N_TRIALS} trials failed in this "
+            "way, and so did a fit with the estimator's own parameters. The search was "
+            "stopped: what is wrong does not depend on the parameters that are "
+            "searched."
+        )
+        raise first
+
+    def _error_of(self, params: Params) -> Exception | None:
+        try:
+            self._fit(params)
+        except Exception as error:
+            return error
+        return None
+
+    def _probes(self, trials: Sequence[Trial]) -> Iterator[Params]:
+        yield self._fixed()
+        rows = np.random.default_rng(0).random((N_CANDIDATES, self._space.n_columns))
+        candidates = [
+            self._assigned(params)
+            for params in self._space.decode(self._space.from_uniform(rows))
+            if self._space.allows(params)
+        ]
+        if candidates:
+            failed = [trial.params for trial in trials]
+            yield max(
+                candidates,
+                key=lambda one: min(_n_unlike(one, other) for other in failed),
+            )
+
+    def _fixed(self) -> Params:
+        """Return the parameters for which there is one value in the whole space."""
+        examples = [self._assigned(one) for one in self._space.representatives()]
+        first, *others = examples
+        varied = {c.name for c in self._space.columns if c.dimension.n_values > 1}
+        return {
+            name: value
+            for name, value in first.items()
+            if name not in varied
+            and all(name in one and same(one[name], value) for one in others)
+        }
+
+
+def _errors(trial: Trial) -> list[str | None]:
+    """Return the tracebacks of the fits that were made, None for those that worked."""
+    return [fold["fit_error"] for fold in trial.folds if not fold.get("skipped", False)]
+
+
+def _text(error: Exception) -> str:
+    return "".join(traceback.format_exception(error))
+
+
+def _kind(text: str | None) -> str | None:
+    """Return the type and first line of an exception, without numbers and quotations.
+
+    These differ by the rows and parameters: "could not convert string to float: 'a'".
+    None if nothing was raised, as where a worker died.
+    """
+    _, found, last = (text or "").rpartition("Traceback (most recent call last):\n")
+    lines = [line for line in last.splitlines() if line[:1].strip()]
+    if not found or not lines:
+        return None
+    return re.sub(r"'[^']*'|\"[^\"]*\"|\d[\w.+-]*", "…", lines[0])
+
+
+def _n_unlike(one: Params, other: Params) -> int:
+    """Count the parameters that one of two configurations lacks, or has otherwise."""
+    names = one.keys() | other.keys()
+    return sum(
+        name not in one or name not in other or not same(one[name], other[name])
+        for name in names
+    )

@@ -1,0 +1,74 @@
+"""One small search of each kind; imports nothing that is no dependency."""
+
+import warnings
+
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import (
+    BayesSearchCV,
+    HyperTuneSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TextRepresentationSearchCV,
+    TradeoffSearchCV,
+)
+
+SEARCHES = (
+    BayesSearchCV,
+    HyperTuneSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TextRepresentationSearchCV,
+    TradeoffSearchCV,
+)
+
+X, y = load_iris(return_X_y=True)
+TEXTS = [f"a {word} film, number {k}" for k in range(20) for word in ("good", "bad")]
+LABELS = [0, 1] * 20
+SPACE = {"max_depth": [1, 2, 3], "min_samples_leaf": (1, 20)}
+TEXT_SPACE = {
+    "vectorizer__ngram_range": [(1, 1), (1, 2)],
+    "classifier__C": (0.01, 100.0, "log-uniform"),
+}
+
+
+def leaves(tree):
+    """Return a cost that is the same in every process."""
+    return tree.get_n_leaves()
+
+
+MORE = {
+    HyperTuneSearchCV: {"complexity": {"max_depth": 1}, "n_subsets": 2},
+    ParetoSearchCV: {"objectives": {"accuracy": "max", "leaves": ("min", leaves)}},
+    TradeoffSearchCV: {"cost": leaves},
+    TextRepresentationSearchCV: {"space": None, "stages": (0.5, 1.0)},
+}
+
+
+def make(kind, **more):
+    """Return a search of some class that is not fitted."""
+    text = kind is TextRepresentationSearchCV
+    arguments = {
+        "estimator": LogisticRegression() if text else DecisionTreeClassifier(),
+        "search_spaces": TEXT_SPACE if text else SPACE,
+        "n_iter": 8,
+        "cv": 2,
+        "random_state": 0,
+    }
+    if not text:
+        arguments["estimator"].random_state = 0
+    return kind(**{**arguments, **MORE.get(kind, {}), **more})
+
+
+def data(kind):
+    """Return what a search of this class is fitted on."""
+    return (TEXTS, LABELS) if kind is TextRepresentationSearchCV else (X, y)
+
+
+def fitted(kind):
+    """Return a fitted search."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make(kind).fit(*data(kind))
