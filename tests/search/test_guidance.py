@@ -1,4 +1,5 @@
 import copy
+import functools
 import inspect
 import pickle
 
@@ -36,6 +37,35 @@ def test_signatures_are_those_of_the_constructor(search):
     parameters = list(inspect.signature(search.__init__).parameters)[1:]
     assert list(inspect.signature(search).parameters) == parameters
     assert list(inspect.signature(Mine).parameters) == parameters
+
+
+def test_no_other_method_hides_the_constructor():
+    # Documentation and editors look at these before `__init__`.
+    for search in SEARCHES:
+        assert search.__new__ is object.__new__
+        assert "__call__" not in vars(type(search))
+        assert "__signature__" not in dir(search)
+
+
+def test_a_misspelled_keyword_of_a_subclass():
+    class Same(BayesSearchCV):
+        pass
+
+    class Other(BayesSearchCV):
+        def __init__(self, estimator, search_spaces, *, budget=3):
+            super().__init__(estimator, search_spaces, n_iter=budget)
+
+    for kind, name in ((Same, "n_iter"), (Other, "budget")):
+        message = f"{kind.__name__} has no parameter '{name}s'. Did you mean '{name}'"
+        with pytest.raises(TypeError, match=message):
+            kind(SVC(), SPACE, **{f"{name}s": 3})
+
+
+def test_a_constructor_that_is_no_function():
+    class Mine(BayesSearchCV):
+        __init__ = functools.partialmethod(BayesSearchCV.__init__, n_iter=7)
+
+    assert Mine(SVC(), SPACE).n_iter == 7
 
 
 def test_a_subclass_may_have_other_keywords():
