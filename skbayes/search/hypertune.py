@@ -154,7 +154,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         to become the best: a chance below 1 %, or below the number given. Its other
         folds are not fitted, and it cannot be chosen. The fits of a trial then run one
         after the other; give `n_points` for more workers.
-    warm_start_from : search, dict, data frame, path or None, default=None
+    warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already of scores on all data, as for :class:`BayesSearchCV`. The
         best setting that is known is tried first, or after `initial_points`.
     journal : path or None, default=None
