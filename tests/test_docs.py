@@ -305,6 +305,21 @@ def test_code_of_page(page):
     _run_page(page)
 
 
+def test_the_snippet_with_a_cluster_is_a_script(tmp_path):
+    pytest.importorskip("distributed")
+    page = ROOT / "docs" / "parallel.rst"
+    setup, *others = [b.code for b in _blocks(page) if b.language.startswith("python")]
+    (snippet,) = [code for code in others if "LocalCluster(" in code]
+    # Processes that import the script do not begin again.
+    script = tmp_path / "script.py"
+    script.write_text(f"{setup}\n\n{snippet}\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(ast.literal_eval(done.stdout)) == {"svc__C", "svc__gamma"}
+
+
 def _sides(block):
     """What a diff changes, and what it becomes."""
     lines = block.code.splitlines()
