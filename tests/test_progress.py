@@ -107,7 +107,12 @@ def test_a_bar_grows_by_each_trial(bars):
 
 def test_the_bar_of_a_search(bars, capsys):
     BayesSearchCV(
-        Sometimes(), {"quality": [1, 2, 3]}, n_iter=3, cv=2, progress_bar=True
+        Sometimes(),
+        {"quality": [1, 2, 3]},
+        n_iter=3,
+        cv=2,
+        progress_bar=True,
+        random_state=0,
     ).fit(X, y)
     assert bars[0].n == 3 and bars[0].closed
     assert bars[0].said[-1] == "best 3 (trial 3)"
@@ -116,7 +121,11 @@ def test_the_bar_of_a_search(bars, capsys):
 
 def test_the_bar_is_closed_when_a_fit_raises(bars):
     search = BayesSearchCV(
-        Sometimes(bad="fit"), {"quality": [1]}, progress_bar=True, error_score="raise"
+        Sometimes(bad="fit"),
+        {"quality": [1]},
+        progress_bar=True,
+        error_score="raise",
+        random_state=0,
     )
     with pytest.raises(RuntimeError, match="cannot be fitted"):
         search.fit(X, y)
@@ -145,7 +154,11 @@ def test_tqdm_is_missing(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without_tqdm)
     search = BayesSearchCV(
-        Unwanted(), {"quality": [1]}, progress_bar=True, error_score="raise"
+        Unwanted(),
+        {"quality": [1]},
+        progress_bar=True,
+        error_score="raise",
+        random_state=0,
     )
     with pytest.raises(ImportError, match="progress_bar=True needs tqdm.*pip install"):
         search.fit(X, y)

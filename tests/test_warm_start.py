@@ -197,7 +197,13 @@ def test_several_metrics():
 def test_our_search_its_results_and_its_trials_say_the_same(scoring):
     refit = "accuracy" if scoring else True
     earlier = BayesSearchCV(
-        SVC(), {"C": (0.1, 10.0)}, n_iter=4, scoring=scoring, refit=refit, cv=2
+        SVC(),
+        {"C": (0.1, 10.0)},
+        n_iter=4,
+        scoring=scoring,
+        refit=refit,
+        cv=2,
+        random_state=0,
     ).fit(X, y)
     for metric in scoring or ["score"]:
         known = known_results(earlier, space(C=(0.1, 10.0)), metric)

@@ -261,7 +261,9 @@ def test_an_unknown_metric_is_refused(display):
 
 @each_display
 def test_a_search_of_scikit_learn(display):
-    other = RandomizedSearchCV(SVC(), {"C": [0.1, 1.0, 10.0]}, n_iter=3, cv=2)
+    other = RandomizedSearchCV(
+        SVC(), {"C": [0.1, 1.0, 10.0]}, n_iter=3, cv=2, random_state=0
+    )
     other.fit(drawn.X, drawn.y)
     if display is TimelineDisplay:
         with pytest.raises(ValueError, match="not known when the trials"):

@@ -76,7 +76,9 @@ def test_a_subclass_may_have_other_keywords():
     assert Mine(SVC(), SPACE, budget=5, cv=2).n_iter == 5
 
 
-@pytest.mark.parametrize("search", [BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2)])
+@pytest.mark.parametrize(
+    "search", [BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, random_state=0)]
+)
 @pytest.mark.parametrize("fitted", [False, True])
 def test_copies_are_those_of_any_estimator(search, fitted):
     search = clone(search)
@@ -106,7 +108,9 @@ def test_attributes_before_fit():
 
 def test_attributes_after_fit():
     X, y = load_iris(return_X_y=True)
-    search = BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, refit=False).fit(X, y)
+    search = BayesSearchCV(
+        SVC(), SPACE, n_iter=2, cv=2, refit=False, random_state=0
+    ).fit(X, y)
     with pytest.raises(AttributeError, match="refit=False") as caught:
         _ = search.best_estimator_
     assert caught.value.name == "best_estimator_"
@@ -118,7 +122,7 @@ def test_attributes_after_fit():
 
 def test_delegated_methods_keep_their_own_reasons():
     X, y = load_iris(return_X_y=True)
-    search = BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2).fit(X, y)
+    search = BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, random_state=0).fit(X, y)
     with pytest.raises(AttributeError, match="has no attribute 'transform'") as caught:
         _ = search.transform
     assert caught.value.__cause__ is not None

@@ -85,7 +85,9 @@ def test_the_best_of_a_study_is_tried_early(grid, kind, more):
 
 def test_several_objectives_are_not_those_of_a_study(grid):
     objectives = {"accuracy": "max", "model_size": "min"}
-    search = ParetoSearchCV(SVC(), FINE, objectives, warm_start_from=study(grid))
+    search = ParetoSearchCV(
+        SVC(), FINE, objectives, warm_start_from=study(grid), random_state=0
+    )
     with pytest.raises(ValueError, match="warm_start_from: a study of Optuna does not"):
         search.fit(X, y)
 
@@ -148,6 +150,6 @@ def test_what_is_no_search_is_refused_before_any_fit(source, error):
         def fit(self, X, y):
             raise AssertionError("a fit was made")
 
-    search = BayesSearchCV(Unfittable(), FINE, warm_start_from=source)
+    search = BayesSearchCV(Unfittable(), FINE, warm_start_from=source, random_state=0)
     with pytest.raises(error, match=r"warm_start_from|nowhere\.db"):
         search.fit(X, y)
