@@ -36,6 +36,7 @@ exclude_patterns = ["_build", "_templates"]
 # Each public name that api.rst lists has its own page, written by autosummary.
 autosummary_generate = True
 numpydoc_show_class_members = False
+maximum_signature_line_length = 88  # longer ones have a line for each parameter
 autodoc_typehints = "none"  # numpydoc's Parameters section states the types
 # Docstrings that BayesSearchCV inherits refer to scikit-learn's glossary, and gallery
 # pages are not pickled with the function that orders them.

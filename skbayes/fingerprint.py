@@ -24,6 +24,7 @@ from skbayes.digest import Digest, is_data
 from skbayes.space import Distribution, Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import native
 from skbayes.space.identity import keeps_more_than_parameters, same
+from skbayes.warm_start import results_of_study, study_of
 
 __all__ = ["describe", "describe_search", "splits_are_reproducible"]
 
@@ -224,6 +225,10 @@ def _target_metric(params: Mapping[str, Any]) -> Any:
 
 def _knowledge(source: Any) -> Any:
     """Leave out of the results to start from what changes when they are made again."""
+    study = study_of(source)
+    if study is not None:
+        # The same study may be loaded again, which gives another object.
+        return results_of_study(study)
     results = getattr(source, "cv_results_", source)
     if not isinstance(results, Mapping):
         return results

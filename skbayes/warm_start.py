@@ -12,7 +12,7 @@ from skbayes.results import mean_scores
 from skbayes.space import Space
 from skbayes.trials import History, Trial
 
-__all__ = ["known_results"]
+__all__ = ["known_results", "results_of_study", "study_of"]
 
 Params = dict[str, Any]
 Known = tuple[Params, float, float | None]
@@ -27,9 +27,10 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
 
     Parameters
     ----------
-    source : search, dict, data frame or iterable of Trial
+    source : search, dict, data frame, study or iterable of Trial
         A fitted search, scikit-learn's or ours, its `cv_results_`, a data frame of
-        these, or trials.
+        these, or trials; also a study of Optuna with one objective, or a fitted
+        OptunaSearchCV.
     space : Space
         The space of the search to come, which may differ from the earlier one.
     metric : str, default="score"
@@ -47,7 +48,8 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     TypeError
         If `source` is none of these.
     ValueError
-        If it is not fitted, or lacks parameters or the metric.
+        If it is not fitted, lacks parameters or the metric, or is a study with several
+        objectives.
 
     Warns
     -----
@@ -56,10 +58,13 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
         parameters, have a value that it does not offer or a parameter that it does not
         have; those without a finite score; those that a successive halving scored with
         fewer resources than its last candidates, or that were fitted on a smaller share
-        of the training sets than others.
+        of the training sets than others; failed and pruned trials of a study.
 
     Notes
     -----
+    The values of a study are taken for scores by `metric`, of which greater is better.
+    Those of a study that minimizes are negated, as scorers such as "neg_log_loss" do.
+
     Numbers are compared to twelve digits, so that the ends of a grid made by
     `numpy.logspace` belong to the range between them. The constraint of the space is
     not asked: what is known of a configuration is worth knowing even if it may not be
@@ -121,6 +126,9 @@ def _own(space: Space, params: Any) -> Params:
 
 def _known_rows(source: Any, metric: str) -> list[Known]:
     """Return parameters, score (NaN if there is none) and noise of everything known."""
+    study = study_of(source)
+    if study is not None:
+        return results_of_study(study)
     trials = getattr(source, "trials_", source)
     if isinstance(trials, History):
         guiding = getattr(source, "target_metric_", "score")
@@ -139,7 +147,8 @@ def _known_rows(source: Any, metric: str) -> list[Known]:
     if listed is None or not all(isinstance(one, Trial) for one in listed):
         raise TypeError(
             "warm_start_from must be a fitted search, its cv_results_ as a dict or "
-            f"data frame, or trials, got {type(source).__name__}"
+            "data frame, trials, or a study of Optuna, got "
+            f"{type(source).__name__}"
         )
     return _rows_of_trials(listed, metric, "score")
 
@@ -149,6 +158,66 @@ def _listed(source: Any) -> list[Any] | None:
         return list(source)
     except TypeError:
         return None
+
+
+def study_of(source: Any) -> Any:
+    """Return the study of Optuna that `source` is, or that an OptunaSearchCV made.
+
+    Parameters
+    ----------
+    source : object
+        Anything.
+
+    Returns
+    -------
+    study : optuna.study.Study or None
+        The study; None if there is none. Optuna is not imported.
+
+    Examples
+    --------
+    >>> from skbayes.warm_start import study_of
+    >>> print(study_of({"params": [{"C": 1}], "mean_test_score": [0.9]}))
+    None
+    """
+    study = getattr(source, "study_", source)
+    known = hasattr(study, "trials") and hasattr(study, "directions")
+    return study if known and not isinstance(study, type) else None
+
+
+def results_of_study(study: Any) -> list[Known]:
+    """Return what the trials of a study have found that have ended.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+        A study with one objective.
+
+    Returns
+    -------
+    results : list of (params, score, None)
+        Parameters, and values of which greater is better: negated if the study
+        minimizes, NaN for failed and pruned trials.
+
+    Raises
+    ------
+    ValueError
+        If there are several objectives.
+    """
+    if len(study.directions) != 1:
+        raise ValueError(
+            f"warm_start_from: the study has {len(study.directions)} objectives; only "
+            "a study with one can be used"
+        )
+    sign = -1.0 if study.directions[0].name == "MINIMIZE" else 1.0
+    return [
+        (
+            dict(trial.params),
+            sign * trial.value if trial.state.name == "COMPLETE" else np.nan,
+            None,
+        )
+        for trial in study.trials
+        if trial.state.name not in ("RUNNING", "WAITING")
+    ]
 
 
 def _rows_of_results(results: Mapping[str, Any], metric: str) -> list[Known]:

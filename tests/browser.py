@@ -16,7 +16,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 BINARY = next(filter(None, map(shutil.which, NAMES)), None)
 
 #: Seconds after which a page that does not answer is given up.
-PATIENCE = 60.0
+PATIENCE = 600.0
 
 
 class Page:

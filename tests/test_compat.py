@@ -161,7 +161,7 @@ def test_without_a_callback_api_the_tree_costs_nothing(monkeypatch):
 
 
 def test_a_search_works_without_a_callback_api(monkeypatch):
-    search = BayesSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2)
+    search = BayesSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2, random_state=0)
     expected = clone(search).fit(X, y).best_params_
     monkeypatch.setattr(compat, "HAS_CALLBACKS", False)
     assert search.fit(X, y).best_params_ == expected

@@ -7,11 +7,14 @@ blocks (whose output is compared), and ``diff`` blocks, of which both sides must
 
 import ast
 import doctest
+import html
 import importlib
 import importlib.util
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 from typing import NamedTuple
@@ -173,6 +176,63 @@ def test_entry_points_have_examples(name):
     assert any(test.examples for test in doctest.DocTestFinder().find(thing))
 
 
+# -- pages of the reference -------------------------------------------------------
+
+SEARCHES = [name for name in skbayes.__all__ if name.endswith("SearchCV")]
+
+# What a page without the settings of docs/conf.py needs, which imports more packages.
+SPHINX_SETTINGS = {
+    "extensions": "sphinx.ext.autodoc,sphinx.ext.autosummary,numpydoc",
+    "autodoc_typehints": "none",
+    "templates_path": str(ROOT / "docs" / "_templates"),
+    "numpydoc_show_class_members": "0",
+    "html_theme": "basic",
+}
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """The folder of the pages of the searches, as Sphinx builds them."""
+    pytest.importorskip("numpydoc")
+    folder = tmp_path_factory.mktemp("reference")
+    index = [".. currentmodule:: skbayes", ".. autosummary::", "   :toctree: .", ""]
+    index += [f"   {name}" for name in SEARCHES]
+    (folder / "index.rst").write_text("Reference\n=========\n\n" + "\n".join(index))
+    settings = [f"-D{name}={value}" for name, value in SPHINX_SETTINGS.items()]
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-C",
+            "-q",
+            *settings,
+            folder,
+            folder / "html",
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return folder / "html"
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_page_shows_the_parameters_and_the_methods(reference, name):
+    page = (reference / f"skbayes.{name}.html").read_text(encoding="utf-8")
+    signature = re.search(rf'<dt [^>]*id="skbayes.{name}">.*?</dt>', page, re.DOTALL)
+    shown = html.unescape(re.sub(r"<[^>]*>", "", signature[0]))
+    n_iter = inspect.signature(getattr(skbayes, name)).parameters["n_iter"].default
+    assert f"n_iter={n_iter}" in shown
+    assert "*args" not in shown
+    for method in ("fit", "predict", "score", "set_params"):
+        assert f'id="skbayes.{name}.{method}"' in page
+
+
+def test_page_of_the_plain_search(reference):
+    page = (reference / "skbayes.BayesSearchCV.html").read_text(encoding="utf-8")
+    assert "n_iter=50" in re.sub(r"<[^>]*>", "", page)
+
+
 # -- code -------------------------------------------------------------------------
 
 
@@ -243,6 +303,21 @@ def _run_page(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_of_page(page):
     _run_page(page)
+
+
+def test_the_snippet_with_a_cluster_is_a_script(tmp_path):
+    pytest.importorskip("distributed")
+    page = ROOT / "docs" / "parallel.rst"
+    setup, *others = [b.code for b in _blocks(page) if b.language.startswith("python")]
+    (snippet,) = [code for code in others if "LocalCluster(" in code]
+    # Processes that import the script do not begin again.
+    script = tmp_path / "script.py"
+    script.write_text(f"{setup}\n\n{snippet}\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(ast.literal_eval(done.stdout)) == {"svc__C", "svc__gamma"}
 
 
 def _sides(block):

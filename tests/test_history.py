@@ -128,7 +128,7 @@ with t.open_journal(sys.argv[2], durability=sys.argv[3]) as journal:
 def test_while_another_process_writes_and_after_it_was_killed(path, durability):
     lengths = []
     with running(WRITER, path, durability) as writer:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while len(set(lengths)) < 10 and time.monotonic() < end:
             frame = load_history(path)
             lengths.append(len(frame))

@@ -41,8 +41,8 @@ def test_modules_are_there_without_being_imported():
 
 @pytest.mark.parametrize("fitted", [False, True])
 def test_a_search_shows_what_is_documented(fitted):
-    search = skbayes.BayesSearchCV(SVC(), {"C": [1, 2]}, cv=2)
-    theirs = RandomizedSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2)
+    search = skbayes.BayesSearchCV(SVC(), {"C": [1, 2]}, cv=2, random_state=0)
+    theirs = RandomizedSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2, random_state=0)
     if fitted:
         search, theirs = (s.fit(*load_iris(return_X_y=True)) for s in (search, theirs))
     more = {name for name in set(dir(search)) - set(dir(theirs)) if name[0] != "_"}

@@ -44,7 +44,7 @@ def test_runs_from_top_to_bottom(path, monkeypatch, tmp_path):
     notebook = _read(path)
     client = nbclient.NotebookClient(
         notebook,
-        timeout=100,
+        timeout=600,
         kernel_name="python3",
         resources={"metadata": {"path": str(tmp_path)}},
     )

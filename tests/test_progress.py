@@ -179,7 +179,12 @@ def test_a_bar_begins_after_the_recalled_trials(bars):
 
 def test_the_bar_of_a_search(bars, capsys):
     BayesSearchCV(
-        Sometimes(), {"quality": [1, 2, 3]}, n_iter=3, cv=2, progress_bar=True
+        Sometimes(),
+        {"quality": [1, 2, 3]},
+        n_iter=3,
+        cv=2,
+        progress_bar=True,
+        random_state=0,
     ).fit(X, y)
     assert bars[0].n == 3 and bars[0].closed
     assert bars[0].said[-1] == "best 3 (trial 2)"
@@ -206,7 +211,11 @@ def test_a_resumed_search_goes_on_where_it_was(bars, tmp_path, capsys):
 
 def test_the_bar_is_closed_when_a_fit_raises(bars):
     search = BayesSearchCV(
-        Sometimes(bad="fit"), {"quality": [1]}, progress_bar=True, error_score="raise"
+        Sometimes(bad="fit"),
+        {"quality": [1]},
+        progress_bar=True,
+        error_score="raise",
+        random_state=0,
     )
     with pytest.raises(RuntimeError, match="cannot be fitted"):
         search.fit(X, y)
@@ -228,7 +237,11 @@ def test_tqdm_is_missing(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     search = BayesSearchCV(
-        Unwanted(), {"quality": [1]}, progress_bar=True, error_score="raise"
+        Unwanted(),
+        {"quality": [1]},
+        progress_bar=True,
+        error_score="raise",
+        random_state=0,
     )
     with pytest.raises(
         ImportError, match=r"progress_bar=True needs tqdm.*skbayes\[progress\]"

@@ -184,8 +184,10 @@ def test_reprs_can_be_pasted():
     "search",
     [
         GridSearchCV(Ridge(), {"alpha": [1e-3, 0.1, 10.0]}),
-        RandomizedSearchCV(Ridge(), {"alpha": [1e-3, 0.1, 10.0]}, n_iter=3),
-        BayesSearchCV(Ridge(), {"alpha": [1e-3, 0.1, 10.0]}),
+        RandomizedSearchCV(
+            Ridge(), {"alpha": [1e-3, 0.1, 10.0]}, n_iter=3, random_state=0
+        ),
+        BayesSearchCV(Ridge(), {"alpha": [1e-3, 0.1, 10.0]}, random_state=0),
     ],
     ids=lambda search: type(search).__name__,
 )

@@ -176,7 +176,11 @@ def test_results_are_not_changed(table):
 
 def test_of_our_search():
     search = BayesSearchCV(
-        Anything(), {"count": (1, 99), "name": ["a", "b"]}, n_iter=4, cv=2
+        Anything(),
+        {"count": (1, 99), "name": ["a", "b"]},
+        n_iter=4,
+        cv=2,
+        random_state=0,
     ).fit(X, y)
     frame = results_frame(search.cv_results_, sort_by="score")
     assert len(frame) == 4

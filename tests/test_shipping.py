@@ -240,7 +240,7 @@ def run_program(path, text):
         [sys.executable, path],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), *sys.path])},
     )
 

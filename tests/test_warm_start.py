@@ -1,6 +1,8 @@
 """What an earlier search knows of the configurations of a space."""
 
+import enum
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -195,7 +197,13 @@ def test_several_metrics():
 def test_our_search_its_results_and_its_trials_say_the_same(scoring):
     refit = "accuracy" if scoring else True
     earlier = BayesSearchCV(
-        SVC(), {"C": (0.1, 10.0)}, n_iter=4, scoring=scoring, refit=refit, cv=2
+        SVC(),
+        {"C": (0.1, 10.0)},
+        n_iter=4,
+        scoring=scoring,
+        refit=refit,
+        cv=2,
+        random_state=0,
     ).fit(X, y)
     for metric in scoring or ["score"]:
         known = known_results(earlier, space(C=(0.1, 10.0)), metric)
@@ -238,6 +246,65 @@ def test_partial_trials_of_several_metrics_count_for_the_guiding_one():
     assert known_results(source, space(x=(0, 9)), "a") == [({"x": 0}, 1.0, 0.5)]
     with pytest.warns(UserWarning, match="1 without a comparable score"):
         assert known_results(source, space(x=(0, 9)), "b") == []
+
+
+class Direction(enum.Enum):
+    """As Optuna has it."""
+
+    MINIMIZE = 1
+    MAXIMIZE = 2
+
+
+def study(*trials, direction=Direction.MAXIMIZE, **more):
+    """A study of Optuna, as far as it is looked at: state, params and value of each."""
+    trials = [
+        SimpleNamespace(state=SimpleNamespace(name=state), params=params, value=value)
+        for state, params, value in trials
+    ]
+    return SimpleNamespace(trials=trials, directions=[direction], **more)
+
+
+ENDED = [("COMPLETE", {"x": 3}, 0.25), ("COMPLETE", {"x": 1.5}, -0.5)]
+
+
+@pytest.mark.parametrize("direction, sign", [("MAXIMIZE", 1), ("MINIMIZE", -1)])
+def test_of_a_study_greater_is_better(direction, sign):
+    source = study(*ENDED, direction=Direction[direction])
+    expected = [({"x": 3.0}, sign * 0.25, None), ({"x": 1.5}, sign * -0.5, None)]
+    # The value stands for the metric that guides the search, whatever it is called.
+    for metric in ("score", "accuracy"):
+        assert known_results(source, space(x=(0.0, 5.0)), metric) == expected
+
+
+def test_a_fitted_search_of_optuna_has_a_study():
+    frozen = [SimpleNamespace(number=0)]
+    source = SimpleNamespace(study_=study(*ENDED), trials_=frozen, fit=None)
+    assert len(known_results(source, space(x=(0.0, 5.0)))) == 2
+    del source.study_
+    with pytest.raises(ValueError, match="this SimpleNamespace is not fitted"):
+        known_results(source, space(x=(0.0, 5.0)))
+
+
+def test_trials_of_a_study_without_a_value():
+    source = study(
+        *ENDED,
+        ("FAIL", {}, None),
+        ("PRUNED", {"x": 2.0}, 0.75),
+        ("RUNNING", {"x": 2.0}, None),
+        ("WAITING", {}, None),
+        ("COMPLETE", {"x": 7.0}, 0.5),
+        ("COMPLETE", {"y": 1.0}, 0.5),
+    )
+    with pytest.warns(UserWarning, match=r"4 of 6 .*2 outside.*2 without a compar"):
+        known = known_results(source, space(x=(0.0, 5.0)))
+    assert [params["x"] for params, _, _ in known] == [3.0, 1.5]
+
+
+def test_a_study_with_several_objectives_is_refused():
+    source = study(*ENDED)
+    source.directions *= 2
+    with pytest.raises(ValueError, match="warm_start_from: the study has 2 objectives"):
+        known_results(source, space(x=(0.0, 5.0)))
 
 
 def test_failed_fits_are_counted_apart():

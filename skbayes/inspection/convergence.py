@@ -10,9 +10,7 @@ from skbayes.inspection.record import SearchRecord, read_record
 from skbayes.inspection.scales import plain
 from skbayes.inspection.style import (
     FAILURES,
-    GREY,
     OTHERS,
-    SERIES,
     TRIALS,
     focus,
     get_axes,
@@ -20,6 +18,7 @@ from skbayes.inspection.style import (
     merged,
     say_nothing,
     tidy,
+    tones,
 )
 from skbayes.space.dimensions import FloatArray
 
@@ -248,7 +247,7 @@ class ConvergenceDisplay:
         """
         ax = get_axes(ax)
         before = sum(line.get_gid() == LINE for line in ax.lines)
-        style = SERIES[before % len(SERIES)]
+        style = tones(ax).series(before)
         name = self.name if name is None else name
         # The last value is worth as much as the others: the line goes on a little.
         line = {
@@ -299,8 +298,9 @@ class ConvergenceDisplay:
             OTHERS: {"label": "trial, not compared", "marker": "o", "mfc": "none"},
             FAILURES: {"label": "failed", "marker": "x"},
         }
+        grey = tones(ax).grey
         handles += [
-            Line2D([], [], linestyle="none", color=GREY, markersize=4.5, **sample)
+            Line2D([], [], linestyle="none", color=grey, markersize=4.5, **sample)
             for gid, sample in samples.items()
             if gid in marks
         ]

@@ -9,7 +9,7 @@ import numpy as np
 from skbayes.inspection.fanova import Importance, importance
 from skbayes.inspection.partial_dependence import short
 from skbayes.inspection.record import read_record
-from skbayes.inspection.style import INK, SERIES, get_axes, say_nothing, tidy
+from skbayes.inspection.style import get_axes, say_nothing, tidy, tones
 
 __all__ = ["ImportanceDisplay"]
 
@@ -223,14 +223,14 @@ class ImportanceDisplay:
             say_nothing(ax, "fewer than two trials have a score")
         y = np.arange(n)
         own, theirs = y[: len(names)], y[len(names) :]
-        self.bars_ = ax.barh(own, parts[: len(names)], color=SERIES[0].color)
+        self.bars_ = ax.barh(own, parts[: len(names)], color=tones(ax).series(0).color)
         self.pair_bars_ = None
         if pairs:
             self.pair_bars_ = ax.barh(
                 theirs,
                 parts[len(names) :],
-                facecolor="white",
-                edgecolor=SERIES[1].color,
+                facecolor=tones(ax).paper,
+                edgecolor=tones(ax).series(1).color,
                 hatch="////",
                 label="beyond the two alone",
             )
@@ -239,7 +239,13 @@ class ImportanceDisplay:
         below, above = np.minimum(sds, parts), np.minimum(sds, 1.0 - np.array(parts))
         reach = np.array([below, above]).reshape(2, n)
         self.whiskers_ = ax.errorbar(
-            parts, y, xerr=reach, fmt="none", ecolor=INK, elinewidth=1.0, capsize=2
+            parts,
+            y,
+            xerr=reach,
+            fmt="none",
+            ecolor=tones(ax).ink,
+            elinewidth=1.0,
+            capsize=2,
         )
         labels = [short(name, 34) for name in names]
         labels += [" × ".join(short(name, 20) for name in pair) for pair in pairs]

@@ -15,12 +15,11 @@ from skbayes.inspection.scales import (
     plain,
 )
 from skbayes.inspection.style import (
-    GREY,
-    INK,
     get_axes,
     say_nothing,
     score_colours,
     sight,
+    tones,
 )
 from skbayes.space.dimensions import FloatArray
 
@@ -250,7 +249,7 @@ class ParallelCoordinatesDisplay:
         self.strip_ = self._draw_score_axis(ax, last)
         for at in np.flatnonzero(np.any(heights == NOT_USED, axis=0)).tolist():
             text = "failed" if at == last else "not used"
-            ax.text(at, NOT_USED - 0.03, text, **_SMALL, va="top")
+            ax.text(at, NOT_USED - 0.03, text, color=tones(ax).grey, **_SMALL, va="top")
         self._name_axes(ax)
         if not np.isfinite(self.score).any():
             say_nothing(ax)
@@ -295,7 +294,7 @@ class ParallelCoordinatesDisplay:
         style = {
             "linewidths": 1.3,
             "alpha": 0.85 if len(order) <= 30 else 0.6,
-            "cmap": self._colours(),
+            "cmap": self._colours(ax),
             **line_kw,
         }
         scores = self.score[order]
@@ -303,7 +302,7 @@ class ParallelCoordinatesDisplay:
         self.lines_.set_clim(*self._ends())
         self.failed_lines_ = LineCollection(
             [lines[k] for k in np.flatnonzero(~scored)],
-            colors=GREY,
+            colors=tones(ax).grey,
             linewidths=0.9,
             linestyles=(0, (1, 2)),
             zorder=1,
@@ -312,14 +311,20 @@ class ParallelCoordinatesDisplay:
         ax.add_collection(self.lines_)
         self.best_line_ = None
         if self.best is not None and scored[self.best]:
-            marks = {"marker": "o", "markersize": 5, "markerfacecolor": "white"}
+            marks = {"marker": "o", "markersize": 5, "markerfacecolor": tones(ax).paper}
             (self.best_line_,) = ax.plot(
-                x, heights[self.best], color=INK, linewidth=2.8, zorder=4, **marks
+                x,
+                heights[self.best],
+                color=tones(ax).ink,
+                linewidth=2.8,
+                zorder=4,
+                **marks,
             )
 
-    def _colours(self) -> Any:
+    def _colours(self, ax: Any) -> Any:
         """Return the colours of scores, from the lowest number to the highest."""
-        return score_colours() if self.sign > 0 else score_colours().reversed()
+        colours = score_colours(tones(ax).dark)
+        return colours if self.sign > 0 else colours.reversed()
 
     def _draw_score_axis(self, ax: Any, at: int) -> Any:
         """Draw the last axis as a strip of the colours that stand for the scores."""
@@ -332,13 +337,14 @@ class ParallelCoordinatesDisplay:
             [at, at + 0.07],
             np.linspace(0.0, 1.0, 65),
             np.linspace(low, high, 64)[:, None],
-            cmap=self._colours(),
+            cmap=self._colours(ax),
             zorder=2,
         )
         v: Any = MaxNLocator(5).tick_values(low, high)
         u = (v - low) / (high - low)
         labels = [f"{value:.4g}" for value in v]
         inside = (u >= 0.0) & (u <= 1.0)
+        style = {**_LABEL, "ha": "left", "color": tones(ax).ink}
         # Where scores beyond the end are drawn, it must not look like a score.
         for end, sign, beyond in (
             (0.0, "≤", np.nanmin(self.score) < low),
@@ -347,9 +353,9 @@ class ParallelCoordinatesDisplay:
             if beyond:
                 inside &= np.abs(u - end) > 0.06
                 text = f"{sign} {(low, high)[int(end)]:.3g}"
-                ax.text(at + 0.1, end, text, **{**_LABEL, "ha": "left"})
+                ax.text(at + 0.1, end, text, **style)
         for place in np.flatnonzero(inside):
-            ax.text(at + 0.1, u[place], labels[place], **{**_LABEL, "ha": "left"})
+            ax.text(at + 0.1, u[place], labels[place], **style)
         return strip
 
     def _name_axes(self, ax: Any) -> None:
@@ -376,13 +382,16 @@ def _positions(scale: ParameterScale, v: FloatArray) -> FloatArray:
 def _draw_axis(ax: Any, at: int, u: FloatArray, labels: Sequence[str]) -> None:
     from matplotlib.patheffects import withStroke
 
-    halo = [withStroke(linewidth=2.5, foreground="white", alpha=0.9)]
-    ax.plot([at, at], [0, 1], color=GREY, linewidth=1.0, zorder=2)
+    shades = tones(ax)
+    halo = [withStroke(linewidth=2.5, foreground=shades.paper, alpha=0.9)]
+    ax.plot([at, at], [0, 1], color=shades.grey, linewidth=1.0, zorder=2)
     for place, label in zip(u, labels, strict=True):
-        ax.plot([at - 0.03, at], [place, place], color=GREY, linewidth=1, zorder=2)
-        ax.text(at - 0.06, place, label, **_LABEL, path_effects=halo)
+        ax.plot(
+            [at - 0.03, at], [place, place], color=shades.grey, linewidth=1, zorder=2
+        )
+        ax.text(at - 0.06, place, label, color=shades.ink, **_LABEL, path_effects=halo)
 
 
 _LABEL: dict[str, Any] = {"fontsize": "x-small", "ha": "right", "va": "center"}
 _LABEL |= {"zorder": 5}
-_SMALL: dict[str, Any] = {"fontsize": "x-small", "ha": "center", "color": GREY}
+_SMALL: dict[str, Any] = {"fontsize": "x-small", "ha": "center"}

@@ -12,7 +12,7 @@ from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.acquisition.pareto import are_costs
 from skbayes.inspection.record import SearchRecord, read_record
 from skbayes.inspection.scales import plain
-from skbayes.inspection.style import GREY, INK, SERIES, get_many_axes, tidy
+from skbayes.inspection.style import get_many_axes, tidy, tones
 from skbayes.search.pareto import choose_point, hypervolumes
 from skbayes.space.dimensions import FloatArray
 
@@ -231,8 +231,9 @@ class ParetoDisplay:
             None: a new figure.
         kind : {"front", "evolution"}, default="front"
             "front": all trials and the front, a panel for each pair of objectives.
-            "evolution": fronts after some of the trials, the darker the later, and, in
-            a panel more, the hypervolume after each trial.
+            "evolution": fronts after some of the trials, the later, the further from
+            the background in color, and, in a panel more, the hypervolume after each
+            trial.
         n_fronts : int, default=4
             Of the evolution, how many fronts are drawn.
 
@@ -272,13 +273,19 @@ class ParetoDisplay:
         x, y = self.values[:, pair].T
         off = np.setdiff1d(np.arange(len(x)), self.front)
         (points,) = ax.plot(
-            x[off], y[off], "o", color=GREY, alpha=0.55, markersize=4, label="dominated"
+            x[off],
+            y[off],
+            "o",
+            color=tones(ax).grey,
+            alpha=0.55,
+            markersize=4,
+            label="dominated",
         )
         self.points_.append(points)
         self.fronts_.append(
             [
                 self._draw_front(ax, pair, size, shade, size == sizes[-1])
-                for size, shade in zip(sizes, _shades(len(sizes)), strict=True)
+                for size, shade in zip(sizes, _shades(ax, len(sizes)), strict=True)
             ]
         )
         if self.chosen is not None:
@@ -286,9 +293,9 @@ class ParetoDisplay:
                 x[self.chosen],
                 y[self.chosen],
                 "*",
-                color=SERIES[1].color,
+                color=tones(ax).series(1).color,
                 markersize=14,
-                markeredgecolor=INK,
+                markeredgecolor=tones(ax).ink,
                 label=f"trial {self.numbers[self.chosen]}, chosen",
                 zorder=5,
             )
@@ -337,9 +344,9 @@ class ParetoDisplay:
             self.numbers,
             self.hypervolume,
             drawstyle="steps-post",
-            color=SERIES[0].color,
+            color=tones(ax).series(0).color,
         )
-        for size, shade in zip(sizes, _shades(len(sizes)), strict=True):
+        for size, shade in zip(sizes, _shades(ax, len(sizes)), strict=True):
             if size:
                 last = size - 1
                 at = (self.numbers[last], self.hypervolume[last])
@@ -356,13 +363,14 @@ def _sizes(n: int, n_fronts: int) -> list[int]:
     return sorted({max(round(n * share), min(n, 1)) for share in shares})
 
 
-def _shades(n: int) -> list[Any]:
-    """Return tones from light to dark."""
+def _shades(ax: Any, n: int) -> list[Any]:
+    """Return tones of blue, each further from the background than the one before."""
     from matplotlib.colors import to_rgb
 
-    dark = np.array(to_rgb(SERIES[0].color))
-    shares = np.linspace(0.35, 1.0, n) if n > 1 else [1.0]
-    return [tuple(1.0 - (1.0 - dark) * share) for share in shares]
+    shades = tones(ax)
+    paper, last = np.array(shades.paper), np.array(to_rgb(shades.series(0).color))
+    shares = np.linspace(0.5 if shades.dark else 0.35, 1.0, n) if n > 1 else [1.0]
+    return [tuple(paper + share * (last - paper)) for share in shares]
 
 
 def _check(objectives: Any, record: SearchRecord) -> dict[str, int]:

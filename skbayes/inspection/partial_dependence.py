@@ -11,14 +11,12 @@ from skbayes.inspection.dependence import Dependence, dependences
 from skbayes.inspection.scales import label_of, plain, turn_if_crowded
 from skbayes.inspection.score_model import NothingToLearn, score_model
 from skbayes.inspection.style import (
-    GREY,
-    INK,
-    SERIES,
     get_axes,
     get_many_axes,
     say_nothing,
     score_colours,
     tidy,
+    tones,
 )
 from skbayes.space.dimensions import FloatArray
 
@@ -100,7 +98,8 @@ class PartialDependenceDisplay:
     deviations is taken, which is an upper bound.
 
     The uncertainty is that of the average, and says nothing of how much scores vary
-    with the other parameters. Scores are those that the surrogate has learnt. Gaussian
+    with the other parameters. Scores are those that the surrogate has learnt: also what
+    the first folds of a trial promise that ``racing`` has given up. Gaussian
     processes raise very bad ones to a floor, so that differences between good ones are
     seen; the picture names the floor, and is flat down there. A surrogate that takes
     them as they are is ``surrogate=GaussianProcess(tame_scores=False)``, of
@@ -358,7 +357,8 @@ class PartialDependenceDisplay:
         if self.floor is not None:
             worse = "below" if self.sign > 0 else "above"
             note = f"{worse} {self.floor:.4g} counted as {self.floor:.4g}"
-            self.ax_.set_title(note, loc="left", fontsize="x-small", color=GREY)
+            grey = tones(self.figure_).grey
+            self.ax_.set_title(note, loc="left", fontsize="x-small", color=grey)
         low, high = self._limits(n_sd)
         labelled = False
         for i, (axis, one) in enumerate(zip(self.axes_, self.dependences, strict=True)):
@@ -387,7 +387,7 @@ class PartialDependenceDisplay:
 
     def _draw_pair(self, ax: Any, one: Dependence, n_sd: float, trials: bool) -> Any:
         x, y = one.coordinates(0), one.coordinates(1)
-        colours = score_colours()
+        colours = score_colours(tones(ax).dark)
         colours = colours if self.sign > 0 else colours.reversed()
         label = f"mean {plain(self.label).split(' (')[0]}"
         smooth = "options" not in one.scales
@@ -412,25 +412,25 @@ class PartialDependenceDisplay:
 
 
 def _draw_single(ax: Any, one: Dependence, n_sd: float, trials: bool) -> tuple:
-    x, reach = one.coordinates(0), n_sd * one.sd
+    x, reach, ink = one.coordinates(0), n_sd * one.sd, tones(ax).ink
     if one.scales[0] == "options":
         band = ax.errorbar(
-            x, one.mean, yerr=reach, fmt="none", ecolor=INK, capsize=4, elinewidth=1.2
+            x, one.mean, yerr=reach, fmt="none", ecolor=ink, capsize=4, elinewidth=1.2
         )
-        (line,) = ax.plot(x, one.mean, "o", color=SERIES[0].color)
+        (line,) = ax.plot(x, one.mean, "o", color=tones(ax).series(0).color)
         ax.set_xlim(-0.5, len(x) - 0.5)
     else:
         band = ax.fill_between(
             x,
             one.mean - reach,
             one.mean + reach,
-            color=SERIES[0].color,
+            color=tones(ax).series(0).color,
             alpha=0.25,
             lw=0,
         )
         marker = "o" if len(x) <= 12 else None
         (line,) = ax.plot(
-            x, one.mean, color=SERIES[0].color, marker=marker, markersize=4
+            x, one.mean, color=tones(ax).series(0).color, marker=marker, markersize=4
         )
     _describe(ax.xaxis, one, 0)
     if trials:
@@ -441,13 +441,17 @@ def _draw_single(ax: Any, one: Dependence, n_sd: float, trials: bool) -> tuple:
             _spread(at, one.scales[0]),
             np.full(len(at), 0.03),
             "|",
-            color=INK,
+            color=ink,
             alpha=0.6,
             markersize=7,
             transform=foot,
         )
         if one.best is not None:
-            star = {"color": SERIES[1].color, "markersize": 11, "markeredgecolor": INK}
+            star = {
+                "color": tones(ax).series(1).color,
+                "markersize": 11,
+                "markeredgecolor": ink,
+            }
             ax.plot(at[one.best], 0.05, "*", transform=foot, clip_on=False, **star)
     return line, band
 
@@ -486,7 +490,10 @@ def _draw_sd(ax: Any, one: Dependence) -> str:
     levels = low + np.array([0.35, 0.7]) * (high - low)
     if not low < levels[0] < levels[1]:
         return ""
-    styles, stroke = ("dashed", "dotted"), [withStroke(linewidth=2.2, foreground=INK)]
+    styles, stroke = (
+        ("dashed", "dotted"),
+        [withStroke(linewidth=2.2, foreground="black")],
+    )
     lines = ax.contour(
         one.coordinates(0),
         one.coordinates(1),
@@ -508,12 +515,18 @@ def _mark_pairs(ax: Any, one: Dependence, tiles: bool) -> None:
     if not len(one.tried):
         return
     x, y = (_spread(one.tried[:, i], one.scales[i]) for i in (0, 1))
-    star = {"color": SERIES[1].color, "markersize": 13, "markeredgecolor": INK}
+    star = {
+        "color": tones(ax).series(1).color,
+        "markersize": 13,
+        "markeredgecolor": "black",
+    }
     if tiles:
         # There the numbers stand.
         x, y = one.tried[:, 0] - 0.33, one.tried[:, 1] - 0.3
     else:
-        ax.plot(x, y, "o", color="white", markersize=4, markeredgecolor=INK, zorder=3)
+        ax.plot(
+            x, y, "o", color="white", markersize=4, markeredgecolor="black", zorder=3
+        )
     if one.best is not None:
         ax.plot(x[one.best], y[one.best], "*", zorder=4, clip_on=False, **star)
 

@@ -73,25 +73,33 @@ def pictures(source: Any, record: SearchRecord) -> Iterator[Picture]:
     ImportError
         If matplotlib is not installed.
     """
-    from matplotlib import rc_context
+    from matplotlib import style
+
+    for plan in _plans(source, record):
+        # Pages look the same whatever style is set. Texts are outlines, because fonts
+        # are not the same on every machine.
+        own = {"svg.fonttype": "path", "svg.hashsalt": plan.title}
+        try:
+            with style.context(["default", own]):
+                picture = _picture(plan)
+        except Exception as error:
+            # A page without one picture is better than none.
+            said = f"{type(error).__name__}: {error}"
+            picture = Picture(plan.title, said, None, False)
+        yield picture
+
+
+def _picture(plan: _Plan) -> Picture:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    for plan in _plans(source, record):
-        # A figure of its own: nothing appears on the user's screen.
-        drawn = Figure(figsize=(plan.width, plan.height), layout="constrained")
-        FigureCanvasAgg(drawn)
-        try:
-            alt = plan.draw(drawn.subplots())
-            # Texts as outlines: fonts are those of this machine everywhere.
-            with rc_context({"svg.fonttype": "path", "svg.hashsalt": plan.title}):
-                file = io.BytesIO()
-                drawn.savefig(file, format="svg", metadata={"Date": None})
-        except Exception as error:
-            # A page without one picture is better than none.
-            yield Picture(plan.title, f"{type(error).__name__}: {error}", None, False)
-            continue
-        yield Picture(plan.title, alt, file.getvalue(), plan.wide)
+    # A figure of its own: nothing appears on the user's screen.
+    drawn = Figure(figsize=(plan.width, plan.height), layout="constrained")
+    FigureCanvasAgg(drawn)
+    alt = plan.draw(drawn.subplots())
+    file = io.BytesIO()
+    drawn.savefig(file, format="svg", metadata={"Date": None})
+    return Picture(plan.title, alt, file.getvalue(), plan.wide)
 
 
 def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:

@@ -17,7 +17,6 @@ from skbayes.space import Categorical, Integer, Real, Space
 from skbayes.space.dimensions import is_number
 from skbayes.surrogates import ParzenEstimator
 from skbayes.surrogates.by_name import MODELS, SURROGATES, make_surrogate
-from skbayes.surrogates.gaussian_process import tame
 
 __all__ = ["NothingToLearn", "ScoreModel", "score_model", "space_of_values"]
 
@@ -65,14 +64,8 @@ class ScoreModel:
         None if it takes all scores as they are.
         """
         surrogate = getattr(self.surrogate, "surrogate", self.surrogate)
-        y = self.record.score[self.rows]
-        y = y[np.isfinite(y)]
-        least = float(np.min(tame(y)))
-        # But for rounding.
-        raised = least - np.min(y) > 1e-9 * np.ptp(y)
-        if not getattr(surrogate, "tame_scores", False) or not raised:
-            return None
-        return self.record.sign * least
+        floor = getattr(surrogate, "floor_", None)
+        return None if floor is None else self.unit * floor + self.offset
 
 
 def score_model(

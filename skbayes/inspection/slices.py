@@ -16,8 +16,6 @@ from skbayes.inspection.scales import (
     plain,
 )
 from skbayes.inspection.style import (
-    FAINT,
-    INK,
     TRIALS,
     focus,
     get_axes,
@@ -26,6 +24,7 @@ from skbayes.inspection.style import (
     say_nothing,
     score_colours,
     tidy,
+    tones,
 )
 from skbayes.space.dimensions import FloatArray
 
@@ -36,7 +35,7 @@ SPREAD = 0.28
 
 
 class SliceDisplay:
-    """The score against each parameter, a panel for each; the later, the darker.
+    """The score against each parameter, a panel for each; shades tell the order.
 
     Use :meth:`from_search` or :meth:`from_history` to make one.
 
@@ -269,16 +268,18 @@ class SliceDisplay:
     def _draw(
         self, ax: Any, scale: ParameterScale, v: FloatArray, point_kw: dict
     ) -> None:
+        ax.set_facecolor("none")
+        shades = tones(ax)
         x = v + self._spread() if scale.kind == "options" else v
         scored = np.isfinite(self.score) & np.isfinite(x)
         whole = self.state == "complete"
         keywords = {
             "s": np.where(whole, 22, 14)[scored],
             "c": self.number[scored].astype(float),
-            "cmap": score_colours(),
+            "cmap": score_colours(shades.dark),
             "vmin": 0,
             "vmax": max(self.number.max(initial=0), 1),
-            "edgecolors": "white",
+            "edgecolors": shades.paper,
             "linewidths": 0.4,
             "gid": TRIALS,
             "zorder": 2,
@@ -287,19 +288,18 @@ class SliceDisplay:
         self.points_.append(ax.scatter(x[scored], self.score[scored], **keywords))
         self.failed_points_.append(
             mark_failures(
-                ax, x[self.state == "failed"], self.sign, color=INK, alpha=0.6
+                ax, x[self.state == "failed"], self.sign, color=shades.ink, alpha=0.6
             )
         )
         if self.best is not None and np.isfinite(x[self.best]):
             at = (x[self.best], self.score[self.best])
-            ring = {"s": 90, "facecolors": "none", "edgecolors": INK, "linewidths": 1.5}
-            ax.scatter(*at, zorder=3, **ring)
+            ring = {"s": 90, "facecolors": "none", "edgecolors": shades.ink}
+            ax.scatter(*at, zorder=3, linewidths=1.5, **ring)
         scale.lay_out(ax)
         ax.tick_params(labelsize="small")
         ax.set_xlabel(scale.name, fontsize="small")
         tidy(ax, "y")
-        ax.set_facecolor("none")
-        ax.grid(axis="x", color=FAINT, linewidth=0.4, alpha=0.5)
+        ax.grid(axis="x", color=shades.faint, linewidth=0.4, alpha=0.5)
         # The same scores are in sight in all panels, whatever exists in which trial.
         focus(ax, self.sign, self.score)
         if not np.isfinite(self.score).any():

@@ -10,14 +10,12 @@ from skbayes.candidates import key_of
 from skbayes.inspection.record import SearchRecord, read_record
 from skbayes.inspection.scales import plain
 from skbayes.inspection.style import (
-    GREY,
-    INK,
-    SERIES,
     TRIALS,
     focus,
     get_axes,
     say_nothing,
     tidy,
+    tones,
 )
 from skbayes.search.stage_correlation import spearman
 from skbayes.space.dimensions import FloatArray
@@ -237,7 +235,7 @@ class StagesDisplay:
             ring = {
                 "s": 110,
                 "facecolors": "none",
-                "edgecolors": INK,
+                "edgecolors": tones(ax).ink,
                 "linewidths": 1.8,
             }
             at = (x[self.best], self.score[self.best])
@@ -265,7 +263,7 @@ class StagesDisplay:
 
     def _draw_stage(self, ax: Any, stage: int, x: FloatArray, point_kw: dict) -> Any:
         own = (self.stage == stage) & np.isfinite(self.score)
-        style = SERIES[stage % len(SERIES)]
+        style = tones(ax).series(stage)
         points = {
             "s": np.where(self.complete[own], 26, 14),
             "color": style.color,
@@ -284,7 +282,7 @@ class StagesDisplay:
         ends = np.array(self.carried, dtype=int).reshape(-1, 2)
         lines = np.stack([x[ends], self.score[ends]], axis=-1)
         self.lines_ = LineCollection(
-            list(lines), colors=GREY, linewidths=1.1, alpha=0.8, zorder=3
+            list(lines), colors=tones(ax).grey, linewidths=1.1, alpha=0.8, zorder=3
         )
         ax.add_collection(self.lines_, autolim=False)
 

@@ -2,14 +2,15 @@
 
 Colours are those of Okabe & Ito, which colour-blind eyes tell apart, in an order in
 which neighbours differ in lightness too; lines and marks differ besides, so that a
-picture can be read in grey.
+picture can be read in grey. What is black on white in the default style of matplotlib
+is derived from the background of the axes, so that dark styles work, too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,13 @@ from skbayes.space.dimensions import FloatArray
 __all__ = [
     "EDGE",
     "FAILURES",
-    "FAINT",
-    "GREY",
-    "INK",
     "OTHERS",
     "SERIES",
     "STATES",
     "TRIALS",
     "SeriesStyle",
     "StateStyle",
+    "Tones",
     "focus",
     "get_axes",
     "get_many_axes",
@@ -39,9 +38,19 @@ __all__ = [
     "score_colours",
     "sight",
     "tidy",
+    "tones",
 ]
 
-INK, GREY, FAINT = "#000000", "#6E6E6E", "#C8C8C8"
+RGB = tuple[float, float, float]
+
+# How much of the ink is in grey and in faint lines; the rest is the background.
+GREY_SHARE, FAINT_SHARE = 0.57, 0.216
+
+# How much of the ink is in colors on a dark background.
+LIFT = 0.25
+
+# The least contrast of texts, as WCAG 2 defines it.
+LEAST_CONTRAST = 4.5
 
 # By these gids the marks of a picture are found again when another search joins it:
 # trials that count, those that do not, failed ones, and what stands for trials that are
@@ -62,7 +71,7 @@ class SeriesStyle:
 
     Parameters
     ----------
-    color : str
+    color : str or tuple of float
         Of its line and marks.
     linestyle : str or tuple
         Of its line.
@@ -70,15 +79,18 @@ class SeriesStyle:
         For its trials.
     """
 
-    color: str
+    color: str | RGB
     linestyle: Any
     marker: str
 
 
+# Stands for the ink of the picture.
+INK = "#000000"
+
 SERIES = (
     SeriesStyle("#0072B2", "-", "o"),
     SeriesStyle("#E69F00", (0, (6, 2)), "s"),
-    SeriesStyle("#000000", (0, (1, 1.2)), "^"),
+    SeriesStyle(INK, (0, (1, 1.2)), "^"),
     SeriesStyle("#CC79A7", (0, (6, 2, 1, 2)), "D"),
     SeriesStyle("#D55E00", (0, (3, 1)), "v"),
     SeriesStyle("#56B4E9", (0, (4, 1, 1, 1, 1, 1)), "P"),
@@ -94,8 +106,8 @@ class StateStyle:
     ----------
     label : str
         What to say in a legend.
-    color : str
-        Of an area.
+    color : str or None
+        Of an area; None: the background.
     hatch : str
         Of an area.
     marker : str
@@ -103,7 +115,7 @@ class StateStyle:
     """
 
     label: str
-    color: str
+    color: str | None
     hatch: str
     marker: str
 
@@ -113,8 +125,120 @@ STATES = {
     "failed": StateStyle("failed", "#D55E00", "xxx", "x"),
     "censored": StateStyle("out of time", "#E69F00", "////", "v"),
     "raced": StateStyle("given up", "#CC79A7", "\\\\\\\\", "<"),
-    "running": StateStyle("not finished", "#FFFFFF", "....", "*"),
+    "running": StateStyle("not finished", None, "....", "*"),
 }
+
+
+@dataclass(frozen=True)
+class Tones:
+    """What to draw with on a background.
+
+    Parameters
+    ----------
+    paper : tuple of float
+        The background, red, green and blue between 0 and 1.
+    ink : tuple of float
+        For what matters most: black on white in the default style.
+    """
+
+    paper: RGB
+    ink: RGB
+
+    @property
+    def grey(self) -> RGB:
+        """For what matters less."""
+        return _mixed(self.paper, self.ink, GREY_SHARE)
+
+    @property
+    def faint(self) -> RGB:
+        """For the lines of a grid."""
+        return _mixed(self.paper, self.ink, FAINT_SHARE)
+
+    @property
+    def dark(self) -> bool:
+        """Whether the background is darker than the ink."""
+        return _luminance(self.paper) < _luminance(self.ink)
+
+    def series(self, place: int) -> SeriesStyle:
+        """Return how one of several searches is drawn.
+
+        Parameters
+        ----------
+        place : int
+            How many others are drawn there already.
+
+        Returns
+        -------
+        style : SeriesStyle
+            One of `SERIES`, which begins again after the last one. Colors are lighter
+            on a dark background.
+        """
+        from matplotlib.colors import to_rgb
+
+        style = SERIES[place % len(SERIES)]
+        if style.color == INK:
+            return replace(style, color=self.ink)
+        if not self.dark:
+            return style
+        return replace(style, color=_mixed(to_rgb(style.color), self.ink, LIFT))
+
+
+def tones(where: Any) -> Tones:
+    """Return what to draw with.
+
+    Parameters
+    ----------
+    where : matplotlib.axes.Axes or matplotlib.figure.Figure
+        Where to draw: it may have been made in another style than the current one.
+
+    Returns
+    -------
+    tones : Tones
+        The background, and the color of texts in the current style; black or white if
+        that color cannot be read on this background.
+    """
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgb
+
+    black, white = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+    texts = to_rgb(rcParams["text.color"])
+    # Nothing is known of what is behind a transparent figure, except by its texts.
+    behind = white if _contrast(texts, white) > _contrast(texts, black) else black
+    paper = _background(where, behind)
+    if _contrast(texts, paper) >= LEAST_CONTRAST:
+        return Tones(paper, texts)
+    return Tones(paper, max(black, white, key=lambda one: _contrast(one, paper)))
+
+
+def _background(where: Any, behind: RGB) -> RGB:
+    """Return the color of axes or a figure, which lets through what is behind it."""
+    from matplotlib.colors import to_rgba
+
+    parent = where.figure
+    if parent is not None and parent is not where:
+        behind = _background(parent, behind)
+    *face, alpha = to_rgba(where.get_facecolor())
+    return _mixed(behind, face, alpha)
+
+
+def _mixed(one: Sequence[float], other: Sequence[float], share: float) -> RGB:
+    """Return a color with a share of another one in it."""
+    r, g, b = ((1.0 - share) * x + share * y for x, y in zip(one, other, strict=True))
+    return r, g, b
+
+
+def _luminance(color: RGB) -> float:
+    """Return the relative luminance, as WCAG 2 defines it."""
+    r, g, b = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color
+    )
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def _contrast(one: RGB, other: RGB) -> float:
+    """Return the contrast of two colors, from 1 to 21, as WCAG 2 defines it."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def import_pyplot() -> Any:
@@ -223,19 +347,26 @@ def get_many_axes(
     return axes
 
 
-def score_colours() -> Any:
+def score_colours(dark: bool = False) -> Any:
     """Return the colour map of scores: the better, the darker, in grey too.
+
+    Parameters
+    ----------
+    dark : bool, default=False
+        Whether the background is dark; then the better scores are lighter.
 
     Returns
     -------
     colours : matplotlib.colors.Colormap
-        From 0, the worst, to 1, the best; nowhere so light that it is lost on white.
+        From 0, the worst, to 1, the best; nowhere so light that it is lost on white, or
+        so dark that it is lost on black.
     """
     import_pyplot()
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
 
-    shades = colormaps["viridis"](np.linspace(0.92, 0.0, 256))
+    ends = (0.2, 1.0) if dark else (0.92, 0.0)
+    shades = colormaps["viridis"](np.linspace(*ends, 256))
     return LinearSegmentedColormap.from_list("skbayes", shades)
 
 
@@ -273,7 +404,7 @@ def tidy(ax: Any, grid: str | None = "y") -> None:
     """
     ax.spines[["top", "right"]].set_visible(False)
     if grid is not None:
-        ax.grid(axis=grid, color=FAINT, linewidth=0.6, alpha=0.7)
+        ax.grid(axis=grid, color=tones(ax).faint, linewidth=0.6, alpha=0.7)
     ax.set_axisbelow(True)
 
 
@@ -337,7 +468,7 @@ def focus(ax: Any, sign: int, scores: FloatArray | None = None) -> None:
             np.full(len(outside), 0.012 if sign > 0 else 0.988),
             s=14,
             marker="v" if sign > 0 else "^",
-            color=GREY,
+            color=tones(ax).grey,
             transform=ax.get_xaxis_transform(),
             clip_on=False,
             gid=EDGE,
@@ -391,4 +522,4 @@ def say_nothing(ax: Any, text: str = "no trial has a score") -> None:
         What to write.
     """
     place = {"transform": ax.transAxes, "ha": "center", "gid": EDGE}
-    ax.text(0.5, 0.5, text, color=GREY, **place)
+    ax.text(0.5, 0.5, text, color=tones(ax).grey, **place)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.inspection.record import SearchRecord, read_record
-from skbayes.inspection.style import FAINT, INK, STATES, get_axes, tidy
+from skbayes.inspection.style import STATES, get_axes, tidy, tones
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["TimelineDisplay"]
@@ -197,6 +197,7 @@ class TimelineDisplay:
         """
         n_lanes = int(self.lane.max(initial=0)) + 1
         ax = get_axes(ax, (6.4, min(1.6 + 0.4 * n_lanes, 8.0)))
+        shades = tones(ax)
         self.bars_ = {}
         for state, style in STATES.items():
             chosen = self.state == state
@@ -204,8 +205,8 @@ class TimelineDisplay:
                 continue
             keywords = {
                 "height": 0.8,
-                "color": style.color,
-                "edgecolor": INK if style.color == "#FFFFFF" else "white",
+                "color": style.color or shades.paper,
+                "edgecolor": shades.paper if style.color else shades.ink,
                 "hatch": style.hatch,
                 "linewidth": 0.5,
                 "label": f"{style.label} ({chosen.sum()})",
@@ -227,14 +228,21 @@ class TimelineDisplay:
         """Write on each bar that is wide enough which trial it is."""
         from matplotlib.patheffects import withStroke
 
-        halo = [withStroke(linewidth=3.5, foreground="white")]
+        shades = tones(ax)
+        halo = [withStroke(linewidth=3.5, foreground=shades.paper)]
         least = 0.022 * (self.finished.max(initial=0.0) - self.started.min(initial=0.0))
         for k, number in enumerate(self.number):
             if self.finished[k] - self.started[k] >= least:
                 middle = 0.5 * (self.started[k] + self.finished[k])
                 place = (middle, self.lane[k] + 1.0)
                 style = {"fontsize": "x-small", "ha": "center", "va": "center"}
-                ax.text(*place, str(number), **style, path_effects=halo)
+                ax.text(
+                    *place,
+                    str(number),
+                    color=shades.ink,
+                    **style,
+                    path_effects=halo,
+                )
 
     def _describe(self, ax: Any, n_lanes: int) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -250,7 +258,7 @@ class TimelineDisplay:
         ax.set_ylim(0.4, n_lanes + 0.6)
         ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         tidy(ax, "x")
-        ax.grid(axis="x", color=FAINT, linewidth=0.6)
+        ax.grid(axis="x", color=tones(ax).faint, linewidth=0.6)
         if self.bars_:
             ax.legend(
                 loc="lower left",

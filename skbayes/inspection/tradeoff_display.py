@@ -10,14 +10,12 @@ from skbayes.acquisition.tradeoff_proposer import relative_costs, typical_cost
 from skbayes.inspection.record import SearchRecord, read_record
 from skbayes.inspection.scales import plain
 from skbayes.inspection.style import (
-    GREY,
-    INK,
-    SERIES,
     TRIALS,
     focus,
     get_many_axes,
     say_nothing,
     tidy,
+    tones,
 )
 from skbayes.search.tradeoff import envelope
 from skbayes.space.dimensions import FloatArray, is_number
@@ -358,15 +356,15 @@ class TradeoffDisplay:
 
     def _draw_trials(self, ax: Any) -> None:
         shown = self.sign * self.score
-        # The larger the training set, the darker; in grey, too.
+        # The larger the training set, the further from the background; in grey, too.
         self.points_ = ax.scatter(
             self.cost,
             shown,
             c=self.fraction,
-            cmap=_greys(),
+            cmap=_greys(tones(ax).dark),
             vmin=0.0,
             vmax=1.0,
-            edgecolors=GREY,
+            edgecolors=tones(ax).grey,
             s=26,
             gid=TRIALS,
         )
@@ -376,7 +374,7 @@ class TradeoffDisplay:
             self.cost[self.rows],
             shown[self.rows],
             "--o",
-            color=SERIES[0].color,
+            color=tones(ax).series(0).color,
             markersize=6,
             label="best for some α",
             zorder=3,
@@ -392,9 +390,9 @@ class TradeoffDisplay:
             self.cost[self.chosen],
             shown[self.chosen],
             "*",
-            color=SERIES[1].color,
+            color=tones(ax).series(1).color,
             markersize=15,
-            markeredgecolor=INK,
+            markeredgecolor=tones(ax).ink,
             label=f"trial {self.numbers[self.chosen]}, chosen",
             zorder=5,
         )
@@ -419,7 +417,7 @@ class TradeoffDisplay:
             at,
             self.sign * equal,
             ":",
-            color=INK,
+            color=tones(ax).ink,
             label=f"as good, for α = {self.tradeoff:g}",
         )
         ax.set_ylim(limits)
@@ -435,7 +433,7 @@ class TradeoffDisplay:
             at,
             self.sign * self.score[chosen],
             drawstyle="steps-post",
-            color=SERIES[0].color,
+            color=tones(ax).series(0).color,
             linewidth=2,
             label=plain(self.label).split(" (")[0],
         )
@@ -444,20 +442,21 @@ class TradeoffDisplay:
             at,
             self.relative_cost[chosen],
             drawstyle="steps-post",
-            color=SERIES[1].color,
-            linestyle=SERIES[1].linestyle,
+            color=tones(ax).series(1).color,
+            linestyle=tones(ax).series(1).linestyle,
             label="relative cost",
         )
         ax.set_xscale("log")
         ax.set_xlim(least, most)
         if self.tradeoff:
-            ax.axvline(self.tradeoff, color=INK, linestyle=":")
+            ax.axvline(self.tradeoff, color=tones(ax).ink, linestyle=":")
             ax.annotate(
                 f" α = {self.tradeoff:g}",
                 (self.tradeoff, 0.98),
                 xycoords=ax.get_xaxis_transform(),
                 va="top",
                 fontsize="small",
+                color=tones(ax).ink,
             )
         self._name_choices(ax, at)
         ax.set_xlabel("α: what the cost of a typical fit is worth")
@@ -486,6 +485,7 @@ class TradeoffDisplay:
                     xytext=(0, 4),
                     ha="center",
                     fontsize="x-small",
+                    color=tones(ax).ink,
                 )
 
 
@@ -503,12 +503,13 @@ def _if_usable(row: int | None, score: FloatArray, cost: FloatArray) -> int | No
     return row if usable else None
 
 
-def _greys() -> Any:
-    """Return tones of grey, none of them as light as the paper."""
+def _greys(dark: bool) -> Any:
+    """Return tones of grey, none of them like the background."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
-    return ListedColormap(colormaps["Greys"](np.linspace(0.15, 0.9, 64)))
+    ends = (0.7, 0.05) if dark else (0.15, 0.9)
+    return ListedColormap(colormaps["Greys"](np.linspace(*ends, 64)))
 
 
 def _range(score: FloatArray, given: Any) -> tuple[float, float]:

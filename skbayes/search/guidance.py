@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError
@@ -38,37 +40,41 @@ class Guidance:
 
     Only where Python would have raised an error anyway; nothing else is changed, so
     that cloning, pickling, signatures and `hasattr` are those of any estimator.
-
-    Parameters
-    ----------
-    *args, **kwargs : object
-        What `__init__` takes; keywords that it does not take are refused.
-
-    Raises
-    ------
-    TypeError
-        If there is such a keyword.
     """
 
-    if not TYPE_CHECKING:  # or type checkers would believe that any name is right
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # Not in `__new__`, whose signature documentation shows instead of `__init__`'s.
+        constructor = vars(cls).get("__init__")
+        if inspect.isfunction(constructor):
+            setattr(cls, "__init__", _guided(constructor))  # noqa: B010
 
-        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            """Refuse keywords that `__init__` does not know."""
-            known = inspect.signature(cls.__init__).parameters
-            takes_all = any(p.kind is p.VAR_KEYWORD for p in known.values())
-            for name in kwargs:
-                if name not in known and not takes_all:
-                    raise TypeError(
-                        f"{cls.__name__} has no parameter {name!r}."
-                        f"{_meant(name, list(known)[1:])}"
-                    )
-            return super().__new__(cls)
+    if not TYPE_CHECKING:  # or type checkers would believe that any name is right
 
         def __getattr__(self, name: str) -> Any:
             if any(name in vars(cls) for cls in type(self).__mro__):
                 # A property or a delegated method that has its own reason.
                 return object.__getattribute__(self, name)
             raise _no_attribute(self, name)
+
+
+def _guided(constructor: Callable[..., None]) -> Callable[..., None]:
+    """Return an `__init__` that says more about keywords that it does not know."""
+    parameters = inspect.signature(constructor).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return constructor
+
+    @functools.wraps(constructor)
+    def guided(self: Any, *args: Any, **kwargs: Any) -> None:
+        for name in kwargs:
+            if name not in parameters:
+                raise TypeError(
+                    f"{type(self).__name__} has no parameter {name!r}."
+                    f"{_meant(name, list(parameters)[1:])}"
+                )
+        constructor(self, *args, **kwargs)
+
+    return guided
 
 
 def _meant(name: str, known: list[str]) -> str:

@@ -158,7 +158,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         to become the best: a chance below 1 %, or below the number given. Its other
         folds are not fitted, and it cannot be chosen. The fits of a trial then run one
         after the other, and "auto" for `n_points` is greater for it.
-    warm_start_from : search, dict, data frame, path or None, default=None
+    warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already of scores on all data, as for :class:`BayesSearchCV`. The
         best setting that is known is tried first, or after `initial_points`.
     journal : path or None, default=None

@@ -155,13 +155,14 @@ class MultiStageSearchCV(BayesSearchCV):
         to become the best: a chance below 1 %, or below the number given. Its other
         folds are not fitted, and it cannot be chosen. The fits of a trial then run one
         after the other, and "auto" for `n_points` is greater for it.
-    warm_start_from : search, dict, data frame, path or None, default=None
+    warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
-        a data frame of these, or the path of a journal, scored by the same metric. The
-        space may be another one; what lies outside is ignored, with a warning. The
-        `n_promoted` best settings that are known are tried first, or after
-        `initial_points`. Their scores are told to the model only if there is one stage:
-        those on smaller training sets are others.
+        a data frame of these, the path of a journal, or a study of Optuna with one
+        objective (negated if it minimizes), scored by the same metric. The space may be
+        another one; what lies outside is ignored, with a warning. The `n_promoted` best
+        settings that are known are tried first, or after `initial_points`. Their scores
+        are told to the model only if there is one stage: those on smaller training sets
+        are others.
     journal : path or None, default=None
         A file in which every trial is recorded when it is finished. A search that is
         run again with the same journal, after a crash or with a larger `n_iter`, goes

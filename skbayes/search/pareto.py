@@ -31,7 +31,7 @@ from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.by_name import SURROGATES
 from skbayes.trials import History, Trial
-from skbayes.warm_start import known_results
+from skbayes.warm_start import known_results, study_of
 
 __all__ = ["ParetoSearchCV", "choose_point", "hypervolumes"]
 
@@ -352,6 +352,11 @@ float
         source = self._knowledge(space)
         if source is None:
             return []
+        if study_of(source) is not None:
+            raise ValueError(
+                "warm_start_from: a study of Optuna does not name its objectives; take "
+                "a search with the same objectives, its cv_results_ or its journal"
+            )
         # Trials are scored by each of their objectives, whichever was the first.
         source = getattr(source, "trials_", source)
         columns: list[dict[bytes, tuple]] = []

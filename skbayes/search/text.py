@@ -165,7 +165,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Seconds after which no further fit of a trial is begun.
     racing : bool or float, default=False
         Whether a trial is given up when its first folds leave it no chance.
-    warm_start_from : search, dict, data frame, path or None, default=None
+    warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already, from texts like these perhaps.
     journal : path or None, default=None
         A file in which every trial is recorded when it is finished.

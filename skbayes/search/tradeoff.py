@@ -160,9 +160,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         handed to the workers. Running fits are not cut short. What the finished ones
         promise is told to the model; the trial cannot be chosen. With it, what is tried
         depends on timing.
-    warm_start_from : search, dict, data frame, path or None, default=None
+    warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already: a fitted search, its `cv_results_`, a data frame of
-        these, or the path of a journal, scored by the same metric. Trials of a
+        these, the path of a journal, or a study of Optuna with one objective (negated
+        if it minimizes), scored by the same metric. Trials of a
         TradeoffSearchCV keep their sizes and, if it was the same, their cost (in a
         journal only one that has a name); those of another search count for the largest
         size, at unknown cost. The best by score is tried again first.

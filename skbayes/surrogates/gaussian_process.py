@@ -161,6 +161,8 @@ class GaussianProcess:
     ----------
     thetas_ : ndarray of shape (S, D + 2)
         Logarithms of length scales, amplitude and noise.
+    floor_ : float or None
+        The score that worse ones were raised to; None if all were taken as they are.
 
     Examples
     --------
@@ -239,6 +241,10 @@ class GaussianProcess:
         m = milestone(len(X))
         self._take_lesson(X[:m], y[:m], None if noise is None else noise[:m])
         target, self._offset, self._unit = _standardise(y, self.tame_scores)
+        least = self._offset + self._unit * float(np.min(target))
+        # But for rounding.
+        raised = least - np.min(y) > 1e-9 * np.ptp(y)
+        self.floor_ = least if raised else None
         self._observe(
             X,
             np.broadcast_to(target, (len(self.thetas_), len(X))),

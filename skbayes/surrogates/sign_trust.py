@@ -166,6 +166,11 @@ class TrustedSignProcess:
                 self._signed.fit(X, scores, noise)
         return self
 
+    @property
+    def floor_(self) -> float | None:
+        """The score that worse ones were taken for; None with signs in force."""
+        return self._model.floor_
+
     def _only(self, columns: list[int]) -> FloatArray:
         """Signs of some columns, 0 in the others."""
         mask = np.isin(np.arange(self.signs.shape[1]), columns)

@@ -179,7 +179,10 @@ def test_labels_that_are_refused():
 
 def test_the_improvement_is_not_known():
     optimizer = Optimizer(
-        {"a": [1, 2, 3, 4], "b": [1, 2, 3]}, surrogate="graph", acquisition="eif"
+        {"a": [1, 2, 3, 4], "b": [1, 2, 3]},
+        surrogate="graph",
+        acquisition="eif",
+        random_state=0,
     )
     for b in (1, 2, 3):
         optimizer.tell({"a": 2, "b": b}, float(b))

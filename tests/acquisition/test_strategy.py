@@ -41,7 +41,9 @@ def test_what_does_not_go_together(surrogate, acquisition):
     ],
 )
 def test_what_does(surrogate, acquisition):
-    optimizer = Optimizer(GRID, surrogate=surrogate, acquisition=acquisition)
+    optimizer = Optimizer(
+        GRID, surrogate=surrogate, acquisition=acquisition, random_state=0
+    )
     for params in optimizer.ask(4):
         optimizer.tell(params, params["a"])
     assert optimizer.ask()

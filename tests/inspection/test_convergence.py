@@ -6,6 +6,7 @@ import drawn
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
@@ -68,7 +69,7 @@ def test_several_searches_on_one_picture():
     three = ConvergenceDisplay.from_history(drawn.history(0.9, 0.95), ax=one.ax_)
     assert one.ax_ is two.ax_ is three.ax_
     for display, style in zip((one, two, three), SERIES, strict=False):
-        assert display.line_.get_color() == style.color
+        assert to_rgb(display.line_.get_color()) == to_rgb(style.color)
     named = [text.get_text() for text in one.ax_.get_legend().get_texts()]
     assert named[:3] == ["mine", "GridSearchCV", "search"]
     assert named[3:] == ["trial"]

@@ -8,6 +8,11 @@ import drawn
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_rgb, to_rgba, to_rgba_array
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import RandomizedSearchCV
 from sklearn.svm import SVC
@@ -17,6 +22,7 @@ from skbayes.inspection import (
     ConvergenceDisplay,
     ImportanceDisplay,
     ParallelCoordinatesDisplay,
+    ParetoDisplay,
     PartialDependenceDisplay,
     SliceDisplay,
     StagesDisplay,
@@ -100,6 +106,117 @@ def test_few_trials_or_failed_ones_can_be_drawn(display, scores):
     assert_drawn(display.from_history(drawn.history(*scores)))
 
 
+def luminance(color):
+    """Relative luminance as WCAG 2 defines it."""
+    linear = np.where(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+def contrast(colors, paper):
+    """Contrast of each color with what it is drawn on, from 1 to 21."""
+    rgba = to_rgba_array(colors)
+    share = rgba[:, 3:]
+    shades = luminance(share * rgba[:, :3] + (1 - share) * paper)
+    low, high = np.sort([shades, np.full(len(shades), luminance(paper))], axis=0)
+    return (high + 0.05) / (low + 0.05)
+
+
+def shown(artist):
+    """Colors of an artist: of areas without what is meant to be faint."""
+    if isinstance(artist, Text):
+        return [artist.get_color()] if artist.get_text().strip() else []
+    if isinstance(artist, Line2D):
+        line = artist.get_linestyle() not in ("None", "none", " ", "")
+        marked = artist.get_marker() not in ("None", "none", " ", "", None)
+        colors = [artist.get_color()] if line else []
+        colors += [artist.get_markeredgecolor()] if marked else []
+        alpha = artist.get_alpha()
+        return [to_rgba(c, alpha) for c in colors] if len(artist.get_xdata()) else []
+    if isinstance(artist, PathCollection):
+        faces, edges = artist.get_facecolors(), artist.get_edgecolors()
+        drawn = len(artist.get_offsets())
+        colors = (faces if len(faces) else edges) if drawn else []
+        # Trials without a score are not drawn.
+        return [color for color in colors if color[3] > 0.0]
+    if isinstance(artist, LineCollection):
+        return artist.get_colors() if artist.get_segments() else []
+    if isinstance(artist, Rectangle):
+        hollow = artist.get_hatch() and artist.get_facecolor()[:3] == (0.0, 0.0, 0.0)
+        return [artist.get_edgecolor() if hollow else artist.get_facecolor()]
+    return []
+
+
+def hardly_seen(figure):
+    """What stands out less than it should from what is behind it."""
+    figure.canvas.draw()
+    faint = []
+    for ax in figure.axes:
+        paper = np.array(to_rgb("black"))
+        own = [*ax.texts, *ax.lines, *ax.collections, *ax.patches]
+        for axis in (ax.xaxis, ax.yaxis):
+            own += [axis.label, *axis.get_ticklabels()]
+        if ax.get_legend():
+            own += [*ax.get_legend().get_texts(), *ax.get_legend().get_lines()]
+        for artist in own:
+            colors = shown(artist) if artist.get_visible() else []
+            least = 4.5 if isinstance(artist, Text) else 2.0
+            if len(colors) and contrast(colors, paper).min() < least:
+                faint.append((artist, colors))
+    return faint
+
+
+@each_display
+@pytest.mark.parametrize("kind", drawn.KINDS)
+def test_everything_is_seen_on_a_dark_background(display, kind):
+    with plt.style.context("dark_background"):
+        made = display.from_search(drawn.search(kind))
+        assert hardly_seen(made.figure_) == []
+
+
+@pytest.mark.parametrize("kind", ["front", "evolution"])
+def test_a_front_is_seen_on_a_dark_background(kind):
+    with plt.style.context("dark_background"):
+        made = ParetoDisplay.from_search(drawn.search("pareto"), kind=kind)
+        assert hardly_seen(made.figure_) == []
+
+
+def test_many_searches_are_seen_on_a_dark_background(tmp_path):
+    with plt.style.context("dark_background"):
+        ax = None
+        for k in range(8):
+            history = drawn.history(0.5 + 0.01 * k, None, 0.6)
+            ax = ConvergenceDisplay.from_history(history, ax=ax, name=f"{k}").ax_
+        assert hardly_seen(ax.figure) == []
+
+
+@each_display
+def test_running_and_missing_trials_are_seen_on_a_dark_background(display, tmp_path):
+    path = tmp_path / "journal"
+    drawn.running_journal(path, n_done=3, n_running=2)
+    with plt.style.context("dark_background"):
+        for source in (path, drawn.history(None, None), History()):
+            made = display.from_history(source)
+            assert hardly_seen(made.figure_) == []
+
+
+@each_display
+def test_axes_of_another_style_are_drawn_on_as_they_are(display):
+    with plt.style.context("dark_background"):
+        figure, ax = plt.subplots()
+        expected = display.from_search(drawn.search("bayes"), ax=ax)
+        figure.canvas.draw()
+        before = [shown(one) for one in (*ax.lines, *ax.collections, *ax.patches)]
+    with plt.style.context("dark_background"):
+        figure, ax = plt.subplots()
+    made = display.from_search(drawn.search("bayes"), ax=ax)
+    figure.canvas.draw()
+    after = [shown(one) for one in (*ax.lines, *ax.collections, *ax.patches)]
+    assert type(made) is type(expected)
+    assert len(before) == len(after)
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_allclose(to_rgba_array(one), to_rgba_array(other))
+
+
 @each_display
 def test_no_trials_can_be_drawn(display):
     assert_drawn(display.from_history(History()))
@@ -144,7 +261,9 @@ def test_an_unknown_metric_is_refused(display):
 
 @each_display
 def test_a_search_of_scikit_learn(display):
-    other = RandomizedSearchCV(SVC(), {"C": [0.1, 1.0, 10.0]}, n_iter=3, cv=2)
+    other = RandomizedSearchCV(
+        SVC(), {"C": [0.1, 1.0, 10.0]}, n_iter=3, cv=2, random_state=0
+    )
     other.fit(drawn.X, drawn.y)
     if display is TimelineDisplay:
         with pytest.raises(ValueError, match="not known when the trials"):

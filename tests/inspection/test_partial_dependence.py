@@ -5,8 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from priced import Priced, price
+from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, Optimizer, ParetoSearchCV, TradeoffSearchCV
 from skbayes.inspection import PartialDependenceDisplay, SliceDisplay
@@ -298,6 +300,43 @@ def test_the_picture_says_which_scores_were_raised():
     plain = GaussianProcess(tame_scores=False)
     assert score_model(History(trials), surrogate=plain).floor is None
     assert score_model(History(trials[:-1])).floor is None
+
+
+def test_the_picture_says_what_the_search_did_with_trials_given_up():
+    X, y = load_wine(return_X_y=True)
+    ranges = {"C": (1e-3, 1e3, "log-uniform"), "gamma": (1e-4, 1e1, "log-uniform")}
+    search = BayesSearchCV(SVC(), ranges, n_iter=20, racing=True, random_state=0)
+    trials = search.fit(X, y).trials_
+    complete, learnt = (
+        np.array([one.score for one in trials if one.state in states])
+        for states in (["complete"], ["complete", "raced"])
+    )
+    # Few complete trials are as bad as those that were given up.
+    assert len(learnt) == 20 and np.min(tame(complete)) > np.min(tame(learnt)) + 0.05
+    display = PartialDependenceDisplay.from_search(search)
+    assert display.floor == pytest.approx(np.min(tame(learnt)))
+    assert f"below {display.floor:.4g} counted" in display.ax_.get_title(loc="left")
+
+
+def test_the_picture_counts_failures_as_the_search_does():
+    scores = [0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.2]
+    trials = [trial(i, {"a": i}, score) for i, score in enumerate(scores)]
+    trials += [trial(7 + i, {"a": 7 + i}, np.nan, state="failed") for i in range(4)]
+    display = PartialDependenceDisplay.from_history(History(trials), resolution=4)
+    learnt = np.array([*scores, *[0.2] * 4])
+    assert np.min(tame(learnt)) < np.min(tame(np.array(scores))) - 0.05
+    assert display.floor == pytest.approx(np.min(tame(learnt)))
+
+
+def test_the_floor_is_on_the_scale_that_is_shown():
+    options = {"n_iter": 12, "cv": 3, "random_state": 0, "tradeoff": 0.0}
+    X, y = np.arange(60.0)[:, None], np.arange(60) % 2
+    options["score_range"] = (-3.0, 2.0)
+    search = TradeoffSearchCV(Priced(), {"x": (0.0, 1.0)}, cost=price, **options)
+    model = score_model(search.fit(X, y))
+    scores = np.array([one.score for one in search.trials_])
+    assert np.min(tame(scores)) > np.min(scores)
+    assert model.floor == pytest.approx(np.min(tame(scores)))
 
 
 def test_one_trial_is_enough_and_none_is_not():

@@ -76,7 +76,9 @@ def test_all_sources_of_a_search_agree(kind, folder):
 
 def test_times_are_those_of_the_search():
     begin = time.time()
-    search = BayesSearchCV(SVC(), {"C": (0.1, 10.0)}, n_iter=3, cv=2).fit(X, y)
+    search = BayesSearchCV(
+        SVC(), {"C": (0.1, 10.0)}, n_iter=3, cv=2, random_state=0
+    ).fit(X, y)
     took = time.time() - begin
     record = read_record(search)
     assert record.started[0] == 0.0
@@ -199,7 +201,9 @@ def test_options_that_are_objects_come_back_with_the_space(tmp_path):
     path = tmp_path / "journal"
     options = [math.sin, math.cos]
     space = {"C": options}
-    with_objects = BayesSearchCV(Holder(), space, n_iter=2, cv=2, journal=path)
+    with_objects = BayesSearchCV(
+        Holder(), space, n_iter=2, cv=2, journal=path, random_state=0
+    )
     with_objects.fit(X, y)
     texts = [one["C"] for one in read_record(path).params]
     assert sorted(texts) == ["cos", "sin"]
@@ -280,7 +284,13 @@ def test_none_among_texts_is_not_lost_in_a_data_frame(folder):
     spaces = {"class_weight": [None, "balanced"], "C": (0.1, 10.0)}
     points = [{"class_weight": one, "C": 1.0} for one in spaces["class_weight"]]
     BayesSearchCV(
-        SVC(), spaces, n_iter=2, cv=2, initial_points=points, journal=path
+        SVC(),
+        spaces,
+        n_iter=2,
+        cv=2,
+        initial_points=points,
+        journal=path,
+        random_state=0,
     ).fit(X, y)
     record = read_record(load_history(path))
     assert [one["class_weight"] for one in record.params] == [None, "balanced"]

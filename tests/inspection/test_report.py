@@ -7,7 +7,7 @@ import pickle
 import sys
 import warnings
 
-import matplotlib
+import matplotlib.style
 import numpy as np
 import pytest
 from odd import IMAGE, SCRIPT, Odd
@@ -23,8 +23,14 @@ from skbayes import (
     TradeoffSearchCV,
     load_history,
 )
-from skbayes.inspection import ImportanceDisplay, report_history, write_report
+from skbayes.inspection import (
+    ImportanceDisplay,
+    read_record,
+    report_history,
+    write_report,
+)
 from skbayes.inspection.report_page import number, shown, table, text
+from skbayes.inspection.report_pictures import pictures
 from skbayes.trials import History, Trial
 
 X, y = load_iris(return_X_y=True)
@@ -232,6 +238,27 @@ def test_nothing_appears_on_the_screen(search, tmp_path):
     search.report(tmp_path / "report.html")
     assert plt.get_fignums() == before
     assert dict(matplotlib.rcParams) == parameters
+
+
+@pytest.mark.parametrize("user", ["dark_background", "ggplot", "grayscale"])
+def test_pictures_look_the_same_in_every_style(search, user):
+    record = read_record(search)
+    expected = list(pictures(search, record))
+    own = {"svg.fonttype": "none", "lines.linewidth": 9.0, "savefig.facecolor": "red"}
+    with matplotlib.style.context([user, own]):
+        before = dict(matplotlib.rcParams)
+        made = list(pictures(search, record))
+        assert dict(matplotlib.rcParams) == before
+    assert [one.title for one in made] == [one.title for one in expected]
+    assert all(one.svg for one in made)
+    assert made == expected
+
+
+def test_while_pictures_are_taken_one_by_one_the_style_is_the_users(search):
+    with matplotlib.style.context("dark_background"):
+        before = dict(matplotlib.rcParams)
+        for _ in pictures(search, read_record(search)):
+            assert dict(matplotlib.rcParams) == before
 
 
 def test_without_matplotlib_there_is_a_page(search, tmp_path, monkeypatch):

@@ -3,9 +3,20 @@
 from pathlib import Path
 
 import pytest
+from fake_clock import CLOCK
+
+from skbayes import evaluation, fold, scheduling
 
 # scikit-learn 1.6 passes options to L-BFGS-B that newer SciPy releases warn about.
 OLD_RELEASE = "ignore:scipy.optimize. The `disp` and `iprint`:DeprecationWarning"
+
+
+@pytest.fixture
+def fake_clock(monkeypatch):
+    """Trials in this process take as long as their estimators say."""
+    for module in (evaluation, fold, scheduling):
+        monkeypatch.setattr(module, "time", CLOCK)
+    return CLOCK
 
 
 def pytest_collection_modifyitems(items):

@@ -39,7 +39,9 @@ def recorder():
 
 
 def test_k1_setup_and_teardown_once_each(recorder):
-    search = BayesSearchCV(logistic(), GRID, n_iter=2, cv=2).set_callbacks(recorder)
+    search = BayesSearchCV(
+        logistic(), GRID, n_iter=2, cv=2, random_state=0
+    ).set_callbacks(recorder)
     search.fit(X, y)
     hooks = [hook for hook, *_ in recorder.events]
     assert hooks.count("setup") == hooks.count("teardown") == 1
@@ -52,9 +54,9 @@ def test_k1_setup_and_teardown_once_each(recorder):
 def test_k2_the_tree_is_that_of_grid_search(kind, refit):
     ours, theirs = kind(), kind()
     model = logistic()
-    BayesSearchCV(model, GRID, n_iter=3, cv=2, refit=refit).set_callbacks(ours).fit(
-        X, y
-    )
+    BayesSearchCV(
+        model, GRID, n_iter=3, cv=2, refit=refit, random_state=0
+    ).set_callbacks(ours).fit(X, y)
     GridSearchCV(model, GRID, cv=2, refit=refit).set_callbacks(theirs).fit(X, y)
     renamed = [
         (hook, path, name.replace("GridSearchCV", "BayesSearchCV"))
@@ -65,9 +67,9 @@ def test_k2_the_tree_is_that_of_grid_search(kind, refit):
 
 
 def test_k2_the_tree_in_words(recorder):
-    BayesSearchCV(logistic(), {"C": (0.1, 1.0)}, n_iter=2, cv=2).set_callbacks(
-        recorder
-    ).fit(X, y)
+    BayesSearchCV(
+        logistic(), {"C": (0.1, 1.0)}, n_iter=2, cv=2, random_state=0
+    ).set_callbacks(recorder).fit(X, y)
     tasks = [path for hook, path, _ in paths(recorder) if hook == "begin"]
     evaluation = ("fit", 0), ("search", 0)
     assert tasks == [
@@ -94,6 +96,7 @@ def test_k3_begin_and_end_are_paired_also_on_errors(where, recorder):
         {"quality": [1, 2]},
         cv=2,
         error_score="raise" if where == "evaluation" else np.nan,
+        random_state=0,
     )
     with pytest.raises((RuntimeError, ValueError), match="fit"):
         search.set_callbacks(recorder).fit(X, y)
@@ -104,14 +107,18 @@ def test_k3_begin_and_end_are_paired_also_on_errors(where, recorder):
 
 
 def test_k3_every_hook_gets_the_search_itself(recorder):
-    search = BayesSearchCV(logistic(), GRID, n_iter=2, cv=2).set_callbacks(recorder)
+    search = BayesSearchCV(
+        logistic(), GRID, n_iter=2, cv=2, random_state=0
+    ).set_callbacks(recorder)
     search.fit(X, y)
     assert all(estimator is search for *_, estimator in recorder.events)
 
 
 def test_k3_tasks_carry_the_weights(recorder):
     weights = np.linspace(1, 2, 150)
-    search = BayesSearchCV(logistic(), GRID, n_iter=2, cv=2).set_callbacks(recorder)
+    search = BayesSearchCV(
+        logistic(), GRID, n_iter=2, cv=2, random_state=0
+    ).set_callbacks(recorder)
     search.fit(X, y, sample_weight=weights)
     assert {len(w) for w in recorder.weights["candidate-split-evaluation"]} == {75}
     for w in recorder.weights["refit-with-best-params"] + recorder.weights["fit"]:
@@ -121,7 +128,7 @@ def test_k3_tasks_carry_the_weights(recorder):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_k4_contexts_sent_to_workers_are_trimmed(n_jobs):
     search = BayesSearchCV(
-        logistic(), {"C": (0.1, 1.0)}, n_iter=6, cv=2, n_jobs=n_jobs
+        logistic(), {"C": (0.1, 1.0)}, n_iter=6, cv=2, n_jobs=n_jobs, random_state=0
     ).set_callbacks(Recorder())
     sizes = []
     plain = compat.EvaluationTask.__getstate__
@@ -149,7 +156,7 @@ def test_k4_contexts_sent_to_workers_are_trimmed(n_jobs):
 def test_k5_propagated_callbacks_reach_the_inner_estimator(n_jobs):
     recorder = PropagatedRecorder()
     search = BayesSearchCV(
-        logistic(), {"C": (0.1, 1.0)}, n_iter=2, cv=2, n_jobs=n_jobs
+        logistic(), {"C": (0.1, 1.0)}, n_iter=2, cv=2, n_jobs=n_jobs, random_state=0
     ).set_callbacks(recorder)
     search.fit(X, y)
     names = {name for _, _, name, _ in recorder.events}
@@ -162,7 +169,9 @@ def test_k5_propagated_callbacks_reach_the_inner_estimator(n_jobs):
 
 
 def test_k5_propagated_to_an_estimator_without_support_warns_as_in_grid_search():
-    search = BayesSearchCV(Sometimes(), {"quality": [1, 2]}, n_iter=2, cv=2)
+    search = BayesSearchCV(
+        Sometimes(), {"quality": [1, 2]}, n_iter=2, cv=2, random_state=0
+    )
     search.set_callbacks(PropagatedRecorder())
     with pytest.warns(UserWarning, match="does not support"):
         search.fit(X, y)
@@ -180,7 +189,9 @@ def test_k7_clone_keeps_callbacks_and_pickling_works(recorder):
 def test_progress_bar_works_unmodified(n_jobs):
     rich = pytest.importorskip("rich")
     assert rich
-    search = BayesSearchCV(logistic(), {"C": (0.1, 1.0)}, n_iter=3, cv=2, n_jobs=n_jobs)
+    search = BayesSearchCV(
+        logistic(), {"C": (0.1, 1.0)}, n_iter=3, cv=2, n_jobs=n_jobs, random_state=0
+    )
     with pytest.MonkeyPatch.context() as patch:
         out = io.StringIO()
         patch.setattr("sys.stdout", out)
@@ -232,14 +243,14 @@ def test_a_hook_that_returns_true_elsewhere_does_not_end_the_search():
         def on_fit_task_end(self, estimator, context):
             return context.task_name != "candidate-split-evaluation"
 
-    search = BayesSearchCV(logistic(), GRID, n_iter=3, cv=2)
+    search = BayesSearchCV(logistic(), GRID, n_iter=3, cv=2, random_state=0)
     search.set_callbacks(AtOtherTasks(0)).fit(X, y)
     assert search.stop_reason_ == "exhausted"
 
 
 def test_nested_in_an_outer_search_the_tasks_hang_in_one_tree():
     recorder = PropagatedRecorder()
-    inner = BayesSearchCV(logistic(), GRID, n_iter=2, cv=2)
+    inner = BayesSearchCV(logistic(), GRID, n_iter=2, cv=2, random_state=0)
     outer = GridSearchCV(inner, {"cv": [2]}, cv=2, refit=False)
     outer.set_callbacks(recorder).fit(X, y)
     depths = {len(path) for _, path, _, _ in recorder.events}
@@ -250,7 +261,10 @@ def test_nested_in_an_outer_search_the_tasks_hang_in_one_tree():
 
 def test_transformers_too(recorder):
     search = BayesSearchCV(
-        StandardScaler(), {"with_mean": [True, False]}, scoring=lambda e, X, y: 0.0
+        StandardScaler(),
+        {"with_mean": [True, False]},
+        scoring=lambda e, X, y: 0.0,
+        random_state=0,
     )
     search.set_callbacks(recorder).fit(X, y)
     assert recorder.events

@@ -123,7 +123,7 @@ WRONG = {
 
 @pytest.mark.parametrize("name", sorted(WRONG))
 def test_c3_wrong_argument_is_named(name):
-    search = BayesSearchCV(LogisticRegression(), {"C": [1, 2]})
+    search = BayesSearchCV(LogisticRegression(), {"C": [1, 2]}, random_state=0)
     search.set_params(**{name: WRONG[name]})
     with pytest.raises((TypeError, ValueError), match=name):
         search.fit(X, y)
@@ -134,7 +134,12 @@ def test_c4_fit_alters_no_argument():
     points = [{"C": 2.0, "tol": 1e-3}]
     data, labels = X.copy(), y.copy()
     search = BayesSearchCV(
-        LogisticRegression(max_iter=500), spaces, initial_points=points, n_iter=3, cv=2
+        LogisticRegression(max_iter=500),
+        spaces,
+        initial_points=points,
+        n_iter=3,
+        cv=2,
+        random_state=0,
     )
     before = {name: getattr(search, name) for name in search.get_params(deep=False)}
     inner = search.estimator.get_params()
@@ -157,7 +162,7 @@ def test_c5_repr_is_short_and_evaluable():
 
 
 def test_c5_html_shows_the_best_estimator_after_fit():
-    search = BayesSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2)
+    search = BayesSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2, random_state=0)
     assert "estimator: SVC" in search._repr_html_()
     assert "best_estimator_: SVC" not in search._repr_html_()
     search.fit(X, y)
@@ -226,8 +231,12 @@ def test_t1_t2_tags_are_those_of_the_inner_estimator(inner):
 
 def test_t3_precomputed_kernel_is_cut_on_both_axes():
     kernel = X @ X.T
-    search = BayesSearchCV(SVC(kernel="precomputed"), {"C": [0.1, 1.0]}, n_iter=2)
-    direct = BayesSearchCV(SVC(kernel="linear"), {"C": [0.1, 1.0]}, n_iter=2)
+    search = BayesSearchCV(
+        SVC(kernel="precomputed"), {"C": [0.1, 1.0]}, n_iter=2, random_state=0
+    )
+    direct = BayesSearchCV(
+        SVC(kernel="linear"), {"C": [0.1, 1.0]}, n_iter=2, random_state=0
+    )
     np.testing.assert_allclose(
         search.fit(kernel, y).cv_results_["mean_test_score"],
         direct.fit(X, y).cv_results_["mean_test_score"],
@@ -248,7 +257,7 @@ def test_t3_precomputed_kernel_is_cut_on_both_axes():
     ],
 )
 def test_mistakes_in_the_space_are_found_before_any_fit(spaces, culprit):
-    search = BayesSearchCV(NeverFitted(), spaces)
+    search = BayesSearchCV(NeverFitted(), spaces, random_state=0)
     with pytest.raises(ValueError, match=culprit):
         search.fit(X, y)
 
@@ -261,7 +270,9 @@ def test_a_name_that_only_some_options_refuse_is_found_before_any_fit():
 
 
 def test_initial_point_outside_of_the_space():
-    search = BayesSearchCV(Ridge(), {"alpha": [1, 2]}, initial_points=[{"alpha": 9}])
+    search = BayesSearchCV(
+        Ridge(), {"alpha": [1, 2]}, initial_points=[{"alpha": 9}], random_state=0
+    )
     with pytest.raises(ValueError, match="initial_points"):
         search.fit(X, y)
 
@@ -273,6 +284,7 @@ def test_whole_floats_reach_the_estimator_as_ints():
         initial_points=[{"max_depth": 3.0, "min_samples_leaf": 2.0}],
         n_iter=1,
         error_score="raise",
+        random_state=0,
     ).fit(X, y)
     assert repr(search.best_params_) == "{'max_depth': 3, 'min_samples_leaf': 2}"
 
@@ -280,7 +292,11 @@ def test_whole_floats_reach_the_estimator_as_ints():
 def test_the_points_of_a_clone_are_options_of_its_space():
     spaces = {"C": [1, 2], "step": [KFold(3), StandardScaler()]}
     point = {"C": 1, "step": spaces["step"][0]}
-    search = clone(BayesSearchCV(Anything(), spaces, initial_points=[point], n_iter=1))
+    search = clone(
+        BayesSearchCV(
+            Anything(), spaces, initial_points=[point], n_iter=1, random_state=0
+        )
+    )
     assert search.initial_points[0]["step"] is not search.search_spaces["step"][0]
     search.fit(X, y)
     assert search.best_params_["step"] is search.search_spaces["step"][0]
@@ -290,7 +306,11 @@ def test_the_points_of_a_clone_are_options_of_its_space():
 def test_more_initial_points_than_iterations(n_points, n_iter):
     points = [{"alpha": alpha} for alpha in (1.0, 2.0, 3.0, 3)][:n_points]
     search = BayesSearchCV(
-        Ridge(), {"alpha": (0.5, 5.0)}, initial_points=points, n_iter=n_iter
+        Ridge(),
+        {"alpha": (0.5, 5.0)},
+        initial_points=points,
+        n_iter=n_iter,
+        random_state=0,
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -312,7 +332,10 @@ def test_a_constraint_that_raises_is_found_before_any_fit():
         "C": (0.1, 10.0),
     }
     search = BayesSearchCV(
-        NeverFitted(), spaces, constraint=lambda params: params["gamma"] < 0.5
+        NeverFitted(),
+        spaces,
+        constraint=lambda params: params["gamma"] < 0.5,
+        random_state=0,
     )
     with pytest.raises(ValueError, match="constraint: raised KeyError.'gamma'"):
         search.fit(X, y)
@@ -337,21 +360,27 @@ def test_a_wrong_estimator_is_no_mistake_of_the_space(wrong, message):
 
 @pytest.mark.parametrize("spaces", [{"C": [1, 2]}, {"C": (0.1, 1.0)}])
 def test_a_surrogate_class_is_refused_before_any_fit(spaces):
-    search = BayesSearchCV(NeverFitted(), spaces, surrogate=GaussianProcess)
+    search = BayesSearchCV(
+        NeverFitted(), spaces, surrogate=GaussianProcess, random_state=0
+    )
     with pytest.raises(ValueError, match="surrogate .*the class GaussianProcess"):
         search.fit(X, y)
 
 
 def test_a_space_and_a_constraint():
     space = Space.from_notation({"alpha": [1, 2, 3]})
-    search = BayesSearchCV(Ridge(), space, constraint=lambda p: p["alpha"] > 1)
+    search = BayesSearchCV(
+        Ridge(), space, constraint=lambda p: p["alpha"] > 1, random_state=0
+    )
     search.fit(X, y)
     assert search.cv_results_["params"] == [{"alpha": 2}, {"alpha": 3}]
     assert space.constraint is None
 
 
 def test_constraint_that_allows_nothing():
-    search = BayesSearchCV(Ridge(), {"alpha": [1, 2]}, constraint=lambda p: False)
+    search = BayesSearchCV(
+        Ridge(), {"alpha": [1, 2]}, constraint=lambda p: False, random_state=0
+    )
     with pytest.raises(ValueError, match="constraint"):
         search.fit(X, y)
 

@@ -63,7 +63,10 @@ def test_d1_methods_follow_the_best_estimator(estimator, grid):
 
 def test_d1_an_option_can_bring_a_method():
     search = BayesSearchCV(
-        SGDClassifier(loss="hinge", random_state=0), {"loss": ["log_loss"]}, n_iter=1
+        SGDClassifier(loss="hinge", random_state=0),
+        {"loss": ["log_loss"]},
+        n_iter=1,
+        random_state=0,
     )
     assert not hasattr(search, "predict_proba")
     assert hasattr(search.fit(X, y), "predict_proba")
@@ -72,7 +75,12 @@ def test_d1_an_option_can_bring_a_method():
 @pytest.mark.parametrize("name", [*METHODS[:4], "score"])
 def test_d1_without_refit_the_error_says_why(name):
     search = BayesSearchCV(
-        LogisticRegression(max_iter=500), {"C": [1, 2]}, n_iter=2, refit=False, cv=2
+        LogisticRegression(max_iter=500),
+        {"C": [1, 2]},
+        n_iter=2,
+        refit=False,
+        cv=2,
+        random_state=0,
     ).fit(X, y)
     with pytest.raises(AttributeError) as raised:
         getattr(search, name)(X, *([y] if name == "score" else []))
@@ -94,7 +102,7 @@ def test_d3_classes_and_features():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c", "d"])
     search = BayesSearchCV(
-        LogisticRegression(max_iter=500), {"C": [1, 2]}, n_iter=2, cv=2
+        LogisticRegression(max_iter=500), {"C": [1, 2]}, n_iter=2, cv=2, random_state=0
     )
     for name in ("classes_", "n_features_in_", "feature_names_in_"):
         assert not hasattr(search, name)
@@ -103,9 +111,12 @@ def test_d3_classes_and_features():
     assert search.n_features_in_ == 4
     assert list(search.feature_names_in_) == ["a", "b", "c", "d"]
     assert not hasattr(
-        BayesSearchCV(Ridge(), {"alpha": [1, 2]}, n_iter=2).fit(X, y), "classes_"
+        BayesSearchCV(Ridge(), {"alpha": [1, 2]}, n_iter=2, random_state=0).fit(X, y),
+        "classes_",
     )
-    arrays = BayesSearchCV(Ridge(), {"alpha": [1, 2]}, n_iter=2).fit(X, y)
+    arrays = BayesSearchCV(Ridge(), {"alpha": [1, 2]}, n_iter=2, random_state=0).fit(
+        X, y
+    )
     assert not hasattr(arrays, "feature_names_in_")
 
 
@@ -124,6 +135,7 @@ def test_d4_score_uses_the_metric_of_refit(scoring, refit):
         n_iter=2,
         scoring=scoring,
         refit=refit,
+        random_state=0,
     ).fit(X, y)
     wanted = f1_score(y, search.predict(X), average="macro")
     assert search.score(X, y) == pytest.approx(wanted)
@@ -132,13 +144,15 @@ def test_d4_score_uses_the_metric_of_refit(scoring, refit):
 
 def test_d4_score_is_the_estimators_own_otherwise():
     search = BayesSearchCV(
-        LogisticRegression(max_iter=500), {"C": [0.1, 1]}, n_iter=2
+        LogisticRegression(max_iter=500), {"C": [0.1, 1]}, n_iter=2, random_state=0
     ).fit(X, y)
     assert search.score(X, y) == search.best_estimator_.score(X, y)
 
 
 def test_d5_namespace_errors_name_the_outer_class():
-    search = BayesSearchCV(LinearDiscriminantAnalysis(), {"tol": [1e-3, 1e-4]})
+    search = BayesSearchCV(
+        LinearDiscriminantAnalysis(), {"tol": [1e-3, 1e-4]}, random_state=0
+    )
     if not hasattr(search, "_wrap_namespace_error"):
         pytest.skip("this scikit-learn release does not rewrite these errors")
 

@@ -86,6 +86,7 @@ def test_values_are_escaped_and_cut():
         make_pipeline(FunctionTransformer(), SVC()),
         {"functiontransformer__kw_args": [None], "svc__class_weight": [{1: 2.0}]},
         cv=2,
+        random_state=0,
     ).fit(X, y)
     search.best_params_["svc__class_weight"] = nasty
     shown = result_html(search)
@@ -107,7 +108,9 @@ def test_a_choice_by_a_callable_has_no_score():
 
 
 def test_failed_trials_are_counted():
-    search = BayesSearchCV(SVC(), {"kernel": ["rbf", "rfb", "lin"]}, cv=2)
+    search = BayesSearchCV(
+        SVC(), {"kernel": ["rbf", "rfb", "lin"]}, cv=2, random_state=0
+    )
     with pytest.warns(UserWarning, match="non-finite"):
         with pytest.warns(FitFailedWarning):
             search.fit(X, y)
@@ -116,7 +119,7 @@ def test_failed_trials_are_counted():
 
 
 def test_no_settings():
-    search = BayesSearchCV(SVC(), {}, cv=2).fit(X, y)
+    search = BayesSearchCV(SVC(), {}, cv=2, random_state=0).fit(X, y)
     assert _cells(search)["Best settings"] == "those of the estimator"
 
 

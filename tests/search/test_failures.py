@@ -28,7 +28,11 @@ ROWS = np.arange(150.0)[:, None]
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_e1_raise_passes_the_exception_on(n_jobs):
     search = BayesSearchCV(
-        Sometimes(bad="fit"), {"quality": [1, 2]}, error_score="raise", n_jobs=n_jobs
+        Sometimes(bad="fit"),
+        {"quality": [1, 2]},
+        error_score="raise",
+        n_jobs=n_jobs,
+        random_state=0,
     )
     with pytest.raises(RuntimeError, match="cannot be fitted"):
         search.fit(X, y)
@@ -72,7 +76,11 @@ def test_e2_a_trial_whose_every_fold_fails_costs_that_trial_only():
 @pytest.mark.parametrize("error_score", [100.0, np.nan])
 def test_e2_a_wholly_failed_trial_is_no_score_to_the_model(error_score):
     search = BayesSearchCV(
-        Sometimes(), {"bad": ["fit", "none"]}, n_iter=2, error_score=error_score
+        Sometimes(),
+        {"bad": ["fit", "none"]},
+        n_iter=2,
+        error_score=error_score,
+        random_state=0,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -87,7 +95,11 @@ def test_e2_a_wholly_failed_trial_is_no_score_to_the_model(error_score):
 @pytest.mark.parametrize("error_score", [0.0, np.nan])
 def test_e2_all_failing_raises_with_the_traceback(error_score):
     search = BayesSearchCV(
-        Sometimes(bad="fit"), {"quality": [1, 2]}, cv=3, error_score=error_score
+        Sometimes(bad="fit"),
+        {"quality": [1, 2]},
+        cv=3,
+        error_score=error_score,
+        random_state=0,
     )
     with pytest.raises(ValueError, match="All the 6 fits failed") as raised:
         search.fit(X, y)
@@ -102,7 +114,9 @@ def test_e3_errors_of_the_refit_always_rise_and_lose_nothing(error):
                 raise error("too many rows")
             return super().fit(X, y)
 
-    search = BayesSearchCV(FailsOnAll(), {"quality": [1, 2]}, n_iter=2, cv=3)
+    search = BayesSearchCV(
+        FailsOnAll(), {"quality": [1, 2]}, n_iter=2, cv=3, random_state=0
+    )
     with pytest.raises(error, match="too many rows"):
         search.fit(X, y)
     assert search.best_params_ == {"quality": 2}
@@ -115,7 +129,11 @@ def test_e3_errors_of_the_refit_always_rise_and_lose_nothing(error):
 
 def test_a_callable_refit_that_raises_loses_nothing():
     search = BayesSearchCV(
-        Sometimes(), {"quality": [1, 2]}, n_iter=2, refit=lambda results: 1 // 0
+        Sometimes(),
+        {"quality": [1, 2]},
+        n_iter=2,
+        refit=lambda results: 1 // 0,
+        random_state=0,
     )
     with pytest.raises(ZeroDivisionError):
         search.fit(X, y)
@@ -128,7 +146,9 @@ def test_a_constraint_that_raises_later_ends_the_search():
             raise ZeroDivisionError
         return True
 
-    search = BayesSearchCV(Sometimes(), {"quality": (0.0, 1.0)}, constraint=late)
+    search = BayesSearchCV(
+        Sometimes(), {"quality": (0.0, 1.0)}, constraint=late, random_state=0
+    )
     with pytest.raises(ValueError, match="constraint: raised ZeroDivisionError"):
         search.fit(X, y)
 
@@ -164,7 +184,9 @@ def test_e4_a_callable_whose_first_trial_fails():
 def test_what_set_params_refuses_for_one_proposal_costs_that_trial():
     space = {"quality": [0.5, 2.0], "bad": [None, "params"]}
     # Every single value is fine, and so are the configurations that check the names.
-    search = BayesSearchCV(Sometimes(), space, n_iter=4, cv=2, return_train_score=True)
+    search = BayesSearchCV(
+        Sometimes(), space, n_iter=4, cv=2, return_train_score=True, random_state=0
+    )
     allowed = [{"quality": 0.5, "bad": None}]
     search.set_params(search_spaces=space)
     with pytest.MonkeyPatch.context() as patch:
@@ -186,7 +208,13 @@ def test_what_set_params_refuses_for_one_proposal_costs_that_trial():
 def test_a_refused_proposal_with_several_metrics():
     space = {"quality": [0.5, 2.0], "bad": [None, "params"]}
     search = BayesSearchCV(
-        Sometimes(), space, n_iter=4, cv=2, scoring=["accuracy"], refit="accuracy"
+        Sometimes(),
+        space,
+        n_iter=4,
+        cv=2,
+        scoring=["accuracy"],
+        refit="accuracy",
+        random_state=0,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("skbayes.space.Space.representatives", lambda self: [])
@@ -197,7 +225,11 @@ def test_a_refused_proposal_with_several_metrics():
 
 def test_a_scorer_that_returns_no_number_raises():
     search = BayesSearchCV(
-        SVC(), {"C": [1, 2]}, n_iter=2, scoring=lambda estimator, X, y: "high"
+        SVC(),
+        {"C": [1, 2]},
+        n_iter=2,
+        scoring=lambda estimator, X, y: "high",
+        random_state=0,
     )
     with pytest.raises(ValueError, match="must return a number"):
         search.fit(X, y)
@@ -208,7 +240,7 @@ def test_infinite_scores_are_failures_to_the_model():
         return math.inf if estimator.quality < 0.5 else estimator.quality
 
     search = BayesSearchCV(
-        Sometimes(), {"quality": [0.2, 0.8]}, n_iter=2, scoring=scoring
+        Sometimes(), {"quality": [0.2, 0.8]}, n_iter=2, scoring=scoring, random_state=0
     )
     with pytest.warns(UserWarning, match="non-finite"):
         warnings.filterwarnings("ignore", category=RuntimeWarning)
@@ -228,7 +260,12 @@ class Sealed:
 
 def test_what_cannot_be_unpickled_in_a_worker_is_an_error():
     search = BayesSearchCV(
-        Sometimes(bad=Sealed()), {"quality": (0.0, 1.0)}, n_iter=3, cv=2, n_jobs=2
+        Sometimes(bad=Sealed()),
+        {"quality": (0.0, 1.0)},
+        n_iter=3,
+        cv=2,
+        n_jobs=2,
+        random_state=0,
     )
     with pytest.raises(RuntimeError, match="un-serialize"):
         search.fit(X, y)

@@ -41,7 +41,7 @@ def tree():
 
 
 def test_f1_returns_itself():
-    search = BayesSearchCV(tree(), TREE, n_iter=2, cv=2)
+    search = BayesSearchCV(tree(), TREE, n_iter=2, cv=2, random_state=0)
     assert search.fit(X, y) is search
 
 
@@ -130,7 +130,9 @@ def test_f1_several_outputs():
 
 def test_f2_unequal_lengths_raise_before_any_fit():
     estimator = Sometimes(bad="fit")
-    search = BayesSearchCV(estimator, {"quality": [1, 2]}, error_score="raise")
+    search = BayesSearchCV(
+        estimator, {"quality": [1, 2]}, error_score="raise", random_state=0
+    )
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         search.fit(X[:-1], y)
 
@@ -174,7 +176,7 @@ def test_f3_minimal_estimator():
 
 
 def test_f4_neither_score_nor_scoring():
-    search = BayesSearchCV(Minimal(), {"shift": [1, 2]})
+    search = BayesSearchCV(Minimal(), {"shift": [1, 2]}, random_state=0)
     with pytest.raises(TypeError, match="score"):
         search.fit(X, y)
 
@@ -280,7 +282,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
 
 def test_f8_fit_parameters_of_the_samples_are_cut_and_others_pass_whole():
     Recorder.seen = []
-    search = BayesSearchCV(Recorder(), {"C": [1, 2]}, n_iter=2, cv=3)
+    search = BayesSearchCV(Recorder(), {"C": [1, 2]}, n_iter=2, cv=3, random_state=0)
     weights, table = np.arange(150.0), {"a": 1}
     search.fit(X, y, sample_weight=weights, note="hello", table=table)
     folds = list(StratifiedKFold(3).split(X, y))
@@ -315,7 +317,9 @@ def test_f9_sample_weight_reaches_the_scorer():
         return make_scorer(score)
 
     weights = np.random.default_rng(0).uniform(size=150)
-    ours = BayesSearchCV(tree(), TREE, n_iter=9, cv=3, scoring=scored("ours"))
+    ours = BayesSearchCV(
+        tree(), TREE, n_iter=9, cv=3, scoring=scored("ours"), random_state=0
+    )
     theirs = GridSearchCV(tree(), TREE, cv=3, scoring=scored("theirs"))
     for search in (ours, theirs):
         search.fit(X, y, sample_weight=weights)
@@ -337,7 +341,7 @@ def test_f9_a_scorer_that_takes_no_weights_warns_as_in_grid_search():
             search.fit(X, y, sample_weight=np.ones(150))
         return [str(w.message).partition("when fitting")[0] for w in caught]
 
-    ours = BayesSearchCV(tree(), TREE, n_iter=9, cv=3, scoring=blind)
+    ours = BayesSearchCV(tree(), TREE, n_iter=9, cv=3, scoring=blind, random_state=0)
     theirs = GridSearchCV(tree(), TREE, cv=3, scoring=blind)
     assert messages(ours) == messages(theirs)
 
@@ -361,9 +365,9 @@ def test_f10_weight_two_equals_a_repeated_row():
     data, targets = load_diabetes(return_X_y=True)
     data, targets = data[:150], targets[:150]
     grid = {"alpha": [0.1, 1.0, 10.0]}
-    weighted = BayesSearchCV(Ridge(), grid, n_iter=3, cv=splits)
+    weighted = BayesSearchCV(Ridge(), grid, n_iter=3, cv=splits, random_state=0)
     weighted.fit(data, targets, sample_weight=weights.astype(float))
-    plain = BayesSearchCV(Ridge(), grid, n_iter=3, cv=repeated)
+    plain = BayesSearchCV(Ridge(), grid, n_iter=3, cv=repeated, random_state=0)
     plain.fit(data[rows], targets[rows])
     np.testing.assert_allclose(
         weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
@@ -391,7 +395,11 @@ class Constant(ClassifierMixin, BaseEstimator):
 def test_s1_splits_are_drawn_once_also_under_an_unseeded_shuffle():
     rows = np.arange(150.0)[:, None]
     search = BayesSearchCV(
-        Constant(), {"knob": (0.0, 1.0)}, n_iter=5, cv=KFold(3, shuffle=True)
+        Constant(),
+        {"knob": (0.0, 1.0)},
+        n_iter=5,
+        cv=KFold(3, shuffle=True),
+        random_state=0,
     )
     table = search.fit(rows, y).cv_results_
     for split in range(3):
@@ -408,7 +416,7 @@ def test_s1_split_is_called_once():
             type(self).n_calls += 1
             return super().split(*args, **kwargs)
 
-    BayesSearchCV(tree(), TREE, n_iter=3, cv=Counting(3)).fit(X, y)
+    BayesSearchCV(tree(), TREE, n_iter=3, cv=Counting(3), random_state=0).fit(X, y)
     assert Counting.n_calls == 1
 
 
@@ -426,7 +434,11 @@ def test_set_output_reaches_the_best_estimator():
     frame, labels = _frames()["pandas"]
     pipe = make_pipeline(StandardScaler(), tree()).set_output(transform="pandas")
     search = BayesSearchCV(
-        pipe, {"decisiontreeclassifier__max_depth": [1, 2]}, n_iter=2, cv=2
+        pipe,
+        {"decisiontreeclassifier__max_depth": [1, 2]},
+        n_iter=2,
+        cv=2,
+        random_state=0,
     ).fit(frame, labels)
     scaled = search.best_estimator_[:-1].transform(frame)
     assert list(scaled.columns) == ["a", "b", "c", "d"]
@@ -436,7 +448,11 @@ def test_a_search_over_a_transformer_takes_set_output():
     frame, labels = _frames()["pandas"]
     scaler = StandardScaler().set_output(transform="pandas")
     search = BayesSearchCV(
-        scaler, {"with_mean": [True, False]}, n_iter=2, scoring=lambda e, X, y: 0.0
+        scaler,
+        {"with_mean": [True, False]},
+        n_iter=2,
+        scoring=lambda e, X, y: 0.0,
+        random_state=0,
     ).fit(frame, labels)
     assert list(search.transform(frame).columns) == ["a", "b", "c", "d"]
 
@@ -450,8 +466,10 @@ def test_values_reach_the_estimator_as_plain_python():
             return super().set_params(**params)
 
     grid = {"quality": np.linspace(0, 1, 3), "bad": np.array([None], dtype=object)}
-    BayesSearchCV(Typed(), grid, n_iter=3, cv=2).fit(X, y)
-    BayesSearchCV(Typed(), {"quality": (1, 9)}, n_iter=2, cv=2).fit(X, y)
+    BayesSearchCV(Typed(), grid, n_iter=3, cv=2, random_state=0).fit(X, y)
+    BayesSearchCV(Typed(), {"quality": (1, 9)}, n_iter=2, cv=2, random_state=0).fit(
+        X, y
+    )
     assert set(seen) == {float, int, type(None)}
 
 

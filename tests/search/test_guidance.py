@@ -1,4 +1,5 @@
 import copy
+import functools
 import inspect
 import pickle
 
@@ -38,6 +39,35 @@ def test_signatures_are_those_of_the_constructor(search):
     assert list(inspect.signature(Mine).parameters) == parameters
 
 
+def test_no_other_method_hides_the_constructor():
+    # Documentation and editors look at these before `__init__`.
+    for search in SEARCHES:
+        assert search.__new__ is object.__new__
+        assert "__call__" not in vars(type(search))
+        assert "__signature__" not in dir(search)
+
+
+def test_a_misspelled_keyword_of_a_subclass():
+    class Same(BayesSearchCV):
+        pass
+
+    class Other(BayesSearchCV):
+        def __init__(self, estimator, search_spaces, *, budget=3):
+            super().__init__(estimator, search_spaces, n_iter=budget)
+
+    for kind, name in ((Same, "n_iter"), (Other, "budget")):
+        message = f"{kind.__name__} has no parameter '{name}s'. Did you mean '{name}'"
+        with pytest.raises(TypeError, match=message):
+            kind(SVC(), SPACE, **{f"{name}s": 3})
+
+
+def test_a_constructor_that_is_no_function():
+    class Mine(BayesSearchCV):
+        __init__ = functools.partialmethod(BayesSearchCV.__init__, n_iter=7)
+
+    assert Mine(SVC(), SPACE).n_iter == 7
+
+
 def test_a_subclass_may_have_other_keywords():
     class Mine(BayesSearchCV):
         def __init__(self, estimator, space, *, budget=3, **others):
@@ -46,7 +76,9 @@ def test_a_subclass_may_have_other_keywords():
     assert Mine(SVC(), SPACE, budget=5, cv=2).n_iter == 5
 
 
-@pytest.mark.parametrize("search", [BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2)])
+@pytest.mark.parametrize(
+    "search", [BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, random_state=0)]
+)
 @pytest.mark.parametrize("fitted", [False, True])
 def test_copies_are_those_of_any_estimator(search, fitted):
     search = clone(search)
@@ -76,7 +108,9 @@ def test_attributes_before_fit():
 
 def test_attributes_after_fit():
     X, y = load_iris(return_X_y=True)
-    search = BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, refit=False).fit(X, y)
+    search = BayesSearchCV(
+        SVC(), SPACE, n_iter=2, cv=2, refit=False, random_state=0
+    ).fit(X, y)
     with pytest.raises(AttributeError, match="refit=False") as caught:
         _ = search.best_estimator_
     assert caught.value.name == "best_estimator_"
@@ -88,7 +122,7 @@ def test_attributes_after_fit():
 
 def test_delegated_methods_keep_their_own_reasons():
     X, y = load_iris(return_X_y=True)
-    search = BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2).fit(X, y)
+    search = BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, random_state=0).fit(X, y)
     with pytest.raises(AttributeError, match="has no attribute 'transform'") as caught:
         _ = search.transform
     assert caught.value.__cause__ is not None

@@ -119,8 +119,8 @@ def test_samples_that_disagree_are_reported(caplog, monkeypatch):
 def test_constant_scores_leave_the_signs_alone():
     space = {"strategy": ["prior", "stratified"], "constant": (0, 1_000_000)}
     search = HyperTuneSearchCV(
-        DummyClassifier(), space, complexity={"constant": 1}, n_iter=12, n_subsets=2,
-        cv=2, random_state=0,
+        DummyClassifier(random_state=0), space, complexity={"constant": 1},
+        n_iter=12, n_subsets=2, cv=2, random_state=0,
     )  # fmt: skip
     search.fit(X, y)
     assert len(search.trials_) == 12
@@ -194,7 +194,9 @@ def test_unknown_parameters_are_reported():
 
 def test_a_small_space_is_tried_whole():
     space = {"quality": [0.1, 0.5, 0.9], "other": [0.0, 1.0]}
-    search = HyperTuneSearchCV(Growing(), space, complexity=UP, n_iter=20, cv=2)
+    search = HyperTuneSearchCV(
+        Growing(), space, complexity=UP, n_iter=20, cv=2, random_state=0
+    )
     search.fit(X, y)
     assert len(search.trials_) == 6 and search.small_optimum_ is None
 
@@ -312,7 +314,9 @@ def test_mistakes_are_named_before_any_fit(kwargs, message):
 
 
 def test_a_sign_of_what_has_no_order_is_refused():
-    search = HyperTuneSearchCV(SVC(), {"kernel": ["rbf", "poly"]}, complexity=UP)
+    search = HyperTuneSearchCV(
+        SVC(), {"kernel": ["rbf", "poly"]}, complexity=UP, random_state=0
+    )
     search.set_params(complexity={"kernel": 1})
     with pytest.raises(ValueError, match="have no order"):
         search.fit(X, y)

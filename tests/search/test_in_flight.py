@@ -189,6 +189,7 @@ def test_configuration_and_routing_reach_every_fit(backend):
             scoring=scorer,
             n_points=4,
             error_score="raise",
+            random_state=0,
         )
         got = clone(search).fit(X, y, sample_weight=weights)
         with joblib.parallel_config("sequential"):

@@ -94,7 +94,13 @@ def test_nothing_finished_is_fitted_again(path):
     def fits_of(n_iter):
         Counted.n_fits = 0
         BayesSearchCV(
-            Counted(), SPACE, n_iter=n_iter, cv=2, refit=False, journal=path
+            Counted(),
+            SPACE,
+            n_iter=n_iter,
+            cv=2,
+            refit=False,
+            journal=path,
+            random_state=0,
         ).fit(X, y)
         return Counted.n_fits
 

@@ -6,7 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
-from side_by_side import Noting, Sized, Slow, assert_same_tables
+from fake_clock import TakesTime
+from side_by_side import Noting, Sized, assert_same_tables
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, load_iris
@@ -276,12 +277,13 @@ def test_a_timeout_lets_each_stage_have_its_first_trial():
     assert search.score(X, y) > 0.8
 
 
-def test_slow_trials_on_part_of_the_rows_leave_time_for_the_others():
-    search = make(
-        {"quality": (0.0, 1.0)}, Slow(), timeout=1.5, n_iter=200, cv=2, refit=False
-    ).fit(X, y)
+def test_slow_trials_on_part_of_the_rows_leave_time_for_the_others(fake_clock):
+    begin = fake_clock.now
+    options = {"timeout": 15.0, "n_iter": 200, "cv": 2, "refit": False}
+    search = make({"quality": (0.6, 1.0)}, TakesTime(), **options).fit(X, y)
     n_first, n_last = np.bincount(search.all_cv_results_["stage"])
     assert n_first >= 2 and n_last >= 1
+    assert fake_clock.now - begin <= 15.0
 
 
 def test_interrupted_in_the_first_stage_it_has_a_best():
@@ -393,7 +395,9 @@ def test_a_warm_start_tries_the_best_known_first():
         known.cv_results_["params"][i] for i in order
     ]
     # And it is itself known by its last stage.
-    plain = BayesSearchCV(SVC(), SPACE, n_iter=1, cv=3, warm_start_from=search)
+    plain = BayesSearchCV(
+        SVC(), SPACE, n_iter=1, cv=3, warm_start_from=search, random_state=0
+    )
     with pytest.warns(UserWarning, match="9 without a comparable score"):
         plain.fit(X, y)
     assert plain.trials_[0].params == search.best_params_

@@ -378,7 +378,7 @@ class NeverFitted(DecisionTreeClassifier):
     ],
 )
 def test_wrong_objectives_are_named_before_any_fit(objectives, message):
-    search = ParetoSearchCV(NeverFitted(), SPACE, objectives)
+    search = ParetoSearchCV(NeverFitted(), SPACE, objectives, random_state=0)
     with pytest.raises((TypeError, ValueError), match=message):
         search.fit(X, y)
 
@@ -387,13 +387,17 @@ def test_wrong_objectives_are_named_before_any_fit(objectives, message):
     "refit", ["speed", {"speed": 1}, {"accuracy": -1}, {"accuracy": 0}, {}]
 )
 def test_wrong_choices_are_refused_before_any_fit(refit):
-    search = ParetoSearchCV(NeverFitted(), SPACE, OBJECTIVES, refit=refit)
+    search = ParetoSearchCV(
+        NeverFitted(), SPACE, OBJECTIVES, refit=refit, random_state=0
+    )
     with pytest.raises(ValueError, match="refit must be one of the objectives"):
         search.fit(X, y)
 
 
 def test_a_surrogate_for_one_objective_is_refused_before_any_fit():
-    search = ParetoSearchCV(NeverFitted(), SPACE, OBJECTIVES, surrogate="tpe")
+    search = ParetoSearchCV(
+        NeverFitted(), SPACE, OBJECTIVES, surrogate="tpe", random_state=0
+    )
     with pytest.raises(ValueError, match="surrogate='tpe'"):
         search.fit(X, y)
 
@@ -475,6 +479,7 @@ def test_unsupervised():
         },
         n_iter=4,
         cv=2,
+        random_state=0,
     ).fit(X)
     assert search.pareto_front_["clusters"].tolist() == [8, 5, 3, 2]
 
@@ -540,12 +545,10 @@ def test_warm_start_from_a_journal_or_a_table(search, tmp_path):
         make({**OBJECTIVES, "n_features": "min"}, warm_start_from=search).fit(X, y)
 
 
-def test_a_limit_per_trial_leaves_trials_unfinished():
+def test_a_limit_per_trial_leaves_trials_unfinished(fake_clock):
     class Slow(DecisionTreeClassifier):
         def fit(self, X, y):
-            import time
-
-            time.sleep(0.05 if self.max_depth > 1 else 0.0)
+            fake_clock.now += 0.05 if self.max_depth > 1 else 0.0
             return super().fit(X, y)
 
     found = ParetoSearchCV(

@@ -69,7 +69,9 @@ def test_r1_to_r6_r9_same_results_as_grid_search(kind, return_train_score):
 
 
 def test_r1_columns_are_exactly_these():
-    search = BayesSearchCV(SVC(), {"C": loguniform(0.1, 10)}, n_iter=3, cv=2)
+    search = BayesSearchCV(
+        SVC(), {"C": loguniform(0.1, 10)}, n_iter=3, cv=2, random_state=0
+    )
     assert set(search.fit(X, y).cv_results_) == {
         "mean_fit_time",
         "std_fit_time",
@@ -136,7 +138,13 @@ def test_r3_all_nan_scores_rank_one():
         return np.nan
 
     search = BayesSearchCV(
-        SVC(), {"C": [1, 2, 3]}, n_iter=3, cv=2, scoring=nan, refit=False
+        SVC(),
+        {"C": [1, 2, 3]},
+        n_iter=3,
+        cv=2,
+        scoring=nan,
+        refit=False,
+        random_state=0,
     )
     with pytest.warns(UserWarning, match="non-finite"):
         search.fit(X, y)
@@ -146,7 +154,9 @@ def test_r3_all_nan_scores_rank_one():
 
 def test_r4_times():
     splits = [(np.arange(0, 150, 2), np.arange(1, 150, 2))]
-    search = BayesSearchCV(SVC(), {"C": (0.1, 9.0)}, n_iter=3, cv=splits)
+    search = BayesSearchCV(
+        SVC(), {"C": (0.1, 9.0)}, n_iter=3, cv=splits, random_state=0
+    )
     table = search.fit(X, y).cv_results_
     for what in ("fit", "score"):
         assert (table[f"mean_{what}_time"] >= 0).all()
@@ -157,7 +167,9 @@ def test_r4_times():
 def test_r5_means_are_unweighted_over_splits_of_unequal_size():
     some, rest = np.arange(0, 150, 3), np.arange(140)
     splits = [(rest, np.arange(140, 150)), (some, np.arange(150))]
-    search = BayesSearchCV(SVC(), {"C": (0.1, 9.0)}, n_iter=3, cv=splits)
+    search = BayesSearchCV(
+        SVC(), {"C": (0.1, 9.0)}, n_iter=3, cv=splits, random_state=0
+    )
     table = search.fit(X, y).cv_results_
     columns = np.stack([table["split0_test_score"], table["split1_test_score"]])
     np.testing.assert_allclose(table["mean_test_score"], columns.mean(axis=0))
@@ -176,7 +188,9 @@ def test_r5_one_warning_about_non_finite_scores_in_a_whole_search():
 
 
 def test_r6_the_chosen_row():
-    search = BayesSearchCV(SVC(), {"C": loguniform(0.01, 10)}, n_iter=6, cv=3)
+    search = BayesSearchCV(
+        SVC(), {"C": loguniform(0.01, 10)}, n_iter=6, cv=3, random_state=0
+    )
     search.fit(X, y)
     table = search.cv_results_
     assert search.best_index_ == np.argmax(table["mean_test_score"])
@@ -197,6 +211,7 @@ def test_r7_refit_must_name_a_metric_before_any_fit(refit):
         scoring=["accuracy", "f1_macro"],
         refit=refit,
         error_score="raise",
+        random_state=0,
     )
     with pytest.raises(ValueError, match="refit must be set to a scorer key"):
         search.fit(X, y)
@@ -209,14 +224,18 @@ def test_r7_with_a_callable_scorer_it_is_seen_after_the_first_trial():
         fits.append(1)
         return several(estimator, X, y)
 
-    search = BayesSearchCV(SVC(), {"C": [1, 2, 3]}, n_iter=3, cv=2, scoring=counted)
+    search = BayesSearchCV(
+        SVC(), {"C": [1, 2, 3]}, n_iter=3, cv=2, scoring=counted, random_state=0
+    )
     with pytest.raises(ValueError, match="refit must be set to a scorer key"):
         search.fit(X, y)
     assert len(fits) == 2
 
 
 def test_r7_what_is_left_without_refit():
-    search = BayesSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2, refit=False)
+    search = BayesSearchCV(
+        SVC(), {"C": [1, 2]}, n_iter=2, cv=2, refit=False, random_state=0
+    )
     search.fit(X, y)
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
     assert hasattr(search, "best_score_")
@@ -277,7 +296,13 @@ def test_r7_wrong_target_metric(arguments):
 @pytest.mark.parametrize("name", ["score", "accuracy"])
 def test_r7_the_one_metric_may_be_named(name):
     search = BayesSearchCV(
-        SVC(), {"C": [1, 2]}, n_iter=2, cv=2, scoring="accuracy", target_metric=name
+        SVC(),
+        {"C": [1, 2]},
+        n_iter=2,
+        cv=2,
+        scoring="accuracy",
+        target_metric=name,
+        random_state=0,
     ).fit(X, y)
     assert search.target_metric_ == "score"
 
@@ -291,7 +316,13 @@ def test_r7_several_metrics_where_folds_fail_first():
     cv = [(np.arange(1, 80), np.arange(80, 150)), (np.arange(80), np.arange(9))]
     space = [{"bad": ["some"]}, {"quality": [0.1, 0.3]}]
     search = BayesSearchCV(
-        Sometimes(), space, n_iter=3, cv=cv, scoring=both, target_metric="a"
+        Sometimes(),
+        space,
+        n_iter=3,
+        cv=cv,
+        scoring=both,
+        target_metric="a",
+        random_state=0,
     ).set_params(refit=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -304,7 +335,12 @@ def test_r7_several_metrics_where_folds_fail_first():
 )
 def test_r8_refit_that_returns_nonsense(chosen, error):
     search = BayesSearchCV(
-        SVC(), {"C": [1, 2]}, n_iter=2, cv=2, refit=lambda results: chosen
+        SVC(),
+        {"C": [1, 2]},
+        n_iter=2,
+        cv=2,
+        refit=lambda results: chosen,
+        random_state=0,
     )
     with pytest.raises(error, match="best_index_"):
         search.fit(X, y)
@@ -314,7 +350,7 @@ def test_r9_finite_space_is_visited_once_and_picks_what_grid_search_picks():
     grid = {"max_depth": [3, 1, 2], "criterion": ["gini", "entropy"]}
     tree = DecisionTreeClassifier(random_state=0)
     for n_iter in (6, 7, ENOUGH):
-        ours = BayesSearchCV(tree, grid, n_iter=n_iter, cv=3).fit(X, y)
+        ours = BayesSearchCV(tree, grid, n_iter=n_iter, cv=3, random_state=0).fit(X, y)
         theirs = GridSearchCV(tree, grid, cv=3).fit(X, y)
         assert ours.cv_results_["params"] == list(ParameterGrid(grid))
         assert ours.best_params_ == theirs.best_params_
@@ -339,7 +375,11 @@ def test_r9_finite_distributions_and_constraints():
         return params["criterion"] == "gini" or params["max_depth"] < 3
 
     search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0), space, constraint=allowed, cv=2
+        DecisionTreeClassifier(random_state=0),
+        space,
+        constraint=allowed,
+        cv=2,
+        random_state=0,
     ).fit(X, y)
     tried = search.cv_results_["params"]
     assert len(tried) == 6
@@ -366,6 +406,7 @@ def test_initial_points_come_first():
         n_iter=4,
         cv=2,
         initial_points=points,
+        random_state=0,
     ).fit(X, y)
     tried = [params["C"] for params in search.cv_results_["params"]]
     np.testing.assert_allclose(tried[:2], [3.0, 0.5])
@@ -376,7 +417,9 @@ def test_empty_space_evaluates_the_estimator_as_it_is():
 
 
 def test_the_optimiser_knows_every_trial():
-    search = BayesSearchCV(SVC(), {"C": (0.1, 1.0)}, n_iter=5, cv=2).fit(X, y)
+    search = BayesSearchCV(
+        SVC(), {"C": (0.1, 1.0)}, n_iter=5, cv=2, random_state=0
+    ).fit(X, y)
     assert search.optimizer_.n_told == len(search.trials_) == 5
     assert search.optimizer_.best_params == search.best_params_
     assert [t.number for t in search.trials_] == list(range(5))

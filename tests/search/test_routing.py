@@ -68,7 +68,7 @@ def test_m1_the_router_maps_fit_to_estimator_scorer_and_splitter(routing):
 
 
 def test_m2_unrequested_metadata_is_refused(routing, consumer):
-    search = BayesSearchCV(consumer, GRID, n_iter=2, cv=2)
+    search = BayesSearchCV(consumer, GRID, n_iter=2, cv=2, random_state=0)
     with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
         search.fit(X, y, sample_weight=WEIGHTS)
     assert Consumer.log == []
@@ -77,7 +77,7 @@ def test_m2_unrequested_metadata_is_refused(routing, consumer):
 def test_m2_each_consumer_gets_only_what_it_asked_for(routing, consumer):
     consumer.set_fit_request(sample_weight=True, note=False)
     consumer.set_score_request(note=True, sample_weight=False)
-    search = BayesSearchCV(consumer, GRID, n_iter=2, cv=GroupKFold(3))
+    search = BayesSearchCV(consumer, GRID, n_iter=2, cv=GroupKFold(3), random_state=0)
     search.fit(X, y, sample_weight=WEIGHTS, note="n", groups=GROUPS)
     fits = [entry for entry in Consumer.log if entry[0] == "fit"]
     scores = [entry for entry in Consumer.log if entry[0] == "score"]
@@ -131,7 +131,9 @@ def test_m3_nested_without_metadata(routing):
 
 
 def test_m4_score_takes_no_metadata_when_routing_is_off():
-    search = BayesSearchCV(LogisticRegression(max_iter=500), GRID, n_iter=2, cv=2)
+    search = BayesSearchCV(
+        LogisticRegression(max_iter=500), GRID, n_iter=2, cv=2, random_state=0
+    )
     search.fit(X, y)
     with pytest.raises(ValueError, match="only supported if"):
         search.score(X, y, sample_weight=WEIGHTS)
@@ -140,7 +142,7 @@ def test_m4_score_takes_no_metadata_when_routing_is_off():
 def test_routing_holds_in_workers(routing, consumer):
     model = LogisticRegression(max_iter=500).set_fit_request(sample_weight=True)
     scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
-    search = BayesSearchCV(model, GRID, n_iter=2, cv=3, scoring=scorer)
+    search = BayesSearchCV(model, GRID, n_iter=2, cv=3, scoring=scorer, random_state=0)
     alone = clone(search).fit(X, y, sample_weight=WEIGHTS)
     pair = clone(search).set_params(n_jobs=2).fit(X, y, sample_weight=WEIGHTS)
     np.testing.assert_array_equal(

@@ -1,11 +1,12 @@
 """Trials that are not finished: `racing` and `trial_timeout`."""
 
-import time
+import threading
 import warnings
 
 import joblib
 import numpy as np
 import pytest
+from fake_clock import TakesTime
 from restless import Restless
 from side_by_side import Sometimes, assert_same_tables
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -100,7 +101,9 @@ def test_a_callable_cannot_choose_what_was_given_up():
 
 
 def test_without_them_there_is_no_state():
-    search = BayesSearchCV(SVC(), {"C": [1.0]}, n_iter=1, cv=2).fit(X, y)
+    search = BayesSearchCV(SVC(), {"C": [1.0]}, n_iter=1, cv=2, random_state=0).fit(
+        X, y
+    )
     assert "state" not in search.cv_results_
 
 
@@ -123,26 +126,19 @@ def test_other_scores_that_are_not_finite_are_warned_of_all_the_same():
 # --- the limit per trial -------------------------------------------------------------
 
 
-class Sluggish(Restless):
-    """Takes more than a second for high qualities, and no time for others."""
-
-    def fit(self, X, y):
-        if self.quality > 0.5 and len(X) < 150:
-            time.sleep(1.2)
-        return Sometimes.fit(self, X, y)
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_what_takes_too_long_is_censored(n_jobs):
+def test_what_takes_too_long_is_censored(n_jobs, fake_clock, monkeypatch):
     search = BayesSearchCV(
-        Sluggish(),
+        TakesTime(),
         {"quality": [0.1, 0.3, 0.9]},
         n_iter=3,
         cv=5,
         n_points=1,
         trial_timeout=1.0,
+        random_state=0,
     )
-    # Threads begin at once; what processes take to begin would count.
+    monkeypatch.setattr(TakesTime, "together", threading.Barrier(n_jobs))
+    # Threads, which share the clock.
     with joblib.parallel_config("threading", n_jobs=n_jobs):
         search.fit(FLOWERS, KINDS)
     slow, *fast = sorted(search.trials_, key=lambda trial: -trial.params["quality"])
@@ -151,7 +147,7 @@ def test_what_takes_too_long_is_censored(n_jobs):
     n_fitted = sum("skipped" not in fold for fold in slow.folds)
     # A running fold is not interrupted; no further one is begun.
     assert n_fitted == n_jobs
-    assert slow.duration >= 1.2
+    assert slow.duration == pytest.approx(1.2 * n_jobs)
     assert slow.score == pytest.approx(np.nanmean(slow.scores["score"]))
     assert search.best_params_ == {"quality": 0.3}
     assert np.isnan(search.cv_results_["mean_test_score"]).sum() == 1
@@ -160,7 +156,12 @@ def test_what_takes_too_long_is_censored(n_jobs):
 
 def test_if_all_are_too_slow_the_limit_is_named():
     search = BayesSearchCV(
-        Restless(), {"quality": [1, 2]}, n_iter=2, cv=2, trial_timeout=1e-9
+        Restless(),
+        {"quality": [1, 2]},
+        n_iter=2,
+        cv=2,
+        trial_timeout=1e-9,
+        random_state=0,
     )
     with pytest.raises(ValueError, match="trial_timeout=1e-09"):
         search.fit(FLOWERS, KINDS)

@@ -1,11 +1,19 @@
 """A search that begins with what another one knows."""
 
+from types import SimpleNamespace
+
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV
+from skbayes import (
+    BayesSearchCV,
+    HyperTuneSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+)
 
 X, y = load_iris(return_X_y=True)
 COARSE = {"C": [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0]}
@@ -39,6 +47,60 @@ def test_coarse_grid_then_fine_search(grid, kind):
     assert search.trials_[0].expected_improvement is None
     assert all(t.expected_improvement is not None for t in search.trials_[1:])
     assert search.optimizer_.n_told == 5
+
+
+def study(grid):
+    """The grid as a study of Optuna that minimizes the error."""
+    trials = [
+        SimpleNamespace(
+            state=SimpleNamespace(name="COMPLETE"), params=params, value=1.0 - score
+        )
+        for params, score in zip(
+            grid.cv_results_["params"], grid.cv_results_["mean_test_score"], strict=True
+        )
+    ]
+    minimize = SimpleNamespace(name="MINIMIZE")
+    return SimpleNamespace(trials=trials, directions=[minimize])
+
+
+@pytest.mark.parametrize(
+    "kind, more",
+    [
+        (BayesSearchCV, {}),
+        (MultiStageSearchCV, {"stages": (1.0,)}),
+        (HyperTuneSearchCV, {"n_subsets": 2, "n_small_iter": 2}),
+        (TradeoffSearchCV, {"score_range": (0.0, 1.0)}),
+    ],
+)
+def test_the_best_of_a_study_is_tried_early(grid, kind, more):
+    options = {"n_iter": 8, "cv": 3, "random_state": 0, **more}
+    source = study(grid)
+    search = kind(SVC(gamma=0.02), FINE, warm_start_from=source, **options)
+    with pytest.warns(UserWarning, match=OUTSIDE):
+        search.fit(X, y)
+    whole = [trial.params for trial in search.trials_ if trial.train_fraction == 1.0]
+    # A HyperTuneSearchCV begins with the best of the small samples.
+    assert grid.best_params_ in whole[:2]
+
+
+def test_several_objectives_are_not_those_of_a_study(grid):
+    objectives = {"accuracy": "max", "model_size": "min"}
+    search = ParetoSearchCV(
+        SVC(), FINE, objectives, warm_start_from=study(grid), random_state=0
+    )
+    with pytest.raises(ValueError, match="warm_start_from: a study of Optuna does not"):
+        search.fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:warm_start_from")
+def test_a_journal_goes_on_with_the_same_study(grid, tmp_path):
+    path = tmp_path / "journal"
+    fine(study(grid), n_iter=3, journal=path).fit(X, y)
+    assert len(fine(study(grid), n_iter=4, journal=path).fit(X, y).trials_) == 4
+    other = study(grid)
+    other.trials[2].value = 0.5
+    with pytest.raises(ValueError, match="warm_start_from"):
+        fine(other, n_iter=4, journal=path).fit(X, y)
 
 
 def test_initial_points_come_before_what_is_known(grid):
@@ -88,6 +150,6 @@ def test_what_is_no_search_is_refused_before_any_fit(source, error):
         def fit(self, X, y):
             raise AssertionError("a fit was made")
 
-    search = BayesSearchCV(Unfittable(), FINE, warm_start_from=source)
+    search = BayesSearchCV(Unfittable(), FINE, warm_start_from=source, random_state=0)
     with pytest.raises(error, match=r"warm_start_from|nowhere\.db"):
         search.fit(X, y)

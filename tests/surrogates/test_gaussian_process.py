@@ -225,6 +225,18 @@ def plateau_and_outlier():
     return x[:, None], np.append(np.minimum(np.sin(5 * x[:21]), 0), -1e9)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
+def test_the_floor_is_what_bad_scores_are_raised_to(scale):
+    X = np.linspace(0.0, 1.0, 8)[:, None]
+    y = scale * np.array([0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.2, 0.1])
+    model = GaussianProcess(n_samples=0).fit(X, y)
+    assert model.floor_ == pytest.approx(np.min(tame(y)))
+    assert model.condition(X[:1] + 0.05).floor_ == model.floor_
+    assert GaussianProcess(n_samples=0).fit(X[:6], y[:6]).floor_ is None
+    assert GaussianProcess(n_samples=0).fit(X[:3], np.full(3, scale)).floor_ is None
+    assert GaussianProcess(n_samples=0, tame_scores=False).fit(X, y).floor_ is None
+
+
 def test_taming_is_continuous_where_scores_nearly_tie():
     _, y = plateau_and_outlier()
     noise = 1e-9 * np.random.default_rng(0).standard_normal(len(y))

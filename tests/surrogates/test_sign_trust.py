@@ -26,6 +26,16 @@ def make_data(n=12, seed=0):
     return X, -((X - [0.8, 0.6]) ** 2).sum(axis=1), rng.random((9, 2))
 
 
+def test_the_floor_is_that_of_the_model_that_predicts():
+    X, y, _ = make_data()
+    y[0] -= 100.0
+    # One of every four fits leaves out the signs; the others compress all scores.
+    plain, signed = make().fit(X[:11], y[:11]), make().fit(X, y)
+    assert plain.looks_without_signs_ and not signed.looks_without_signs_
+    assert plain.floor_ == pytest.approx(np.min(tame(y[:11])))
+    assert signed.columns_in_force_ and signed.floor_ is None
+
+
 def test_signs_that_hold_stay_in_force():
     X, y, candidates = make_data()
     model = make().fit(X, y)
