@@ -1,10 +1,13 @@
 """Tab-completion shows little, and only what is public."""
 
+import ast
 import importlib
 import inspect
 import pickle
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from sklearn.datasets import load_iris
@@ -56,3 +59,42 @@ def test_a_search_shows_what_is_documented(fitted):
 
 def test_lazy_names_can_be_pickled():
     assert pickle.loads(pickle.dumps(skbayes.BayesSearchCV)) is skbayes.BayesSearchCV
+
+
+# Words of four capitals and more that docstrings may hold: names and abbreviations.
+ABBREVIATIONS = {
+    "ANOVA",
+    "BFGS",
+    "BLEU",
+    "EHVI",
+    "EMNLP",
+    "HTML",
+    "ICML",
+    "JSON",
+    "LIBLINEAR",
+    "TACL",
+}
+
+
+def _docstrings():
+    """Yield each docstring of the package, and where it is."""
+    package = Path(skbayes.__file__).parent
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            doc = ast.get_docstring(node) if isinstance(node, documented) else None
+            if doc is not None:
+                place = getattr(node, "name", "the module")
+                yield f"{path.relative_to(package)}: {place}", doc
+
+
+def test_docstrings_hold_no_placeholders():
+    found = {}
+    for place, doc in _docstrings():
+        # Code and what users write may be in capitals.
+        code = r"`+[^`]*`+|\"[^\"\n]*\"|default=\w+|^ *(>>>|\.\.\.) .*$"
+        text = re.sub(code, "", doc, flags=re.M)
+        words = set(re.findall(r"\b[A-Z]{4,}\b", text)) - ABBREVIATIONS
+        if words:
+            found[place] = words
+    assert not found
