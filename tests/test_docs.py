@@ -357,6 +357,8 @@ def _imported(code):
     }
 
 
+# Of the other library.
+@pytest.mark.filterwarnings("ignore:OptunaSearchCV is experimental")
 @pytest.mark.parametrize("page, block, side", DIFFS)
 def test_both_sides_of_a_change_run(page, block, side, iris):
     code = _sides(block)[side]
