@@ -422,7 +422,7 @@ def test_s1_split_is_called_once():
 
 def test_s2_nested_in_cross_val_score_a_classifier_is_stratified():
     # Sorted labels: without stratification each fold would lack a class entirely.
-    search = BayesSearchCV(tree(), TREE, n_iter=3, cv=3)
+    search = BayesSearchCV(tree(), TREE, n_iter=3, cv=3, random_state=0)
     scores = cross_val_score(search, X, y, cv=3)
     theirs = cross_val_score(GridSearchCV(tree(), TREE, cv=3), X, y, cv=3)
     np.testing.assert_array_equal(scores, theirs)

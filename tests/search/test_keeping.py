@@ -23,7 +23,8 @@ SPACE = {"C": [1e-3, 1.0, 1e-2]}
 
 
 def search(model=None, space=SPACE, **kwargs):
-    arguments = {"n_iter": 3, "cv": 3, "return_fold_estimators": True, **kwargs}
+    arguments = {"n_iter": 3, "cv": 3, "random_state": 0, **kwargs}
+    arguments = {"return_fold_estimators": True, **arguments}
     return BayesSearchCV(model or SVC(), space, **arguments)
 
 

@@ -11,7 +11,9 @@ X, y = load_iris(return_X_y=True)
 
 
 def search(**kwargs):
-    return BayesSearchCV(SVC(), {"C": [0.1, 1.0]}, n_iter=2, cv=2, **kwargs)
+    return BayesSearchCV(
+        SVC(), {"C": [0.1, 1.0]}, n_iter=2, cv=2, random_state=0, **kwargs
+    )
 
 
 def test_the_metric_of_the_rule_guides():
