@@ -62,9 +62,14 @@ pip install "skbayes[text]".
 def tell_once(message: str) -> None:
     """Log a message for the user, once, and not in the processes of workers.
 
-    It has the level WARNING, which Python shows where logging is not configured. It is
-    no warning of the module `warnings`, because nothing is wrong: ``python -W error``
-    goes on.
+    It has the level ``WARNING``, which Python shows where logging is not configured. It
+    is no warning of the module `warnings`, because nothing is wrong: ``python -W
+    error`` goes on.
+
+    Parameters
+    ----------
+    message : str
+        The message.
     """
     if multiprocessing.current_process().name == "MainProcess":
         logger.warning(message)

@@ -357,8 +357,9 @@ def _imported(code):
     }
 
 
-# Of the other library.
+# Of the other libraries.
 @pytest.mark.filterwarnings("ignore:OptunaSearchCV is experimental")
+@pytest.mark.filterwarnings("ignore:.*optuna.terminator:FutureWarning")
 @pytest.mark.parametrize("page, block, side", DIFFS)
 def test_both_sides_of_a_change_run(page, block, side, iris):
     code = _sides(block)[side]

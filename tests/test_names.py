@@ -73,6 +73,7 @@ ABBREVIATIONS = {
     "JSON",
     "LIBLINEAR",
     "TACL",
+    "WCAG",
 }
 
 

@@ -73,9 +73,6 @@ class Strategy(Protocol):
 
     Attributes
     ----------
-    n_initial_points : int or None
-        Number of configurations that should be known before it decides, for "auto".
-        None: it depends on the space.
     needs_scores : bool
         Whether it can do nothing before one score is known.
     """
@@ -83,7 +80,8 @@ class Strategy(Protocol):
     needs_scores: bool
 
     @property
-    def n_initial_points(self) -> int | None: ...  # noqa: D102
+    def n_initial_points(self) -> int | None:
+        """Number of configurations known before it decides; None: by the space."""
 
     def proposer(self, known: Known) -> Proposer:
         """Learn from what is known; a function of `known` alone."""
