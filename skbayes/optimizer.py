@@ -98,14 +98,14 @@ class Optimizer:
         choice: it is left at "ei"; so it is with several objectives, where it stands
         for the expected improvement of the hypervolume.
     n_initial_points : int or "auto", default="auto"
-        Number of configurations told, learnt, or proposed before the model decides;
+        Number of configurations told, learned, or proposed before the model decides;
         `initial_points` count. The first is the middle of all ranges with the first
         option of each list that is not numeric; the others are a Latin hypercube,
         which spreads them over each range and over the options of each list. 0: the
         model decides as soon as one score is known. "auto": 8 for "tpe", 3 for "eif",
         0 for "random" and "sobol", and for other models of the score the number of
-        coefficients of a linear model (1, plus 1 for each range, plus 1 for each
-        option after the first of each list that is not numeric), at least 3 and at
+        coefficients of a linear model (1, plus 1 for each range or list of numbers,
+        plus 1 for each option after the first of every other list), at least 3 and at
         most 8.
     initial_points : list of dict, default=None
         Configurations to propose first.

@@ -112,7 +112,7 @@ class _TimeLeft:
         )
 
     def _seconds_per_trial(self) -> list[float]:
-        """Return the mean duration by stage; the weights say it of stages to come.
+        """Return the mean duration by stage, estimated by weights for later stages.
 
         Only the later half of the trials counts: the first ones start the workers.
         """

@@ -185,7 +185,7 @@ def study_of(source: Any) -> Any:
 
 
 def results_of_study(study: Any) -> list[Known]:
-    """Return what the trials of a study have found that have ended.
+    """Return the results of the finished trials of a study.
 
     Parameters
     ----------

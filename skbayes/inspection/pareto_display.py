@@ -231,9 +231,9 @@ class ParetoDisplay:
             None: a new figure.
         kind : {"front", "evolution"}, default="front"
             "front": all trials and the front, a panel for each pair of objectives.
-            "evolution": fronts after some of the trials, the later, the further from
-            the background in color, and, in a panel more, the hypervolume after each
-            trial.
+            "evolution": fronts after some of the trials, and, in one more panel, the
+            hypervolume after each trial. The color of later fronts differs more from
+            the background.
         n_fronts : int, default=4
             Of the evolution, how many fronts are drawn.
 

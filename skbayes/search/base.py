@@ -565,7 +565,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
                     f"Fitting {n_splits} folds for each of {n_planned} candidates, "
                     f"totalling {n_planned * n_splits} fits"
                 )
-                if n_workers > self.n_points_ * n_splits:
+                if self.n_points != "auto" and n_workers > self.n_points_ * n_splits:
                     print(
                         f"{n_workers} workers can do more than "
                         f"{self.n_points_ * n_splits} fits at a time: n_points='auto' "

@@ -28,7 +28,7 @@ class FailingStart:
     """Raises what all fits of the first trials raise, if the data are at fault.
 
     Called with the trials after each one, as a stopper. When all fits of the first
-    three fail alike, two fits on the first split tell data that cannot be learnt from
+    three fail alike, two fits on the first split tell data that cannot be learned from
     unlucky configurations: one with the estimator's own parameters, and one with a
     configuration that differs from the three as much as possible. Only if these fail in
     the same way, the exception is raised.

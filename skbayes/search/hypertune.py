@@ -142,8 +142,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         Whether `cv_results_` holds scores on the training sets too.
     n_points : int or "auto", default="auto"
         Number of trials in flight, as for :class:`~skbayes.BayesSearchCV`. On small
-        samples at least `n_subsets` trials are, one on each, if `n_jobs` gives them
-        workers.
+        samples, at least `n_subsets` trials are in flight, one on each sample, if
+        `n_jobs` provides workers for them.
     stopper : callable, list of callable or None, default=None
         Called after each trial with the trials so far of the part of the search it
         belongs to, on small samples or on all data; that part ends when one returns
@@ -157,7 +157,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         Whether a trial is given up when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other
         folds are not fitted, and it cannot be chosen. The fits of a trial then run one
-        after the other, and "auto" for `n_points` is greater for it.
+        after the other, so "auto" gives a larger `n_points_`.
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already of scores on all data, as for :class:`BayesSearchCV`. The
         best setting that is known is tried first, or after `initial_points`.

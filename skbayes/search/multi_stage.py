@@ -154,7 +154,7 @@ class MultiStageSearchCV(BayesSearchCV):
         Whether a trial is given up when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other
         folds are not fitted, and it cannot be chosen. The fits of a trial then run one
-        after the other, and "auto" for `n_points` is greater for it.
+        after the other, so "auto" gives a larger `n_points_`.
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
         a data frame of these, the path of a journal, or a study of Optuna with one

@@ -71,8 +71,8 @@ def text_space(
     stop_words : list of str or None, default=None
         Stop words to take in place of those of the language.
     n_texts : int or None, default=None
-        How many texts there are. `min_df` is at most a fiftieth of it, because few
-        n-grams of few texts are in several of them. None: many.
+        How many texts there are. `min_df` is at most a fiftieth of this number,
+        because in a small set few n-grams occur in several texts. None: no limit.
     changes : dict or None, default=None
         What a parameter may be instead, wherever it stands in the space; others are
         added. What opens up under an option stays as long as the option is listed.
