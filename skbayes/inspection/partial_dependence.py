@@ -98,8 +98,8 @@ class PartialDependenceDisplay:
     deviations is taken, which is an upper bound.
 
     The uncertainty is that of the average, and says nothing of how much scores vary
-    with the other parameters. Scores are those that the surrogate has learnt: also what
-    the first folds of a trial promise that ``racing`` has given up. Gaussian
+    with the other parameters. The surrogate has learned the scores of trials, and the
+    estimates for trials that ``racing`` stopped after their first folds. Gaussian
     processes raise very bad ones to a floor, so that differences between good ones are
     seen; the picture names the floor, and is flat down there. A surrogate that takes
     them as they are is ``surrogate=GaussianProcess(tame_scores=False)``, of
