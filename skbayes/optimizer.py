@@ -19,6 +19,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from skbayes.acquisition.hypervolume import is_nondominated
+from skbayes.acquisition.maximize import sobol
 from skbayes.acquisition.pareto import make_pareto_strategy
 from skbayes.acquisition.proposer import Known
 from skbayes.acquisition.strategy import make_strategy
@@ -45,6 +46,9 @@ Params = dict[str, Any]
 
 # Fewest and most initial points for "auto".
 MIN_INITIAL_POINTS, MAX_INITIAL_POINTS = 3, 8
+
+# Binary logarithm of the number of points of a Sobol sequence after the initial ones.
+LOG2_N_MORE = 6
 
 
 @dataclass
@@ -587,7 +591,7 @@ class Optimizer:
         return n
 
     def _draw_design(self) -> FloatArray:
-        """Rows for the time before the model: the center, then a Latin hypercube.
+        """Rows for the time before the model: center, Latin hypercube, Sobol sequence.
 
         Ranges are written around what is expected to be good, and the usual option is
         named first: the middle of all ranges with the first of all options is a far
@@ -595,8 +599,15 @@ class Optimizer:
         """
         rng = np.random.default_rng(np.random.SeedSequence(self._seed))
         center = np.where(self.space.categorical, 0.0, 0.5)[None, :]
-        others = np.empty((0, self.space.n_columns))
-        if self._n_initial > 1 and self.space.n_columns:
-            hypercube = qmc.LatinHypercube(self.space.n_columns, seed=rng)
-            others = hypercube.random(self._n_initial - 1)
-        return self.space.from_uniform(np.vstack([center, others]))
+        n, n_columns = max(self._n_initial - 1, 0), self.space.n_columns
+        others = np.empty((n, n_columns))
+        if others.size:
+            others = qmc.LatinHypercube(n_columns, seed=rng).random(n)
+        for column, n_options in enumerate(self.space.n_options):
+            if n_options:
+                # As often as each other, those beside the center's option first.
+                places = (rng.permutation(n) + 1) % n_options
+                others[:, column] = (places + 0.5) / n_options
+        # For the proposals before the first score where many trials are in flight.
+        more = sobol(n_columns, LOG2_N_MORE, rng)
+        return self.space.from_uniform(np.vstack([center, others, more]))

@@ -94,22 +94,27 @@ class _TimeLeft:
         self._run: list[Trial] = []
         self._n_left = [stage.n_trials for stage in plan]
         for trial in self._recalled.values():
-            self._n_left[trial.stage] -= 1
+            self._n_left[self._stage(trial)] -= 1
 
     def after(self, trial: Trial, now: float) -> float:
         """Return the seconds left after a trial was told."""
         if trial.number not in self._recalled:
             self._run.append(trial)
-            self._n_left[trial.stage] -= 1
+            self._n_left[self._stage(trial)] -= 1
         elif not self._run:
             self._begin = now
         seconds = self._seconds_per_trial()
-        idle = self._idle(seconds, trial.stage, now)
+        first = self._stage(trial)
+        idle = self._idle(seconds, first, now)
         return sum(
             max(0, self._n_left[stage])
             * (seconds[stage] / self._plan[stage].n_in_flight + idle)
-            for stage in range(trial.stage, len(self._plan))
+            for stage in range(first, len(self._plan))
         )
+
+    def _stage(self, trial: Trial) -> int:
+        # A journal may hold more stages than are planned now.
+        return min(trial.stage, len(self._plan) - 1)
 
     def _seconds_per_trial(self) -> list[float]:
         """Return the mean duration by stage, estimated by weights for later stages.
@@ -119,7 +124,7 @@ class _TimeLeft:
         known = self._run or list(self._recalled.values())
         known = known[len(known) // 2 :]
         durations = np.array([trial.duration for trial in known])
-        stages = np.array([trial.stage for trial in known])
+        stages = np.array([self._stage(trial) for trial in known])
         weights = np.array([stage.weight for stage in self._plan])
         means = weights * (durations.sum() / weights[stages].sum())
         for stage in np.unique(stages):
@@ -132,7 +137,10 @@ class _TimeLeft:
         n_in_flight = self._plan[stage].n_in_flight
         # No trial ends before one duration has passed, however many run.
         busy = seconds[stage] * (1.0 - 1.0 / n_in_flight)
-        busy += sum(t.duration / self._plan[t.stage].n_in_flight for t in self._run)
+        busy += sum(
+            trial.duration / self._plan[self._stage(trial)].n_in_flight
+            for trial in self._run
+        )
         return max(0.0, now - self._begin - busy) / len(self._run)
 
 

@@ -306,6 +306,19 @@ def test_the_design_covers_each_range_and_each_option(seed):
         assert set(counts.values()) == {8 // len(space[name])}
 
 
+@given(seed=st.integers(0, 1000))
+def test_the_design_has_every_option_of_a_list_that_is_not_too_long(seed):
+    space = {"x": (0.0, 1.0), "k": list("abcdef"), "l": list("uvw"), "m": list("pqr")}
+    design = Optimizer(space, random_state=seed).ask(8)
+    for name in "klm":
+        assert {params[name] for params in design} == set(space[name])
+
+
+def test_many_trials_in_flight_are_spread_evenly_before_the_first_score():
+    params = Optimizer({"x": (0.0, 1.0)}, n_initial_points=3, random_state=0).ask(67)
+    assert sorted(int(64 * one["x"]) for one in params[3:]) == list(range(64))
+
+
 NESTED = {"a": Choice({"p": {"x": (0.0, 1.0), "k": ["u", "v", "w"]}, "q": {}})}
 
 
@@ -318,6 +331,8 @@ NESTED = {"a": Choice({"p": {"x": (0.0, 1.0), "k": ["u", "v", "w"]}, "q": {}})}
         (NESTED, 5),
         ([{"x": (0.0, 1.0)}, {"k": ["a", "b", "c"], "y": (0.0, 1.0)}], 5),
         ({"k": list("abcdefghijklmn"), "x": (0.0, 1.0)}, 8),
+        # A list of one value is no dimension.
+        ({"x": (0.0, 1.0), "i": [1], "s": ["a"], "y": (0, 9), "z": [1, 2]}, 4),
     ],
 )
 def test_the_design_grows_with_the_space(space, n):

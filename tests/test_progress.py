@@ -78,6 +78,13 @@ def test_recalled_trials_take_no_time(capsys):
     assert times_left(capsys) == [40.0] * 6 + [63.0, 42.0, 21.0, 0.0]
 
 
+def test_a_journal_may_hold_more_stages_than_are_planned(capsys):
+    recalled = {0: ran(0, 4.0), 1: ran(1, 4.0, stage=1)}
+    lines = Lines([PlannedStage(3)], None, recalled, clock=Clock(0, 0, 0, 4.0))
+    told(lines, [*recalled.values(), ran(2, 4.0)])
+    assert times_left(capsys) == [4.0, 4.0, 0.0]
+
+
 def test_what_was_not_finished_runs_among_the_recalled(capsys):
     # The trial 1 was in flight when the earlier run was killed.
     recalled = {0: ran(0, 4.0), 2: ran(2, 4.0)}

@@ -51,6 +51,9 @@ __all__ = ["BaseBayesSearchCV"]
 # With racing=True, the chance to become the best below which a trial is given up.
 RACING_RISK = 0.01
 
+# More trials in flight than this leave little to learn from, and none to race against.
+MAX_RACED_IN_FLIGHT = 16
+
 # What a fold may hold that has no column of its own in `cv_results_`.
 _APART = frozenset({"costs", "warm_up"})
 
@@ -434,10 +437,13 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
         """Return `n_points`, or for "auto" what keeps the workers busy."""
         if self.n_points != "auto":
             return int(self.n_points)
+        if self.trial_timeout is not None:
+            # The time of a trial includes the time its fits wait for a worker.
+            return max(1, environment.n_workers // self.n_splits_)
+        if self._risk() is None:
+            return environment.trials_in_flight(self.n_splits_)
         # A raced trial has one fit at a time.
-        return environment.trials_in_flight(
-            self.n_splits_ if self._risk() is None else 1
-        )
+        return min(environment.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
 
     def _run(
         self,

@@ -15,6 +15,7 @@ from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.arguments import ACQUISITIONS, check_noise
+from skbayes.candidates import key_of
 from skbayes.optimizer import Optimizer
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
@@ -113,7 +114,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         Whether `cv_results_` holds scores on the training sets too.
     n_points : int or "auto", default="auto"
         Number of trials in flight. "auto" is 1 with one worker; with more workers it is
-        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``. The
+        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``, or
+        with `trial_timeout` the number whose fits need not wait for a worker. The
         number used is `n_points_`. Trial k is proposed from the results of the trials
         up to k - `n_points_`, so that what is tried depends on that number and not on
         timing.
@@ -130,7 +132,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         Whether a trial is given up when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other
         folds are not fitted, and it cannot be chosen. The fits of a trial then run one
-        after the other, so "auto" gives a larger `n_points_`.
+        after the other, so "auto" gives a larger `n_points_`, at most 16.
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
         a data frame of these, the path of a journal, or a study of Optuna with one
@@ -392,7 +394,12 @@ def _grid_points(search_spaces: Any, space: Space) -> list[dict] | None:
     try:
         grid = list(ParameterGrid(search_spaces))
         # Encoded and decoded, so that the values are plain Python.
-        points = space.decode(space.encode(grid))
+        X = space.encode(grid)
+        if not space.overlaps:
+            # Repeated values of a list count once.
+            _, first = np.unique([key_of(row) for row in X], return_index=True)
+            X = X[np.sort(first)]
+        points = space.decode(X)
     except (TypeError, ValueError):
         return None
     return points if len(points) == space.n_cells else None

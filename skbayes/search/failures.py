@@ -29,8 +29,9 @@ class FailingStart:
 
     Called with the trials after each one, as a stopper. When all fits of the first
     three fail alike, two fits on the first split tell data that cannot be learned from
-    unlucky configurations: one with the estimator's own parameters, and one with a
-    configuration that differs from the three as much as possible. Only if these fail in
+    unlucky configurations: one with the estimator's own parameters (unless estimators
+    are searched, for which it may have a placeholder), and one with a configuration
+    that differs from the three as much as possible. Only if these fail in
     the same way, the exception is raised.
 
     Parameters
@@ -66,11 +67,12 @@ class FailingStart:
             if error is None or _kind(_text(error)) not in kinds:
                 return False
             first = first or error
-        assert first is not None
+        if first is None:  # there was nothing to try
+            return False
         n_fits = sum(len(_errors(trial)) for trial in trials)
         first.add_note(
             f"\nAll the {n_fits} fits of the first {N_TRIALS} trials failed in this "
-            "way, and so did a fit with the estimator's own parameters. The search was "
+            "way, and so did a fit with very different parameters. The search was "
             "stopped: what is wrong does not depend on the parameters that are "
             "searched."
         )
@@ -84,7 +86,8 @@ class FailingStart:
         return None
 
     def _probes(self, trials: Sequence[Trial]) -> Iterator[Params]:
-        yield self._fixed()
+        if not self._sets_estimators():
+            yield self._fixed()
         rows = np.random.default_rng(0).random((N_CANDIDATES, self._space.n_columns))
         candidates = [
             self._assigned(params)
@@ -97,6 +100,14 @@ class FailingStart:
                 candidates,
                 key=lambda one: min(_n_unlike(one, other) for other in failed),
             )
+
+    def _sets_estimators(self) -> bool:
+        """Return whether a step is searched; the estimator's own is a placeholder."""
+        return any(
+            hasattr(value, "fit")
+            for column in self._space.columns
+            for value in getattr(column.dimension, "values", ())
+        )
 
     def _fixed(self) -> Params:
         """Return the parameters for which there is one value in the whole space."""

@@ -157,7 +157,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         Whether a trial is given up when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other
         folds are not fitted, and it cannot be chosen. The fits of a trial then run one
-        after the other, so "auto" gives a larger `n_points_`.
+        after the other, so "auto" gives a larger `n_points_`, at most 16.
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already of scores on all data, as for :class:`BayesSearchCV`. The
         best setting that is known is tried first, or after `initial_points`.

@@ -148,7 +148,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         Whether `cv_results_` holds scores on the training sets too.
     n_points : int or "auto", default="auto"
         Number of trials in flight. "auto" is 1 with one worker; with more workers it is
-        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``. The
+        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``, or
+        with `trial_timeout` the number whose fits need not wait for a worker. The
         number used is `n_points_`. Trial k is proposed from the results of the trials
         up to k - `n_points_`, so that what is tried depends on that number and not on
         timing.

@@ -643,7 +643,8 @@ def _n_slopes(branch: _Branch, columns: list[Column]) -> int:
     total = 0
     for entry in branch.entries:
         dimension = columns[entry.column].dimension
-        total += int(dimension.n_values) - 1 if dimension.is_categorical else 1
+        n_values = dimension.n_values if dimension.is_categorical else 2
+        total += int(min(n_values, dimension.n_values)) - 1
         total += max((_n_slopes(sub, columns) for sub in entry.options), default=0)
     return total
 

@@ -405,6 +405,7 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
         """Raise ImportError if the parameters need liblinear-official."""
         if self.fit_intercept and not self.penalize_intercept:
             require_package("penalize_intercept=False")
+        library_name()
 
     def _class_weights(self, y: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
         if self.class_weight is None:

@@ -9,6 +9,7 @@ from every_search import SEARCHES, data, make
 from side_by_side import Sometimes, assert_same_results, searches
 from sklearn.base import ClassifierMixin
 from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -410,6 +411,16 @@ def test_an_estimator_that_fails_as_it_is_may_be_mended_by_other_options():
     with pytest.warns():
         search.fit(WITH_GAPS, y)
     assert isinstance(search.best_params_["fill"], SimpleImputer)
+
+
+@pytest.mark.parametrize("placeholder", [DummyClassifier(), None])
+def test_a_placeholder_of_a_searched_step_does_not_hide_the_data(placeholder):
+    pipeline = Pipeline([("clf", placeholder)])
+    space = {"clf": [CountedSVC(), CountedSVC(kernel="linear")], "clf__C": (0.1, 10.0)}
+    search = BayesSearchCV(pipeline, space, cv=3, scoring="accuracy", random_state=0)
+    with pytest.raises(ValueError, match="^could not convert string to float: 'word "):
+        search.fit(WITH_WORDS, y)
+    assert CountedSVC.n_fits == 3 * 3 + 1
 
 
 def test_a_warm_started_search_stops_too():

@@ -480,3 +480,11 @@ def test_fit_documents_its_parameters():
         "y",
         "params",
     }
+
+
+def test_repeated_values_keep_the_order_of_grid_search():
+    grid = {"alpha": [10, 1, 1, 5]}
+    search = BayesSearchCV(Ridge(), grid, cv=2)
+    with pytest.warns(UserWarning, match="Parameter 'alpha': repeated values"):
+        search.fit(X, y)
+    assert [p["alpha"] for p in search.cv_results_["params"]] == [10, 1, 5]

@@ -643,3 +643,12 @@ def test_features_without_any_entry():
     X = sparse.csr_matrix((4, 3))
     model = LiblinearClassifier(loss="logistic", fit_intercept=False)
     np.testing.assert_array_equal(model.fit(X, [0, 1, 1, 0]).coef_, np.zeros((1, 3)))
+
+
+def test_a_search_tells_before_the_first_fit_which_liblinear_is_used(monkeypatch):
+    told = []
+    monkeypatch.setattr(
+        "skbayes.text.liblinear.library_name", lambda: told.append(True)
+    )
+    LiblinearClassifier()._check_packages()
+    assert told == [True]
