@@ -260,7 +260,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
                 FailingStart(
                     space,
                     lambda one: self._setting(0, one)[0],
-                    lambda params: self._fit_once(inputs, params),
+                    lambda params, split: self._fit_once(inputs, params, split),
                 ),
                 *stoppers,
             ]
@@ -524,12 +524,10 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
                 on_death=shipment.renew,
             )
 
-    def _fit_once(self, inputs: Inputs, params: dict[str, Any]) -> None:
-        """Fit the estimator on all training rows of the first split."""
-        split = inputs.split(0)
-        fit_folds(
-            self.estimator, params, inputs.X, inputs.y, [split], inputs.fit_params
-        )
+    def _fit_once(self, inputs: Inputs, params: dict[str, Any], split: int) -> None:
+        """Fit the estimator on all training rows of one split."""
+        splits = [inputs.split(split)]
+        fit_folds(self.estimator, params, inputs.X, inputs.y, splits, inputs.fit_params)
 
     def _measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
         """Return what is measured of each fit, by name."""

@@ -28,11 +28,11 @@ class FailingStart:
     """Raises what all fits of the first trials raise, if the data are at fault.
 
     Called with the trials after each one, as a stopper. When all fits of the first
-    three fail alike, two fits on the first split tell data that cannot be learned from
-    unlucky configurations: one with the estimator's own parameters (unless estimators
-    are searched, for which it may have a placeholder), and one with a configuration
-    that differs from the three as much as possible. Only if these fail in
-    the same way, the exception is raised.
+    three fail alike, but for fits without a score, two fits on one of the splits tell
+    data that cannot be learned from unlucky configurations: one with the estimator's
+    own parameters (unless estimators are searched, for which it may have a
+    placeholder), and one with a configuration that differs from the three as much as
+    possible. Only if these fail in the same way, the exception is raised.
 
     Parameters
     ----------
@@ -41,14 +41,15 @@ class FailingStart:
     assigned : callable
         Given a configuration, returns the parameters that are set.
     fit : callable
-        ``fit(params)`` fits the estimator with some parameters set.
+        ``fit(params, split)`` fits the estimator with some parameters set, on the
+        training rows of a split.
     """
 
     def __init__(
         self,
         space: Space,
         assigned: Callable[[Params], Params],
-        fit: Callable[[Params], Any],
+        fit: Callable[[Params, int], Any],
     ) -> None:
         self._space = space
         self._assigned = assigned
@@ -58,29 +59,33 @@ class FailingStart:
         """Return False, or raise."""
         if len(trials) != N_TRIALS or trials[0].number != 0:
             return False
-        kinds = {_kind(text) for trial in trials for text in _errors(trial)}
-        if len(kinds) != 1 or None in kinds:
+        errors = [_errors(trial) for trial in trials]
+        kinds = {_kind(text) for of_trial in errors for text in of_trial.values()}
+        if not all(errors) or len(kinds) != 1 or None in kinds:
             return False
+        split = next(iter(errors[0]))
         first = None
         for params in self._probes(trials):
-            error = self._error_of(params)
+            error = self._error_of(params, split)
             if error is None or _kind(_text(error)) not in kinds:
                 return False
             first = first or error
         if first is None:  # there was nothing to try
             return False
-        n_fits = sum(len(_errors(trial)) for trial in trials)
+        n_failed = sum(map(len, errors))
+        n_fits = sum(len(_fitted(trial)) for trial in trials)
+        which = f"All the {n_fits}" if n_failed == n_fits else f"{n_failed} of {n_fits}"
         first.add_note(
-            f"\nAll the {n_fits} fits of the first {N_TRIALS} trials failed in this "
+            f"\n{which} fits of the first {N_TRIALS} trials failed in this "
             "way, and so did a fit with very different parameters. The search was "
             "stopped: what is wrong does not depend on the parameters that are "
             "searched."
         )
         raise first
 
-    def _error_of(self, params: Params) -> Exception | None:
+    def _error_of(self, params: Params, split: int) -> Exception | None:
         try:
-            self._fit(params)
+            self._fit(params, split)
         except Exception as error:
             return error
         return None
@@ -122,9 +127,27 @@ class FailingStart:
         }
 
 
-def _errors(trial: Trial) -> list[str | None]:
-    """Return the tracebacks of the fits that were made, None for those that worked."""
-    return [fold["fit_error"] for fold in trial.folds if not fold.get("skipped", False)]
+def _fitted(trial: Trial) -> dict[int, dict[str, Any]]:
+    """Return the folds whose fits were made, by number."""
+    return {i: fold for i, fold in enumerate(trial.folds) if not fold.get("skipped")}
+
+
+def _errors(trial: Trial) -> dict[int, str | None]:
+    """Return the tracebacks of the fits by fold, None for those that worked.
+
+    A fit that worked and has no score is left out: its training rows may lack the value
+    that no fit can learn from, and its test rows have it.
+    """
+    return {
+        i: fold["fit_error"]
+        for i, fold in _fitted(trial).items()
+        if fold["fit_error"] is not None or _has_score(fold["test_scores"])
+    }
+
+
+def _has_score(scores: Any) -> bool:
+    values = scores.values() if isinstance(scores, dict) else [scores]
+    return any(np.isfinite(float(value)) for value in values)
 
 
 def _text(error: Exception) -> str:

@@ -413,6 +413,20 @@ def test_an_estimator_that_fails_as_it_is_may_be_mended_by_other_options():
     assert isinstance(search.best_params_["fill"], SimpleImputer)
 
 
+def test_one_word_among_the_numbers_costs_three_trials():
+    words = X.astype(object)
+    # It is in the test rows of the first split, whose fit works.
+    words[3, 1] = "word"
+    search = BayesSearchCV(CountedSVC(), SVC_SPACE, cv=3, random_state=0)
+    with (
+        pytest.raises(ValueError, match="^could not convert") as raised,
+        pytest.warns(UserWarning, match="Scoring failed"),
+    ):
+        search.fit(words, y)
+    assert CountedSVC.n_fits == 3 * 3 + 2
+    assert "6 of 9 fits of the first 3 trials" in raised.value.__notes__[0]
+
+
 @pytest.mark.parametrize("placeholder", [DummyClassifier(), None])
 def test_a_placeholder_of_a_searched_step_does_not_hide_the_data(placeholder):
     pipeline = Pipeline([("clf", placeholder)])
@@ -458,8 +472,11 @@ def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path):
     ]
 
 
-def _trial(number, *errors, skipped=0):
-    folds = [{"test_scores": math.nan, "fit_error": error} for error in errors]
+def _trial(number, *errors, skipped=0, score=math.nan):
+    folds = [
+        {"test_scores": math.nan if error else score, "fit_error": error}
+        for error in errors
+    ]
     folds += [{"fit_error": None, "skipped": True}] * skipped
     return Trial(number, {"a": number / 4}, folds, math.nan, state="failed")
 
@@ -481,10 +498,15 @@ BAD = _traceback("ValueError: bad")
             [_trial(k, _traceback(f"ValueError: bad '{k}'\n'b'")) for k in range(3)],
             True,
         ),
+        ([_trial(k, BAD, None) for k in range(3)], True),
+        ([_trial(k, BAD, None) for k in range(2)] + [_trial(2, None, None)], False),
         ([_trial(k, BAD, BAD) for k in range(2)], False),
         ([_trial(k, BAD, BAD) for k in range(4)], False),
         ([_trial(k, BAD, BAD) for k in range(3, 6)], False),
-        ([_trial(0, BAD, BAD), _trial(1, BAD, None), _trial(2, BAD, BAD)], False),
+        (
+            [_trial(0, BAD, BAD), _trial(1, BAD, None, score=0.5), _trial(2, BAD, BAD)],
+            False,
+        ),
         ([_trial(k, _traceback(e)) for k, e in enumerate(["A: 1", "B: 1", "A: 1"])], 0),
         # Nothing is fitted here of what killed a worker.
         (
@@ -496,7 +518,9 @@ BAD = _traceback("ValueError: bad")
 def test_when_it_is_asked_why_all_fits_fail(trials, asks):
     asked = []
     space = Space.from_notation({"a": (0.0, 1.0)})
-    start = FailingStart(space, lambda params: params, asked.append)
+    start = FailingStart(
+        space, lambda params: params, lambda params, split: asked.append(params)
+    )
     assert start(History(trials)) is False
     # The first of the two fits worked.
     assert asked == ([{}] if asks else [])
