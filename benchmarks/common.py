@@ -153,6 +153,6 @@ def save_results(benchmark: str, summary: Record) -> None:
         except importlib.metadata.PackageNotFoundError:
             continue
     path = HERE / "results" / f"{benchmark}.json"
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"versions": versions, **summary}, indent=1) + "\n")
     print(f"written: {path.relative_to(HERE.parent)}")

@@ -3,6 +3,7 @@
 import math
 import warnings
 
+import joblib
 import numpy as np
 import pytest
 from every_search import SEARCHES, data, make
@@ -355,10 +356,12 @@ def test_the_first_three_trials_in_flight_end():
         n_iter=30,
         cv=2,
         n_points=4,
-        n_jobs=2,
         random_state=0,
     )
-    with pytest.raises(LookupError, match="All the 6 fits of the first 3 trials"):
+    with (
+        joblib.parallel_config("threading", n_jobs=2),
+        pytest.raises(LookupError, match="All the 6 fits of the first 3 trials"),
+    ):
         search.fit(X, y)
 
 
