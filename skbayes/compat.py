@@ -90,7 +90,7 @@ HAS_CALLBACKS = {"caller", "callback_ctx"} <= _FIT_AND_SCORE_PARAMETERS and hasa
     BaseSearchCV, "_init_callback_context"
 )
 
-_CONFIGURING = threading.Lock()
+_POOL_LOCK = threading.RLock()
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -492,14 +492,16 @@ def own_backend(backend: Any) -> Any:
         # While the workers of a cluster start anew there may be one, and joblib then
         # runs fits in the process of the search, even one that has killed a worker.
         own.effective_n_jobs = partial(_at_least_two, own.effective_n_jobs)
+    # loky hands a new pool to a second thread before joblib has prepared it, and two
+    # threads that shut down a broken one get in each other's way.
     own.configure = partial(_one_at_a_time, own.configure)
+    own.abort_everything = partial(_one_at_a_time, own.abort_everything)
     return own
 
 
-def _one_at_a_time(configure: Any, *args: Any, **kwargs: Any) -> Any:
-    # loky hands a new pool to a second thread before joblib has prepared it.
-    with _CONFIGURING:
-        return configure(*args, **kwargs)
+def _one_at_a_time(method: Any, *args: Any, **kwargs: Any) -> Any:
+    with _POOL_LOCK:
+        return method(*args, **kwargs)
 
 
 def _at_least_two(effective_n_jobs: Any, n_jobs: int | None) -> int:
@@ -541,12 +543,17 @@ def is_death(error: BaseException) -> bool:
 
     Dask cancels what it cannot compute any more as the data died with the workers. What
     cannot be unpickled in a worker breaks loky's pool too, and would break it again.
+    An error raised while joblib cleans up after a death counts as that death.
     """
     if isinstance(error, BrokenExecutor):
         return "un-serialize" not in str(error)
-    return type(error).__module__.partition(".")[0] == "distributed" and type(
-        error
-    ).__qualname__ in ("KilledWorker", "FutureCancelledError")
+    kind = type(error)
+    if kind.__module__.partition(".")[0] == "distributed" and kind.__qualname__ in (
+        "KilledWorker",
+        "FutureCancelledError",
+    ):
+        return True
+    return error.__context__ is not None and is_death(error.__context__)
 
 
 def train_liblinear(

@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
+from joblib.executor import MemmappingExecutor
 from recorders import Stopper
 from restless import (
     Crowd,
@@ -282,6 +283,24 @@ def test_a_dying_worker_costs_its_trial_alone(where, request, temp_folder):
     assert_same_search(search, expected)
     assert "worker that ran this trial died" in search.trials_[2].error
     assert left_over(temp_folder) == []
+
+
+def test_an_error_of_the_cleanup_after_a_death_is_that_death(monkeypatch):
+    fatal = restless().fit(X, y).trials_[2].params["quality"]
+    expected = with_failures(restless(Fatal(fatal=fatal)))
+    terminate = MemmappingExecutor.terminate
+    calls = []
+
+    def stumble(executor, kill_workers=False):
+        terminate(executor, kill_workers)
+        calls.append(kill_workers)
+        raise AttributeError("the pool is gone")
+
+    monkeypatch.setattr(MemmappingExecutor, "terminate", stumble)
+    with joblib.parallel_config("loky", n_jobs=2):
+        search = with_failures(restless(Fatal(fatal=fatal, end="kill")))
+    assert_same_search(search, expected)
+    assert True in calls
 
 
 @pytest.mark.parametrize("where", ["loky", "threading"])
