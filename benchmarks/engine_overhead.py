@@ -3,7 +3,8 @@
 Milliseconds a trial, median over repeats of a run of --trials trials (a run in parts of
 a second; the smallest is shown too, since other load only adds):
 
-- loop: proposals, crew and fits that do nothing, without and with a journal that every
+- loop: proposals, executor and fits that do nothing, without and with a journal that
+every
   proposal and result is written to; and the journal's two calls alone, each timed by
   itself (median, and the 99th of 100).
 - search: `BayesSearchCV.fit` with proposals that cost nothing and an estimator that
@@ -40,11 +41,11 @@ from common import save_results
 from sklearn.model_selection import GridSearchCV, KFold
 
 from skbayes import BayesSearchCV
-from skbayes.journal import Journal
-from skbayes.scheduling import Budget, Scheduler
+from skbayes.evaluation.trial import Trial
+from skbayes.journal.journal import Journal
+from skbayes.loop.executor import ExecutionContext, TrialExecutor
+from skbayes.loop.scheduler import Budget, Scheduler
 from skbayes.space import Space
-from skbayes.trials import Trial
-from skbayes.workers import Crew, Environment
 
 N_FOLDS = 5
 NOTATION = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
@@ -52,10 +53,10 @@ TARGET = 5.0
 
 
 class Thoughtless:
-    """An optimiser whose proposals cost nothing."""
+    """An optimizer whose proposals cost nothing."""
 
     last_expected_improvement = None
-    n_cells = float("inf")
+    n_configurations = float("inf")
 
     def __init__(self, names: list[str]) -> None:
         self._names = names
@@ -145,16 +146,16 @@ def a_journal(wanted: bool) -> Iterator[Journal | None]:
 
 def loop(n_points: int, journal: bool, n_trials: int) -> float:
     """Milliseconds a trial of the bare loop."""
-    environment = Environment(2 if n_points > 1 else None, "2*n_jobs")
+    environment = ExecutionContext(2 if n_points > 1 else None, "2*n_jobs")
     with (
         a_journal(journal) as log,
         joblib.parallel_config("threading"),
-        Crew(environment, n_points, N_FOLDS) as crew,
+        TrialExecutor(environment, n_points, N_FOLDS) as executor,
     ):
         scheduler = Scheduler(
             Thoughtless(list(NOTATION)),
             _Evaluator(),
-            crew,
+            executor,
             Budget(n_trials),
             n_points=n_points,
             log=log,

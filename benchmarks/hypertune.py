@@ -131,8 +131,8 @@ PUBLISHED = {
 }
 # HyperTune with all its signs turned round, and the trials it has to recover.
 WRONG, N_WRONG = "wrong", 15
-# HyperTune without signs: EI-BO whose first trial is the centre that HyperTune found.
-CENTRE = "centre"
+# HyperTune without signs: EI-BO whose first trial is the center that HyperTune found.
+CENTRE = "center"
 N_GRID = 30
 # Rivals run a little longer than HyperTune, so that all have a value at its end.
 SLACK = 1.1
@@ -256,7 +256,7 @@ def time_to_best(record: dict[str, Any]) -> float:
     return record["spent"][int(np.argmax(score))]
 
 
-def summarise(
+def summarize(
     store: Cache, tasks: list[str], seeds: list[int]
 ) -> dict[str, dict[str, Any]]:
     records = {
@@ -299,7 +299,7 @@ def summarise(
     return summary
 
 
-def summarise_wrong(
+def summarize_wrong(
     store: Cache, tasks: list[str], seeds: list[int]
 ) -> dict[str, dict[str, Any]]:
     """Compare validation errors after 15 trials on all rows."""
@@ -325,7 +325,7 @@ def summarise_wrong(
     return summary
 
 
-def summarise_over_tasks(
+def summarize_over_tasks(
     store: Cache, tasks: list[str], seeds: list[int]
 ) -> dict[str, Any]:
     """Compare means over tasks, by time and by the number of trials on all rows."""
@@ -437,7 +437,7 @@ def main() -> None:
     add("--tasks", type=names(SIZES), default=list(SIZES))
     add("--sizes", action="store_true", help="show the numbers of rows and stop")
     add("--wrong", action="store_true", help="also run HyperTune with wrong signs")
-    add("--centre", action="store_true", help="also run it without signs")
+    add("--center", action="store_true", help="also run it without signs")
     add("--show", action="store_true", help="show what there is, run nothing")
     add("--save", action="store_true", help="write the figures into results/")
     add("--picture", action="store_true", help="draw docs/images/hypertune.png")
@@ -460,16 +460,16 @@ def main() -> None:
                     # As much for the others, small samples included.
                     limit = SLACK * done[task, seed]["spent"][-1]
                     start = done[task, seed]["small_optimum"]
-            for method in [WRONG] * args.wrong + [CENTRE] * args.centre:
+            for method in [WRONG] * args.wrong + [CENTRE] * args.center:
                 if (task, seed) not in {
                     (r["task"], r["seed"]) for r in store.load(method)
                 }:
                     job = (method, task, seed, None, start)
                     run_all(run, [(method, job)], store, 1)
-    summary: dict[str, Any] = summarise(store, args.tasks, seeds)
+    summary: dict[str, Any] = summarize(store, args.tasks, seeds)
     print(f"validation error after {N_WRONG} trials on all rows")
-    summary["wrong signs"] = summarise_wrong(store, args.tasks, seeds)
-    summary["over tasks"] = summarise_over_tasks(store, args.tasks, seeds)
+    summary["wrong signs"] = summarize_wrong(store, args.tasks, seeds)
+    summary["over tasks"] = summarize_over_tasks(store, args.tasks, seeds)
     for name, entry in summary["over tasks"].items():
         print(name, entry)
     if args.save:

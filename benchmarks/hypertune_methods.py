@@ -6,7 +6,7 @@
   scikit-learn's HalvingRandomSearchCV; what grows is the number of rows, or the number
   of iterations where the learner makes some.
 - "fabolas-like": a stand-in for Fabolas (Klein et al. 2017), not Fabolas: a Gaussian
-  process over configuration and training fraction, whose next trial maximises the
+  process over configuration and training fraction, whose next trial maximizes the
   expected improvement on all rows, with the deviation that a trial at that fraction can
   explain, by expected second.
 
@@ -31,7 +31,7 @@ from skbayes import BayesSearchCV, HyperTuneSearchCV
 from skbayes.acquisition import ExpectedImprovement
 from skbayes.space import Space
 from skbayes.surrogates import GaussianProcess
-from skbayes.surrogates.kernels import matern52
+from skbayes.surrogates.gp.kernels import matern52
 
 __all__ = ["METHODS", "Clocked", "TimeIsUp", "run_method"]
 

@@ -1,7 +1,7 @@
 """The methods that the benchmarks compare, behind one ask/tell interface.
 
 A space is a dict of name to `Float`, `Int` or `Categories`; every method gets it in its
-own notation. Scores are maximised. Each library runs with its defaults.
+own notation. Scores are maximized. Each library runs with its defaults.
 """
 
 from __future__ import annotations

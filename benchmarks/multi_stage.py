@@ -36,8 +36,8 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
 from skbayes import MultiStageSearchCV
+from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.search.multi_stage import _shares
-from skbayes.subsets import Setting, Subsets
 
 FRACTION = 0.3
 STAGES = {
@@ -63,7 +63,7 @@ class Judge:
         labels = task.y if classifier else None
         self._subsets = Subsets.draw(
             [(task.whole, [])],
-            [Setting(train_size=FRACTION)],
+            [Fidelity(train_size=FRACTION)],
             labels=labels,
             groups=task.groups,
             seed=seed,
@@ -73,7 +73,7 @@ class Judge:
         """Return the test score of a model trained on a share of the rows."""
         key = json.dumps([sorted(params.items()), fraction])
         if key not in self._known:
-            setting = Setting(train_size=fraction)
+            setting = Fidelity(train_size=fraction)
             rows = self._subsets.rows(0, self._task.whole, setting)
             model = clone(self._task.estimator).set_params(**params)
             model.fit(self._task.X[rows], self._task.y[rows])
@@ -220,7 +220,7 @@ def with_optuna(task: Task, seed: int, seconds: float) -> dict[str, Any]:
     classes = task.y if task.groups is None else None
     subsets = Subsets.draw(
         task.splits,
-        [Setting(train_size=size) for size in sizes],
+        [Fidelity(train_size=size) for size in sizes],
         labels=classes,
         groups=task.groups,
         seed=seed,
@@ -238,7 +238,7 @@ def with_optuna(task: Task, seed: int, seconds: float) -> dict[str, Any]:
         for step, size in enumerate(sizes):
             scores = []
             for split, (train, dev) in enumerate(task.splits):
-                rows = subsets.rows(split, train, Setting(train_size=size))
+                rows = subsets.rows(split, train, Fidelity(train_size=size))
                 model = clone(task.estimator).set_params(**params)
                 model.fit(task.X[rows], task.y[rows])
                 scores.append(scorer(model, task.X[dev], task.y[dev]))
@@ -327,7 +327,7 @@ def share_not_below(
     return float(np.mean(differences.mean(axis=0) + se >= 0.0))
 
 
-def summarise(name: str, found: dict[str, dict[int, dict]], n: int) -> dict[str, Any]:
+def summarize(name: str, found: dict[str, dict[int, dict]], n: int) -> dict[str, Any]:
     """Print and return the table of a task."""
     methods = [m for m in METHODS if found.get(m)]
     common = set.intersection(*(set(found[m]) for m in ("subset", "full", "stages")))
@@ -479,7 +479,7 @@ def main() -> None:
             run_all(run, jobs, cache, arguments.jobs)
     look_up()
     summaries = {
-        name: summarise(name, found[name], arguments.trials) for name in arguments.tasks
+        name: summarize(name, found[name], arguments.trials) for name in arguments.tasks
     }
     if arguments.save:
         save_results("multi_stage", {"tasks": summaries})

@@ -240,7 +240,7 @@ def suites() -> dict[str, list[str]]:
 def n_coefficients(space: Space) -> int:
     """Coefficients of a linear model on the largest branch of a space."""
     weights = np.array([max(n - 1, 1) for n in space.n_options])
-    rows = space.encode(space.representatives())
+    rows = space.encode(space.covering_sample())
     return 1 + int(max((~np.isnan(rows)) @ weights))
 
 
@@ -287,7 +287,7 @@ def run(variant: str, task: str, seed: int) -> dict[str, Any]:
     n_trials = N_TRIALS
     method: Any
     if name == REFERENCE:
-        n_trials = int(min(N_REFERENCE, Space.from_notation(notation).n_cells))
+        n_trials = int(min(N_REFERENCE, Space.from_notation(notation).n_configurations))
         method = Skbayes(notation, "default", seed, surrogate="random")
     elif name in METHODS and name != "skbayes":
         method = make_method(name, space, seed)

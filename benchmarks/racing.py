@@ -1,13 +1,13 @@
-"""What racing saves and loses: trials given up after folds that look hopeless.
+"""What racing saves and loses: trials given up after folds that look should_prune.
 
 `BayesSearchCV` with racing=True and racing=False on tasks of sklearn_tasks.py, all fits
 one after the other, until --trials times --folds fits are spent: racing makes more
 trials of them. Shown: how many fits racing needs for as many trials, and the regret
 (best complete trial so far) of both at equal numbers of trials and of fits. The regret
-is normalised: 0 is the best score that any cached run on the task found with so many
+is normalized: 0 is the best score that any cached run on the task found with so many
 folds, 1000 the median of the trials that the models did not choose, the first ten of
 each search. Means over tasks, standard errors over seeds; differences are racing −
-without, paired by seed: negative is in favour of racing. "raced" is the share of trials
+without, paired by seed: negative is in favor of racing. "raced" is the share of trials
 that were given up, "winner lost" how many of them have, fitted on all folds, a better
 mean than the best trial known when they were given up.
 
@@ -34,7 +34,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_tasks import DIGITS_ROWS, LEARNERS
 
 from skbayes import BayesSearchCV
-from skbayes.trials import History
+from skbayes.evaluation.trial import History
 
 TASKS = (
     "digits-svm",
@@ -129,7 +129,7 @@ def mean_se(values: np.ndarray) -> tuple[float, float]:
     return round(float(by_seed.mean()), 2), round(float(se), 2)
 
 
-def summarise(
+def summarize(
     records: dict[str, dict[tuple[str, int], dict[str, Any]]],
     tasks: list[str],
     seeds: list[int],
@@ -234,7 +234,7 @@ def main() -> None:
         run_all(run, jobs, store, args.jobs)
         print(f"\n{n_folds} folds, {args.seeds} seeds")
         seeds = list(range(args.seeds))
-        summary[f"{n_folds} folds"] = summarise(
+        summary[f"{n_folds} folds"] = summarize(
             load_all(), args.tasks, seeds, n_folds, args.trials
         )
     if args.save:

@@ -162,7 +162,7 @@ def _texts(raw: dict[str, Any]) -> dict[str, Any]:
 
     stem, stems = snowballstemmer.stemmer("english").stemWord, {}
 
-    def analyse(text: str) -> list[str]:
+    def analyze(text: str) -> list[str]:
         words = re.findall(r"\b[a-z][a-z]+\b", text.lower())
         for word in words:
             if word not in stems:
@@ -170,7 +170,7 @@ def _texts(raw: dict[str, Any]) -> dict[str, Any]:
         return [stems[word] for word in words if stems[word] is not None]
 
     texts, y = raw["train"]
-    vectorizer = TfidfVectorizer(analyzer=analyse, min_df=2)
+    vectorizer = TfidfVectorizer(analyzer=analyze, min_df=2)
     X = vectorizer.fit_transform(texts)
     made = {"n_train": len(y)}
     if raw["dev"] is not None:

@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-from skbayes.surrogates import GaussianProcess, SignProcess
+from skbayes.surrogates import GaussianProcess, MonotonicGP
 
 N_PREDICTED, N_RUNS = 1000, 5
 
@@ -48,7 +48,7 @@ def main():
                 options = {"hyperparameters": None if learnt else given}
                 models = {
                     "plain": GaussianProcess(kernel, **options),
-                    "signs": SignProcess(
+                    "signs": MonotonicGP(
                         kernel, sign_points=points, signs=signs, **options
                     ),
                 }

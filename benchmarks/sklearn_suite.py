@@ -28,7 +28,7 @@ from pathlib import Path
 
 import sklearn
 
-TESTS = Path(__file__).resolve().parent.parent / "tests"
+TESTS = Path(__file__).resolve().parent.parent / "tests" / "helpers"
 sys.path.insert(0, str(TESTS))
 import drop_in_plugin  # noqa: E402
 

@@ -1,20 +1,20 @@
 """Tuning scikit-learn estimators: best cross-validated score after 10, 20, 40 trials.
 
 Sixteen tasks: digits, breast_cancer, wine, diabetes (shipped with scikit-learn), each
-with an RBF-SVM, a multi-layer perceptron, gradient boosting and a penalised linear
+with an RBF-SVM, a multi-layer perceptron, gradient boosting and a penalized linear
 model. The score is the estimator's own (accuracy, or R² on diabetes), the mean of 3
-folds that are the same for all. Columns are standardised within each fold. To keep fits
+folds that are the same for all. Columns are standardized within each fold. To keep fits
 cheap, digits is cut to 500 rows, the perceptron to 20 epochs and boosting to 20 rounds;
-diabetes' target is standardised, and its linear model sees products of columns too.
+diabetes' target is standardized, and its linear model sees products of columns too.
 
-Normalised regret after t trials, shown × 1000:
+Normalized regret after t trials, shown × 1000:
 
     (best known − best so far) / (best known − median of random trials)
 
 "Best known" is the best score in any cached run on the task, including a reference of
 300 random trials; the median is the reference's. Means are over tasks, standard errors
 over seeds. A difference is method − skbayes, paired by seed: positive is in skbayes'
-favour.
+favor.
 
 Example: python benchmarks/sklearn_tasks.py --methods skbayes,random --seeds 10
 """
@@ -123,7 +123,7 @@ Fold = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 @cache
 def folds(data: str, degree: int = 1) -> list[Fold]:
-    """Split into three folds, each (X_train, y_train, X_test, y_test), standardised."""
+    """Split into three folds, each (X_train, y_train, X_test, y_test), standardized."""
     X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
     if data == "digits":
         rows = np.random.default_rng(0).permutation(len(y))[:DIGITS_ROWS]
@@ -237,7 +237,7 @@ def _show(values: tuple[list[float], list[float]], sign: str = "") -> str:
     )
 
 
-def summarise(
+def summarize(
     store: Cache, labels: list[str], tasks: list[str], n_seeds: int, ours: str
 ) -> dict[str, Any]:
     """Print and return regrets per task, their mean, and differences from ours.
@@ -319,7 +319,7 @@ def main() -> None:
     labels = list(
         dict.fromkeys([*label_of.values(), *filter(None, args.compare.split(","))])
     )
-    summary = summarise(store, labels, args.tasks, args.seeds, ours)
+    summary = summarize(store, labels, args.tasks, args.seeds, ours)
     if args.save and summary:
         save_results("sklearn_tasks", summary)
 

@@ -549,15 +549,15 @@ def draw(found: dict) -> None:
     tasks = ["amazon", "sst", "congress"]
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
     for axis, task in zip(axes, tasks, strict=True):
-        for space, colour in (("paper", "tab:blue"), ("extended", "tab:orange")):
+        for space, color in (("paper", "tab:blue"), ("extended", "tab:orange")):
             rows = [r["scores"] for r in found[space][task]]
             if not rows:
                 continue
             scores = 100 * np.array(rows, dtype=float)
             trials = np.arange(1, scores.shape[1] + 1)
             best = np.fmax.accumulate(scores, axis=1).mean(axis=0)
-            axis.plot(trials, scores[0], ".", color=colour, alpha=0.5)
-            axis.plot(trials, best, color=colour, label=space)
+            axis.plot(trials, scores[0], ".", color=color, alpha=0.5)
+            axis.plot(trials, best, color=color, label=space)
         axis.set(title=task, xlabel="trial", ylabel="development accuracy (%)")
         axis.set_ylim(bottom=50)
     axes[0].legend(title="space", loc="lower right")

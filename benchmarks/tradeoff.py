@@ -11,7 +11,7 @@ of that training (the median of three).
 - ei-tradeoff, paper: TradeoffSearchCV with either acquisition, for each tradeoff;
 - all: one search for all tradeoffs (`all_tradeoffs=True`), from which each is selected.
 
-Runs are kept as they finish; run it again to continue. `--report` only summarises.
+Runs are kept as they finish; run it again to continue. `--report` only summarizes.
 
 Example: python benchmarks/tradeoff.py --data adult --seeds 0,1
 """
@@ -195,7 +195,7 @@ def mean(values: Any) -> tuple[float, float]:
     return float(values.mean()), float(error)
 
 
-def summarise(records: list[dict]) -> list[dict]:
+def summarize(records: list[dict]) -> list[dict]:
     """Compare with the search on all rows, paired by seed."""
     full = {(r["data"], r["seed"]): r for r in records if r["method"] == "full"}
     groups: dict[tuple, list[dict]] = {}
@@ -311,7 +311,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=names(LEARNERS), default=list(LEARNERS))
     parser.add_argument("--seeds", default="0,1,2,3,4")
-    parser.add_argument("--report", action="store_true", help="only summarise")
+    parser.add_argument("--report", action="store_true", help="only summarize")
     parser.add_argument("--save", action="store_true", help="write into results/")
     parser.add_argument("--draw", action="store_true", help="draw the picture")
     options = parser.parse_args()
@@ -326,7 +326,7 @@ def main() -> None:
                     store.append(label, record)
                 print(label, flush=True)
     records = [r for label in store.labels() for r in store.load(label)]
-    table = summarise(records)
+    table = summarize(records)
     report(table)
     if options.save:
         runs = [{k: v for k, v in r.items() if k != "params"} for r in records]

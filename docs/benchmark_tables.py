@@ -52,7 +52,7 @@ def _sklearn_tasks(results: dict) -> list[Table]:
     ]
     n_tasks = len(results["best_known"])
     caption = (
-        f"Normalised regret × 1000 over {n_tasks} tasks and {results['seeds']} seeds, "
+        f"Normalized regret × 1000 over {n_tasks} tasks and {results['seeds']} seeds, "
         "mean ± standard error. 0: the best score known; 1000: the median random trial."
     )
     return [Table(caption, header, rows)]
@@ -396,7 +396,7 @@ def _hypertune_over_tasks(results: dict) -> list[Table]:
         trials = list(next(iter(by_trials.values())))
         names = {
             "hypertune": "HyperTune",
-            "centre": "EI-BO that begins at its centre",
+            "center": "EI-BO that begins at its center",
             "wrong": "with all signs wrong",
         }
         rows = [

@@ -1,10 +1,10 @@
 """
-Ask and tell: the optimiser alone, for any Python function
+Ask and tell: the optimizer alone, for any Python function
 ==========================================================
 
 No estimator here. A stiff differential equation, van der Pol's oscillator, is to be
 integrated to six digits with as few evaluations of its right-hand side as possible.
-Which of SciPy's methods, and which tolerances? The optimiser proposes settings
+Which of SciPy's methods, and which tolerances? The optimizer proposes settings
 (``ask``), we try them and report (``tell``).
 """
 

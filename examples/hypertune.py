@@ -33,12 +33,12 @@ plain = BayesSearchCV(SVC(), SPACE, n_iter=25, **common).fit(X, y)
 # What the samples said
 # ---------------------
 #
-# The best setting of each small sample, their centre, the signs that were assumed and
+# The best setting of each small sample, their center, the signs that were assumed and
 # those that the scores on all data did not refute.
 
 for params in ours.small_optima_:
     print("best on a small sample: C {C:.3g}, gamma {gamma:.3g}".format(**params))
-print("centre: C {C:.3g}, gamma {gamma:.3g}".format(**ours.small_optimum_))
+print("center: C {C:.3g}, gamma {gamma:.3g}".format(**ours.small_optimum_))
 print(f"signs: {ours.signs_}, in force at the end: {ours.signs_in_force_}")
 print("best:   C {C:.3g}, gamma {gamma:.3g}".format(**ours.best_params_))
 

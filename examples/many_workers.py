@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 
 import skbayes
 from skbayes import BayesSearchCV
-from skbayes.stopping import NoImprovement
+from skbayes.loop.stopping import NoImprovement
 
 SPACE = {
     "svc__C": (1e-2, 1e3, "log-uniform"),

@@ -2,7 +2,7 @@
 Accuracy against size: the forests that nothing beats in both
 =============================================================
 
-A random forest recognises digits the better the more and the deeper its trees are, and
+A random forest recognizes digits the better the more and the deeper its trees are, and
 the larger it is. :class:`~skbayes.ParetoSearchCV` looks for the tradeoffs between the
 two; ``RandomizedSearchCV`` tries as many forests from the same ranges.
 """
@@ -18,7 +18,7 @@ from sklearn.model_selection import RandomizedSearchCV
 
 from skbayes import ParetoSearchCV
 from skbayes.acquisition.hypervolume import hypervolume, reference_point
-from skbayes.search.objectives import model_size
+from skbayes.evaluation.objectives import model_size
 
 parser = argparse.ArgumentParser(description="Forests between accuracy and size.")
 parser.add_argument("--n-iter", type=int, default=40)
@@ -106,14 +106,14 @@ def draw(pareto, random):
     Y = -np.column_stack([everything[:, 0], np.log(everything[:, 1])])
     reference = reference_point(Y)
     volume = np.prod(Y.max(axis=0) - reference)
-    for search, name, colour in (
+    for search, name, color in (
         (random, "RandomizedSearchCV", "0.6"),
         (pareto, "ParetoSearchCV", "C0"),
     ):
         error, size = tried(search).T
-        left.plot(size, error, ".", color=colour, label=name)
+        left.plot(size, error, ".", color=color, label=name)
         share = growth(tried(search), reference) / volume
-        right.plot(np.arange(1, len(share) + 1), share, color=colour, label=name)
+        right.plot(np.arange(1, len(share) + 1), share, color=color, label=name)
     front = pareto.pareto_front_
     left.step(
         front["model_size"], 1 - front["accuracy"], color="C0", where="post", lw=1

@@ -2,7 +2,7 @@
 Accuracy against cost: how much a smaller model gives away
 ==========================================================
 
-A support vector machine recognises digits by comparing them with those it has kept from
+A support vector machine recognizes digits by comparing them with those it has kept from
 its training set, so that a smaller training set makes it smaller and faster.
 :class:`~skbayes.TradeoffSearchCV` chooses the size of the training set with the
 parameters, for the best accuracy less a multiple of the model's size.

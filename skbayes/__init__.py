@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from skbayes import acquisition as acquisition
     from skbayes import benchmark as benchmark
+    from skbayes import evaluation as evaluation
     from skbayes import inspection as inspection
-    from skbayes import refit as refit
+    from skbayes import loop as loop
     from skbayes import results as results
     from skbayes import space as space
-    from skbayes import stopping as stopping
     from skbayes import surrogates as surrogates
     from skbayes import text as text
-    from skbayes.history import load_history
+    from skbayes.journal.reader import load_history
     from skbayes.optimizer import Optimizer
     from skbayes.search.bayes import BayesSearchCV
     from skbayes.search.hypertune import HyperTuneSearchCV
@@ -55,7 +55,7 @@ _HOMES = {
     "ParetoSearchCV": "skbayes.search.pareto",
     "TextRepresentationSearchCV": "skbayes.search.text",
     "TradeoffSearchCV": "skbayes.search.tradeoff",
-    "load_history": "skbayes.history",
+    "load_history": "skbayes.journal.reader",
 }
 
 
@@ -63,11 +63,11 @@ _HOMES = {
 _PACKAGES = [
     "acquisition",
     "benchmark",
+    "evaluation",
     "inspection",
-    "refit",
+    "loop",
     "results",
     "space",
-    "stopping",
     "surrogates",
     "text",
 ]

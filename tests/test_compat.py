@@ -14,7 +14,7 @@ import sklearn
 from joblib.executor import MemmappingExecutor
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend
-from recorders import Recorder, Stopper
+from recording_callbacks import Recorder, Stopper
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris

@@ -35,11 +35,11 @@ def test_the_package_shows_its_names_and_what_is_in_it():
 
 
 def test_modules_are_there_without_being_imported():
-    code = "import skbayes; print(skbayes.space.Real(0, 1), skbayes.stopping.__name__)"
+    code = "import skbayes; print(skbayes.space.Real(0, 1), skbayes.loop.__name__)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["Real(0.0,", "1.0)", "skbayes.stopping"]
+    assert done.stdout.split() == ["Real(0.0,", "1.0)", "skbayes.loop"]
 
 
 @pytest.mark.parametrize("fitted", [False, True])

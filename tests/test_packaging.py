@@ -104,5 +104,5 @@ def test_no_path_of_a_machine(tracked_files):
         (b"docs/work/x", False),
     ],
 )
-def test_paths_of_a_machine_are_recognised(text, found):
+def test_paths_of_a_machine_are_recognized(text, found):
     assert bool(MACHINE_PATH.search(text)) is found

@@ -64,7 +64,7 @@ def test_enough_tests_construct_a_search(outcomes):
     assert len(ran) >= 140
 
 
-def test_every_behaviour_holds(outcomes):
+def test_every_behavior_holds(outcomes):
     failed = _names(outcomes[0], "failed")
     assert not failed - set(EXCEPTIONS), outcomes[1][-10_000:]
 

@@ -1,4 +1,4 @@
-"""What is worth trying: acquisition functions and their maximisation."""
+"""What is worth trying: acquisition functions and their maximization."""
 
 from skbayes.acquisition.hypervolume import ExpectedHypervolumeImprovement
 from skbayes.acquisition.improvement import (

@@ -2,7 +2,7 @@
 
 Symbols (n points, m candidates, d objectives, K boxes):
 
-- ``Y``: (n, d) scores, all of them maximised.
+- ``Y``: (n, d) scores, all of them maximized.
 - ``front``: points that no other one dominates: none is at least as good in every
   objective and better in one.
 - ``reference``: (d,) a point that is worse than all that counts. The hypervolume is the
@@ -261,7 +261,7 @@ def best_first(Y: FloatArray) -> np.ndarray:
     Returns
     -------
     order : ndarray of shape (n,), int
-        Fronts one after the other. Within a front, points with distant neighbours come
+        Fronts one after the other. Within a front, points with distant neighbors come
         before those in a crowd, and the best in any objective before all of them
         (crowding distance, Deb et al. 2002).
     """
@@ -274,7 +274,7 @@ def best_first(Y: FloatArray) -> np.ndarray:
 
 
 def _crowding_distances(Y: FloatArray) -> FloatArray:
-    """Sum over objectives of the gap between a point's neighbours on both sides."""
+    """Sum over objectives of the gap between a point's neighbors on both sides."""
     total = np.zeros(len(Y))
     for y in Y.T:
         order = np.argsort(y, kind="stable")

@@ -8,7 +8,7 @@ Symbols:
 - ``z``: (mean - best_f) / sd.
 
 EI and PI underflow to 0 over most of a space once `best_f` is good, so that their
-logarithms are computed and maximised (Ament et al. 2023, "Unexpected improvements to
+logarithms are computed and maximized (Ament et al. 2023, "Unexpected improvements to
 expected improvement for Bayesian optimization").
 """
 

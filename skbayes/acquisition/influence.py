@@ -1,6 +1,6 @@
-"""Expected influence: to label the node of a graph that moves its neighbours most.
+"""Expected influence: to label the node of a graph that moves its neighbors most.
 
-Symbols (n nodes, l of them labelled), besides those of :mod:`skbayes.surrogates.graph`:
+Symbols (n nodes, l of them labeled), besides those of :mod:`skbayes.surrogates.graph`:
 
 - ``f``: (n,), the harmonic function of labels within [0, 1]; f+(k, v) is f after
   labelling k with v.
@@ -19,15 +19,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from skbayes.acquisition.base import Known, Proposer
 from skbayes.acquisition.improvement import FloatArray
-from skbayes.acquisition.proposer import Known, Proposer
 from skbayes.surrogates.graph import HarmonicFunction, NeighborGraph
 
 __all__ = ["LABELS", "ExpectedInfluence", "InfluenceProposer", "InfluenceStrategy"]
 
 
 def linear_labels(
-    y: FloatArray, graph: NeighborGraph, labelled: list[int]
+    y: FloatArray, graph: NeighborGraph, labeled: list[int]
 ) -> FloatArray:
     """Scale scores (l,) linearly: the worst to 0, the best to 1."""
     low, high = float(np.min(y)), float(np.max(y))
@@ -37,19 +37,19 @@ def linear_labels(
     return (0.5 * y - 0.5 * low) / (0.5 * high - 0.5 * low)
 
 
-def best_labels(y: FloatArray, graph: NeighborGraph, labelled: list[int]) -> FloatArray:
+def best_labels(y: FloatArray, graph: NeighborGraph, labeled: list[int]) -> FloatArray:
     """Label the best with 1, the others with 0."""
     return (y == np.max(y)).astype(np.float64)
 
 
-def walk_labels(y: FloatArray, graph: NeighborGraph, labelled: list[int]) -> FloatArray:
+def walk_labels(y: FloatArray, graph: NeighborGraph, labeled: list[int]) -> FloatArray:
     """Label 1 what a random walk from the best reaches more often than not.
 
     It reaches j before it returns to b with probability 1 / (D_b R_bj), where R is the
     effective resistance between them (Doyle & Snell 1984, section 1.3.4).
     """
-    best = labelled[int(np.argmax(y))]
-    resistance = graph.resistance(best)[labelled]
+    best = labeled[int(np.argmax(y))]
+    resistance = graph.resistance(best)[labeled]
     degree = float(graph.W[best].sum())
     return np.where(degree * resistance < 2.0, 1.0, 0.0)
 
@@ -109,7 +109,7 @@ class ExpectedInfluence:
     Only "linear" is near: on five tables within one published standard deviation. Read
     literally, the labels 0 and 1 make most nodes probable zeros, and what influences
     most is then what is probably bad. Much depends on which of the equally near nodes
-    of a grid are taken for neighbours, of which the paper does not speak: with the
+    of a grid are taken for neighbors, of which the paper does not speak: with the
     first ones in the table in place of all of them "linear" takes 69 trials on zh-en.
 
     References
@@ -155,14 +155,14 @@ def expected_influence(
     weight : ndarray of shape (n,)
         How likely a node's label is to be 1.
     influence : ndarray of shape (n,)
-        Growth of the sum of f over the unlabelled nodes when f_k grows by 1.
+        Growth of the sum of f over the unlabeled nodes when f_k grows by 1.
     counted : ndarray of shape (n,), bool
-        The nodes over which is summed: all, or the unlabelled without k itself.
+        The nodes over which is summed: all, or the unlabeled without k itself.
 
     Returns
     -------
     a : ndarray of shape (n,)
-        Their expected influence; that of labelled nodes means nothing.
+        Their expected influence; that of labeled nodes means nothing.
     """
     total, n = np.sum(f[counted]), np.sum(counted)
     if not np.all(counted):
@@ -237,41 +237,41 @@ class InfluenceStrategy:
         proposer : InfluenceProposer
             What ranks the nodes.
         """
-        labelled, y = self.graph.labels(self.graph.places(known.X), known.y)
-        if not labelled:
+        labeled, y = self.graph.labels(self.graph.places(known.X), known.y)
+        if not labeled:
             # What was told is no node: of the nodes nothing is known.
             return InfluenceProposer(self.graph, np.zeros(len(self.graph)))
-        harmonic = self._labelled(labelled)
+        harmonic = self._labeled(labeled)
         rule = self.acquisition.labels
-        f = weight = harmonic.values(LABELS[rule](y, self.graph, labelled))
+        f = weight = harmonic.values(LABELS[rule](y, self.graph, labeled))
         if rule == "released":
-            weight = _released_weight(harmonic.values(y), y, labelled)
+            weight = _released_weight(harmonic.values(y), y, labeled)
         pending = dict.fromkeys(self.graph.places(known.pending).tolist())
-        waiting = [k for k in pending if k >= 0 and k not in labelled]
+        waiting = [k for k in pending if k >= 0 and k not in labeled]
         if waiting:
             # With the value it has anyway a label does not change f.
             harmonic = harmonic.copy()
             harmonic.label(waiting)
         counted = np.ones(len(self.graph), dtype=bool)
         if rule == "released":
-            counted[harmonic.labelled] = False
+            counted[harmonic.labeled] = False
         return InfluenceProposer(
             self.graph,
             expected_influence(f, weight, harmonic.influence(), counted),
         )
 
-    def _labelled(self, labelled: list[int]) -> HarmonicFunction:
+    def _labeled(self, labeled: list[int]) -> HarmonicFunction:
         """Continue where the last proposal ended, if it knew the first of these."""
-        known = self._harmonic.labelled
-        if labelled[: len(known)] != known:
+        known = self._harmonic.labeled
+        if labeled[: len(known)] != known:
             self._harmonic = HarmonicFunction(self.graph)
-        self._harmonic.label(labelled[len(self._harmonic.labelled) :])
+        self._harmonic.label(labeled[len(self._harmonic.labeled) :])
         return self._harmonic
 
 
-def _released_weight(f: FloatArray, y: FloatArray, labelled: list[int]) -> FloatArray:
-    """(max y - f) / (max y - min f) / 2, of unlabelled nodes and scores as they are."""
+def _released_weight(f: FloatArray, y: FloatArray, labeled: list[int]) -> FloatArray:
+    """(max y - f) / (max y - min f) / 2, of unlabeled nodes and scores as they are."""
     depth = np.max(y) - f
-    depth[labelled] = 0.0
+    depth[labeled] = 0.0
     deepest = float(np.max(depth))
     return 0.5 * depth / deepest if deepest > 0.0 else np.zeros_like(f)

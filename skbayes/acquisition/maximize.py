@@ -35,7 +35,7 @@ PERTURBED_SHARE = 0.5
 # Starts of the local refinement.
 N_STARTS = 3
 
-# Rounds of gradient ascent followed by steps to neighbours.
+# Rounds of gradient ascent followed by steps to neighbors.
 N_ROUNDS = 2
 MAX_ASCENT_STEPS = 10
 
@@ -111,7 +111,7 @@ def maximize_search(
 
     Candidates of a Sobol sequence and perturbed incumbents are scored; the best of
     them and the incumbents themselves are refined by gradient ascent in ordered
-    columns of many values, if there are gradients, and by steps to neighbouring values
+    columns of many values, if there are gradients, and by steps to neighboring values
     in the others.
 
     Parameters
@@ -218,17 +218,17 @@ def _step(
     admit: Admit,
     random_state: np.random.Generator,
 ) -> FloatArray:
-    """Move each row to its best neighbour where that is better."""
-    neighbours, origins = [X], [np.arange(len(X))]
+    """Move each row to its best neighbor where that is better."""
+    neighbors, origins = [X], [np.arange(len(X))]
     for row, origin in zip(X, origins[0], strict=True):
         for column in stepped:
             if not np.isnan(row[column]):
                 others = _other_values(space, column, row[column], random_state)
                 changed = np.repeat(row[None, :], len(others), axis=0)
                 changed[:, column] = others
-                neighbours.append(changed)
+                neighbors.append(changed)
                 origins.append(np.full(len(others), origin))
-    candidates, origin_of = space.snap(np.vstack(neighbours)), np.concatenate(origins)
+    candidates, origin_of = space.snap(np.vstack(neighbors)), np.concatenate(origins)
     allowed = admit(candidates)
     allowed[: len(X)] = True
     candidates, origin_of = candidates[allowed], origin_of[allowed]
@@ -243,7 +243,7 @@ def _step(
 def _other_values(
     space: Space, column: int, position: float, random_state: np.random.Generator
 ) -> FloatArray:
-    """Positions of the neighbouring values of a column."""
+    """Positions of the neighboring values of a column."""
     grid = space.columns[column].dimension.grid
     own = int(np.argmin(np.abs(grid - position)))
     if not space.categorical[column]:

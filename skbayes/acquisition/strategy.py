@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.density_ratio import DensityRatioStrategy
-from skbayes.acquisition.draws import RandomStrategy, SobolStrategy
+from skbayes.acquisition.base import Known, ModelProposer, Strategy
 from skbayes.acquisition.improvement import (
     Acquisition,
     ExpectedImprovement,
     FloatArray,
 )
 from skbayes.acquisition.influence import ExpectedInfluence, InfluenceStrategy
-from skbayes.acquisition.proposer import Known, ModelProposer, Strategy
-from skbayes.candidates import Candidates
-from skbayes.surrogates.by_name import make_surrogate
+from skbayes.acquisition.random_search import RandomStrategy, SobolStrategy
+from skbayes.acquisition.tpe import TPEStrategy
+from skbayes.space.candidates import Candidates
 from skbayes.surrogates.graph_field import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.surrogates.registry import make_surrogate
 
 __all__ = ["ModelStrategy", "learn", "make_strategy"]
 
@@ -105,9 +105,9 @@ def make_strategy(
     Parameters
     ----------
     surrogate : str or object
-        Checked by :func:`skbayes.arguments.check_surrogate`.
+        Checked by :func:`skbayes.optimizer.validation.check_surrogate`.
     acquisition : Acquisition or ExpectedInfluence
-        Made by :func:`skbayes.arguments.check_acquisition`.
+        Made by :func:`skbayes.optimizer.validation.check_acquisition`.
     candidates : Candidates
         The configurations among which it will choose.
     seed : int
@@ -132,7 +132,7 @@ def make_strategy(
                 f"surrogate {_named(surrogate)}, which does not predict scores: leave "
                 "it at 'ei'."
             )
-        return _unmodelled(surrogate, candidates, seed)
+        return _unmodeled(surrogate, candidates, seed)
     if not isinstance(acquisition, ExpectedInfluence):
         return ModelStrategy(make_surrogate(surrogate, candidates, seed), acquisition)
     if not (isinstance(surrogate, GraphField) or surrogate == "graph"):
@@ -144,13 +144,13 @@ def make_strategy(
     return InfluenceStrategy(field.graph, acquisition)
 
 
-def _unmodelled(surrogate: Any, candidates: Candidates, seed: int) -> Strategy:
+def _unmodeled(surrogate: Any, candidates: Candidates, seed: int) -> Strategy:
     if surrogate == "random":
         return RandomStrategy()
     if surrogate == "sobol":
         return SobolStrategy(seed)
     estimator = ParzenEstimator() if surrogate == "tpe" else copy.copy(surrogate)
-    return DensityRatioStrategy(estimator, candidates.space)
+    return TPEStrategy(estimator, candidates.space)
 
 
 def _named(surrogate: Any) -> str:

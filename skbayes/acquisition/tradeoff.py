@@ -4,7 +4,7 @@ Symbols, beside those of :mod:`skbayes.acquisition.improvement`:
 
 - ``alpha``: the tradeoff, >= 0: a cost of 1 outweighs a score of `alpha`.
 - ``sigma``: the cost of a configuration, relative to a typical one on all of the data
-  and at most 1, so that T = L - alpha sigma for a score L is to be maximised.
+  and at most 1, so that T = L - alpha sigma for a score L is to be maximized.
 - ``mean``, ``sd`` of a cost: those of sigma itself (raw scale), or those of the
   logarithm of the relative cost before it is cut at 1 (log scale), which is normal.
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.acquisition.base import BLOCK, N_INCUMBENTS, Known, Proposer
 from skbayes.acquisition.improvement import FloatArray, Utility
-from skbayes.acquisition.proposer import BLOCK, N_INCUMBENTS, Known, Proposer
 from skbayes.acquisition.strategy import ModelStrategy, learn
 from skbayes.acquisition.tradeoff import (
     CostScale,

@@ -80,7 +80,7 @@ def _split(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(n for name in names for n in name.split(",") if n))
 
 
-def _labelled(names: Sequence[str]) -> dict[str, str]:
+def _labeled(names: Sequence[str]) -> dict[str, str]:
     """Find the names under which methods are shown."""
     methods = {}
     for name in names:
@@ -107,7 +107,7 @@ def _results(
     seeds = arguments.seeds or (QUICK_SEEDS if arguments.quick else 100)
     cap = arguments.cap or (QUICK_CAP if arguments.quick else None)
     folder = arguments.out / "runs"
-    methods = _labelled(_split(arguments.methods))
+    methods = _labeled(_split(arguments.methods))
     if arguments.fresh is not None:
         for method in _split(arguments.fresh) or methods:
             RunFolder(folder).clear(method)

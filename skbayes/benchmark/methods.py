@@ -3,7 +3,7 @@
 A method is made anew for each run by ``factory(table, seed)``: its own class, usually.
 It is told the rows that the run starts from, then asked and told in turn. What it asks
 for need not be a row: the nearest free one is taken, and told. All scores are
-maximised; with several objectives a score is a list. A method with
+maximized; with several objectives a score is a list. A method with
 ``predict(params) -> scores`` may have its predictions judged.
 """
 
@@ -20,9 +20,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import ndtr
 
 from skbayes.benchmark.tables import LookupTable
-from skbayes.optimizer import Optimizer
+from skbayes.optimizer.optimizer import Optimizer
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.kernels import KERNELS, squared_distances
+from skbayes.surrogates.gp.kernels import KERNELS, squared_distances
 
 __all__ = [
     "NAMED",
@@ -101,7 +101,7 @@ class SkbayesMethod:
     seed : int
         Source of randomness.
     **options : dict
-        Arguments of the optimiser, such as `surrogate` and `acquisition`.
+        Arguments of the optimizer, such as `surrogate` and `acquisition`.
     """
 
     def __init__(self, table: LookupTable, seed: int, **options: Any) -> None:
@@ -250,7 +250,7 @@ def make_factory(method: str | Factory) -> Factory:
     ----------
     method : str or callable
         "random"; "bo_paper_m" and "bo_paper_r", the unfitted Gaussian process of the
-        paper with a Matérn-5/2 and an RBF kernel; "skbayes", the optimiser as it is by
+        paper with a Matérn-5/2 and an RBF kernel; "skbayes", the optimizer as it is by
         default; ``surrogate`` or ``surrogate+acquisition`` with any names that
         :class:`skbayes.Optimizer` takes; ``file.py:name`` or ``module:name`` of one's
         own; or a callable ``factory(table, seed)``.
@@ -263,7 +263,7 @@ def make_factory(method: str | Factory) -> Factory:
     Raises
     ------
     ValueError
-        If an object of one's own cannot be loaded. What the optimiser takes is seen
+        If an object of one's own cannot be loaded. What the optimizer takes is seen
         only when the method is made.
     """
     if not isinstance(method, str):

@@ -11,7 +11,7 @@ import numpy as np
 from skbayes.benchmark.metrics import curves, quartiles
 from skbayes.benchmark.protocol import N_START
 from skbayes.benchmark.report import Result
-from skbayes.optional import import_optional
+from skbayes.utils.optional import import_optional
 
 __all__ = ["draw"]
 
@@ -60,12 +60,12 @@ def draw(
 
 
 def _draw_band(axis: Any, start: int, values: Any, label: str, number: int) -> None:
-    colour = f"C{number % 10}"
+    color = f"C{number % 10}"
     style = "-" if number < 10 else "--"
     at = np.arange(start, start + values.shape[1])
-    axis.plot(at, values[1], style, color=colour, label=label, drawstyle="steps-post")
+    axis.plot(at, values[1], style, color=color, label=label, drawstyle="steps-post")
     axis.fill_between(
-        at, values[0], values[2], color=colour, alpha=0.15, step="post", linewidth=0
+        at, values[0], values[2], color=color, alpha=0.15, step="post", linewidth=0
     )
 
 

@@ -24,7 +24,7 @@ from joblib import Parallel, delayed
 
 from skbayes.benchmark.methods import Factory, Predicts, Score, make_factory
 from skbayes.benchmark.tables import LookupTable
-from skbayes.blas import one_blas_thread
+from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["N_BUDGET", "N_START", "Run", "RunFolder", "benchmark", "run_method"]
 

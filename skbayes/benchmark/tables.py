@@ -3,7 +3,7 @@
 Symbols: a table has n rows, D hyper-parameters and m objectives.
 
 - ``X``: (n, D) encoded configurations, in the order of the file.
-- ``scores``: (n, m) objectives, all to be maximised: those to be minimised are negated.
+- ``scores``: (n, m) objectives, all to be maximized: those to be minimized are negated.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def pareto_rows(scores: FloatArray) -> np.ndarray:
     Parameters
     ----------
     scores : ndarray of shape (n, m)
-        Objectives, all to be maximised.
+        Objectives, all to be maximized.
 
     Returns
     -------
@@ -80,7 +80,7 @@ class RowSpace(Space):
         # and among rows that tie for best the first in the file is the one to find.
         self._cells_of_rows = X[np.lexsort(X.T[::-1])]
         self._keys_of_rows = {row.tobytes() for row in self._cells_of_rows}
-        self.n_cells = len(self._cells_of_rows)
+        self.n_configurations = len(self._cells_of_rows)
         self.constraint = self._is_row
 
     def _is_row(self, params: Params) -> bool:
@@ -92,7 +92,7 @@ class RowSpace(Space):
         Parameters
         ----------
         indices : ndarray of shape (n,), int
-            Numbers from 0 to ``n_cells - 1``.
+            Numbers from 0 to ``n_configurations - 1``.
 
         Returns
         -------
@@ -139,7 +139,7 @@ class LookupTable:
     X : ndarray of shape (n, D)
         Encoded configurations.
     scores : ndarray of shape (n, m)
-        Objectives, to be maximised.
+        Objectives, to be maximized.
     objectives : tuple of str
         Their names.
     best : int
@@ -488,7 +488,7 @@ def load_nmt(pair: str) -> LookupTable:
     """Load one of the six tables of trained translation systems of Zhang & Duh (2020).
 
     118 to 767 Transformers each, with six hyper-parameters, their BLEU (to be
-    maximised) and their decoding time (to be minimised). The tables are those of
+    maximized) and their decoding time (to be minimized). The tables are those of
     https://github.com/Este1le/hpo_nmt (MIT licence, see the package's
     ``benchmark/data/LICENSE``); scales and tolerances are those of the paper.
 

@@ -5,17 +5,17 @@ fitted search, ``XDisplay.from_history`` one that still runs, by its journal.
 """
 
 from skbayes.inspection.convergence import ConvergenceDisplay
-from skbayes.inspection.fanova import Importance, importance
+from skbayes.inspection.importance import Importance, importance
 from skbayes.inspection.importance_display import ImportanceDisplay
 from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.partial_dependence import PartialDependenceDisplay
-from skbayes.inspection.record import RunningTrial, SearchRecord, read_record
 from skbayes.inspection.report import report_history, write_report
 from skbayes.inspection.slices import SliceDisplay
 from skbayes.inspection.stages import StagesDisplay
 from skbayes.inspection.timeline import TimelineDisplay
 from skbayes.inspection.tradeoff_display import TradeoffDisplay
+from skbayes.results.record import RunningTrial, SearchRecord, read_record
 
 __all__ = [
     "ConvergenceDisplay",

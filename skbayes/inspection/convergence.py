@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.inspection.record import SearchRecord, read_record
 from skbayes.inspection.scales import plain
 from skbayes.inspection.style import (
     FAILURES,
     OTHERS,
     TRIALS,
-    focus,
+    annotate_empty,
     get_axes,
     mark_failures,
     merged,
-    say_nothing,
-    tidy,
+    set_robust_ylim,
+    style_axes,
     tones,
 )
+from skbayes.results.record import SearchRecord, read_record
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ConvergenceDisplay"]
@@ -270,7 +270,7 @@ class ConvergenceDisplay:
         self.other_points_ = self._scatter(ax, others, hollow)
         failed = self.x[self.state == "failed"]
         self.failed_points_ = mark_failures(ax, failed, self.sign, color=color)
-        focus(ax, self.sign)
+        set_robust_ylim(ax, self.sign)
         self._describe(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -287,10 +287,10 @@ class ConvergenceDisplay:
         ax.set_ylabel(plain(self.label))
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        tidy(ax)
+        style_axes(ax)
         marks = {one.get_gid(): one for one in ax.collections if len(one.get_offsets())}
         if TRIALS not in marks and OTHERS not in marks:
-            say_nothing(ax)
+            annotate_empty(ax)
         lines = [line for line in ax.lines if line.get_gid() == LINE]
         handles = [line for line in lines if line.get_label()[:1] != "_"]
         samples: dict[str, dict[str, Any]] = {
@@ -298,9 +298,9 @@ class ConvergenceDisplay:
             OTHERS: {"label": "trial, not compared", "marker": "o", "mfc": "none"},
             FAILURES: {"label": "failed", "marker": "x"},
         }
-        grey = tones(ax).grey
+        gray = tones(ax).gray
         handles += [
-            Line2D([], [], linestyle="none", color=grey, markersize=4.5, **sample)
+            Line2D([], [], linestyle="none", color=gray, markersize=4.5, **sample)
             for gid, sample in samples.items()
             if gid in marks
         ]

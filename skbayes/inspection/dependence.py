@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.blas import one_blas_thread
-from skbayes.inspection.fanova import column_labels
-from skbayes.inspection.marginals import Others, marginal, positions_of
+from skbayes.inspection.background_sample import (
+    BackgroundSample,
+    marginal,
+    positions_of,
+)
+from skbayes.inspection.importance import column_labels
 from skbayes.inspection.score_model import ScoreModel
 from skbayes.space import Dimension
 from skbayes.space.dimensions import FloatArray, is_number
+from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["Dependence", "dependences", "scale_of"]
 
@@ -134,7 +138,7 @@ def dependences(
     _check_count(n_averaged, "n_averaged", 1)
     if resolution is not None:
         _check_count(resolution, "resolution", 2)
-    others = Others(model.space, int(n_averaged), random_state)
+    others = BackgroundSample(model.space, int(n_averaged), random_state)
     found = []
     with one_blas_thread():
         for columns in _columns_of(model, params):
@@ -203,7 +207,10 @@ def _together(model: ScoreModel, known: list[list[int]]) -> list[tuple[int, ...]
 
 
 def _dependence(
-    model: ScoreModel, others: Others, columns: tuple[int, ...], resolution: int
+    model: ScoreModel,
+    others: BackgroundSample,
+    columns: tuple[int, ...],
+    resolution: int,
 ) -> Dependence:
     dimensions = [model.space.columns[j].dimension for j in columns]
     positions = [positions_of(dimension, resolution) for dimension in dimensions]

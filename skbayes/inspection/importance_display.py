@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.inspection.fanova import Importance, importance
+from skbayes.inspection.importance import Importance, importance
 from skbayes.inspection.partial_dependence import short
-from skbayes.inspection.record import read_record
-from skbayes.inspection.style import get_axes, say_nothing, tidy, tones
+from skbayes.inspection.style import annotate_empty, get_axes, style_axes, tones
+from skbayes.results.record import read_record
 
 __all__ = ["ImportanceDisplay"]
 
@@ -220,7 +220,7 @@ class ImportanceDisplay:
         sds = [found.single_sd[name] for name in names]
         sds += [found.pairs_sd[pair] for pair in pairs]
         if not n:
-            say_nothing(ax, "fewer than two trials have a score")
+            annotate_empty(ax, "fewer than two trials have a score")
         y = np.arange(n)
         own, theirs = y[: len(names)], y[len(names) :]
         self.bars_ = ax.barh(own, parts[: len(names)], color=tones(ax).series(0).color)
@@ -254,7 +254,7 @@ class ImportanceDisplay:
         ax.set_xlim(0.0, None)
         ax.set_xlabel("share of the variance of the score")
         ax.xaxis.set_major_formatter(_percent)
-        tidy(ax, "x")
+        style_axes(ax, "x")
         return self
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.inspection.record import SearchRecord, read_record
 from skbayes.inspection.scales import (
     ParameterScale,
     drawn_trials,
@@ -15,12 +14,13 @@ from skbayes.inspection.scales import (
     plain,
 )
 from skbayes.inspection.style import (
+    annotate_empty,
     get_axes,
-    say_nothing,
-    score_colours,
-    sight,
+    robust_limits,
+    score_colors,
     tones,
 )
+from skbayes.results.record import SearchRecord, read_record
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ParallelCoordinatesDisplay"]
@@ -249,10 +249,10 @@ class ParallelCoordinatesDisplay:
         self.strip_ = self._draw_score_axis(ax, last)
         for at in np.flatnonzero(np.any(heights == NOT_USED, axis=0)).tolist():
             text = "failed" if at == last else "not used"
-            ax.text(at, NOT_USED - 0.03, text, color=tones(ax).grey, **_SMALL, va="top")
+            ax.text(at, NOT_USED - 0.03, text, color=tones(ax).gray, **_SMALL, va="top")
         self._name_axes(ax)
         if not np.isfinite(self.score).any():
-            say_nothing(ax)
+            annotate_empty(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -278,7 +278,7 @@ class ParallelCoordinatesDisplay:
 
     def _ends(self) -> tuple[float, float]:
         """Return the ends of the axis of scores."""
-        return sight(self.score, self.sign) or (0.0, 1.0)
+        return robust_limits(self.score, self.sign) or (0.0, 1.0)
 
     # -- drawing ------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ class ParallelCoordinatesDisplay:
         style = {
             "linewidths": 1.3,
             "alpha": 0.85 if len(order) <= 30 else 0.6,
-            "cmap": self._colours(ax),
+            "cmap": self._colors(ax),
             **line_kw,
         }
         scores = self.score[order]
@@ -302,7 +302,7 @@ class ParallelCoordinatesDisplay:
         self.lines_.set_clim(*self._ends())
         self.failed_lines_ = LineCollection(
             [lines[k] for k in np.flatnonzero(~scored)],
-            colors=tones(ax).grey,
+            colors=tones(ax).gray,
             linewidths=0.9,
             linestyles=(0, (1, 2)),
             zorder=1,
@@ -321,13 +321,13 @@ class ParallelCoordinatesDisplay:
                 **marks,
             )
 
-    def _colours(self, ax: Any) -> Any:
-        """Return the colours of scores, from the lowest number to the highest."""
-        colours = score_colours(tones(ax).dark)
-        return colours if self.sign > 0 else colours.reversed()
+    def _colors(self, ax: Any) -> Any:
+        """Return the colors of scores, from the lowest number to the highest."""
+        colors = score_colors(tones(ax).dark)
+        return colors if self.sign > 0 else colors.reversed()
 
     def _draw_score_axis(self, ax: Any, at: int) -> Any:
-        """Draw the last axis as a strip of the colours that stand for the scores."""
+        """Draw the last axis as a strip of the colors that stand for the scores."""
         from matplotlib.ticker import MaxNLocator
 
         if not np.isfinite(self.score).any():
@@ -337,7 +337,7 @@ class ParallelCoordinatesDisplay:
             [at, at + 0.07],
             np.linspace(0.0, 1.0, 65),
             np.linspace(low, high, 64)[:, None],
-            cmap=self._colours(ax),
+            cmap=self._colors(ax),
             zorder=2,
         )
         v: Any = MaxNLocator(5).tick_values(low, high)
@@ -384,10 +384,10 @@ def _draw_axis(ax: Any, at: int, u: FloatArray, labels: Sequence[str]) -> None:
 
     shades = tones(ax)
     halo = [withStroke(linewidth=2.5, foreground=shades.paper, alpha=0.9)]
-    ax.plot([at, at], [0, 1], color=shades.grey, linewidth=1.0, zorder=2)
+    ax.plot([at, at], [0, 1], color=shades.gray, linewidth=1.0, zorder=2)
     for place, label in zip(u, labels, strict=True):
         ax.plot(
-            [at - 0.03, at], [place, place], color=shades.grey, linewidth=1, zorder=2
+            [at - 0.03, at], [place, place], color=shades.gray, linewidth=1, zorder=2
         )
         ax.text(at - 0.06, place, label, color=shades.ink, **_LABEL, path_effects=halo)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.acquisition.fronts import are_costs
 from skbayes.acquisition.hypervolume import is_nondominated
-from skbayes.acquisition.pareto import are_costs
-from skbayes.inspection.record import SearchRecord, read_record
 from skbayes.inspection.scales import plain
-from skbayes.inspection.style import get_many_axes, tidy, tones
+from skbayes.inspection.style import get_many_axes, style_axes, tones
+from skbayes.results.record import SearchRecord, read_record
 from skbayes.search.pareto import choose_point, hypervolumes
 from skbayes.space.dimensions import FloatArray
 
@@ -276,7 +276,7 @@ class ParetoDisplay:
             x[off],
             y[off],
             "o",
-            color=tones(ax).grey,
+            color=tones(ax).gray,
             alpha=0.55,
             markersize=4,
             label="dominated",
@@ -310,7 +310,7 @@ class ParetoDisplay:
             if len(own) and costs[j] and own.min() > 0:
                 if own.max() > LOG_SPAN * own.min():
                     axis._set_axes_scale("log")
-        tidy(ax, "both")
+        style_axes(ax, "both")
 
     def _draw_front(
         self, ax: Any, pair: tuple[int, int], size: int, shade: Any, last: bool
@@ -354,7 +354,7 @@ class ParetoDisplay:
         ax.set_xlabel("trial")
         ax.set_ylabel("hypervolume (share of the box)")
         ax.set_ylim(0.0, 1.02)
-        tidy(ax)
+        style_axes(ax)
 
 
 def _sizes(n: int, n_fronts: int) -> list[int]:

@@ -11,11 +11,11 @@ from skbayes.inspection.dependence import Dependence, dependences
 from skbayes.inspection.scales import label_of, plain, turn_if_crowded
 from skbayes.inspection.score_model import NothingToLearn, score_model
 from skbayes.inspection.style import (
+    annotate_empty,
     get_axes,
     get_many_axes,
-    say_nothing,
-    score_colours,
-    tidy,
+    score_colors,
+    style_axes,
     tones,
 )
 from skbayes.space.dimensions import FloatArray
@@ -348,7 +348,7 @@ class PartialDependenceDisplay:
         if not n:
             self.ax_ = get_axes(ax)
             self.axes_, self.figure_ = np.array([self.ax_]), self.ax_.figure
-            say_nothing(self.ax_)
+            annotate_empty(self.ax_)
             return self
         size = (3.2, 2.6) if pairs else (2.6, 2.3)
         self.axes_ = get_many_axes(ax, n, n_cols, size)
@@ -357,21 +357,21 @@ class PartialDependenceDisplay:
         if self.floor is not None:
             worse = "below" if self.sign > 0 else "above"
             note = f"{worse} {self.floor:.4g} counted as {self.floor:.4g}"
-            grey = tones(self.figure_).grey
-            self.ax_.set_title(note, loc="left", fontsize="x-small", color=grey)
+            gray = tones(self.figure_).gray
+            self.ax_.set_title(note, loc="left", fontsize="x-small", color=gray)
         low, high = self._limits(n_sd)
-        labelled = False
+        labeled = False
         for i, (axis, one) in enumerate(zip(self.axes_, self.dependences, strict=True)):
             if len(one.names) == 2:
                 self.contours_[i] = self._draw_pair(axis, one, n_sd, trials)
             else:
                 self.lines_[i], self.bands_[i] = _draw_single(axis, one, n_sd, trials)
                 axis.set_ylim(low, high)
-                tidy(axis)
-                if i % n_cols == 0 or not labelled:
+                style_axes(axis)
+                if i % n_cols == 0 or not labeled:
                     label = plain(self.label).replace(" (", "\n(")
                     axis.set_ylabel(f"mean {label}")
-                    labelled = True
+                    labeled = True
         return self
 
     def _limits(self, n_sd: float) -> tuple[float, float]:
@@ -387,17 +387,17 @@ class PartialDependenceDisplay:
 
     def _draw_pair(self, ax: Any, one: Dependence, n_sd: float, trials: bool) -> Any:
         x, y = one.coordinates(0), one.coordinates(1)
-        colours = score_colours(tones(ax).dark)
-        colours = colours if self.sign > 0 else colours.reversed()
+        colors = score_colors(tones(ax).dark)
+        colors = colors if self.sign > 0 else colors.reversed()
         label = f"mean {plain(self.label).split(' (')[0]}"
         smooth = "options" not in one.scales
         if smooth and min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
-            drawn = ax.contourf(x, y, one.mean.T, levels=10, cmap=colours)
+            drawn = ax.contourf(x, y, one.mean.T, levels=10, cmap=colors)
             if n_sd:
                 label += _draw_sd(ax, one)
         else:
             edges = [_edges(c, s) for c, s in zip((x, y), one.scales, strict=True)]
-            drawn = ax.pcolormesh(*edges, one.mean.T, cmap=colours)
+            drawn = ax.pcolormesh(*edges, one.mean.T, cmap=colors)
             if one.mean.size <= MOST_WRITTEN:
                 _write(ax, one, drawn, n_sd)
         for axis, which in ((ax.xaxis, 0), (ax.yaxis, 1)):
@@ -531,9 +531,9 @@ def _mark_pairs(ax: Any, one: Dependence, tiles: bool) -> None:
         ax.plot(x[one.best], y[one.best], "*", zorder=4, clip_on=False, **star)
 
 
-def _edges(centres: FloatArray, scale: str) -> FloatArray:
+def _edges(centers: FloatArray, scale: str) -> FloatArray:
     """Return where the tiles around some values begin and end."""
-    c = np.log(centres) if scale == "log" else centres
+    c = np.log(centers) if scale == "log" else centers
     if len(c) == 1:
         edges = np.array([c[0] - 0.5, c[0] + 0.5])
     else:

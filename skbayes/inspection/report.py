@@ -18,7 +18,7 @@ import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 import skbayes
-from skbayes.inspection.record import SearchRecord, read_record
+from skbayes.evaluation.trial import Trial
 from skbayes.inspection.report_page import (
     Markup,
     code,
@@ -33,9 +33,9 @@ from skbayes.inspection.report_page import (
     text,
 )
 from skbayes.inspection.report_pictures import pictures
-from skbayes.inspection.sources import open_source
-from skbayes.progress import in_minutes
-from skbayes.trials import Trial
+from skbayes.loop.progress import in_minutes
+from skbayes.results.read import open_source
+from skbayes.results.record import SearchRecord, read_record
 
 __all__ = ["report_history", "write_report"]
 
@@ -138,7 +138,7 @@ def report_history(
     --------
     >>> import os, tempfile
     >>> from skbayes.inspection import report_history
-    >>> from skbayes.trials import History, Trial
+    >>> from skbayes.evaluation.trial import History, Trial
     >>> folds = [{"test_scores": 0.7, "fit_time": 0.1, "score_time": 0.0}]
     >>> history = History([Trial(0, {"C": 1}, folds, score=0.7)])
     >>> with tempfile.TemporaryDirectory() as folder:

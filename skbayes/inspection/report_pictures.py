@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.inspection.record import SearchRecord
+from skbayes.results.record import SearchRecord
 
 __all__ = ["Picture", "pictures"]
 

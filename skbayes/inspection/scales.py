@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.inspection.record import SearchRecord
+from skbayes.results.record import SearchRecord
 from skbayes.space import Distribution, Space
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
-from skbayes.space.identity import same
+from skbayes.space.equality import same
 
 __all__ = [
     "ParameterScale",
@@ -237,8 +237,8 @@ def turn_if_crowded(labels: Sequence[str], room: int) -> dict[str, Any]:
         Keywords for the texts; empty if there is room.
     """
     lengths = list(map(len, labels))
-    neighbours = [(a + b) / 2 for a, b in zip(lengths, lengths[1:], strict=False)]
-    widest = max(neighbours or lengths, default=0)
+    neighbors = [(a + b) / 2 for a, b in zip(lengths, lengths[1:], strict=False)]
+    widest = max(neighbors or lengths, default=0)
     # Half a letter between two of them, at least.
     if len(labels) * widest + len(labels) / 2 <= room:
         return {}

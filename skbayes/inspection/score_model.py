@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.blas import one_blas_thread
-from skbayes.candidates import Candidates
-from skbayes.inspection.record import SearchRecord, read_record
-from skbayes.optimizer import Optimizer
+from skbayes.optimizer.optimizer import Optimizer
+from skbayes.results.record import SearchRecord, read_record
 from skbayes.search.tradeoff import TradeoffSearchCV
 from skbayes.space import Categorical, Integer, Real, Space
+from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import is_number
 from skbayes.surrogates import ParzenEstimator
-from skbayes.surrogates.by_name import MODELS, SURROGATES, make_surrogate
+from skbayes.surrogates.registry import MODELS, SURROGATES, make_surrogate
+from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["NothingToLearn", "ScoreModel", "score_model", "space_of_values"]
 
@@ -39,7 +39,7 @@ class ScoreModel:
     space : Space
         How configurations are encoded.
     surrogate : object
-        Fitted; see :func:`skbayes.surrogates.averages.average_of`.
+        Fitted; see :func:`skbayes.surrogates.averages.posterior_of_mean`.
     rows : ndarray of int
         Which trials of the record are comparable configurations of the space.
     params : list of dict
@@ -82,7 +82,7 @@ def score_model(
     Parameters
     ----------
     source : search, History, DataFrame or path
-        As for :func:`skbayes.inspection.record.read_record`.
+        As for :func:`skbayes.results.record.read_record`.
     metric : str or None, default=None
         Which score is meant. None: the one that guides the search.
     surrogate : str or object, default=None

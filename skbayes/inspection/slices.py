@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.inspection.record import SearchRecord, read_record
 from skbayes.inspection.scales import (
     ParameterScale,
     drawn_trials,
@@ -17,15 +16,16 @@ from skbayes.inspection.scales import (
 )
 from skbayes.inspection.style import (
     TRIALS,
-    focus,
+    annotate_empty,
     get_axes,
     get_many_axes,
     mark_failures,
-    say_nothing,
-    score_colours,
-    tidy,
+    score_colors,
+    set_robust_ylim,
+    style_axes,
     tones,
 )
+from skbayes.results.record import SearchRecord, read_record
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["SliceDisplay"]
@@ -249,7 +249,7 @@ class SliceDisplay:
             self.ax_ = get_axes(ax, size)
             self.axes_, self.figure_ = np.array([self.ax_]), self.ax_.figure
             self.points_, self.failed_points_, self.colorbar_ = [], [], None
-            say_nothing(self.ax_)
+            annotate_empty(self.ax_)
             return self
         self.axes_ = get_many_axes(ax, len(self.scales), n_cols, size)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
@@ -276,7 +276,7 @@ class SliceDisplay:
         keywords = {
             "s": np.where(whole, 22, 14)[scored],
             "c": self.number[scored].astype(float),
-            "cmap": score_colours(shades.dark),
+            "cmap": score_colors(shades.dark),
             "vmin": 0,
             "vmax": max(self.number.max(initial=0), 1),
             "edgecolors": shades.paper,
@@ -298,12 +298,12 @@ class SliceDisplay:
         scale.lay_out(ax)
         ax.tick_params(labelsize="small")
         ax.set_xlabel(scale.name, fontsize="small")
-        tidy(ax, "y")
+        style_axes(ax, "y")
         ax.grid(axis="x", color=shades.faint, linewidth=0.4, alpha=0.5)
         # The same scores are in sight in all panels, whatever exists in which trial.
-        focus(ax, self.sign, self.score)
+        set_robust_ylim(ax, self.sign, self.score)
         if not np.isfinite(self.score).any():
-            say_nothing(ax)
+            annotate_empty(ax)
 
     def _spread(self) -> FloatArray:
         """Shift trials sideways, each by an amount of its own: it never changes."""

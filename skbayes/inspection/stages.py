@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.candidates import key_of
-from skbayes.inspection.record import SearchRecord, read_record
 from skbayes.inspection.scales import plain
 from skbayes.inspection.style import (
     TRIALS,
-    focus,
+    annotate_empty,
     get_axes,
-    say_nothing,
-    tidy,
+    set_robust_ylim,
+    style_axes,
     tones,
 )
-from skbayes.search.stage_correlation import spearman
+from skbayes.results.record import SearchRecord, read_record
+from skbayes.results.stage_correlation import spearman
+from skbayes.space.candidates import key_of
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["StagesDisplay"]
@@ -243,11 +243,11 @@ class StagesDisplay:
         ax.set_xlim(-0.5, max(n_stages, 1) - 0.5)
         ax.set_xticks(range(n_stages), [self._name(s) for s in range(n_stages)])
         ax.set_ylabel(plain(self.label))
-        tidy(ax)
-        focus(ax, self.sign)
+        style_axes(ax)
+        set_robust_ylim(ax, self.sign)
         self.texts_ = self._write_correlations(ax)
         if not np.isfinite(self.score).any():
-            say_nothing(ax)
+            annotate_empty(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -282,7 +282,7 @@ class StagesDisplay:
         ends = np.array(self.carried, dtype=int).reshape(-1, 2)
         lines = np.stack([x[ends], self.score[ends]], axis=-1)
         self.lines_ = LineCollection(
-            list(lines), colors=tones(ax).grey, linewidths=1.1, alpha=0.8, zorder=3
+            list(lines), colors=tones(ax).gray, linewidths=1.1, alpha=0.8, zorder=3
         )
         ax.add_collection(self.lines_, autolim=False)
 

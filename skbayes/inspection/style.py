@@ -1,8 +1,8 @@
-"""What all pictures have in common: colours, marks, axes. No global setting is changed.
+"""What all pictures have in common: colors, marks, axes. No global setting is changed.
 
-Colours are those of Okabe & Ito, which colour-blind eyes tell apart, in an order in
-which neighbours differ in lightness too; lines and marks differ besides, so that a
-picture can be read in grey. What is black on white in the default style of matplotlib
+Colors are those of Okabe & Ito, which color-blind eyes tell apart, in an order in
+which neighbors differ in lightness too; lines and marks differ besides, so that a
+picture can be read in gray. What is black on white in the default style of matplotlib
 is derived from the background of the axes, so that dark styles work, too.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.optional import import_optional
 from skbayes.space.dimensions import FloatArray
+from skbayes.utils.optional import import_optional
 
 __all__ = [
     "EDGE",
@@ -28,22 +28,22 @@ __all__ = [
     "SeriesStyle",
     "StateStyle",
     "Tones",
-    "focus",
+    "set_robust_ylim",
     "get_axes",
     "get_many_axes",
     "import_pyplot",
     "merged",
     "mark_failures",
-    "say_nothing",
-    "score_colours",
-    "sight",
-    "tidy",
+    "annotate_empty",
+    "score_colors",
+    "robust_limits",
+    "style_axes",
     "tones",
 ]
 
 RGB = tuple[float, float, float]
 
-# How much of the ink is in grey and in faint lines; the rest is the background.
+# How much of the ink is in gray and in faint lines; the rest is the background.
 GREY_SHARE, FAINT_SHARE = 0.57, 0.216
 
 # How much of the ink is in colors on a dark background.
@@ -145,7 +145,7 @@ class Tones:
     ink: RGB
 
     @property
-    def grey(self) -> RGB:
+    def gray(self) -> RGB:
         """For what matters less."""
         return _mixed(self.paper, self.ink, GREY_SHARE)
 
@@ -347,8 +347,8 @@ def get_many_axes(
     return axes
 
 
-def score_colours(dark: bool = False) -> Any:
-    """Return the colour map of scores: the better, the darker, in grey too.
+def score_colors(dark: bool = False) -> Any:
+    """Return the color map of scores: the better, the darker, in gray too.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def score_colours(dark: bool = False) -> Any:
 
     Returns
     -------
-    colours : matplotlib.colors.Colormap
+    colors : matplotlib.colors.Colormap
         From 0, the worst, to 1, the best; nowhere so light that it is lost on white, or
         so dark that it is lost on black.
     """
@@ -392,7 +392,7 @@ def merged(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict
     return {**defaults, **normalize_kwargs(dict(given or {}), Line2D)}
 
 
-def tidy(ax: Any, grid: str | None = "y") -> None:
+def style_axes(ax: Any, grid: str | None = "y") -> None:
     """Take away the frame, and draw a grid behind everything.
 
     Parameters
@@ -408,7 +408,7 @@ def tidy(ax: Any, grid: str | None = "y") -> None:
     ax.set_axisbelow(True)
 
 
-def sight(scores: FloatArray, sign: int) -> tuple[float, float] | None:
+def robust_limits(scores: FloatArray, sign: int) -> tuple[float, float] | None:
     """Return between which scores a picture has the ones that matter.
 
     What counts is the distance from the best score to the median. Seven
@@ -440,7 +440,7 @@ def sight(scores: FloatArray, sign: int) -> tuple[float, float] | None:
     return float(first), float(last)
 
 
-def focus(ax: Any, sign: int, scores: FloatArray | None = None) -> None:
+def set_robust_ylim(ax: Any, sign: int, scores: FloatArray | None = None) -> None:
     """Let the scores that matter fill the picture; worse ones are shown at the edge.
 
     Parameters
@@ -457,7 +457,7 @@ def focus(ax: Any, sign: int, scores: FloatArray | None = None) -> None:
     marks = [one for one in ax.collections if one.get_gid() in (TRIALS, OTHERS)]
     points = np.vstack([np.empty((0, 2)), *[one.get_offsets() for one in marks]])
     points = np.asarray(points[np.isfinite(points).all(axis=1)], dtype=float)
-    ends = sight(points[:, 1] if scores is None else scores, sign)
+    ends = robust_limits(points[:, 1] if scores is None else scores, sign)
     if ends is None:
         return
     ax.set_ylim(*ends)
@@ -468,7 +468,7 @@ def focus(ax: Any, sign: int, scores: FloatArray | None = None) -> None:
             np.full(len(outside), 0.012 if sign > 0 else 0.988),
             s=14,
             marker="v" if sign > 0 else "^",
-            color=tones(ax).grey,
+            color=tones(ax).gray,
             transform=ax.get_xaxis_transform(),
             clip_on=False,
             gid=EDGE,
@@ -511,7 +511,7 @@ def mark_failures(ax: Any, x: FloatArray, sign: int, **keywords: Any) -> Any:
     return marks
 
 
-def say_nothing(ax: Any, text: str = "no trial has a score") -> None:
+def annotate_empty(ax: Any, text: str = "no trial has a score") -> None:
     """Write in an empty picture why it is empty.
 
     Parameters
@@ -522,4 +522,4 @@ def say_nothing(ax: Any, text: str = "no trial has a score") -> None:
         What to write.
     """
     place = {"transform": ax.transAxes, "ha": "center", "gid": EDGE}
-    ax.text(0.5, 0.5, text, color=tones(ax).grey, **place)
+    ax.text(0.5, 0.5, text, color=tones(ax).gray, **place)

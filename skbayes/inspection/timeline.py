@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.inspection.record import SearchRecord, read_record
-from skbayes.inspection.style import STATES, get_axes, tidy, tones
+from skbayes.inspection.style import STATES, get_axes, style_axes, tones
+from skbayes.results.record import SearchRecord, read_record
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["TimelineDisplay"]
@@ -20,7 +20,7 @@ MAX_NUMBERED = 40
 class TimelineDisplay:
     """When each trial ran, one above the other where several were in flight.
 
-    A bar is a trial, from the first fit's beginning to the last one's end; its colour
+    A bar is a trial, from the first fit's beginning to the last one's end; its color
     and hatching say how it ended. What is blank between bars is the time in which the
     next trial was chosen, or in which a place was not taken.
 
@@ -257,7 +257,7 @@ class TimelineDisplay:
         ax.set_ylabel("trials in flight")
         ax.set_ylim(0.4, n_lanes + 0.6)
         ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        tidy(ax, "x")
+        style_axes(ax, "x")
         ax.grid(axis="x", color=tones(ax).faint, linewidth=0.6)
         if self.bars_:
             ax.legend(

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from skbayes.acquisition.tradeoff_proposer import relative_costs, typical_cost
-from skbayes.inspection.record import SearchRecord, read_record
 from skbayes.inspection.scales import plain
 from skbayes.inspection.style import (
     TRIALS,
-    focus,
+    annotate_empty,
     get_many_axes,
-    say_nothing,
-    tidy,
+    set_robust_ylim,
+    style_axes,
     tones,
 )
+from skbayes.results.record import SearchRecord, read_record
 from skbayes.search.tradeoff import envelope
 from skbayes.space.dimensions import FloatArray, is_number
 
@@ -348,7 +348,7 @@ class TradeoffDisplay:
         self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.figure
         if not len(self.rows):
-            say_nothing(self.axes_[0], "no trial has both a score and a cost")
+            annotate_empty(self.axes_[0], "no trial has both a score and a cost")
             return self
         self._draw_trials(self.axes_[0])
         self._draw_curve(self.axes_[1])
@@ -356,7 +356,7 @@ class TradeoffDisplay:
 
     def _draw_trials(self, ax: Any) -> None:
         shown = self.sign * self.score
-        # The larger the training set, the further from the background; in grey, too.
+        # The larger the training set, the further from the background; in gray, too.
         self.points_ = ax.scatter(
             self.cost,
             shown,
@@ -364,7 +364,7 @@ class TradeoffDisplay:
             cmap=_greys(tones(ax).dark),
             vmin=0.0,
             vmax=1.0,
-            edgecolors=tones(ax).grey,
+            edgecolors=tones(ax).gray,
             s=26,
             gid=TRIALS,
         )
@@ -384,7 +384,7 @@ class TradeoffDisplay:
             ax.set_xscale("log")
         else:
             ax.locator_params(axis="x", nbins=5)
-        focus(ax, self.sign)
+        set_robust_ylim(ax, self.sign)
         self.utility_ = self._draw_utility(ax, costs) if self.tradeoff else None
         ax.plot(
             self.cost[self.chosen],
@@ -399,7 +399,7 @@ class TradeoffDisplay:
         ax.set_xlabel(plain(self.cost_label))
         ax.set_ylabel(plain(self.label))
         ax.legend(fontsize="small")
-        tidy(ax, "both")
+        style_axes(ax, "both")
 
     def _draw_utility(self, ax: Any, costs: FloatArray) -> Any:
         """Draw what is worth as much as the chosen trial, within sight."""
@@ -470,7 +470,7 @@ class TradeoffDisplay:
             loc="lower left" if self.sign > 0 else "upper left",
         )
         ax.margins(y=0.15)
-        tidy(ax)
+        style_axes(ax)
 
     def _name_choices(self, ax: Any, at: FloatArray) -> None:
         """Write at the steps which trial it is, where there is room."""
@@ -504,7 +504,7 @@ def _if_usable(row: int | None, score: FloatArray, cost: FloatArray) -> int | No
 
 
 def _greys(dark: bool) -> Any:
-    """Return tones of grey, none of them like the background."""
+    """Return tones of gray, none of them like the background."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 

@@ -20,31 +20,35 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.evaluation import CandidateEvaluator, check_candidates, on_everything
-from skbayes.fingerprint import describe_search, splits_are_reproducible
-from skbayes.history import read_trials
-from skbayes.journal import Journal
-from skbayes.progress import Lines, PlannedStage, progress_bar
-from skbayes.results import corrected_best_score, results_frame
-from skbayes.scheduling import Budget, Log
-from skbayes.search.checks import (
+from skbayes.evaluation.data_transfer import Inputs, ship
+from skbayes.evaluation.evaluator import (
+    CandidateEvaluator,
+    check_candidates,
+    on_full_data,
+)
+from skbayes.evaluation.subsets import Fidelity, Subsets
+from skbayes.evaluation.trial import History, Trial
+from skbayes.journal.fingerprint import describe_search, splits_are_reproducible
+from skbayes.journal.journal import Journal
+from skbayes.journal.reader import read_trials
+from skbayes.loop.executor import ExecutionContext, TrialExecutor
+from skbayes.loop.failures import FailingStart
+from skbayes.loop.progress import Lines, PlannedStage, progress_bar
+from skbayes.loop.scheduler import Budget, NullJournal
+from skbayes.loop.stages import Outcome, Stage, run_stages
+from skbayes.results.frame import corrected_best_score, results_frame
+from skbayes.results.warm_start import known_results
+from skbayes.search._validation import (
     check_arguments,
     check_data,
     check_stoppers,
     check_values,
 )
-from skbayes.search.display import ResultDisplay
-from skbayes.search.failures import FailingStart
-from skbayes.search.guidance import Guidance
-from skbayes.search.keeping import check_partition, fit_folds, out_of_fold
-from skbayes.search.target import TargetMetric
-from skbayes.shipping import Inputs, ship
+from skbayes.search.guiding_metric import GuidingMetric
+from skbayes.search.html_repr import ResultDisplay
+from skbayes.search.out_of_fold import check_partition, fit_folds, out_of_fold
 from skbayes.space import Space
-from skbayes.stages import Outcome, Stage, run_stages
-from skbayes.subsets import Setting, Subsets
-from skbayes.trials import History, Trial
-from skbayes.warm_start import known_results
-from skbayes.workers import Crew, Environment
+from skbayes.utils.name_hints import NameHints
 
 __all__ = ["BaseBayesSearchCV"]
 
@@ -58,7 +62,7 @@ MAX_RACED_IN_FLIGHT = 16
 _APART = frozenset({"costs", "warm_up"})
 
 
-class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
+class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     """Base class of the searches that learn from their trials.
 
     Inherits everything but `fit` from scikit-learn's `BaseSearchCV`: delegation, tags,
@@ -97,7 +101,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
     _subset_parameter = "train_size"
 
     # Whether what is measured of each fit stands apart from its scores.
-    _measures_apart = False
+    _separate_costs = False
 
     @abstractmethod
     def __init__(
@@ -157,7 +161,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
 
     @abstractmethod
     def _make_optimizer(self, space: Space, seed: int) -> Any:
-        """Return the optimiser that proposes and learns; it has `ask` and `tell`.
+        """Return the optimizer that proposes and learns; it has `ask` and `tell`.
 
         In a search in stages it is that of the first one.
         """
@@ -165,7 +169,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
     def _stages(self, space: Space) -> list[Stage]:
         """Return the stages of the search, the last one being what counts.
 
-        The optimiser of the first is made by :meth:`_make_optimizer`.
+        The optimizer of the first is made by :meth:`_make_optimizer`.
         """
         return [
             Stage(
@@ -177,14 +181,14 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
 
     def _setting(
         self, number: int, params: dict[str, Any]
-    ) -> tuple[dict[str, Any], Setting]:
+    ) -> tuple[dict[str, Any], Fidelity]:
         """Return a trial's parameters, and on which training rows it is made.
 
         `params` is what was proposed, `number` counts from 0 within the stage.
         """
-        return on_everything(number, params)
+        return on_full_data(number, params)
 
-    def _settings(self) -> list[Setting]:
+    def _settings(self) -> list[Fidelity]:
         """Return whatever `_setting` may return, so that all of it can be checked."""
         return []
 
@@ -229,12 +233,12 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
         space = self._make_space()
-        for candidate in space.representatives():
+        for candidate in space.covering_sample():
             # Only to see that it can be called on each kind of configuration.
             space.allows(candidate)
         seed = self._draw_seed()
         optimizer = self._make_optimizer(space, seed)
-        for candidate in space.representatives():
+        for candidate in space.covering_sample():
             check_candidates(self.estimator, [self._setting(0, candidate)[0]])
         check_values(self.estimator, space, lambda c: self._setting(0, c)[0])
         known = self._known_results(space, target)
@@ -242,7 +246,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
         tasks = compat.TaskTree(self, X, y, params.get("sample_weight"))
         with tasks.fit(), contextlib.ExitStack() as stack:
             splits = self._draw_splits(X, y, routed.splitter.split)
-            environment = Environment(self.n_jobs, self.pre_dispatch)
+            environment = ExecutionContext(self.n_jobs, self.pre_dispatch)
             self.n_points_ = self._trials_in_flight(environment)
             log = stack.enter_context(self._open_log(space, X, y, params, splits, seed))
             if log.seed is not None:
@@ -315,7 +319,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
 
     def _make_target(self, scorers: Any) -> Any:
         """Return what reads the score that guides the search off those of a fold."""
-        return TargetMetric(self, scorers)
+        return GuidingMetric(self, scorers)
 
     def _known_results(self, space: Space, target: Any) -> list[tuple]:
         """Return what is known already: parameters, what is to be learnt, noise."""
@@ -343,7 +347,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
         return source
 
     def _inform(self, optimizer: Any, known: list[tuple], space: Space) -> None:
-        """Tell the optimiser of the first stage what is known."""
+        """Tell the optimizer of the first stage what is known."""
         for one, score, noise in known:
             optimizer.learn(one, score, noise)
         # So that the search ends with nothing worse than what was known.
@@ -365,7 +369,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
     ) -> contextlib.AbstractContextManager:
         """Open the journal, if there is one."""
         if self.journal is None:
-            return contextlib.nullcontext(Log())
+            return contextlib.nullcontext(NullJournal())
         return Journal.open(
             self.journal,
             space=space,
@@ -433,7 +437,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
 
     # -- the trials ---------------------------------------------------------------
 
-    def _trials_in_flight(self, environment: Environment) -> int:
+    def _trials_in_flight(self, environment: ExecutionContext) -> int:
         """Return `n_points`, or for "auto" what keeps the workers busy."""
         if self.n_points != "auto":
             return int(self.n_points)
@@ -448,9 +452,9 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
     def _run(
         self,
         inputs: Inputs,
-        environment: Environment,
+        environment: ExecutionContext,
         scorers: Any,
-        target: TargetMetric,
+        target: GuidingMetric,
         stoppers: list[Callable[[History], bool]],
         tasks: compat.TaskTree,
         stages: list[Stage],
@@ -465,7 +469,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
             check_partition(inputs.splits, n_samples)
         plan = [
             PlannedStage(
-                int(min(stage.n_trials, optimizer.n_cells)),
+                int(min(stage.n_trials, optimizer.n_configurations)),
                 stage.weight,
                 max(self.n_points_, stage.n_points) if environment.can_overlap else 1,
             )
@@ -473,7 +477,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
         ]
         n_planned = sum(stage.n_trials for stage in plan)
         n_points = max(self.n_points_, *(stage.n_points for stage in stages))
-        shipment = ship(
+        transfer = ship(
             inputs,
             environment.way,
             n_slots=environment.n_workers,
@@ -482,19 +486,19 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
             max_nbytes=environment.max_nbytes,
         )
         with (
-            shipment,
+            transfer,
             environment.bounded_blas(),
             tasks.searching(n_planned * n_splits),
-            Crew(environment, n_points, n_splits) as crew,
+            TrialExecutor(environment, n_points, n_splits) as executor,
             self._reporting(
                 plan, n_splits, environment.n_workers, dict(log.results)
             ) as report,
         ):
             evaluator = CandidateEvaluator(
                 self.estimator,
-                shipment,
+                transfer,
                 [len(np.arange(n_samples)[test]) for _, test in inputs.splits],
-                contain_errors=not crew.in_this_thread,
+                catch_errors=not executor.in_this_thread,
                 tasks=tasks,
                 n_candidates=n_planned,
                 target=target,
@@ -506,7 +510,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
                 risk=self._risk(),
                 keep_fits=self._keep_fits(),
                 measures=self._measures(),
-                apart=self._measures_apart,
+                apart=self._separate_costs,
                 subsets=inputs.subsets,
             )
             return run_stages(
@@ -514,14 +518,14 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
                 optimizer,
                 seed,
                 evaluator,
-                crew,
+                executor,
                 Budget(n_planned, self.timeout, stoppers=stoppers),
                 log=log,
                 n_points=self.n_points_,
                 report=report,
                 score_of=self._score_of,
-                on_interrupt=shipment.stop,
-                on_death=shipment.renew,
+                on_interrupt=transfer.stop,
+                on_death=transfer.renew,
             )
 
     def _fit_once(self, inputs: Inputs, params: dict[str, Any], split: int) -> None:
@@ -534,7 +538,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
         return {}
 
     def _score_of(self, trial: Trial) -> Any:
-        """Return what the optimiser is told of a trial."""
+        """Return what the optimizer is told of a trial."""
         return trial.score
 
     def _risk(self) -> float | None:
@@ -665,7 +669,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
         fits = kept.get(best.number)
         if fits is None:
             # The winner was fitted by an earlier run; a journal keeps no estimators.
-            setting = Setting(best.stage, best.train_fraction, best.subset)
+            setting = Fidelity(best.stage, best.train_fraction, best.subset)
             fits = fit_folds(
                 self.estimator,
                 self.best_params_,
@@ -689,7 +693,7 @@ class BaseBayesSearchCV(Guidance, ResultDisplay, compat.BaseSearchCV):
         library : {"pandas", "polars"}, default="pandas"
             Whose data frame.
         **kwargs : dict
-            Passed on to :func:`skbayes.results.results_frame`.
+            Passed on to :func:`skbayes.results.frame.results_frame`.
 
         Returns
         -------

@@ -14,13 +14,13 @@ from sklearn.model_selection import ParameterGrid
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
-from skbayes.arguments import ACQUISITIONS, check_noise
-from skbayes.candidates import key_of
-from skbayes.optimizer import Optimizer
+from skbayes.optimizer.optimizer import Optimizer
+from skbayes.optimizer.validation import ACQUISITIONS, check_noise
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
-from skbayes.surrogates.by_name import SURROGATES
+from skbayes.space.candidates import key_of
 from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.surrogates.registry import SURROGATES
 
 __all__ = ["BayesSearchCV"]
 
@@ -54,7 +54,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         tried once, and the search ends; the order is GridSearchCV's unless `timeout`,
         `stopper` or `journal` is set.
     timeout : float or None, default=None
-        Seconds the search may take, without the refit. Times are modelled like scores,
+        Seconds the search may take, without the refit. Times are modeled like scores,
         and no trial is started that is expected to overrun; the search ends there,
         cheaper trials are not looked for. The first trial always runs, and those that
         are running when the time is up are finished and count.
@@ -122,7 +122,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     stopper : callable, list of callable or None, default=None
         Called with `trials_` so far after each trial; the search ends when one returns
         True, and the trials under way are finished. Ready-made ones are in
-        :mod:`skbayes.stopping`.
+        :mod:`skbayes.loop.stopping`.
     trial_timeout : float or None, default=None
         Seconds after which no further fit of a trial is begun, counted from when it was
         handed to the workers. Running fits are not cut short. What the finished ones
@@ -170,7 +170,8 @@ class BayesSearchCV(BaseBayesSearchCV):
     best_score_corrected_ : float
         `best_score_` less what it owes to having been chosen as the best, estimated by
         the method of Tibshirani & Tibshirani (2009); see
-        :func:`skbayes.results.corrected_best_score`. There whenever `best_score_` is.
+        :func:`skbayes.results.frame.corrected_best_score`. There whenever `best_score_`
+        is.
     best_params_ : dict
         The best parameters. Not there with several metrics and ``refit=False``.
     best_index_ : int
@@ -190,9 +191,10 @@ class BayesSearchCV(BaseBayesSearchCV):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if the best estimator has them.
     trials_ : History
-        The trials in the order they were made, as :class:`~skbayes.trials.Trial`.
+        The trials in the order they were made, as
+        :class:`~skbayes.evaluation.trial.Trial`.
     optimizer_ : Optimizer
-        The optimiser with everything it was told.
+        The optimizer with everything it was told.
     stop_reason_ : str
         Why the search ended: "n_iter", "timeout", "exhausted" (every configuration
         was tried), "callback" (a callback returned True), "interrupted" (Ctrl-C
@@ -346,14 +348,14 @@ class BayesSearchCV(BaseBayesSearchCV):
         return self._first_optimizer(space, seed, self.n_iter)
 
     def _first_optimizer(self, space: Space, seed: int, n_iter: int) -> Optimizer:
-        """Make the optimiser of a search of so many trials."""
+        """Make the optimizer of a search of so many trials."""
         points = list(self.initial_points or [])
         # Every configuration will be tried, so there is nothing to choose. In
         # GridSearchCV's order ties go to the same configuration as there.
         # What a journal holds must not depend on n_iter.
         budgets = (self.timeout, self.journal, self.stopper)
         open_ended = any(budget is not None for budget in budgets)
-        everything = not open_ended and space.n_cells <= n_iter
+        everything = not open_ended and space.n_configurations <= n_iter
         rest = _all_points(self.search_spaces, space) if everything else []
         if self.racing or self.trial_timeout is not None:
             # Trials that are cut short are less certain than others.
@@ -385,7 +387,7 @@ def _all_points(search_spaces: Any, space: Space) -> list[dict]:
     """Return every configuration of a finite space, in GridSearchCV's order."""
     points = _grid_points(search_spaces, space)
     if points is None:
-        points = space.decode(space.cells(np.arange(int(space.n_cells))))
+        points = space.decode(space.cells(np.arange(int(space.n_configurations))))
     return [point for point in points if space.allows(point)]
 
 
@@ -402,4 +404,4 @@ def _grid_points(search_spaces: Any, space: Space) -> list[dict] | None:
         points = space.decode(X)
     except (TypeError, ValueError):
         return None
-    return points if len(points) == space.n_cells else None
+    return points if len(points) == space.n_configurations else None

@@ -16,17 +16,21 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
-from skbayes.complexity import check_complexity
-from skbayes.evaluation import check_candidates
-from skbayes.optimizer import Optimizer
+from skbayes.evaluation.evaluator import check_candidates
+from skbayes.evaluation.subsets import Fidelity, Subsets
+from skbayes.evaluation.trial import History, Trial
+from skbayes.loop.stages import Stage
+from skbayes.optimizer.optimizer import Optimizer
 from skbayes.search.bayes import BayesSearchCV
-from skbayes.search.small_samples import SideBySide, SignPlan, plan_signs
+from skbayes.search.monotonicity import check_monotonicity
+from skbayes.search.small_samples import (
+    MonotonicityPlan,
+    RoundRobinOptimizer,
+    plan_monotonicity,
+)
 from skbayes.space import Space
-from skbayes.stages import Stage
-from skbayes.subsets import Setting, Subsets
-from skbayes.surrogates.by_name import GAUSSIAN_PROCESSES
-from skbayes.surrogates.sign_trust import TrustedSignProcess
-from skbayes.trials import History, Trial
+from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
+from skbayes.surrogates.registry import GAUSSIAN_PROCESSES
 
 __all__ = ["HyperTuneSearchCV"]
 
@@ -73,9 +77,10 @@ class HyperTuneSearchCV(BayesSearchCV):
     complexity : {"auto"}, dict or None, default="auto"
         In which direction hyper-parameters make the model more complex: +1 or -1 by
         name, such as ``{"svc__C": +1, "svc__gamma": +1}``. What is left out, or 0, has
-        no sign. "auto" takes what :func:`skbayes.complexity.known_signs` knows of the
-        estimator and its parts; to change some of that, change the dict it returns.
-        None, or if there is no sign: the search is :class:`BayesSearchCV`.
+        no sign. "auto" takes what
+        :func:`skbayes.search.monotonicity.known_monotonicity` knows of the estimator
+        and its parts; to change some of that, change the dict it returns. None, or if
+        there is no sign: the search is :class:`BayesSearchCV`.
     subset_fraction : float, default=0.1
         Share of each training set that a small sample has, in (0, 1). It has no less
         than 10 rows for each class (10 in all for other targets), but then at most half
@@ -147,7 +152,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     stopper : callable, list of callable or None, default=None
         Called after each trial with the trials so far of the part of the search it
         belongs to, on small samples or on all data; that part ends when one returns
-        True. Ready-made ones are in :mod:`skbayes.stopping`.
+        True. Ready-made ones are in :mod:`skbayes.loop.stopping`.
     trial_timeout : float or None, default=None
         Seconds after which no further fit of a trial is begun, counted from when it was
         handed to the workers. Running fits are not cut short. What the finished ones
@@ -193,7 +198,8 @@ class HyperTuneSearchCV(BayesSearchCV):
     best_score_corrected_ : float
         `best_score_` less what it owes to having been chosen as the best, estimated by
         the method of Tibshirani & Tibshirani (2009); see
-        :func:`skbayes.results.corrected_best_score`. There whenever `best_score_` is.
+        :func:`skbayes.results.frame.corrected_best_score`. There whenever `best_score_`
+        is.
     best_params_ : dict
         The best parameters of a trial on all data. Not there with several metrics and
         ``refit=False``.
@@ -216,7 +222,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     signs_ : dict of str to int
         The signs that were declared, or known.
     small_optimum_ : dict or None
-        Robust centre of the best configurations on the small samples: in encoded space
+        Robust center of the best configurations on the small samples: in encoded space
         the median, or the option that most have. None if small samples were not
         searched.
     small_optima_ : list of dict
@@ -233,9 +239,10 @@ class HyperTuneSearchCV(BayesSearchCV):
     signs_in_force_ : dict of str to int
         Those of `signs_` that the scores on all data do not contradict, at the end.
     trials_ : History
-        The trials in the order they were made, as :class:`~skbayes.trials.Trial`.
+        The trials in the order they were made, as
+        :class:`~skbayes.evaluation.trial.Trial`.
     optimizer_ : Optimizer
-        The optimiser with everything it was told.
+        The optimizer with everything it was told.
     stop_reason_ : str
         Why the search ended: "n_iter", "timeout", "exhausted" (every configuration
         was tried), "callback" (a callback returned True), "interrupted" (Ctrl-C
@@ -253,7 +260,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     See Also
     --------
     BayesSearchCV : The search without small samples.
-    skbayes.complexity.known_signs : What is known of an estimator.
+    skbayes.search.monotonicity.known_monotonicity : What is known of an estimator.
 
     Notes
     -----
@@ -386,8 +393,8 @@ class HyperTuneSearchCV(BayesSearchCV):
     # -- the two parts of the search ----------------------------------------------
 
     def _make_optimizer(self, space: Space, seed: int) -> Any:
-        check_candidates(self.estimator, space.representatives())
-        self.signs_ = check_complexity(self.complexity, self.estimator, space)
+        check_candidates(self.estimator, space.covering_sample())
+        self.signs_ = check_monotonicity(self.complexity, self.estimator, space)
         if self.complexity == "auto" and not self.signs_:
             warnings.warn(
                 "complexity='auto' knows no sign of any parameter in search_spaces: "
@@ -396,13 +403,13 @@ class HyperTuneSearchCV(BayesSearchCV):
                 UserWarning,
                 stacklevel=4,
             )
-        self._plan: SignPlan | None = None
+        self._plan: MonotonicityPlan | None = None
         self._known: list[tuple] = []
         if self._n_small(space) == 0:
             return super()._make_optimizer(space, seed)
         self._on_all_data(space, seed, None)  # so that mistakes show now
         seeds = np.random.SeedSequence(seed).generate_state(self.n_subsets)
-        return SideBySide(
+        return RoundRobinOptimizer(
             [
                 Optimizer(
                     space,
@@ -422,7 +429,7 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     def _n_small(self, space: Space) -> int:
         """Trials on each small sample; 0 if they are not searched."""
-        if not self.signs_ or space.n_cells <= self.n_iter:
+        if not self.signs_ or space.n_configurations <= self.n_iter:
             return 0
         most = int(SMALL_SHARE * self.n_iter) // self.n_subsets
         if self.n_small_iter == "auto":
@@ -453,11 +460,11 @@ class HyperTuneSearchCV(BayesSearchCV):
             ),
         ]
 
-    def _small_setting(self, k: int, params: dict[str, Any]) -> tuple[dict, Setting]:
+    def _small_setting(self, k: int, params: dict[str, Any]) -> tuple[dict, Fidelity]:
         subset = k % self.n_subsets
-        return params, Setting(train_size=self._small_size, subset=subset)
+        return params, Fidelity(train_size=self._small_size, subset=subset)
 
-    def _settings(self) -> list[Setting]:
+    def _settings(self) -> list[Fidelity]:
         return [self._small_setting(k, {})[1] for k in range(self.n_subsets)]
 
     def _draw_subsets(
@@ -479,14 +486,14 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     def _inform(self, optimizer: Any, known: list[tuple], space: Space) -> None:
         """Keep what is known of all data for the search on them."""
-        if isinstance(optimizer, SideBySide):
+        if isinstance(optimizer, RoundRobinOptimizer):
             self._known = known
         else:
             super()._inform(optimizer, known, space)
 
     def _second(self, space: Space, seed: int, history: History) -> Optimizer:
-        """Make the optimiser of the search on all data."""
-        self._plan = plan_signs(space, self.signs_, history, seed)
+        """Make the optimizer of the search on all data."""
+        self._plan = plan_monotonicity(space, self.signs_, history, seed)
         if self._plan is None:
             warnings.warn(
                 "No trial on a small sample has a score; the search on all data goes "
@@ -510,7 +517,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         super()._inform(optimizer, self._known, space)
         return optimizer
 
-    def _on_all_data(self, space: Space, seed: int, plan: SignPlan | None) -> Optimizer:
+    def _on_all_data(
+        self, space: Space, seed: int, plan: MonotonicityPlan | None
+    ) -> Optimizer:
         points = list(self.initial_points or [])
         surrogate: Any = self.surrogate
         n_initial = self.n_initial_points
@@ -530,9 +539,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         )
 
     def _signed_model(
-        self, space: Space, plan: SignPlan, seed: int
-    ) -> TrustedSignProcess:
-        return TrustedSignProcess(
+        self, space: Space, plan: MonotonicityPlan, seed: int
+    ) -> RobustMonotonicGP:
+        return RobustMonotonicGP(
             GAUSSIAN_PROCESSES[self.surrogate],
             sign_points=plan.points,
             signs=plan.signs,

@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 
 from skbayes import compat
-from skbayes.arguments import check_surrogate
-from skbayes.candidates import Candidates
-from skbayes.optimizer import Optimizer
-from skbayes.results import as_frame
+from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
+from skbayes.evaluation.trial import History, Trial
+from skbayes.loop.stages import Outcome, Stage
+from skbayes.optimizer.optimizer import Optimizer
+from skbayes.optimizer.validation import check_surrogate
+from skbayes.results.frame import as_frame
+from skbayes.results.frame_attribute import FrameAttribute
+from skbayes.results.stage_correlation import stage_correlation
 from skbayes.search.bayes import BayesSearchCV
-from skbayes.search.frames import FrameAttribute
-from skbayes.search.stage_correlation import stage_correlation
 from skbayes.space import Space
-from skbayes.stages import Outcome, Stage
-from skbayes.subsets import Setting, Subsets, check_train_size
-from skbayes.surrogates.by_name import MODELS, make_surrogate
-from skbayes.surrogates.gaussian_process import GaussianProcess
+from skbayes.space.candidates import Candidates
+from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.graph_field import GraphField
 from skbayes.surrogates.multi_fidelity import MultiFidelity
 from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.surrogates.registry import MODELS, make_surrogate
 from skbayes.surrogates.trees import TreeEnsemble
-from skbayes.trials import History, Trial
 
 __all__ = ["MultiStageSearchCV"]
 
@@ -145,7 +145,7 @@ class MultiStageSearchCV(BayesSearchCV):
     stopper : callable, list of callable or None, default=None
         Called with the trials of the stage so far after each trial; the stage ends when
         one returns True, the trials under way are finished, and the next stage begins.
-        Ready-made ones are in :mod:`skbayes.stopping`.
+        Ready-made ones are in :mod:`skbayes.loop.stopping`.
     trial_timeout : float or None, default=None
         Seconds after which no further fit of a trial is begun, counted from when it was
         handed to the workers. Running fits are not cut short. What the finished ones
@@ -208,7 +208,8 @@ class MultiStageSearchCV(BayesSearchCV):
     best_score_corrected_ : float
         `best_score_` less what it owes to having been chosen as the best, estimated by
         the method of Tibshirani & Tibshirani (2009); see
-        :func:`skbayes.results.corrected_best_score`. There whenever `best_score_` is.
+        :func:`skbayes.results.frame.corrected_best_score`. There whenever `best_score_`
+        is.
     best_params_ : dict
         The best parameters. Not there with several metrics and ``refit=False``.
     best_index_ : int
@@ -229,9 +230,9 @@ class MultiStageSearchCV(BayesSearchCV):
         Names of the features, if the best estimator has them.
     trials_ : History
         The trials of all stages in the order they were made, as
-        :class:`~skbayes.trials.Trial`.
+        :class:`~skbayes.evaluation.trial.Trial`.
     optimizer_ : Optimizer
-        The optimiser of the last stage, with everything it was told.
+        The optimizer of the last stage, with everything it was told.
     optimizers_ : list of Optimizer
         Those of the stages that began.
     stop_reason_ : str
@@ -260,7 +261,7 @@ class MultiStageSearchCV(BayesSearchCV):
     training data, and three configurations promoted. Let :math:`T^1 \subseteq \dots
     \subseteq T^S` be the training sets of the stages and :math:`L(\lambda, T)` the
     cross-validated score of configuration :math:`\lambda` fitted on :math:`T`. Stage
-    :math:`s` maximises :math:`L(\lambda, T^s)` by Bayesian optimisation, beginning with
+    :math:`s` maximizes :math:`L(\lambda, T^s)` by Bayesian optimization, beginning with
 
     .. math::
 
@@ -274,7 +275,7 @@ class MultiStageSearchCV(BayesSearchCV):
     `cv_results_` is about the last stage, so that the row `best_index_` has rank 1.
 
     Where the best configuration depends on how much data there are (a stronger
-    regularisation suits fewer), promoting more configurations or a larger first
+    regularization suits fewer), promoting more configurations or a larger first
     fraction helps; `stage_correlation_` shows whether that is so.
 
     A subset that is too small for the classes or groups is refused before the first
@@ -420,8 +421,8 @@ class MultiStageSearchCV(BayesSearchCV):
             )
         return [int(n) for n in given]
 
-    def _settings(self) -> list[Setting]:
-        return [Setting(train_size=size) for size in self._sizes()]
+    def _settings(self) -> list[Fidelity]:
+        return [Fidelity(train_size=size) for size in self._sizes()]
 
     def _draw_subsets(self, *args: Any) -> Subsets | None:
         subsets = super()._draw_subsets(*args)
@@ -488,7 +489,7 @@ class MultiStageSearchCV(BayesSearchCV):
     def _next_optimizer(
         self, space: Space, index: int, seed: int, history: History
     ) -> Optimizer:
-        """Make the optimiser of a later stage of what the stages before have found."""
+        """Make the optimizer of a later stage of what the stages before have found."""
         promoted = _promoted(history, index - 1, int(self.n_promoted))
         if not promoted:
             _warn_of_failure(history, index - 1, self.stages[index - 1])
@@ -577,7 +578,7 @@ def _shares(n_iter: int, n_stages: int) -> list[int]:
     return [each + (stage < left) for stage in range(n_cheap)] + [n_iter - cheap]
 
 
-def _always(setting: Setting) -> Callable[[int, dict], tuple[dict, Setting]]:
+def _always(setting: Fidelity) -> Callable[[int, dict], tuple[dict, Fidelity]]:
     return lambda number, params: (params, setting)
 
 

@@ -15,23 +15,23 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
+from skbayes.acquisition.fronts import are_costs, on_log_scale
 from skbayes.acquisition.hypervolume import (
     hypervolume,
     is_nondominated,
     reference_point,
 )
-from skbayes.acquisition.pareto import are_costs, on_log_scale
-from skbayes.candidates import key_of
-from skbayes.optimizer import Optimizer
-from skbayes.results import with_params
+from skbayes.evaluation.objectives import Objectives
+from skbayes.evaluation.trial import History, Trial
+from skbayes.optimizer.optimizer import Optimizer
+from skbayes.results.frame import with_params
+from skbayes.results.frame_attribute import FrameAttribute
+from skbayes.results.warm_start import known_results, study_of
 from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.frames import FrameAttribute
-from skbayes.search.objectives import Objectives
 from skbayes.space import Space
+from skbayes.space.candidates import key_of
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.by_name import SURROGATES
-from skbayes.trials import History, Trial
-from skbayes.warm_start import known_results, study_of
+from skbayes.surrogates.registry import SURROGATES
 
 __all__ = ["ParetoSearchCV", "choose_point", "hypervolumes"]
 
@@ -74,7 +74,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
           its process; it hardly depends on how busy the machine is;
         - "model_size": bytes of the pickled estimator;
         - "n_features": features that the fitted estimator uses, see
-          :func:`skbayes.search.objectives.n_features`.
+          :func:`skbayes.evaluation.objectives.n_features`.
 
         Other objectives have any name, and in place of the direction a tuple
         ``(direction, what)``, with a callable of the fitted estimator that returns a
@@ -182,7 +182,7 @@ float
     trials_ : History
         The trials in the order they were made.
     optimizer_ : Optimizer
-        The optimiser with everything it was told.
+        The optimizer with everything it was told.
     stop_reason_ : str
         Why the search ended, as for :class:`~skbayes.BayesSearchCV`.
     n_points_ : int
@@ -524,7 +524,7 @@ float
 
 
 def _on_log_scale(Y: FloatArray) -> FloatArray:
-    """Replace costs by their logarithms, as the optimiser does; NaN stays NaN."""
+    """Replace costs by their logarithms, as the optimizer does; NaN stays NaN."""
     scaled = Y.copy()
     finished = np.all(np.isfinite(Y), axis=1)
     scaled[finished], _ = on_log_scale(Y[finished], np.zeros_like(Y[finished]))

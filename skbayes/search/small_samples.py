@@ -3,7 +3,7 @@
 Symbols (B samples, D columns, N sign points):
 
 - ``optima``: (B, D), the encoded best configuration on each sample.
-- ``center``: (D,), their robust centre, the small optimum.
+- ``center``: (D,), their robust center, the small optimum.
 - simple end of a column: 0 where its sign is +1, 1 where it is -1.
 
 Joy, Rana, Gupta & Venkatesh (2019): the best model of a small sample is simpler than
@@ -20,20 +20,21 @@ from typing import Any
 import numpy as np
 
 from skbayes.acquisition.maximize import sobol
-from skbayes.candidates import key_of
+from skbayes.evaluation.trial import Trial
 from skbayes.space import Space
+from skbayes.space.candidates import key_of
+from skbayes.space.configuration import Configuration
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.sign_posterior import NU
-from skbayes.trials import Trial
+from skbayes.surrogates.gp.sign_posterior import NU
 
-__all__ = ["SideBySide", "SignPlan", "center_of", "plan_signs"]
+__all__ = ["RoundRobinOptimizer", "MonotonicityPlan", "center_of", "plan_monotonicity"]
 
 # Points that carry signs.
 N_SIGN_POINTS = 10
 
-# The median distance of the optima from their centre beyond which they disagree
+# The median distance of the optima from their center beyond which they disagree
 # wildly about a column; that of five random positions is 0.19, on average.
-WILD = 0.15
+MAX_DISAGREEMENT = 0.15
 
 # Width of the likelihood of signs on which the small samples disagree: slopes that are
 # less steep than one standard deviation of the scores over the width of the range may
@@ -46,8 +47,8 @@ LEAST_ROOM = 0.02
 Params = dict[str, Any]
 
 
-class SideBySide:
-    """Optimisers that take turns: the k-th configuration is asked of the (k mod B)-th.
+class RoundRobinOptimizer:
+    """Optimizers that take turns: the k-th configuration is asked of the (k mod B)-th.
 
     Each of them knows its own trials only. As long as no more than B are under way,
     what is proposed does not depend on how many are.
@@ -60,7 +61,7 @@ class SideBySide:
     Attributes
     ----------
     last_expected_improvement : float or None
-        That of the optimiser that was asked last.
+        That of the optimizer that was asked last.
     """
 
     def __init__(self, optimizers: Sequence[Any]) -> None:
@@ -71,9 +72,14 @@ class SideBySide:
         self._pending: list[tuple[bytes, int]] = []
 
     @property
-    def n_cells(self) -> float:
+    def space(self) -> Space:
+        """The search space."""
+        return self.optimizers[0].space
+
+    @property
+    def n_configurations(self) -> float:
         """Number of configurations that can be proposed by all of them together."""
-        return len(self.optimizers) * self.optimizers[0].n_cells
+        return len(self.optimizers) * self.optimizers[0].n_configurations
 
     def ask(self, n: int = 1) -> list[Params]:
         """Ask whose turn it is for a configuration.
@@ -88,17 +94,17 @@ class SideBySide:
         params : list of dict
             The configurations.
         """
-        asked = []
-        for _ in range(n):
-            whose = self._n_asked % len(self.optimizers)
-            (params,) = self.optimizers[whose].ask()
-            improvement = self.optimizers[whose].last_expected_improvement
-            self.last_expected_improvement = improvement
-            self._take_turn(params)
-            asked.append(params)
-        return asked
+        return [self.propose().params for _ in range(n)]
 
-    def pend(self, params: Mapping[str, Any]) -> None:
+    def propose(self) -> Configuration:
+        """Ask whose turn it is for one configuration, with its encoding."""
+        whose = self.optimizers[self._n_asked % len(self.optimizers)]
+        configuration = whose.propose()
+        self.last_expected_improvement = whose.last_expected_improvement
+        self._take_turn(configuration)
+        return configuration
+
+    def pend(self, params: Mapping[str, Any] | Configuration) -> None:
         """Take a configuration as asked for.
 
         Parameters
@@ -106,17 +112,21 @@ class SideBySide:
         params : dict
             The configuration.
         """
-        self.optimizers[self._n_asked % len(self.optimizers)].pend(params)
-        self._take_turn(params)
+        configuration = Configuration.of(self.space, params)
+        self.optimizers[self._n_asked % len(self.optimizers)].pend(configuration)
+        self._take_turn(configuration)
 
-    def _take_turn(self, params: Mapping[str, Any]) -> None:
-        self._pending.append((self._key(params), self._n_asked % len(self.optimizers)))
+    def _take_turn(self, configuration: Configuration) -> None:
+        whose = self._n_asked % len(self.optimizers)
+        self._pending.append((key_of(configuration.row), whose))
         self._n_asked += 1
 
-    def _key(self, params: Mapping[str, Any]) -> bytes:
-        return key_of(self.optimizers[0].space.encode([params])[0])
+    def _key(self, params: Mapping[str, Any] | Configuration) -> bytes:
+        return key_of(Configuration.of(self.space, params).row)
 
-    def tell(self, params: Mapping[str, Any], score: Any, **more: Any) -> None:
+    def tell(
+        self, params: Mapping[str, Any] | Configuration, score: Any, **more: Any
+    ) -> None:
         """Tell the one that proposed it; of equal ones the one that was asked first.
 
         Parameters
@@ -133,7 +143,7 @@ class SideBySide:
         _, whose = self._pending.pop(place)
         self.optimizers[whose].tell(params, score, **more)
 
-    def forget(self, params: Mapping[str, Any]) -> None:
+    def forget(self, params: Mapping[str, Any] | Configuration) -> None:
         """Give up a configuration; of equal ones the one that was asked for last.
 
         Parameters
@@ -146,7 +156,7 @@ class SideBySide:
         _, whose = self._pending.pop(place)
         self.optimizers[whose].forget(params)
 
-    def expected_cost(self, params: Mapping[str, Any]) -> float | None:
+    def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
         """Cost that is to be expected of the configuration that was asked for last.
 
         Parameters
@@ -157,14 +167,14 @@ class SideBySide:
         Returns
         -------
         cost : float or None
-            By the optimiser that proposed it; None if it knows no costs.
+            By the optimizer that proposed it; None if it knows no costs.
         """
         whose = self._pending[-1][1] if self._pending else 0
         return self.optimizers[whose].expected_cost(params)
 
 
 @dataclass(frozen=True)
-class SignPlan:
+class MonotonicityPlan:
     """Where which signs are assumed on all data.
 
     Parameters
@@ -172,7 +182,7 @@ class SignPlan:
     optima : ndarray of shape (B, D)
         Best configurations on the samples that have one.
     center : ndarray of shape (D,)
-        Their robust centre.
+        Their robust center.
     points : ndarray of shape (N, D)
         Where there are signs.
     signs : ndarray of shape (N, D)
@@ -181,7 +191,7 @@ class SignPlan:
         Widths of their likelihoods.
     disagreement : dict of str to float
         For each parameter with a sign, the median distance of the optima from the
-        centre, as a share of its range.
+        center, as a share of its range.
     """
 
     optima: FloatArray
@@ -194,11 +204,13 @@ class SignPlan:
     @property
     def weakened(self) -> list[str]:
         """Parameters on which the samples disagree wildly."""
-        return [name for name, one in self.disagreement.items() if one > WILD]
+        return [
+            name for name, one in self.disagreement.items() if one > MAX_DISAGREEMENT
+        ]
 
 
 def center_of(space: Space, optima: FloatArray) -> FloatArray:
-    """Find the robust centre of configurations.
+    """Find the robust center of configurations.
 
     Parameters
     ----------
@@ -227,9 +239,9 @@ def center_of(space: Space, optima: FloatArray) -> FloatArray:
     return space.snap(center[None, :])[0]
 
 
-def plan_signs(
+def plan_monotonicity(
     space: Space, signs: Mapping[str, int], trials: Sequence[Trial], seed: int
-) -> SignPlan | None:
+) -> MonotonicityPlan | None:
     """Make signs of what the searches on small samples found.
 
     Parameters
@@ -245,7 +257,7 @@ def plan_signs(
 
     Returns
     -------
-    plan : SignPlan or None
+    plan : MonotonicityPlan or None
         None if no trial has a score.
     """
     best: dict[int, Trial] = {}
@@ -261,7 +273,7 @@ def plan_signs(
     by_column = np.array([signs.get(c.name or "", 0) for c in space.columns])
     by_column[space.categorical] = 0
     spread = _spread(optima, center)
-    nu = np.where(spread > WILD, WEAK_NU, NU)
+    nu = np.where(spread > MAX_DISAGREEMENT, WEAK_NU, NU)
     disagreement = {
         str(space.columns[column].name): float(spread[column])
         for column in np.flatnonzero(by_column)
@@ -269,11 +281,11 @@ def plan_signs(
     # A key of three numbers: those of proposals have one, those of subsets two.
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 0, 0)))
     points, table = _draw_points(space, by_column, center, rng)
-    return SignPlan(optima, center, points, table, nu, disagreement)
+    return MonotonicityPlan(optima, center, points, table, nu, disagreement)
 
 
 def _spread(optima: FloatArray, center: FloatArray) -> FloatArray:
-    """Median distance from the centre, column by column; 0 where none is active."""
+    """Median distance from the center, column by column; 0 where none is active."""
     distances = np.abs(optima - center)
     active = ~np.isnan(distances)
     return np.array(
@@ -289,10 +301,10 @@ def _spread(optima: FloatArray, center: FloatArray) -> FloatArray:
 def _draw_points(
     space: Space, by_column: np.ndarray, center: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Points between the simple end and the centre, and their signs."""
+    """Points between the simple end and the center, and their signs."""
     U = sobol(space.n_columns, N_SIGN_POINTS.bit_length(), rng)[:N_SIGN_POINTS]
     points = space.from_uniform(U)
-    # Where the centre has an option, so have the points: signs are about its branch.
+    # Where the center has an option, so have the points: signs are about its branch.
     points[:, space.categorical] = center[space.categorical]
     end = np.where(by_column < 0, 1.0, 0.0)
     room = np.abs(np.where(np.isnan(center), end, center) - end)

@@ -14,14 +14,14 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
+from skbayes.evaluation.data_transfer import Inputs
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
-from skbayes.shipping import Inputs
 from skbayes.space import Space
 from skbayes.text.liblinear import LiblinearClassifier
 from skbayes.text.ngrams import NGramVectorizer
-from skbayes.text.spaces import SPACES, first_points, text_space
-from skbayes.text.store import counted_texts
+from skbayes.text.search_spaces import SPACES, first_points, text_space
+from skbayes.text.shared_counts import counted_texts
 from skbayes.text.tokens import check_texts
 
 __all__ = ["TextRepresentationSearchCV"]
@@ -59,7 +59,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     """Search for the representation of texts together with their classifier.
 
     Takes raw texts. Which n-grams, how they are weighted, and how the classifier is
-    regularised is searched at the same time, since each depends on the others. The
+    regularized is searched at the same time, since each depends on the others. The
     n-grams of the texts are counted once: trials, folds and workers share the counts,
     and what a trial costs is little more than fitting its classifier. Its scores are
     those of the plain pipeline on the texts, with vocabulary and document frequencies
@@ -92,7 +92,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         (with an `estimator` of your own it does not). "paper": the space of [1]_, to
         reproduce it: orders of word n-grams up to 3, three weightings, stop words or
         not, penalty, strength and tolerance. See
-        :func:`skbayes.text.spaces.text_space`. None: `search_spaces` is everything.
+        :func:`skbayes.text.search_spaces.text_space`. None: `search_spaces` is
+        everything.
     dev : tuple (texts, labels) or None, default=None
         Texts on which all trials are scored, instead of by `cv`. Labels are left out,
         ``(texts, None)``, where there are none.
@@ -193,7 +194,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     trials_ : History
         The trials in the order they were made.
     optimizer_ : Optimizer
-        The optimiser with everything it was told.
+        The optimizer with everything it was told.
     stop_reason_ : str
         Why the search ended.
     n_splits_ : int

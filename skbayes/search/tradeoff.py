@@ -18,19 +18,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.acquisition.tradeoff_proposer import RULES, relative_costs
-from skbayes.history import read_trials
-from skbayes.results import with_params
+from skbayes.evaluation.costs import TrialCosts
+from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
+from skbayes.evaluation.trial import History, Trial
+from skbayes.journal.reader import read_trials
+from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
+from skbayes.results.frame import with_params
+from skbayes.results.frame_attribute import FrameAttribute
+from skbayes.results.warm_start import known_results
 from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.frames import FrameAttribute
-from skbayes.search.tradeoff_optimizer import TradeoffOptimizer
-from skbayes.search.trial_costs import TrialCosts
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
-from skbayes.subsets import Setting, Subsets, check_train_size
-from skbayes.surrogates.by_name import SURROGATES
-from skbayes.trials import History, Trial
-from skbayes.warm_start import known_results
+from skbayes.surrogates.registry import SURROGATES
 
 __all__ = ["TradeoffSearchCV", "envelope"]
 
@@ -44,7 +44,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     The size of the training set is one more thing to choose: with a fifth of the rows
     many models are nearly as good, and fitted in a fifth of the time. Each trial is
     scored, its cost is measured (the time of its fit, unless you name another one), and
-    what is maximised is the score less `tradeoff` times the relative cost. The chosen
+    what is maximized is the score less `tradeoff` times the relative cost. The chosen
     configuration is fitted in the end on the chosen share of the data.
     `tradeoff_curve_` says what would have been chosen for any other `tradeoff`,
     and :meth:`select` fits it.
@@ -77,7 +77,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
           its process; it hardly depends on how busy the machine is;
         - "model_size": bytes of the pickled estimator;
         - "n_features": features that the fitted estimator uses, see
-          :func:`skbayes.search.objectives.n_features`;
+          :func:`skbayes.evaluation.objectives.n_features`;
         - a callable of the fitted estimator that returns a number, 0 or more.
     score_range : tuple of (float, float), default=None
         What stands for a score of 0 and of 1, such as ``(-1.0, 0.0)`` for a negated
@@ -155,7 +155,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         timing.
     stopper : callable, list of callable or None, default=None
         Called with `trials_` so far after each trial; the search ends when one returns
-        True. Ready-made ones are in :mod:`skbayes.stopping`; they go by scores alone.
+        True. Ready-made ones are in :mod:`skbayes.loop.stopping`; they go by scores
+        alone.
     trial_timeout : float or None, default=None
         Seconds after which no further fit of a trial is begun, counted from when it was
         handed to the workers. Running fits are not cut short. What the finished ones
@@ -229,9 +230,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if the best estimator has them.
     trials_ : History
-        The trials in the order they were made, as :class:`~skbayes.trials.Trial`.
+        The trials in the order they were made, as
+        :class:`~skbayes.evaluation.trial.Trial`.
     optimizer_ : Optimizer
-        The optimiser with everything it was told.
+        The optimizer with everything it was told.
     stop_reason_ : str
         Why the search ended, as for :class:`~skbayes.BayesSearchCV`.
     n_points_ : int
@@ -262,7 +264,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     which is computed anew before each trial; before there is such a trial, the median
     of the largest ones there are is divided by their relative size. Then
-    :math:`L - \alpha \sigma` is maximised, :math:`\alpha` being `tradeoff`. With
+    :math:`L - \alpha \sigma` is maximized, :math:`\alpha` being `tradeoff`. With
     :math:`\alpha = 0` the trials are those of :class:`~skbayes.BayesSearchCV` on a
     space with the training size as a further parameter.
 
@@ -333,7 +335,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     )
 
     _subset_parameter = "train_sizes"
-    _measures_apart = True
+    _separate_costs = True
 
     def __init__(
         self,
@@ -438,12 +440,12 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     def _setting(
         self, number: int, params: dict[str, Any]
-    ) -> tuple[dict[str, Any], Setting]:
+    ) -> tuple[dict[str, Any], Fidelity]:
         rest = {name: value for name, value in params.items() if name != SIZE}
-        return rest, Setting(train_size=params[SIZE])
+        return rest, Fidelity(train_size=params[SIZE])
 
-    def _settings(self) -> list[Setting]:
-        return [Setting(train_size=size) for size in self._sizes()]
+    def _settings(self) -> list[Fidelity]:
+        return [Fidelity(train_size=size) for size in self._sizes()]
 
     def _draw_subsets(self, *args: Any) -> Subsets | None:
         subsets = super()._draw_subsets(*args)
@@ -651,7 +653,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         self, X: Any, y: Any, fit_params: dict, split_params: dict, seed: int
     ) -> tuple[Any, Any, dict]:
         size = self._sizes()[self.train_fractions_.index(self.best_train_fraction_)]
-        setting = Setting(train_size=size)
+        setting = Fidelity(train_size=size)
         everything = np.arange(self._n_samples(X))
         subsets = Subsets.draw(
             [(everything, everything[:0])],

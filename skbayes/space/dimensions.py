@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skbayes.space.identity import OptionKey, hash_of, same
+from skbayes.space.equality import OptionKey, hash_of, same
 
 __all__ = [
     "Dimension",

@@ -17,7 +17,7 @@ from skbayes.space.dimensions import (
     nearest,
     on_lattice,
 )
-from skbayes.space.identity import OptionKey
+from skbayes.space.equality import OptionKey
 
 __all__ = ["Distribution"]
 
@@ -62,7 +62,7 @@ class Distribution(Dimension):
 
     Notes
     -----
-    Where a density is so steep that neighbouring floats lie more than 2**-30 of the
+    Where a density is so steep that neighboring floats lie more than 2**-30 of the
     mass apart, only some of the values are proposed: those that come back exactly
     from their positions.
 

@@ -25,7 +25,7 @@ from skbayes.space.dimensions import (
     native,
 )
 from skbayes.space.distribution import Distribution
-from skbayes.space.identity import OptionKey
+from skbayes.space.equality import OptionKey
 
 __all__ = ["parse_dict", "parse_dimension", "parse_spaces"]
 

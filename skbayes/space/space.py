@@ -31,7 +31,7 @@ from skbayes.space.dimensions import (
     FloatArray,
     native,
 )
-from skbayes.space.identity import same
+from skbayes.space.equality import same
 from skbayes.space.notation import parse_dict, parse_spaces
 
 __all__ = ["Space", "Column"]
@@ -91,7 +91,7 @@ class Space:
         What each column of an encoded configuration stands for.
     parameter_names : list of str
         Names of all parameters that can occur, sorted.
-    n_cells : int or float
+    n_configurations : int or float
         Number of configurations before `constraint`, ``math.inf`` if any dimension
         is continuous.
     categorical : ndarray of shape (n_columns,), bool
@@ -129,7 +129,7 @@ class Space:
             [column.dimension.is_categorical for column in self.columns], dtype=bool
         )
         self.parameter_names = sorted({c.name for c in self.columns if c.name})
-        self.n_cells: float = _size(self._root, self.columns)
+        self.n_configurations: float = _size(self._root, self.columns)
 
     @classmethod
     def from_notation(
@@ -201,7 +201,7 @@ class Space:
         space._root = _Branch([*self._root.entries, _Entry(len(self.columns))])
         space.categorical = np.append(self.categorical, dimension.is_categorical)
         space.parameter_names = sorted([*self.parameter_names, name])
-        space.n_cells = _size(space._root, space.columns)
+        space.n_configurations = _size(space._root, space.columns)
         return space
 
     # -- building -----------------------------------------------------------------
@@ -500,7 +500,7 @@ class Space:
                 f"constraint: raised {error!r} for {dict(params)!r}"
             ) from error
 
-    def own(self, params: Mapping[str, Any]) -> Params:
+    def canonicalize(self, params: Mapping[str, Any]) -> Params:
         """Turn a configuration written by a user into the form that is proposed.
 
         Parameters
@@ -536,7 +536,7 @@ class Space:
         Parameters
         ----------
         indices : ndarray of shape (n,), int
-            Numbers from 0 to ``n_cells - 1``.
+            Numbers from 0 to ``n_configurations - 1``.
 
         Returns
         -------
@@ -572,7 +572,7 @@ class Space:
                 offset = ends[place] - sizes[place]
                 self._fill(sub, digits[own] - offset, rows[own], X)
 
-    def representatives(self) -> list[Params]:
+    def covering_sample(self) -> list[Params]:
         """List a few configurations that together use every option there is.
 
         Returns

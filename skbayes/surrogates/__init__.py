@@ -1,10 +1,10 @@
 """What is believed about the score of a configuration that was not tried."""
 
-from skbayes.surrogates.additive import AdditiveGaussianProcess
-from skbayes.surrogates.gaussian_process import GaussianProcess
+from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
+from skbayes.surrogates.gp.gp import GaussianProcess
+from skbayes.surrogates.gp.monotonic import MonotonicGP
 from skbayes.surrogates.graph_field import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
-from skbayes.surrogates.sign_process import SignProcess
 from skbayes.surrogates.trees import TreeEnsemble
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "GaussianProcess",
     "GraphField",
     "ParzenEstimator",
-    "SignProcess",
+    "MonotonicGP",
     "TreeEnsemble",
 ]
 

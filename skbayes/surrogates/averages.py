@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from skbayes.surrogates.kernels import FloatArray
+from skbayes.surrogates.gp.kernels import FloatArray
 
-__all__ = ["average_of"]
+__all__ = ["posterior_of_mean"]
 
 
-def average_of(
+def posterior_of_mean(
     surrogate: Any, X: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of a weighted mean of scores.
@@ -34,10 +34,10 @@ def average_of(
     --------
     >>> import numpy as np
     >>> from skbayes.surrogates import GaussianProcess
-    >>> from skbayes.surrogates.averages import average_of
+    >>> from skbayes.surrogates.averages import posterior_of_mean
     >>> X = np.array([[0.0], [0.4], [1.0]])
     >>> model = GaussianProcess(n_samples=0).fit(X, np.array([0.0, 1.0, 0.5]))
-    >>> mean, sd = average_of(model, X, np.full(3, 1 / 3))
+    >>> mean, sd = posterior_of_mean(model, X, np.full(3, 1 / 3))
     >>> bool(sd[0] < model.predict(X)[1].mean())
     True
     """

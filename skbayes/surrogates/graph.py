@@ -1,13 +1,13 @@
-"""Neighbourhood graphs over the configurations of a finite space.
+"""Neighborhood graphs over the configurations of a finite space.
 
-Symbols (n nodes, l of them labelled, D columns):
+Symbols (n nodes, l of them labeled, D columns):
 
 - ``nodes``: (n, D), all configurations that can be proposed.
 - ``W``: (n, n), weights of edges; 0 on the diagonal and between strangers.
 - ``Delta``: D - W, the graph's Laplacian, D the diagonal matrix of W's row sums.
-- ``L``, ``U``: the labelled and the unlabelled nodes.
+- ``L``, ``U``: the labeled and the unlabeled nodes.
 - ``f``: (n,), the harmonic function: the labels on L, on U the weighted mean of its
-  neighbours' values, f_U = -Delta_UU^-1 Delta_UL f_L.
+  neighbors' values, f_U = -Delta_UU^-1 Delta_UL f_L.
 - ``G``: Delta_UU^-1. Labelling k with v adds (v - f_k) G_.k / G_kk to f, and takes
   G_.k G_k. / G_kk from G.
 
@@ -27,7 +27,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from skbayes.surrogates.kernels import KERNELS, Embedding, FloatArray
+from skbayes.surrogates.gp.kernels import KERNELS, Embedding, FloatArray
 
 __all__ = ["MAX_NODES", "HarmonicFunction", "NeighborGraph"]
 
@@ -35,10 +35,10 @@ __all__ = ["MAX_NODES", "HarmonicFunction", "NeighborGraph"]
 # matrices of n x n numbers.
 MAX_NODES = 2000
 
-# Added to the diagonal of Delta, which is singular as long as nothing is labelled.
+# Added to the diagonal of Delta, which is singular as long as nothing is labeled.
 JITTER = 1e-9
 
-# A node has this share of all nodes for neighbours, on average.
+# A node has this share of all nodes for neighbors, on average.
 NEIGHBOR_SHARE = 1.0 / 7.0
 
 
@@ -50,7 +50,7 @@ class NeighborGraph:
     """Each configuration joined with those most like it.
 
     An edge joins two nodes if one is among the k nearest of the other, where k is the
-    greatest for which a node has at most n / 7 neighbours on average. On a grid many
+    greatest for which a node has at most n / 7 neighbors on average. On a grid many
     nodes are equally near: all that are as near as the k-th count, so that the graph
     does not depend on an order of the nodes.
 
@@ -147,8 +147,8 @@ class NeighborGraph:
 
         Returns
         -------
-        labelled : list of int
-            The labelled nodes, in the order in which they first occur.
+        labeled : list of int
+            The labeled nodes, in the order in which they first occur.
         labels : ndarray of shape (l,)
             Their labels, the mean of a node's own ones.
         """
@@ -208,7 +208,7 @@ def _neighbors(r2: FloatArray) -> np.ndarray:
 
 
 class HarmonicFunction:
-    """The harmonic function of a graph some of whose nodes are labelled.
+    """The harmonic function of a graph some of whose nodes are labeled.
 
     Labelling one more node is an update of rank one; only a component's first label
     takes an inversion. In a component without a label f is the mean of all labels.
@@ -220,13 +220,13 @@ class HarmonicFunction:
 
     Attributes
     ----------
-    labelled : list of int
-        The labelled nodes, in order.
+    labeled : list of int
+        The labeled nodes, in order.
     """
 
     def __init__(self, graph: NeighborGraph) -> None:
         self.graph = graph
-        self.labelled: list[int] = []
+        self.labeled: list[int] = []
         n = len(graph)
         self._component = np.empty(n, dtype=int)
         for number, component in enumerate(graph.components):
@@ -237,7 +237,7 @@ class HarmonicFunction:
         self._reached = np.zeros(len(graph.components), dtype=bool)
 
     def label(self, nodes: Sequence[int]) -> None:
-        """Label nodes that are not labelled yet.
+        """Label nodes that are not labeled yet.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class HarmonicFunction:
             else:
                 self._reach(k)
             self._G[k] = self._G[:, k] = 0.0
-            self.labelled.append(k)
+            self.labeled.append(k)
 
     def _reach(self, k: int) -> None:
         """Compute G on a component whose first label is at node k."""
@@ -263,16 +263,16 @@ class HarmonicFunction:
         self._reached[self._component[k]] = True
 
     def copy(self) -> HarmonicFunction:
-        """Return one that can be labelled without changing this one."""
+        """Return one that can be labeled without changing this one."""
         twin = object.__new__(HarmonicFunction)
         vars(twin).update(vars(self))
-        twin.labelled = list(self.labelled)
+        twin.labeled = list(self.labeled)
         twin._G, twin._reached = self._G.copy(), self._reached.copy()
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
         # G is computed again, by the same steps.
-        return _labelled, (self.graph, self.labelled)
+        return _labeled, (self.graph, self.labeled)
 
     def values(self, labels: FloatArray) -> FloatArray:
         """Values of f at all nodes.
@@ -280,7 +280,7 @@ class HarmonicFunction:
         Parameters
         ----------
         labels : ndarray of shape (l,)
-            The labels of the labelled nodes, in order. l >= 1.
+            The labels of the labeled nodes, in order. l >= 1.
 
         Returns
         -------
@@ -289,8 +289,8 @@ class HarmonicFunction:
         """
         f = np.full(len(self.graph), float(np.mean(labels)))
         reached = self._reached[self._component]
-        f[reached] = (self._G @ (self.graph.W[:, self.labelled] @ labels))[reached]
-        f[self.labelled] = labels
+        f[reached] = (self._G @ (self.graph.W[:, self.labeled] @ labels))[reached]
+        f[self.labeled] = labels
         return f
 
     def influence(self) -> FloatArray:
@@ -299,7 +299,7 @@ class HarmonicFunction:
         Returns
         -------
         influence : ndarray of shape (n,)
-            Sum over i of G_ik / G_kk; 1 at labelled nodes.
+            Sum over i of G_ik / G_kk; 1 at labeled nodes.
         """
         diagonal = np.diagonal(self._G)
         return np.where(
@@ -309,7 +309,7 @@ class HarmonicFunction:
         )
 
 
-def _labelled(graph: NeighborGraph, nodes: list[int]) -> HarmonicFunction:
+def _labeled(graph: NeighborGraph, nodes: list[int]) -> HarmonicFunction:
     harmonic = HarmonicFunction(graph)
     harmonic.label(nodes)
     return harmonic

@@ -1,14 +1,14 @@
-"""Gaussian field on a neighbourhood graph over the configurations of a finite space.
+"""Gaussian field on a neighborhood graph over the configurations of a finite space.
 
-Symbols (n nodes, l of them labelled, g values of sigma, D columns):
+Symbols (n nodes, l of them labeled, g values of sigma, D columns):
 
 - ``Delta``: (n, n), the graph's Laplacian, as in :mod:`skbayes.surrogates.graph`.
 - ``K``: (g, n, n), (Delta + I / sigma^2)^-1; the field's covariance is K / (2 beta).
   Never formed: with Delta = V diag(v) V^T, column k is V ((v + 1 / sigma^2)^-1 * V_k).
 - ``A``: (g, l, n), the first l steps of the Cholesky decomposition of K with the
-  labelled nodes as pivots, K_LL = A_L^T A_L and A_L upper triangular. Labelling one
+  labeled nodes as pivots, K_LL = A_L^T A_L and A_L upper triangular. Labelling one
   more node adds a row, and leaves the others as they are.
-- ``y``: (l,), the labels, standardised.
+- ``y``: (l,), the labels, standardized.
 
 Zhang & Duh (2020), "Reproducible and efficient benchmarks for hyperparameter
 optimization of neural machine translation systems", section 5.3.
@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from skbayes.surrogates.gp.kernels import KERNELS, FloatArray
 from skbayes.surrogates.graph import NeighborGraph
-from skbayes.surrogates.kernels import KERNELS, FloatArray
 
 __all__ = ["GraphField"]
 
@@ -109,7 +109,7 @@ class GraphField:
         self.length_scale = length_scale
         self.nodes = nodes
         self.n_options = n_options
-        self._labelled: list[int] = []
+        self._labeled: list[int] = []
 
     @cached_property
     def graph(self) -> NeighborGraph:
@@ -138,11 +138,11 @@ class GraphField:
             The fitted field.
         """
         places, y = self.graph.places(X), np.asarray(y, dtype=np.float64)
-        labelled, scores = self.graph.labels(places, y)
-        known = self._labelled
-        if not hasattr(self, "_rows") or labelled[: len(known)] != known:
+        labeled, scores = self.graph.labels(places, y)
+        known = self._labeled
+        if not hasattr(self, "_rows") or labeled[: len(known)] != known:
             self._forget()
-        for node in labelled[len(self._labelled) :]:
+        for node in labeled[len(self._labeled) :]:
             self._label(node)
         # Where nothing told is a node, what was told says at least how high scores are.
         level = scores if len(scores) else y
@@ -173,9 +173,9 @@ class GraphField:
         field = object.__new__(GraphField)
         vars(field).update(vars(self))
         field._rows, field._variance = self._rows.copy(), self._variance.copy()
-        field._labelled = list(self._labelled)
+        field._labeled = list(self._labeled)
         for node in dict.fromkeys(self.graph.places(X).tolist()):
-            if node >= 0 and node not in field._labelled:
+            if node >= 0 and node not in field._labeled:
                 field._label(node)
         return field
 
@@ -188,14 +188,14 @@ class GraphField:
             decays = max(degree, MIN_DEGREE) * DECAYS
             self._inverse = 1.0 / (np.maximum(values, 0.0) + decays[:, None])  # (g, n)
             self._prior = np.einsum("ij,gj->gi", self._vectors**2, self._inverse)
-        self._labelled = []
+        self._labeled = []
         self._rows = np.empty((len(DECAYS), 0, n))  # A
         self._variance = self._prior.copy()  # what is left of the diagonal of K
 
     def _label(self, k: int) -> None:
         """Add node k's row to A: (K_k. - A_.k A) / sqrt(K_kk - |A_.k|^2)."""
         column = (self._inverse * self._vectors[k]) @ self._vectors.T
-        count = len(self._labelled)
+        count = len(self._labeled)
         known = self._rows[:, :count]
         row = column - np.einsum("gl,gln->gn", known[:, :, k], known)
         floor = MIN_VARIANCE * self._prior[:, k]
@@ -205,7 +205,7 @@ class GraphField:
             self._rows = np.concatenate([self._rows, room], axis=1)
         self._rows[:, count] = row
         self._variance -= np.square(row)
-        self._labelled.append(k)
+        self._labeled.append(k)
 
     def _learn(self, y: FloatArray) -> None:
         """Choose sigma and beta by marginal likelihood; predict every node.
@@ -220,7 +220,7 @@ class GraphField:
             return
         best = -np.inf
         for g, rows in enumerate(self._rows[:, :count]):
-            A_L = rows[:, self._labelled[:count]]
+            A_L = rows[:, self._labeled[:count]]
             z = linalg.solve_triangular(A_L, y, trans="T", check_finite=False)
             least = MIN_AMPLITUDE / float(np.mean(self._prior[g]))
             amplitude = max(float(z @ z) / count, least)
@@ -279,7 +279,7 @@ class GraphField:
         known = places >= 0
         w = np.bincount(places[known], weights[known], minlength=len(self.graph))
         g, prior = self._chosen, self._prior[self._chosen]
-        rows = self._rows[g, : len(self._labelled)]
+        rows = self._rows[g, : len(self._labeled)]
         variance = self._inverse[g] @ np.square(w @ self._vectors)
         variance -= np.sum(np.square(rows @ w))
         variance += np.mean(prior) * np.sum(np.square(weights[~known]))
@@ -301,7 +301,7 @@ class GraphField:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if "_mean" in state:  # it was fitted
-            labelled = self._labelled
+            labeled = self._labeled
             self._forget()
-            for node in labelled:
+            for node in labeled:
                 self._label(node)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.averages import average_of
+from skbayes.surrogates.averages import posterior_of_mean
 
 __all__ = ["MultiFidelity"]
 
@@ -160,9 +160,9 @@ class MultiFidelity:
         -------
         mean, sd : ndarray of shape (S,)
             Prediction at the fidelity in question; see
-            :func:`skbayes.surrogates.averages.average_of`.
+            :func:`skbayes.surrogates.averages.posterior_of_mean`.
         """
-        return average_of(self.surrogate, self._widened(X), weights)
+        return posterior_of_mean(self.surrogate, self._widened(X), weights)
 
     def _widened(self, X: FloatArray) -> FloatArray:
         return np.column_stack([X, np.full(len(X), self.fidelity)])

@@ -3,7 +3,7 @@
 Symbols (n trials, m candidates, D columns, K values of a column):
 
 - ``good``, ``bad``: the best ceil(0.15 n) trials, at least 2, and the others; each is
-  modelled by a product of densities p_good, p_bad, one a column.
+  modeled by a product of densities p_good, p_bad, one a column.
 - ``x``: positions of the trials in one column, those in which it is active.
 - ``p``: (K,), probabilities of the values of a column that has finitely many.
 
@@ -164,7 +164,7 @@ class ContinuousDensity:
 
 
 class CategoricalDensity:
-    """Probabilities (prior weight + count), to be normalised, of values.
+    """Probabilities (prior weight + count), to be normalized, of values.
 
     Parameters
     ----------
@@ -186,10 +186,10 @@ class CategoricalDensity:
     ) -> None:
         self.grid = grid
         counts = np.bincount(_places(grid, x), minlength=len(grid))
-        self.p = self._normalised(prior_weight + counts)
+        self.p = self._normalized(prior_weight + counts)
 
     @staticmethod
-    def _normalised(weights: Any) -> FloatArray:
+    def _normalized(weights: Any) -> FloatArray:
         return np.asarray(weights / np.sum(weights), dtype=np.float64)
 
     def log_density(self, x: FloatArray) -> FloatArray:
@@ -264,7 +264,7 @@ class GridDensity(CategoricalDensity):
             up_to = ndtr((edges - x[:, None]) / bandwidths(x)[:, None])
             masses = np.diff(up_to, axis=1)
             weights = weights + np.sum(masses / np.sum(masses, axis=1)[:, None], axis=0)
-        self.p = self._normalised(weights)
+        self.p = self._normalized(weights)
 
 
 def _places(grid: FloatArray, x: FloatArray) -> np.ndarray:

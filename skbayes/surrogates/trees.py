@@ -1,4 +1,4 @@
-"""Ensemble of randomised regression trees, grown by LightGBM.
+"""Ensemble of randomized regression trees, grown by LightGBM.
 
 Symbols (n observations, m candidates, D columns, T trees):
 
@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.optional import import_optional
-from skbayes.surrogates.kernels import FloatArray
+from skbayes.surrogates.gp.kernels import FloatArray
+from skbayes.utils.optional import import_optional
 
 __all__ = ["TreeEnsemble", "import_lightgbm"]
 
@@ -68,7 +68,7 @@ def import_lightgbm() -> Any:
 
 
 class TreeEnsemble:
-    """Randomised trees: for many trials, many columns and scores that jump.
+    """Randomized trees: for many trials, many columns and scores that jump.
 
     Each tree is grown on a random 80 % of the scores with random thresholds. The mean
     of the trees is the prediction, their disagreement (and that of the scores within
@@ -151,7 +151,7 @@ class TreeEnsemble:
         # LightGBM itself fails on weights that differ much; what is too noisy to be
         # believed is shrunk to the mean instead.
         self._booster = self._grow(weight * target)
-        self._summarise(target, weight)
+        self._summarize(target, weight)
         return self
 
     def _grow(self, target: FloatArray) -> Any:
@@ -185,7 +185,7 @@ class TreeEnsemble:
         leaves = self._booster.predict(self._features(X), pred_leaf=True)
         return np.reshape(leaves, (len(X), -1)).T.astype(int)
 
-    def _summarise(self, target: FloatArray, weight: FloatArray) -> None:
+    def _summarize(self, target: FloatArray, weight: FloatArray) -> None:
         """Mean and variance of the scores in each leaf, shape (T, leaves)."""
         leaf = self._leaves(self._X)
         width = int(leaf.max()) + 1

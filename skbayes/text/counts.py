@@ -3,7 +3,7 @@
 Symbols:
 
 - ``pattern``: the places of an n-gram's tokens relative to its first one: (0,) words,
-  (0, 1) pairs of neighbours, (0, 2) pairs with any one token between them.
+  (0, 1) pairs of neighbors, (0, 2) pairs with any one token between them.
 - ``prefix``: the n-gram without its last token, as a number; an n-gram is the pair of
   its prefix and its last token, and the pair fits into one int64 at any length.
 - ``p``: a position in the stream of tokens, that of an n-gram's first token.

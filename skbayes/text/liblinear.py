@@ -20,13 +20,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayes.compat import Interval, StrOptions, fit_context
-from skbayes.text.binding import library_name, require_package, train
+from skbayes.text._liblinear import library_name, require_package, train
 
 __all__ = ["LiblinearClassifier"]
 
 
 class _Solver(NamedTuple):
-    """What one of the library's solvers minimises, and how."""
+    """What one of the library's solvers minimizes, and how."""
 
     name: str
     number: int
@@ -75,7 +75,7 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     penalty : {"l2", "l1"}, default="l2"
-        Norm of the weights that is penalised; "l1" makes many of them 0.
+        Norm of the weights that is penalized; "l1" makes many of them 0.
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
         "logistic" is logistic regression, with probabilities; the others are support
         vector machines. "hinge" goes with "l2" only.
@@ -91,7 +91,7 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
         parameters above: the way to search over all of them at once.
     C : float, default=1.0
         Weight of the losses against the penalty, above 0: the smaller, the stronger the
-        regularisation.
+        regularization.
     tol : float, default=None
         When to stop, above 0, in LIBLINEAR's own meaning. In primal problems and those
         with "l1": the norm of the gradient relative to that at the start, multiplied by
@@ -359,7 +359,7 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
             return np.log(self.predict_proba(X))
 
     def _loss(self) -> str:
-        """Return what is minimised, as far as the parameters make sense."""
+        """Return what is minimized, as far as the parameters make sense."""
         if self.solver is not None:
             known: dict[Any, _Solver] = {**_BY_NAME, **_BY_NUMBER}
             return known[self.solver].loss if self.solver in known else ""

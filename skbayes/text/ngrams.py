@@ -14,10 +14,16 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
+from skbayes.text.cache import MemoryCache
 from skbayes.text.counts import CountTable, match_ngrams, patterns, take_rows
-from skbayes.text.shelves import MemoryShelf
-from skbayes.text.stopwords import check_stemmer, stop_word_list
-from skbayes.text.store import CountedTexts, Counts, Kind, KnownCounts, Spec
+from skbayes.text.shared_counts import (
+    CountedTexts,
+    Counts,
+    KnownCounts,
+    NgramSpec,
+    TokenizerSpec,
+)
+from skbayes.text.token_filters import check_stemmer, stop_word_list
 from skbayes.text.tokens import WORDS, check_texts
 
 __all__ = ["NGramVectorizer"]
@@ -246,7 +252,7 @@ class NGramVectorizer(
         elif hasattr(self, "idf_"):
             del self.idf_
         if isinstance(X, CountedTexts):
-            counted.counts.serve(self)
+            counted.counts.register(self)
         else:
             self.detach()
         return self._weighted(parts)
@@ -280,7 +286,7 @@ class NGramVectorizer(
             return self._weighted(parts)
         self.detach()
         texts = check_texts(X)
-        counts = KnownCounts(texts, MemoryShelf(), self._tokens)
+        counts = KnownCounts(texts, MemoryCache(), self._tokens)
         parts = []
         for kind, grams in zip(self._fitted_kinds, self._grams, strict=True):
             table = counts.table(kind)
@@ -368,7 +374,7 @@ class NGramVectorizer(
         with contextlib.suppress(TypeError, ValueError):
             self._kinds()
 
-    def _kinds(self) -> list[Kind]:
+    def _kinds(self) -> list[NgramSpec]:
         """Check the arguments, and say what is counted."""
         low, high = self._checked_range()
         counts_only = self.weighting != "tf-idf" and self.norm is None
@@ -381,7 +387,7 @@ class NGramVectorizer(
         words = self.analyzer == "word"
         if words and self.stemmer is not None:
             check_stemmer(self.stemmer)
-        spec = Spec(
+        spec = TokenizerSpec(
             self.analyzer,
             bool(self.lowercase),
             self.token_pattern if words else "",
@@ -389,11 +395,11 @@ class NGramVectorizer(
             bool(self.normalize_numbers),
             self.stemmer if words else None,
         )
-        kinds = [Kind(spec, one) for one in patterns(low, high, self._gap())]
+        kinds = [NgramSpec(spec, one) for one in patterns(low, high, self._gap())]
         if self.analyzer == "char_wb":
             # Words shorter than the shortest n-gram count as a whole.
             shorter = patterns(3, low - 1)
-            kinds = [Kind(spec, one, whole=True) for one in shorter] + kinds
+            kinds = [NgramSpec(spec, one, whole=True) for one in shorter] + kinds
         return kinds
 
     def _gap(self) -> int:
@@ -448,7 +454,7 @@ class NGramVectorizer(
 
 def _counted(texts: list[str]) -> CountedTexts:
     """Count in the memory of this process."""
-    return CountedTexts(Counts(texts, MemoryShelf()), slice(0, len(texts)))
+    return CountedTexts(Counts(texts, MemoryCache()), slice(0, len(texts)))
 
 
 class _Rows(NamedTuple):

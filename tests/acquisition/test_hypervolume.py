@@ -145,7 +145,7 @@ def test_boxes_are_disjoint_and_leave_nothing_out(Y):
     d = Y.shape[1]
     reference = np.zeros(d)
     lower, upper = nondominated_boxes(Y, reference)
-    # Centres of the cells of a grid on which all points lie.
+    # Centers of the cells of a grid on which all points lie.
     cells = np.array(list(itertools.product(np.arange(0.5, 6.0), repeat=d)))
     inside = np.all((cells[:, None] > lower) & (cells[:, None] < upper), axis=2)
     dominated = np.any(np.all(cells[:, None] < Y, axis=2), axis=1)
@@ -225,8 +225,8 @@ def test_any_number_of_objectives_by_monte_carlo(d):
     values = ExpectedHypervolumeImprovement(front, reference)(mean, sd).value
     lower, upper = nondominated_boxes(front, reference)
     drawn = np.random.default_rng(4).standard_normal((20_000, d))
-    for value, centre, scale in zip(values, mean, sd, strict=True):
-        gains = hypervolume_improvement(centre + scale * drawn, lower, upper)
+    for value, center, scale in zip(values, mean, sd, strict=True):
+        gains = hypervolume_improvement(center + scale * drawn, lower, upper)
         error = np.std(gains) / np.sqrt(len(gains))
         assert np.exp(value) == pytest.approx(np.mean(gains), abs=4 * error)
 

@@ -3,12 +3,12 @@ import pytest
 
 from skbayes import Optimizer
 from skbayes.acquisition import ExpectedInfluence
+from skbayes.acquisition.base import Known
 from skbayes.acquisition.influence import (
     LABELS,
     InfluenceStrategy,
     expected_influence,
 )
-from skbayes.acquisition.proposer import Known
 from skbayes.surrogates.graph import NeighborGraph
 
 NODES = np.random.default_rng(0).random((45, 2))
@@ -31,19 +31,19 @@ def proposer(labels="linear", **arguments):
     return strategy.proposer(known(**arguments))
 
 
-def harmonic(labelled, labels):
+def harmonic(labeled, labels):
     """f, with no update of any rank."""
-    free = np.setdiff1d(np.arange(len(NODES)), labelled)
+    free = np.setdiff1d(np.arange(len(NODES)), labeled)
     delta = GRAPH.laplacian
     f = np.empty(len(NODES))
-    f[labelled] = labels
+    f[labeled] = labels
     f[free] = np.linalg.solve(
-        delta[np.ix_(free, free)], -delta[np.ix_(free, labelled)] @ labels
+        delta[np.ix_(free, free)], -delta[np.ix_(free, labeled)] @ labels
     )
     return f
 
 
-def by_definition(labels, weight=None, unlabelled_only=False):
+def by_definition(labels, weight=None, unlabeled_only=False):
     """a(k), by labelling each node with 0 and with 1."""
     f = harmonic(LABELLED, labels)
     weight = f if weight is None else weight
@@ -51,7 +51,7 @@ def by_definition(labels, weight=None, unlabelled_only=False):
     for k in set(range(len(NODES))) - set(LABELLED):
         with_k = [*LABELLED, k]
         counted = np.ones(len(NODES), dtype=bool)
-        if unlabelled_only:
+        if unlabeled_only:
             counted[with_k] = False
         sums = [
             np.sum(
@@ -100,7 +100,7 @@ def test_what_a_random_walk_reaches():
 
 def test_the_way_of_the_released_code():
     f = harmonic(LABELLED, Y)
-    # Only unlabelled nodes count, and of them the lowest prediction.
+    # Only unlabeled nodes count, and of them the lowest prediction.
     weight = 0.5 * (5.0 - f) / (5.0 - f[FREE].min())
     worth = by_definition(np.array([0.0, 1.0, 0.0, 0.0]), weight, True)
     np.testing.assert_allclose(
@@ -109,7 +109,7 @@ def test_the_way_of_the_released_code():
 
 
 def test_a_formula_for_all_nodes_at_once():
-    """Two nodes, of which one is labelled 0.4 and the other's neighbour."""
+    """Two nodes, of which one is labeled 0.4 and the other's neighbor."""
     f, influence = np.array([0.4, 0.4]), np.array([1.0, 1.0])
     everything = np.ones(2, dtype=bool)
     worth = expected_influence(f, f, influence, everything)

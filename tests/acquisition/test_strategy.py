@@ -3,7 +3,7 @@ import pytest
 
 from skbayes import BayesSearchCV, Optimizer
 from skbayes.acquisition import ExpectedInfluence, UpperConfidenceBound
-from skbayes.acquisition.proposer import Known
+from skbayes.acquisition.base import Known
 from skbayes.acquisition.strategy import ModelStrategy, learn
 from skbayes.surrogates import GaussianProcess, GraphField, ParzenEstimator
 

@@ -12,7 +12,7 @@ from skbayes.acquisition.tradeoff_proposer import (
     relative_costs,
     typical_cost,
 )
-from skbayes.search.tradeoff_optimizer import TradeoffOptimizer
+from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.surrogates import GaussianProcess
 
 D = 3

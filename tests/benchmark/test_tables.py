@@ -81,7 +81,7 @@ def test_data_come_with_source_and_licence():
     assert "github.com/Este1le/hpo_nmt" in (data / "README.md").read_text()
 
 
-def test_objectives_are_maximised(table):
+def test_objectives_are_maximized(table):
     np.testing.assert_array_equal(table.scores, [[-3, 1], [-1, 2], [-2, 3], [-5, 4]])
     assert table.best == 1
     np.testing.assert_array_equal(table.front, [1, 2, 3])
@@ -175,7 +175,7 @@ def test_optimizer_proposes_every_row_once_and_nothing_else(table):
 
 
 def test_space_refuses_what_is_no_row(table):
-    assert table.space.n_cells == len(table)
+    assert table.space.n_configurations == len(table)
     assert all(map(table.space.allows, table.params))
     assert not table.space.allows({"rate": 0.1, "kind": "b", "width": 8})
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-import drawn
+import drawn_searches as drawn
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -10,9 +10,9 @@ from matplotlib.colors import to_rgb
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
+from skbayes.evaluation.trial import History
 from skbayes.inspection import ConvergenceDisplay
 from skbayes.inspection.style import SERIES
-from skbayes.trials import History
 
 
 def test_the_best_so_far():

@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 import pickle
 
-import drawn
+import drawn_searches as drawn
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from sklearn.model_selection import RandomizedSearchCV
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, load_history
+from skbayes.evaluation.trial import History
 from skbayes.inspection import (
     ConvergenceDisplay,
     ImportanceDisplay,
@@ -30,7 +31,6 @@ from skbayes.inspection import (
     TradeoffDisplay,
     read_record,
 )
-from skbayes.trials import History
 
 DISPLAYS = [
     ConvergenceDisplay,

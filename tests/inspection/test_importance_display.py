@@ -5,8 +5,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, load_history
+from skbayes.evaluation.trial import History, Trial
 from skbayes.inspection import Importance, ImportanceDisplay, importance
-from skbayes.trials import History, Trial
 
 X, y = load_iris(return_X_y=True)
 SPACES = {"max_depth": (1, 5), "criterion": ["gini", "entropy"]}

@@ -5,8 +5,8 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, ParetoSearchCV
+from skbayes.evaluation.trial import History, Trial
 from skbayes.inspection import ParetoDisplay
-from skbayes.trials import History, Trial
 
 SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
 OBJECTIVES = {"accuracy": "max", "model_size": "min", "neg_log_loss": "max"}
@@ -53,7 +53,7 @@ def test_line_runs_along_what_is_dominated(make):
     path = display.fronts_[0][0].get_xydata()
     at = display.values[display.front]
     np.testing.assert_allclose(path[::2], at)
-    # A corner is as bad as both neighbours in what it takes of each.
+    # A corner is as bad as both neighbors in what it takes of each.
     np.testing.assert_allclose(path[1::2, 0], np.minimum(at[1:, 0], at[:-1, 0]))
     np.testing.assert_allclose(path[1::2, 1], np.maximum(at[1:, 1], at[:-1, 1]))
 

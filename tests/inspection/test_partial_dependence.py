@@ -5,20 +5,29 @@ import pickle
 
 import numpy as np
 import pytest
-from priced import Priced, price
+from priced_classifier import Priced, price
 from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV, Optimizer, ParetoSearchCV, TradeoffSearchCV
+from skbayes import (
+    BayesSearchCV,
+    Optimizer,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+)
+from skbayes.evaluation.trial import History, Trial
 from skbayes.inspection import PartialDependenceDisplay, SliceDisplay
+from skbayes.inspection.background_sample import (
+    BackgroundSample,
+    marginal,
+    positions_of,
+)
 from skbayes.inspection.dependence import dependences, scale_of
-from skbayes.inspection.marginals import Others, marginal, positions_of
 from skbayes.inspection.score_model import score_model, space_of_values
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
 from skbayes.surrogates import GaussianProcess
-from skbayes.surrogates.gaussian_process import tame
-from skbayes.trials import History, Trial
+from skbayes.surrogates.gp.gp import winsorize_low
 
 GRID = {"a": [1, 2, 4, 8], "b": ["x", "y", "z"], "c": [0.1, 0.2]}
 TREE = {
@@ -99,7 +108,7 @@ def test_samples_of_hyper_parameters_add_their_disagreement():
             return np.array([1.0, 3.0]), np.array([0.5, 0.5])
 
     space = Space.from_notation({"a": [1, 2]})
-    mean, sd = marginal(TwoMinds(), Others(space), (0,), [np.array([0.0])])
+    mean, sd = marginal(TwoMinds(), BackgroundSample(space), (0,), [np.array([0.0])])
     assert (mean[0], sd[0]) == pytest.approx((2.0, np.sqrt(0.25 + 1.0)))
 
 
@@ -137,24 +146,24 @@ def test_a_constraint_is_kept():
     space = Space.from_notation(
         {"a": [1, 2, 3], "b": (0.0, 1.0)}, lambda p: p["b"] < 0.5 or p["a"] == 3
     )
-    X, _ = Others(space).of((0,), [0.0])
+    X, _ = BackgroundSample(space).of((0,), [0.0])
     assert len(X) == 128 and X[:, 1].max() < 0.5
-    X, _ = Others(space).of((0,), [1.0])
+    X, _ = BackgroundSample(space).of((0,), [1.0])
     assert X[:, 1].max() > 0.9
 
 
 def test_many_others_are_drawn_and_few_are_listed():
     space = Space.from_notation({"a": [1, 2], "b": (1, 1000), "c": (0.0, 1.0)})
-    X, weights = Others(space, n_averaged=64).of((0,), [1.0])
+    X, weights = BackgroundSample(space, n_averaged=64).of((0,), [1.0])
     assert X.shape == (64, 3) and weights.sum() == pytest.approx(1.0)
     assert abs(X[:, 2].mean() - 0.5) < 0.02
-    listed, _ = Others(Space.from_notation(GRID)).of((1,), [0.5])
+    listed, _ = BackgroundSample(Space.from_notation(GRID)).of((1,), [0.5])
     assert len(listed) == 8
 
 
 def test_the_same_others_stand_at_each_value():
     space = Space.from_notation({"a": (0.0, 1.0), "b": (0.0, 1.0)})
-    others = Others(space)
+    others = BackgroundSample(space)
     first, second = (others.of((0,), [value])[0] for value in (0.2, 0.9))
     np.testing.assert_array_equal(first[:, 1], second[:, 1])
 
@@ -162,7 +171,7 @@ def test_the_same_others_stand_at_each_value():
 def test_rare_conditions_are_found():
     deep = {"p": Choice({i: ({"q": (0.0, 1.0)} if i == 7 else {}) for i in range(40)})}
     space = Space.from_notation(deep | {"r": (0.0, 1.0)})
-    X, _ = Others(space, n_averaged=32).of((1,), [0.5])
+    X, _ = BackgroundSample(space, n_averaged=32).of((1,), [0.5])
     assert len(X) == 32 and not np.isnan(X[:, 1]).any()
 
 
@@ -295,7 +304,7 @@ def test_the_picture_says_which_scores_were_raised():
     scores = [0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.2]
     trials = [trial(i, {"a": i}, score) for i, score in enumerate(scores)]
     display = PartialDependenceDisplay.from_history(History(trials), resolution=4)
-    assert display.floor == pytest.approx(np.min(tame(np.array(scores))))
+    assert display.floor == pytest.approx(np.min(winsorize_low(np.array(scores))))
     assert f"below {display.floor:.4g} counted" in display.ax_.get_title(loc="left")
     plain = GaussianProcess(tame_scores=False)
     assert score_model(History(trials), surrogate=plain).floor is None
@@ -312,9 +321,12 @@ def test_the_picture_says_what_the_search_did_with_trials_given_up():
         for states in (["complete"], ["complete", "raced"])
     )
     # Few complete trials are as bad as those that were given up.
-    assert len(learnt) == 20 and np.min(tame(complete)) > np.min(tame(learnt)) + 0.01
+    assert (
+        len(learnt) == 20
+        and np.min(winsorize_low(complete)) > np.min(winsorize_low(learnt)) + 0.01
+    )
     display = PartialDependenceDisplay.from_search(search)
-    assert display.floor == pytest.approx(np.min(tame(learnt)))
+    assert display.floor == pytest.approx(np.min(winsorize_low(learnt)))
     assert f"below {display.floor:.4g} counted" in display.ax_.get_title(loc="left")
 
 
@@ -324,8 +336,10 @@ def test_the_picture_counts_failures_as_the_search_does():
     trials += [trial(7 + i, {"a": 7 + i}, np.nan, state="failed") for i in range(4)]
     display = PartialDependenceDisplay.from_history(History(trials), resolution=4)
     learnt = np.array([*scores, *[0.2] * 4])
-    assert np.min(tame(learnt)) < np.min(tame(np.array(scores))) - 0.05
-    assert display.floor == pytest.approx(np.min(tame(learnt)))
+    assert (
+        np.min(winsorize_low(learnt)) < np.min(winsorize_low(np.array(scores))) - 0.05
+    )
+    assert display.floor == pytest.approx(np.min(winsorize_low(learnt)))
 
 
 def test_the_floor_is_on_the_scale_that_is_shown():
@@ -335,8 +349,8 @@ def test_the_floor_is_on_the_scale_that_is_shown():
     search = TradeoffSearchCV(Priced(), {"x": (0.0, 1.0)}, cost=price, **options)
     model = score_model(search.fit(X, y))
     scores = np.array([one.score for one in search.trials_])
-    assert np.min(tame(scores)) > np.min(scores)
-    assert model.floor == pytest.approx(np.min(tame(scores)))
+    assert np.min(winsorize_low(scores)) > np.min(scores)
+    assert model.floor == pytest.approx(np.min(winsorize_low(scores)))
 
 
 def test_one_trial_is_enough_and_none_is_not():

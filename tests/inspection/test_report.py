@@ -10,11 +10,11 @@ import warnings
 import matplotlib.style
 import numpy as np
 import pytest
-from odd import IMAGE, SCRIPT, Odd
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
+from text_parameters import IMAGE, SCRIPT, Odd
 
 from skbayes import (
     BayesSearchCV,
@@ -23,6 +23,7 @@ from skbayes import (
     TradeoffSearchCV,
     load_history,
 )
+from skbayes.evaluation.trial import History, Trial
 from skbayes.inspection import (
     ImportanceDisplay,
     read_record,
@@ -31,7 +32,6 @@ from skbayes.inspection import (
 )
 from skbayes.inspection.report_page import number, shown, table, text
 from skbayes.inspection.report_pictures import pictures
-from skbayes.trials import History, Trial
 
 X, y = load_iris(return_X_y=True)
 TREE = DecisionTreeClassifier(random_state=0)

@@ -3,9 +3,9 @@
 import warnings
 
 import pytest
-from browser import BINARY, Browser
-from odd import IMAGE, SCRIPT, Odd
+from chromium import BINARY, Browser
 from sklearn.datasets import load_iris
+from text_parameters import IMAGE, SCRIPT, Odd
 
 from skbayes import BayesSearchCV
 
@@ -114,7 +114,7 @@ def test_the_error_of_a_failed_trial_opens(browser, path):
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_can_be_read_in_light_and_dark(browser, path, dark):
     page = browser.open(path, dark=dark)
-    colours = (
+    colors = (
         "['body', 'td', 'dt', 'pre'].map(name => {"
         " let one = document.querySelector(name), ink = getComputedStyle(one).color,"
         " paper = 'rgba(0, 0, 0, 0)';"
@@ -122,14 +122,14 @@ def test_it_can_be_read_in_light_and_dark(browser, path, dark):
         " paper = getComputedStyle(one).backgroundColor; one = one.parentElement; }"
         " return [ink, paper]; })"
     )
-    for ink, paper in page.evaluate(colours):
+    for ink, paper in page.evaluate(colors):
         assert _contrast(ink, paper) >= 4.5  # what WCAG asks of texts
     body = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (_luminance(body) < 0.1) is dark
 
 
-def _luminance(colour):
-    parts = colour[colour.index("(") + 1 : -1].split(",")[:3]
+def _luminance(color):
+    parts = color[color.index("(") + 1 : -1].split(",")[:3]
     shares = [int(part) / 255 for part in parts]
     red, green, blue = (
         s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares

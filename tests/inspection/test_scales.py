@@ -1,15 +1,15 @@
 """How parameters are laid out."""
 
-import drawn
+import drawn_searches as drawn
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy import stats
 
+from skbayes.evaluation.trial import History
 from skbayes.inspection import read_record
 from skbayes.inspection.scales import drawn_trials, label_of, parameter_scales, plain
 from skbayes.space import Categorical, Distribution, Ordinal, Real, Space
-from skbayes.trials import History
 
 
 def scales_of(params, spaces=None, **kwargs):

@@ -1,6 +1,6 @@
 """Scores against parameters."""
 
-import drawn
+import drawn_searches as drawn
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest

@@ -1,14 +1,14 @@
 """What was carried from stage to stage."""
 
-import drawn
+import drawn_searches as drawn
 import numpy as np
 import pytest
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import HalvingGridSearchCV
 from sklearn.svm import SVC
 
+from skbayes.evaluation.trial import History
 from skbayes.inspection import StagesDisplay
-from skbayes.trials import History
 
 
 def test_it_is_the_correlation_that_the_search_says():
@@ -68,7 +68,7 @@ def test_trials_of_a_stage_stand_beside_one_another():
     x = np.concatenate([points.get_offsets()[:, 0] for points in display.points_])
     assert len(np.unique(x)) == len(x)
     np.testing.assert_array_equal(np.rint(x), np.sort(display.stage))
-    # Those of one sample are neighbours.
+    # Those of one sample are neighbors.
     own = display.stage == 0
     first = np.asarray(display.points_[0].get_offsets())[:, 0]
     sample = display.subset[own][np.argsort(first)]

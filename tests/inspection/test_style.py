@@ -10,39 +10,39 @@ from matplotlib.colors import to_hex, to_rgb
 from skbayes.inspection import style
 
 
-def lightness(colour):
+def lightness(color):
     """Perceived lightness, from 0 to 100 (CIE L*)."""
     r, g, b = (
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-        for c in to_rgb(colour)
+        for c in to_rgb(color)
     )
     Y = 0.2126 * r + 0.7152 * g + 0.0722 * b
     return 116 * np.cbrt(Y) - 16 if Y > 0.008856 else 903.3 * Y
 
 
-def test_neighbours_can_be_told_apart_in_grey():
+def test_neighbors_can_be_told_apart_in_grey():
     shades = [lightness(one.color) for one in style.SERIES]
     assert np.min(np.abs(np.diff(shades))) > 4
     assert np.min(np.abs(np.diff(shades[:3]))) > 20
-    # And whatever the colour, lines and marks differ.
+    # And whatever the color, lines and marks differ.
     assert len({str(one.linestyle) for one in style.SERIES}) == len(style.SERIES)
     assert len({one.marker for one in style.SERIES}) == len(style.SERIES)
     assert max(shades) < 80
 
 
-def test_states_can_be_told_apart_without_colour():
+def test_states_can_be_told_apart_without_color():
     assert len({one.hatch for one in style.STATES.values()}) == len(style.STATES)
     assert len({one.marker for one in style.STATES.values()}) == len(style.STATES)
 
 
 def test_better_scores_are_darker_in_grey():
-    shades = [lightness(c) for c in style.score_colours()(np.linspace(0, 1, 50))]
+    shades = [lightness(c) for c in style.score_colors()(np.linspace(0, 1, 50))]
     assert np.all(np.diff(shades) < 0)
     assert shades[0] < 88 and shades[-1] < 20
 
 
 def test_better_scores_are_lighter_on_a_dark_background():
-    shades = [lightness(c) for c in style.score_colours(True)(np.linspace(0, 1, 50))]
+    shades = [lightness(c) for c in style.score_colors(True)(np.linspace(0, 1, 50))]
     assert np.all(np.diff(shades) > 0)
     assert shades[0] > 20 and shades[-1] > 85
 
@@ -51,7 +51,7 @@ def test_the_default_style_is_black_on_white():
     ax = plt.subplots()[1]
     tones = style.tones(ax)
     assert (tones.paper, tones.ink, tones.dark) == ((1, 1, 1), (0, 0, 0), False)
-    assert to_hex(tones.grey) == "#6e6e6e" and to_hex(tones.faint) == "#c8c8c8"
+    assert to_hex(tones.gray) == "#6e6e6e" and to_hex(tones.faint) == "#c8c8c8"
     for k in range(2 * len(style.SERIES)):
         same = style.SERIES[k % len(style.SERIES)]
         assert to_rgb(tones.series(k).color) == to_rgb(same.color)
@@ -128,7 +128,7 @@ def test_what_is_far_worse_is_shown_at_the_edge(sign):
     ax = plt.subplots()[1]
     scores = sign * np.array([0.9, 0.91, 0.92, 0.93, -50.0, np.nan])
     ax.scatter(np.arange(6), scores, gid=style.TRIALS)
-    style.focus(ax, sign)
+    style.set_robust_ylim(ax, sign)
     low, high = ax.get_ylim()
     seen = (low <= scores) & (scores <= high)
     assert seen.tolist() == [True] * 4 + [False] * 2
@@ -136,7 +136,7 @@ def test_what_is_far_worse_is_shown_at_the_edge(sign):
     assert edge.get_offsets()[:, 0].tolist() == [4]
     # With another search that is as bad, it is no exception any more.
     ax.scatter(np.arange(8), sign * np.full(8, -50.0), gid=style.TRIALS)
-    style.focus(ax, sign)
+    style.set_robust_ylim(ax, sign)
     low, high = ax.get_ylim()
     assert low <= sign * -50 <= high
     assert not [one for one in ax.collections if one.get_gid() == style.EDGE]
@@ -145,9 +145,9 @@ def test_what_is_far_worse_is_shown_at_the_edge(sign):
 def test_equal_scores_and_none_at_all_are_in_sight():
     ax = plt.subplots()[1]
     before = ax.get_ylim()
-    style.focus(ax, 1)
+    style.set_robust_ylim(ax, 1)
     assert ax.get_ylim() == before
     ax.scatter([1, 2], [0.5, 0.5], gid=style.TRIALS)
-    style.focus(ax, 1)
+    style.set_robust_ylim(ax, 1)
     low, high = ax.get_ylim()
     assert low < 0.5 < high

@@ -1,11 +1,11 @@
 """When trials ran."""
 
-import drawn
+import drawn_searches as drawn
 import numpy as np
 import pytest
 
+from skbayes.evaluation.trial import History
 from skbayes.inspection import TimelineDisplay
-from skbayes.trials import History
 
 
 def timeline(*intervals, states=None):

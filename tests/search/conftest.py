@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from fake_clock import CLOCK
 
-from skbayes import evaluation, fold, scheduling
+from skbayes.evaluation import evaluator as evaluation
+from skbayes.evaluation import fold
+from skbayes.loop import scheduler as scheduling
 
 # scikit-learn 1.6 passes options to L-BFGS-B that newer SciPy releases warn about.
 OLD_RELEASE = "ignore:scipy.optimize. The `disp` and `iprint`:DeprecationWarning"

@@ -8,7 +8,7 @@ import warnings
 import joblib
 import numpy as np
 import pytest
-from side_by_side import Growing, assert_same_tables
+from grid_comparison import Growing, assert_same_tables
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
@@ -20,7 +20,7 @@ from sklearn.svm import SVC
 from sklearn.utils import estimator_checks
 
 from skbayes import BayesSearchCV, HyperTuneSearchCV, load_history
-from skbayes.search.small_samples import SideBySide
+from skbayes.search.small_samples import RoundRobinOptimizer
 from skbayes.space import Space
 
 X, y = load_iris(return_X_y=True)
@@ -64,7 +64,7 @@ def test_small_samples_take_turns_and_count(search):
 
 def test_each_small_search_is_one_that_knows_its_own_trials_alone(search):
     optimizer = search._make_optimizer(search.optimizer_.space, search.random_state)
-    assert isinstance(optimizer, SideBySide)
+    assert isinstance(optimizer, RoundRobinOptimizer)
     for number, alone in enumerate(optimizer.optimizers):
         for trial in search.trials_[number:15:3]:
             assert alone.ask() == [trial.params]
@@ -110,7 +110,7 @@ def test_a_wrong_sign_is_found_out():
 
 def test_samples_that_disagree_are_reported(caplog, monkeypatch):
     # As if any distance were wild.
-    monkeypatch.setattr("skbayes.search.small_samples.WILD", -1.0)
+    monkeypatch.setattr("skbayes.search.small_samples.MAX_DISAGREEMENT", -1.0)
     search = make(n_iter=16).fit(X, y)
     assert "disagree wildly about 'quality' (0." in caplog.text
     assert search.weakened_ == ["quality"]

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from fake_clock import TakesTime
-from side_by_side import Noting, Sized, assert_same_tables
+from grid_comparison import Noting, Sized, assert_same_tables
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, load_iris
@@ -19,8 +19,8 @@ from sklearn.utils import estimator_checks
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, load_history
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
-from skbayes.surrogates.by_name import SURROGATES
 from skbayes.surrogates.multi_fidelity import MultiFidelity
+from skbayes.surrogates.registry import SURROGATES
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
@@ -252,14 +252,14 @@ def test_multi_fidelity_needs_a_model_that_takes_a_column(surrogate):
 
 
 def test_a_timeout_is_shared_by_trials_and_training_sizes(monkeypatch):
-    from skbayes import stages
+    from skbayes.loop import stages
 
     budgets = []
 
     class Spy(stages.Scheduler):
-        def __init__(self, optimizer, evaluator, crew, budget, **kwargs):
+        def __init__(self, optimizer, evaluator, executor, budget, **kwargs):
             budgets.append(budget.timeout)
-            super().__init__(optimizer, evaluator, crew, budget, **kwargs)
+            super().__init__(optimizer, evaluator, executor, budget, **kwargs)
 
     monkeypatch.setattr(stages, "Scheduler", Spy)
     sized(timeout=1e4, trials_per_stage=[10, 3], stages=(0.2, 1.0)).fit(X, y)

@@ -9,8 +9,8 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from recorders import Recorder, Stopper
-from side_by_side import Sometimes, assert_same_tables, n_leaves
+from grid_comparison import Sometimes, assert_same_tables, n_leaves
+from recording_callbacks import Recorder, Stopper
 from sklearn.base import clone, is_classifier
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_diabetes, load_iris
@@ -24,7 +24,7 @@ from sklearn.utils import estimator_checks
 
 from skbayes import ParetoSearchCV, compat, load_history
 from skbayes.acquisition.hypervolume import hypervolume
-from skbayes.refit import OneStandardError
+from skbayes.results.refit import OneStandardError
 from skbayes.search.pareto import hypervolumes
 from skbayes.space import Choice
 

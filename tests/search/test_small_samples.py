@@ -2,10 +2,14 @@ import numpy as np
 import pytest
 
 from skbayes import Optimizer
-from skbayes.search.small_samples import SideBySide, center_of, plan_signs
+from skbayes.evaluation.trial import Trial
+from skbayes.search.small_samples import (
+    RoundRobinOptimizer,
+    center_of,
+    plan_monotonicity,
+)
 from skbayes.space import Choice, Space
-from skbayes.surrogates.sign_posterior import NU
-from skbayes.trials import Trial
+from skbayes.surrogates.gp.sign_posterior import NU
 
 PLANE = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
 
@@ -27,7 +31,9 @@ def plane_trials(a, b=(0.5,) * 5):
 
 
 def side_by_side():
-    return SideBySide([Optimizer(PLANE, random_state=seed) for seed in range(3)])
+    return RoundRobinOptimizer(
+        [Optimizer(PLANE, random_state=seed) for seed in range(3)]
+    )
 
 
 def score(params):
@@ -59,8 +65,10 @@ def test_what_was_asked_for_by_an_earlier_run_is_pending():
 
 
 def test_what_is_forgotten_can_be_asked_for_again():
-    together = SideBySide([Optimizer({"x": [1, 2]}, random_state=0) for _ in range(2)])
-    assert together.n_cells == 4
+    together = RoundRobinOptimizer(
+        [Optimizer({"x": [1, 2]}, random_state=0) for _ in range(2)]
+    )
+    assert together.n_configurations == 4
     first = together.ask(4)
     together.tell(first[0], 1.0)
     together.forget(first[3])
@@ -79,7 +87,7 @@ def test_costs_are_those_of_the_one_that_was_asked():
     assert together.expected_cost(params) == pytest.approx(2.0)
 
 
-# -- the centre -----------------------------------------------------------------------
+# -- the center -----------------------------------------------------------------------
 
 
 def test_the_centre_is_not_moved_by_an_outlier():
@@ -106,7 +114,7 @@ def test_the_centre_of_a_tree_is_a_configuration():
 def test_points_lie_between_the_simple_end_and_the_centre(seed):
     space = Space.from_notation({**PLANE, "free": (0.0, 1.0)})
     found = trials(*((n, {"a": 0.4, "b": 0.7, "free": n / 5}, 1.0) for n in range(5)))
-    plan = plan_signs(space, {"a": 1, "b": -1}, found, seed)
+    plan = plan_monotonicity(space, {"a": 1, "b": -1}, found, seed)
     a, b, free = plan.points.T
     assert len(plan.points) == 10
     assert 0 <= a.min() and a.max() <= 0.4 and np.ptp(a) > 0.2
@@ -125,15 +133,15 @@ def test_the_best_complete_trial_of_each_sample_counts():
         (1, {"a": 0.3, "b": 0.2}, 0.1),
         (1, {"a": 0.9, "b": 0.9}, float("nan")),
     )
-    plan = plan_signs(space, {"a": 1}, found, 0)
+    plan = plan_monotonicity(space, {"a": 1}, found, 0)
     np.testing.assert_allclose(plan.optima, [[0.3, 0.2]] * 2, atol=1e-6)
-    assert plan_signs(space, {"a": 1}, found[-1:], 0) is None
+    assert plan_monotonicity(space, {"a": 1}, found[-1:], 0) is None
 
 
 def test_samples_that_disagree_weaken_the_signs_of_that_column_alone():
     space = Space.from_notation(PLANE)
     found = plane_trials([0.1, 0.9, 0.5, 0.2, 0.8], [0.5, 0.52, 0.5, 0.48, 0.9])
-    plan = plan_signs(space, {"a": 1, "b": 1}, found, 0)
+    plan = plan_monotonicity(space, {"a": 1, "b": 1}, found, 0)
     assert plan.weakened == ["a"]
     assert plan.nu[0] > 0.1 and plan.nu[1] == NU
     assert plan.disagreement["a"] == pytest.approx(0.3, abs=1e-6)
@@ -141,7 +149,7 @@ def test_samples_that_disagree_weaken_the_signs_of_that_column_alone():
 
 def test_a_centre_at_the_simple_end_leaves_no_room_for_signs():
     space = Space.from_notation(PLANE)
-    plan = plan_signs(space, {"a": 1, "b": 1}, plane_trials([0.0] * 5), 0)
+    plan = plan_monotonicity(space, {"a": 1, "b": 1}, plane_trials([0.0] * 5), 0)
     assert not plan.signs[:, 0].any() and plan.signs[:, 1].all()
 
 
@@ -150,7 +158,7 @@ def test_signs_are_about_the_branch_of_the_centre():
         {"kind": Choice({"u": {"c": (0.0, 1.0)}, "v": {"d": (0.0, 1.0)}})}
     )
     found = trials(*((n, {"kind": "v", "d": 0.6}, 1.0) for n in range(3)))
-    plan = plan_signs(space, {"c": 1, "d": 1}, found, 0)
+    plan = plan_monotonicity(space, {"c": 1, "d": 1}, found, 0)
     decoded = space.decode(plan.points)
     assert {params["kind"] for params in decoded} == {"v"}
     names = [column.name for column in space.columns]
@@ -161,6 +169,8 @@ def test_signs_are_about_the_branch_of_the_centre():
 def test_the_same_seed_gives_the_same_points():
     space = Space.from_notation(PLANE)
     found = plane_trials([0.4] * 5)
-    points = [plan_signs(space, {"a": 1}, found, seed).points for seed in (0, 0, 1)]
+    points = [
+        plan_monotonicity(space, {"a": 1}, found, seed).points for seed in (0, 0, 1)
+    ]
     np.testing.assert_array_equal(points[0], points[1])
     assert not np.array_equal(points[0], points[2])

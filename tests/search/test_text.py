@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from joblib import parallel_config
-from recorders import Recorder
+from recording_callbacks import Recorder
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.cluster import KMeans
@@ -21,11 +21,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
 from text_workers import mean_length, spread
 
-import skbayes.text.store
+import skbayes.text.shared_counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
-from skbayes.optional import tell_once
 from skbayes.space import Space
-from skbayes.text import LiblinearClassifier, NGramVectorizer, binding
+from skbayes.text import LiblinearClassifier, NGramVectorizer
+from skbayes.text import _liblinear as binding
+from skbayes.utils.optional import tell_once
 
 
 def _reviews(n, seed=0):
@@ -101,13 +102,13 @@ def test_workers_find_the_same(backend, n_points):
 
 def test_texts_are_counted_once(monkeypatch):
     counted = []
-    count = skbayes.text.store.count_ngrams
+    count = skbayes.text.shared_counts.count_ngrams
 
     def counting(stream, pattern, *args):
         counted.append((len(stream.offsets) - 1, pattern))
         return count(stream, pattern, *args)
 
-    monkeypatch.setattr(skbayes.text.store, "count_ngrams", counting)
+    monkeypatch.setattr(skbayes.text.shared_counts, "count_ngrams", counting)
     search = TextRepresentationSearchCV(
         space="paper", n_iter=12, cv=3, random_state=0, refit=False
     )

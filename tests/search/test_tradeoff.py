@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from priced import Priced, price
+from priced_classifier import Priced, price
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
@@ -16,7 +16,12 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_checks
 
-from skbayes import BayesSearchCV, Optimizer, TradeoffSearchCV, load_history
+from skbayes import (
+    BayesSearchCV,
+    Optimizer,
+    TradeoffSearchCV,
+    load_history,
+)
 from skbayes.space import Choice, Ordinal, Space
 
 SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -525,7 +530,7 @@ def test_an_extended_space():
     row = wider.encode([params])
     assert wider.decode(row) == [params]
     finite = Space.from_notation({"a": [1, 2]}).extended("size", Ordinal([0.5, 1.0]))
-    assert finite.n_cells == 4
+    assert finite.n_configurations == 4
     with pytest.raises(ValueError, match="'a' is declared twice"):
         space.extended("a", Ordinal([1, 2]))
 

@@ -219,11 +219,11 @@ def test_names_must_be_strings():
 
 def test_pairs_of_space_and_number_are_alternatives():
     space = Space.from_notation([({"a": [1, 2]}, 20), ({"b": [3]}, 5)])
-    assert space.n_cells == 3
+    assert space.n_configurations == 3
 
 
 def test_any_mapping_serves():
-    assert Space.from_notation(OrderedDict(a=[1, 2])).n_cells == 2
+    assert Space.from_notation(OrderedDict(a=[1, 2])).n_configurations == 2
 
 
 def test_a_mistake_deep_in_a_tree_names_its_parameter():

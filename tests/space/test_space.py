@@ -78,7 +78,7 @@ def test_encoding_and_decoding_are_exact_on_any_tree(space, seed):
 
 @given(SPACES)
 def test_representatives_are_configurations_and_use_every_option(space):
-    shown = space.representatives()
+    shown = space.covering_sample()
     assert all(params in space for params in shown)
     for column in space.columns:
         if column.name and column.dimension.is_categorical:
@@ -128,9 +128,9 @@ GRIDS = [
 @pytest.mark.parametrize("grid", GRIDS)
 def test_the_cells_of_a_finite_space_are_those_of_a_grid(grid):
     space = Space.from_notation(grid)
-    cells = space.decode(space.cells(np.arange(space.n_cells)))
+    cells = space.decode(space.cells(np.arange(space.n_configurations)))
     expected = list(ParameterGrid(grid))
-    assert space.n_cells == len(expected)
+    assert space.n_configurations == len(expected)
     assert sorted(map(repr, cells)) == sorted(
         repr(dict(sorted(one.items()))) for one in expected
     )
@@ -143,12 +143,12 @@ def test_the_cells_of_a_tree_are_counted_and_listed():
             "k": Choice({"x": {"b": [1, 2, 3], "c": ["u", "v"]}, "y": {}}),
         }
     )
-    cells = space.decode(space.cells(np.arange(space.n_cells)))
+    cells = space.decode(space.cells(np.arange(space.n_configurations)))
     expected = [
         {"a": a, "b": b, "c": c, "k": "x"}
         for a, b, c in itertools.product([1, 2], [1, 2, 3], ["u", "v"])
     ] + [{"a": a, "k": "y"} for a in (1, 2)]
-    assert space.n_cells == 14
+    assert space.n_configurations == 14
     assert sorted(map(repr, cells)) == sorted(map(repr, expected))
 
 
@@ -242,8 +242,8 @@ def test_repeated_values_are_dropped_with_a_warning(notation, kept, message):
         space = Space.from_notation(notation)
     assert [str(warning.message) for warning in caught] == [message]
     expected = Space.from_notation(kept)
-    cells = np.arange(expected.n_cells)
-    assert space.n_cells == expected.n_cells
+    cells = np.arange(expected.n_configurations)
+    assert space.n_configurations == expected.n_configurations
     assert space.decode(space.cells(cells)) == expected.decode(expected.cells(cells))
 
 
@@ -279,8 +279,8 @@ def test_a_space_is_read_only_once():
 
 
 def test_infinite_and_finite_sizes():
-    assert Space.from_notation({"a": (0.0, 1.0), "b": [1]}).n_cells == math.inf
-    assert Space.from_notation({"a": (0, 10**6), "b": [1, 2]}).n_cells == 2 * (
+    assert Space.from_notation({"a": (0.0, 1.0), "b": [1]}).n_configurations == math.inf
+    assert Space.from_notation({"a": (0, 10**6), "b": [1, 2]}).n_configurations == 2 * (
         10**6 + 1
     )
 
@@ -315,7 +315,7 @@ def test_dimension_objects_are_taken_as_they_are():
 def test_what_is_proposed_is_in_its_own_form_already(space, seed):
     U = np.random.default_rng(seed).random((20, space.n_columns))
     for params in space.decode(space.from_uniform(U)):
-        own = space.own(params)
+        own = space.canonicalize(params)
         assert own == params and list(own) == list(params)
         assert [type(value) for value in own.values()] == [
             type(value) for value in params.values()
@@ -349,7 +349,7 @@ def test_users_values_take_the_form_of_the_dimension():
         "ratio": 1,
         "model": SVC(),
     }
-    own = space.own(given)
+    own = space.canonicalize(given)
     assert own == {**given, "model": svc}
     assert list(own) == sorted(given)
     assert own["model"] is svc
@@ -362,9 +362,9 @@ def test_users_values_take_the_form_of_the_dimension():
         "size": int,
         "ratio": float,
     }
-    assert type(space.own({**given, "rate": 1})["rate"]) is float
+    assert type(space.canonicalize({**given, "rate": 1})["rate"]) is float
     with pytest.raises(ValueError, match="'depth'"):
-        space.own({**given, "depth": 2.5})
+        space.canonicalize({**given, "depth": 2.5})
 
 
 def test_a_space_without_a_constraint_is_given_one():

@@ -7,10 +7,10 @@ from skbayes.surrogates import (
     AdditiveGaussianProcess,
     GaussianProcess,
     GraphField,
-    SignProcess,
+    MonotonicGP,
     TreeEnsemble,
 )
-from skbayes.surrogates.averages import average_of
+from skbayes.surrogates.averages import posterior_of_mean
 from skbayes.surrogates.multi_fidelity import MultiFidelity
 
 GRID = np.array([[a, b] for a in np.linspace(0, 1, 6) for b in np.linspace(0, 1, 5)])
@@ -30,7 +30,7 @@ MODELS = {
     "additive": lambda: AdditiveGaussianProcess(hyperparameters=FIXED),
     "additive-samples": lambda: AdditiveGaussianProcess(n_samples=3),
     "graph": lambda: GraphField(nodes=GRID),
-    "signs": lambda: SignProcess(
+    "signs": lambda: MonotonicGP(
         sign_points=GRID[[2, 9]],
         signs=np.array([[1.0, 0.0], [1.0, 1.0]]),
         hyperparameters=FIXED,
@@ -67,13 +67,13 @@ def covariance(model):
 
 
 def test_mean_is_that_of_the_predictions(model):
-    mean, sd = average_of(model, AT, WEIGHTS)
+    mean, sd = posterior_of_mean(model, AT, WEIGHTS)
     assert mean.shape == sd.shape == model.predict(AT)[0].shape[:1]
     np.testing.assert_allclose(mean, model.predict(AT)[0] @ WEIGHTS, rtol=1e-10)
 
 
 def test_variance_is_the_quadratic_form_of_the_covariances(model):
-    _, sd = average_of(model, AT, WEIGHTS)
+    _, sd = posterior_of_mean(model, AT, WEIGHTS)
     expected = np.einsum("i,ijs,j->s", WEIGHTS, covariance(model), WEIGHTS)
     np.testing.assert_allclose(sd**2, expected, rtol=1e-6)
 
@@ -82,8 +82,8 @@ def test_variance_is_the_quadratic_form_of_the_covariances(model):
 def test_of_one_configuration_it_is_its_prediction(name):
     model = MODELS[name]().fit(GRID[TOLD], scores(GRID[TOLD]))
     for row in AT:
-        one = average_of(model, row[None], np.ones(1))
-        many = average_of(model, np.tile(row, (3, 1)), np.full(3, 1 / 3))
+        one = posterior_of_mean(model, row[None], np.ones(1))
+        many = posterior_of_mean(model, np.tile(row, (3, 1)), np.full(3, 1 / 3))
         expected = [part[:, 0] for part in model.predict(row[None])]
         np.testing.assert_allclose(one, expected, rtol=1e-7)
         np.testing.assert_allclose(many, expected, rtol=1e-7)
@@ -114,6 +114,6 @@ def test_without_covariances_the_bound_is_taken():
         def predict(self, X):
             return X.T[:1], X.T[1:]
 
-    mean, sd = average_of(Plain(), AT, WEIGHTS)
+    mean, sd = posterior_of_mean(Plain(), AT, WEIGHTS)
     assert mean[0] == pytest.approx(WEIGHTS @ AT[:, 0])
     assert sd[0] == pytest.approx(WEIGHTS @ AT[:, 1])

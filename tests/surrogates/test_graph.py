@@ -14,20 +14,20 @@ def random_graph(seed=0, n=40, columns=3):
 
 
 def two_islands():
-    """Two groups of nodes that are no neighbours of one another."""
+    """Two groups of nodes that are no neighbors of one another."""
     nodes = np.concatenate([0.01 * np.arange(12), 0.9 + 0.01 * np.arange(9)])
     graph = NeighborGraph(nodes[:, None], [0])
     assert sorted(len(part) for part in graph.components) == [9, 12]
     return graph
 
 
-def solved(graph, labelled, labels):
+def solved(graph, labeled, labels):
     """The harmonic function by its definition, where each component has a label."""
-    free = np.setdiff1d(np.arange(len(graph)), labelled)
+    free = np.setdiff1d(np.arange(len(graph)), labeled)
     delta = graph.laplacian
     f = np.empty(len(graph))
-    f[labelled] = labels
-    right = -delta[np.ix_(free, labelled)] @ labels
+    f[labeled] = labels
+    right = -delta[np.ix_(free, labeled)] @ labels
     f[free] = np.linalg.solve(delta[np.ix_(free, free)], right)
     return f
 
@@ -41,7 +41,7 @@ def test_edges_join_the_nearest_and_are_about_a_seventh():
     np.testing.assert_array_equal(graph.W, graph.W.T)
     assert not np.any(np.diagonal(graph.W))
     np.testing.assert_allclose(graph.W[joined], np.exp(-0.5 * distance[joined] ** 2))
-    # k, as the one row tells that is nobody else's neighbour but its own.
+    # k, as the one row tells that is nobody else's neighbor but its own.
     k = min(joined.sum(axis=1))
     for own, row in zip(joined, distance, strict=True):
         assert own[np.argsort(row)[1 : k + 1]].all()
@@ -67,8 +67,8 @@ def test_places_of_configurations():
     graph = NeighborGraph(nodes, [0, 0])
     others = np.array([[0.5, 0.5], [0.5, np.nan], [-0.0, np.nan]])
     np.testing.assert_array_equal(graph.places(others), [2, -1, 0])
-    labelled, labels = graph.labels(np.array([2, -1, 0, 2]), np.array([1.0, 5, 2, 4]))
-    assert labelled == [2, 0]
+    labeled, labels = graph.labels(np.array([2, -1, 0, 2]), np.array([1.0, 5, 2, 4]))
+    assert labeled == [2, 0]
     np.testing.assert_array_equal(labels, [2.5, 2.0])
 
 
@@ -81,12 +81,12 @@ def test_too_many_nodes_are_refused(monkeypatch):
 def test_the_harmonic_function_solves_its_equations():
     graph = random_graph()
     harmonic = HarmonicFunction(graph)
-    labelled, labels = [], []
+    labeled, labels = [], []
     for node, label in zip([3, 17, 30, 5], [0.2, 1.0, -3.0, 0.4], strict=True):
         harmonic.label([node])
-        labelled.append(node)
+        labeled.append(node)
         labels.append(label)
-        expected = solved(graph, labelled, np.array(labels))
+        expected = solved(graph, labeled, np.array(labels))
         np.testing.assert_allclose(
             harmonic.values(np.array(labels)), expected, atol=1e-6
         )
@@ -94,14 +94,14 @@ def test_the_harmonic_function_solves_its_equations():
 
 def test_the_influence_is_what_one_more_label_changes():
     graph = two_islands()
-    labelled, labels = [0, 4, 20], np.array([0.0, 1.0, 0.3])
+    labeled, labels = [0, 4, 20], np.array([0.0, 1.0, 0.3])
     harmonic = HarmonicFunction(graph)
-    harmonic.label(labelled)
+    harmonic.label(labeled)
     f, influence = harmonic.values(labels), harmonic.influence()
-    for k in set(range(len(graph))) - set(labelled):
-        changed = solved(graph, [*labelled, k], np.append(labels, f[k] + 1.0))
+    for k in set(range(len(graph))) - set(labeled):
+        changed = solved(graph, [*labeled, k], np.append(labels, f[k] + 1.0))
         assert changed.sum() - f.sum() == pytest.approx(influence[k], abs=1e-6)
-    np.testing.assert_array_equal(influence[labelled], 1.0)
+    np.testing.assert_array_equal(influence[labeled], 1.0)
 
 
 def test_a_component_without_a_label_gets_the_mean():
@@ -118,19 +118,19 @@ def test_a_component_without_a_label_gets_the_mean():
     np.testing.assert_allclose(f[other], -7.0, atol=1e-5)
 
 
-def test_a_copy_is_labelled_alone():
+def test_a_copy_is_labeled_alone():
     harmonic = HarmonicFunction(random_graph())
     harmonic.label([1, 2])
     before = harmonic.influence()
     twin = harmonic.copy()
     twin.label([5])
     np.testing.assert_array_equal(harmonic.influence(), before)
-    assert harmonic.labelled == [1, 2]
+    assert harmonic.labeled == [1, 2]
     again = pickle.loads(pickle.dumps(twin))
     np.testing.assert_array_equal(again.influence(), twin.influence())
 
 
-def test_every_node_can_be_labelled():
+def test_every_node_can_be_labeled():
     graph = two_islands()
     harmonic = HarmonicFunction(graph)
     harmonic.label(range(len(graph)))

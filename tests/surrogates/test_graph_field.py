@@ -19,20 +19,20 @@ def fitted(count=12):
     return GraphField(nodes=NODES).fit(X, score(X))
 
 
-def dense(field, labelled, y):
+def dense(field, labeled, y):
     """Mean and variance by the formula, at the best of all hyper-parameters."""
     target = (y - y.mean()) / y.std()
     best = None
     degree = field.graph.W.sum() / len(NODES)
     for decay in DECAYS * degree:
         K = np.linalg.inv(field.graph.laplacian + decay * np.eye(len(NODES)))
-        K_L = K[np.ix_(labelled, labelled)]
+        K_L = K[np.ix_(labeled, labeled)]
         amplitude = target @ np.linalg.solve(K_L, target) / len(y)
         likelihood = -0.5 * np.linalg.slogdet(amplitude * K_L)[1] - 0.5 * len(y)
         if best is None or likelihood > best[0]:
-            weights = np.linalg.solve(K_L, K[labelled])
+            weights = np.linalg.solve(K_L, K[labeled])
             mean = y.mean() + y.std() * (target @ weights)
-            variance = np.diag(K) - np.sum(K[labelled] * weights, axis=0)
+            variance = np.diag(K) - np.sum(K[labeled] * weights, axis=0)
             best = likelihood, mean, y.std() ** 2 * amplitude * variance
     return best[1:]
 

@@ -18,7 +18,7 @@ POSITIONS = st.lists(st.floats(0, 1), min_size=1, max_size=12).map(np.array)
 
 
 def test_bandwidths_by_hand():
-    # Neighbours of 0.2: 0 and 0.5; of 0.5: 0.2 and 0.6; of 0.6: 0.5 and 1.
+    # Neighbors of 0.2: 0 and 0.5; of 0.5: 0.2 and 0.6; of 0.6: 0.5 and 1.
     sd = bandwidths(np.array([0.5, 0.2, 0.6]))
     np.testing.assert_allclose(sd, [0.3, 0.3, 0.4])
     # Two at one place count as one: both look to 0 and to 0.9.

@@ -24,8 +24,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from skbayes import BayesSearchCV, optional
-from skbayes.text import LiblinearClassifier, binding
+from skbayes import BayesSearchCV
+from skbayes.text import LiblinearClassifier
+from skbayes.text import _liblinear as binding
+from skbayes.utils import optional
 
 # penalty, loss, dual: what LIBLINEAR can solve, by its numbers.
 PROBLEMS = {
@@ -103,7 +105,7 @@ def _by_ratio():
     return LogisticRegression().l1_ratio is not None
 
 
-# -- what is minimised ------------------------------------------------------------
+# -- what is minimized ------------------------------------------------------------
 
 
 @both
@@ -162,7 +164,7 @@ def _objective(weights, X, signs, loss, penalty, C, penalize_intercept):
     "loss, penalty",
     list(itertools.product(["logistic", "squared_hinge"], ["l1", "l2"])),
 )
-def test_minimises_the_objective(loss, penalty, penalize, two_classes, library):
+def test_minimizes_the_objective(loss, penalty, penalize, two_classes, library):
     X, y = two_classes
     X = X + 3  # so that the intercept matters
     settings = {"loss": loss, "penalty": penalty, "dual": False, "C": 0.05}
@@ -177,7 +179,7 @@ def test_minimises_the_objective(loss, penalty, penalize, two_classes, library):
     signs = np.where(y == "yes", 1, -1)
     args = (X, signs, loss, penalty, 0.05, penalize)
     found = np.append(model.coef_, model.intercept_)
-    # Polished from there and started elsewhere, a general minimiser gets no lower.
+    # Polished from there and started elsewhere, a general minimizer gets no lower.
     for start in (found, np.zeros(len(found))):
         best = optimize.minimize(
             _objective, start, args, method="Powell", options={"ftol": 1e-12}
@@ -387,7 +389,7 @@ def test_too_many_features():
         LiblinearClassifier().fit(X, [0, 1])
 
 
-# -- good behaviour ---------------------------------------------------------------
+# -- good behavior ---------------------------------------------------------------
 
 
 @both
@@ -435,7 +437,7 @@ def test_fits_in_threads_are_those_of_fits_alone():
 
 
 def test_without_drawing_fits_do_not_wait(two_classes):
-    from skbayes.text import binding
+    from skbayes.text import _liblinear as binding
 
     with binding._DRAWING:
         LiblinearClassifier(solver=0).fit(*two_classes)
@@ -454,7 +456,8 @@ def test_without_drawing_fits_do_not_wait(two_classes):
 def test_a_forked_child_does_not_wait_for_its_parent():
     code = (
         "import os, numpy as np\n"
-        "from skbayes.text import LiblinearClassifier, binding\n"
+        "from skbayes.text import LiblinearClassifier\n"
+        "from skbayes.text import _liblinear as binding\n"
         "with binding._DRAWING:\n"
         "    child = os.fork()\n"
         "    if not child:\n"

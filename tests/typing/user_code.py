@@ -26,17 +26,17 @@ from skbayes import (
     ParetoSearchCV,
     TradeoffSearchCV,
 )
+from skbayes.evaluation.trial import History, Trial
 from skbayes.inspection import (
     ConvergenceDisplay,
     SliceDisplay,
     TimelineDisplay,
     importance,
 )
-from skbayes.refit import OneStandardError
+from skbayes.loop.stopping import NoImprovement, TargetScore
+from skbayes.results.refit import OneStandardError
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
-from skbayes.stopping import NoImprovement, TargetScore
 from skbayes.surrogates import GaussianProcess
-from skbayes.trials import History, Trial
 
 X, y = load_iris(return_X_y=True)
 pipeline = Pipeline([("scale", StandardScaler()), ("model", SVC())])
@@ -150,7 +150,7 @@ def pictures() -> int:
 
 
 def ask_and_tell() -> float:
-    """The optimiser on its own."""
+    """The optimizer on its own."""
     optimizer = Optimizer({"x": (-1.0, 1.0), "k": [1, 2, 3]}, random_state=0)
     for _ in range(4):
         for params in optimizer.ask(2):

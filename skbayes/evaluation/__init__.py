@@ -1,0 +1,10 @@
+"""Evaluation of configurations: folds, training subsets, scores, costs and trials."""
+
+from skbayes.evaluation.objectives import model_size, n_features
+from skbayes.evaluation.trial import History, Trial
+
+__all__ = ["History", "Trial", "model_size", "n_features"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

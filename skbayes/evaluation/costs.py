@@ -1,0 +1,136 @@
+"""What trials cost, by the measurements of their fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from skbayes.acquisition.tradeoff_proposer import typical_cost
+from skbayes.evaluation.fold import Measure
+from skbayes.evaluation.objectives import COSTS, measure_of
+from skbayes.evaluation.trial import Trial
+from skbayes.space.dimensions import FloatArray
+
+__all__ = ["TrialCosts"]
+
+# Costs that the first fit in a process has more of than all others.
+TIMES = ("fit_time", "score_time", "cpu_time")
+
+
+class TrialCosts:
+    """Reads the costs of trials off the measurements of their fits.
+
+    Parameters
+    ----------
+    cost : str or callable
+        One of "fit_time", "score_time", "cpu_time", "model_size" and "n_features", or a
+        callable of the fitted estimator that returns a number, 0 or more.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    measures : dict of str to callable
+        What is to be measured of each fit.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `cost` is neither.
+
+    Examples
+    --------
+    >>> from skbayes.evaluation.costs import TrialCosts
+    >>> from skbayes.evaluation.trial import Trial
+    >>> folds = [{"costs": {"fit_time": t}, "warm_up": t == 9.0} for t in (9.0, 2.0)]
+    >>> TrialCosts("fit_time").of_trial(Trial(0, {}, folds, score=0.5))
+    2.0
+    """
+
+    def __init__(self, cost: str | Callable[[Any], float]) -> None:
+        if isinstance(cost, str):
+            if cost not in COSTS:
+                raise ValueError(
+                    f"cost must be one of {list(COSTS)} or a callable of the fitted "
+                    f"estimator, got {cost!r}."
+                )
+            self.name = cost
+        elif callable(cost) and not isinstance(cost, type):
+            self.name = "cost"
+        else:
+            raise TypeError(
+                f"cost must be one of {list(COSTS)} or a callable of the fitted "
+                f"estimator, got {cost!r}."
+            )
+        self.measures: dict[str, Measure] = {self.name: measure_of(cost)}
+
+    def of_trial(self, trial: Trial, warm: bool = True) -> float:
+        """Return the cost of a trial, the mean over its folds.
+
+        Parameters
+        ----------
+        trial : Trial
+            The trial.
+        warm : bool, default=True
+            Whether times of the first fit in a process are left out.
+
+        Returns
+        -------
+        cost : float
+            NaN if nothing is left, or it failed.
+
+        Raises
+        ------
+        ValueError
+            If a cost is negative.
+        """
+        if trial.state == "failed":
+            return math.nan
+        leaves_out = warm and self.name in TIMES
+        costs = [
+            fold["costs"].get(self.name, math.nan)
+            for fold in trial.folds
+            if "costs" in fold and not (leaves_out and fold.get("warm_up"))
+        ]
+        costs = [cost for cost in costs if math.isfinite(cost)]
+        if any(cost < 0.0 for cost in costs):
+            raise ValueError(f"cost must be 0 or more, got {min(costs)!r}.")
+        return float(np.mean(costs)) if costs else math.nan
+
+    def of_all(self, trials: Sequence[Trial], fractions: FloatArray) -> FloatArray:
+        """Return the costs of all trials.
+
+        Where none is known of a trial, since all of its fits were the first in their
+        process, it is estimated: by the median of the trials on as many rows or, if
+        there are none, by a typical cost on all rows times the trial's share of them.
+
+        Parameters
+        ----------
+        trials : sequence of Trial
+            The trials.
+        fractions : ndarray of shape (n_trials,)
+            The sizes of their training sets, relative to the largest on offer.
+
+        Returns
+        -------
+        costs : ndarray of shape (n_trials,)
+            NaN for failed trials.
+        """
+        costs = np.array([self.of_trial(trial) for trial in trials], dtype=float)
+        if not np.any(np.isfinite(costs)):
+            # Too few fits to leave any out.
+            return np.array([self.of_trial(trial, warm=False) for trial in trials])
+        known = np.isfinite(costs)
+        for i, trial in enumerate(trials):
+            if known[i] or math.isnan(self.of_trial(trial, warm=False)):
+                continue
+            alike = costs[known & (fractions == fractions[i])]
+            costs[i] = (
+                np.median(alike)
+                if len(alike)
+                else typical_cost(costs[known], fractions[known]) * fractions[i]
+            )
+        return costs

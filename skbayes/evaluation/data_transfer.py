@@ -1,0 +1,342 @@
+"""Handing the data of a search to where its fits run, once for all fits.
+
+joblib dumps what it hands to another process anew with every trial. Here the data are
+written once: the large arrays in them side by side into one file, which the workers map
+into memory, so that the machine holds one copy however many of them there are.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import cloudpickle
+import numpy as np
+
+from skbayes import compat
+from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
+
+__all__ = ["Inputs", "DataHandle", "DataTransfer", "ship"]
+
+# Arrays begin at multiples of this many bytes, as processors like it.
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What all fits of a search share.
+
+    Parameters
+    ----------
+    X, y : array-like
+        The data; `y` may be None.
+    splits : list of (train, test)
+        Index arrays.
+    fit_params, score_params : dict
+        What goes to the estimator's `fit` and to the scorer.
+    subsets : Subsets or None
+        Parts of the training sets, if some trials are made on less than all.
+    """
+
+    X: Any
+    y: Any
+    splits: Sequence[tuple[Any, Any]]
+    fit_params: dict[str, Any] = field(default_factory=dict)
+    score_params: dict[str, Any] = field(default_factory=dict)
+    subsets: Subsets | None = None
+
+    def split(self, index: int, setting: Fidelity = FULL_DATA) -> tuple[Any, Any]:
+        """Return the rows that one fold of a trial is trained and tested on.
+
+        Parameters
+        ----------
+        index : int
+            Number of the split.
+        setting : Fidelity, default=FULL_DATA
+            What the trial is made on.
+
+        Returns
+        -------
+        train, test : ndarray
+            Those of the split, the first cut down if need be.
+        """
+        train, test = self.splits[index]
+        if self.subsets is None:
+            return train, test
+        return self.subsets.rows(index, train, setting), test
+
+
+class DataHandle(Protocol):
+    """What is sent along with a fit in place of the inputs themselves."""
+
+    def load(self) -> Inputs:
+        """Return the inputs, where the fit runs."""
+
+    def stopped(self) -> bool:
+        """Whether fits that have not begun yet are to be skipped."""
+
+    def room(self) -> AbstractContextManager:
+        """Wait until a fit may run; it runs in this context."""
+
+
+class DataTransfer:
+    """Inputs on their way to the fits; a context manager that cleans up behind it.
+
+    Parameters
+    ----------
+    handle : object
+        What to send along with each fit: a :class:`DataHandle`, or what becomes one on
+        the way.
+    """
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+    def __enter__(self) -> DataTransfer:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Nothing is left behind."""
+
+    def stop(self) -> None:
+        """Ask for the fits that have not begun to be skipped, where that is heard."""
+
+    def renew(self) -> None:
+        """Send again what may have been lost with a worker; changes `handle`."""
+
+
+class _Here:
+    """Inputs at hand where the fit runs."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
+
+    def load(self) -> Inputs:
+        return self._inputs
+
+    def stopped(self) -> bool:
+        return False
+
+    def room(self) -> AbstractContextManager:
+        return nullcontext()
+
+
+class _Heard(_Here):
+    """The same, in the memory of the search."""
+
+    def __init__(self, inputs: Inputs, n_slots: int) -> None:
+        super().__init__(inputs)
+        self.stop = threading.Event()
+        # Each trial in flight has threads enough for all slots.
+        self._slots = threading.BoundedSemaphore(n_slots)
+
+    def room(self) -> AbstractContextManager:
+        return self._slots
+
+    def stopped(self) -> bool:
+        return self.stop.is_set()
+
+
+class _InMemory(DataTransfer):
+    """For fits that run in the memory of the search."""
+
+    def __init__(self, inputs: Inputs, n_slots: int) -> None:
+        super().__init__(_Heard(inputs, n_slots))
+
+    def stop(self) -> None:
+        self.handle.stop.set()
+
+
+# What this process loaded last, and where it is mapped, by the folder it came from.
+_loaded: dict[str, tuple[Inputs, mmap.mmap | None]] = {}
+
+
+@dataclass(frozen=True)
+class _OnDisk:
+    """For fits that run in other processes of this machine."""
+
+    folder: str
+    places: tuple[tuple[int, int, bool], ...]
+
+    def load(self) -> Inputs:
+        if self.folder not in _loaded:
+            _loaded.clear()
+            _loaded[self.folder] = self._read()
+        return _loaded[self.folder][0]
+
+    def _read(self) -> tuple[Inputs, mmap.mmap | None]:
+        head = (Path(self.folder) / "head").read_bytes()
+        mapped, view = None, memoryview(b"")
+        # An empty file cannot be mapped.
+        if any(end for _, end, _ in self.places):
+            with open(Path(self.folder) / "arrays", "rb") as file:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            view = memoryview(mapped)
+        arrays = [view[begin:end] for begin, end, _ in self.places]
+        # As joblib does it: what is small may be written to.
+        buffers = [
+            array if shared else bytearray(array)
+            for array, (_, _, shared) in zip(arrays, self.places, strict=True)
+        ]
+        return pickle.loads(head, buffers=buffers), mapped
+
+    def stopped(self) -> bool:
+        return os.path.exists(os.path.join(self.folder, "stop"))
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Give back the pages that were read; the file stays in the system's cache.
+
+        They would count as this process' own: loky takes it for a leak if a worker has
+        grown by 300 MB between two fits, and starts another in its place.
+        """
+        _, mapped = _loaded.get(self.folder, (None, None))
+        if mapped is not None and hasattr(mapped, "madvise"):
+            mapped.madvise(mmap.MADV_DONTNEED)
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Keeps arrays out of the pickle that NumPy would copy into it."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) in (np.ndarray, np.memmap) and not obj.dtype.hasobject:
+            # Strided arrays, and memory maps as what they are made of.
+            array = obj.view(np.ndarray)
+            plain = array.flags.c_contiguous or array.flags.f_contiguous
+            array = array if plain else np.ascontiguousarray(array)
+            return array.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        return super().reducer_override(obj)
+
+
+class _Folder(DataTransfer):
+    """Write inputs into a temporary folder, and remove it at the end."""
+
+    def __init__(
+        self, inputs: Inputs, temp_folder: str | None, max_nbytes: float
+    ) -> None:
+        place = temp_folder or os.environ.get("JOBLIB_TEMP_FOLDER")
+        place = os.path.expanduser(place or tempfile.gettempdir())
+        try:
+            os.makedirs(place, exist_ok=True)
+            self._folder = tempfile.mkdtemp(prefix="skbayes-", dir=place)
+            compat.guard_folder(self._folder)
+            try:
+                super().__init__(_OnDisk(self._folder, self._write(inputs, max_nbytes)))
+            except BaseException:
+                self._remove()
+                raise
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"the data of the search could not be written into the temporary "
+                f"folder ({error.strerror}); temp_folder of joblib.parallel_config "
+                "chooses another",
+                place,
+            ) from error
+
+    def _write(
+        self, inputs: Inputs, max_nbytes: float
+    ) -> tuple[tuple[int, int, bool], ...]:
+        buffers: list[pickle.PickleBuffer] = []
+        with open(Path(self._folder) / "head", "wb") as file:
+            _Pickler(file, protocol=5, buffer_callback=buffers.append).dump(inputs)
+        places = []
+        with open(Path(self._folder) / "arrays", "wb") as file:
+            for buffer in buffers:
+                raw = buffer.raw()
+                file.write(bytes(-file.tell() % ALIGNMENT))
+                begin = file.tell()
+                file.write(raw)
+                places.append((begin, begin + raw.nbytes, raw.nbytes > max_nbytes))
+        return tuple(places)
+
+    def _remove(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        compat.release_folder(self._folder)
+
+    def __exit__(self, *exception: object) -> None:
+        self._remove()
+
+    def stop(self) -> None:
+        (Path(self._folder) / "stop").touch()
+
+
+class _Scattered(DataTransfer):
+    """Hand inputs to the workers of a Dask cluster."""
+
+    def __init__(self, inputs: Inputs, client: Any) -> None:
+        self._client, self._inputs = client, inputs
+        self.renew()
+
+    def renew(self) -> None:
+        # Dask replaces a future among the arguments of a task by its value. No hash of
+        # the data: it takes longer than sending them.
+        self.handle = self._client.scatter(
+            _Here(self._inputs), broadcast=True, hash=False
+        )
+
+    def __exit__(self, *exception: object) -> None:
+        self.handle.release()
+
+
+def ship(
+    inputs: Inputs,
+    way: str,
+    *,
+    n_slots: int = 1,
+    client: Any = None,
+    temp_folder: str | None = None,
+    max_nbytes: float = 1e6,
+) -> DataTransfer:
+    """Bring the inputs to where the fits run.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        What all fits share.
+    way : {"memory", "disk", "scatter", "value"}
+        "memory": the fits run in this process; "disk": in other processes of this
+        machine; "scatter": on the Dask cluster of `client`; "value": elsewhere, and
+        the inputs are sent with every fit.
+    n_slots : int, default=1
+        For "memory": how many fits may run at a time.
+    client : distributed.Client, default=None
+        For "scatter".
+    temp_folder : str, default=None
+        For "disk": where to write; None for the environment variable
+        ``JOBLIB_TEMP_FOLDER``, or the system's temporary folder.
+    max_nbytes : float, default=1e6
+        For "disk": larger arrays are mapped into memory and cannot be written to.
+
+    Returns
+    -------
+    transfer : DataTransfer
+        To be used as a context manager: on leaving it, what was written is removed.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written to.
+    """
+    if way == "disk":
+        return _Folder(inputs, temp_folder, max_nbytes)
+    if way == "scatter":
+        return _Scattered(inputs, client)
+    if way == "memory":
+        return _InMemory(inputs, n_slots)
+    return DataTransfer(_Here(inputs))

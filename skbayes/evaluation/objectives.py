@@ -1,0 +1,324 @@
+"""What a search with several objectives is about: scores and costs of each fit.
+
+Symbols: ``Y`` of shape (n_trials, n_objectives) holds mean objectives, negated where
+less is better, so that all of them are maximized.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring, get_scorer_names
+
+from skbayes.evaluation.trial import Trial
+from skbayes.space.dimensions import FloatArray
+
+__all__ = ["COSTS", "Objectives", "measure_of", "model_size", "n_features"]
+
+# -- costs ----------------------------------------------------------------------------
+
+
+def model_size(estimator: Any) -> int:
+    """Measure the size of a fitted estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+
+    Returns
+    -------
+    size : int
+        Bytes of its pickle, of protocol 5.
+
+    Raises
+    ------
+    Exception
+        What pickling it raises.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from skbayes.evaluation.objectives import model_size
+    >>> model_size(DummyClassifier().fit([[0], [1]], [0, 1])) > 100
+    True
+    """
+    return len(pickle.dumps(estimator, protocol=5))
+
+
+def n_features(estimator: Any) -> int:
+    """Count the features that a fitted estimator uses.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted. Of a pipeline, the last step counts: what the steps before it have left
+        out is not used; of a search, its best estimator.
+
+    Returns
+    -------
+    n_features : int
+        Columns with a coefficient (`coef_`) other than 0, for any class or output;
+        without coefficients, columns with an importance (`feature_importances_`) other
+        than 0; without these, `n_features_in_`.
+
+    Raises
+    ------
+    ValueError
+        If it has none of these attributes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import Lasso
+    >>> from skbayes.evaluation.objectives import n_features
+    >>> n_features(Lasso(0.1).fit(*load_iris(return_X_y=True)))
+    1
+    """
+    estimator = _last_step(estimator)
+    for name in ("coef_", "feature_importances_"):
+        weights = getattr(estimator, name, None)
+        if weights is not None:
+            weights = weights.toarray() if hasattr(weights, "toarray") else weights
+            return int(np.any(np.atleast_2d(weights) != 0, axis=0).sum())
+    if not hasattr(estimator, "n_features_in_"):
+        raise ValueError(
+            f"n_features: {type(estimator).__name__} has none of coef_, "
+            "feature_importances_ and n_features_in_."
+        )
+    return int(estimator.n_features_in_)
+
+
+def _last_step(estimator: Any) -> Any:
+    """Return what predicts in the end."""
+    while True:
+        if hasattr(estimator, "steps") and estimator.steps[-1][1] != "passthrough":
+            estimator = estimator.steps[-1][1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "regressor_"):
+            estimator = estimator.regressor_
+        else:
+            return estimator
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """Reads a time off the result of a fit."""
+
+    name: str
+
+    def __call__(self, estimator: Any, result: dict[str, Any]) -> float:
+        return result[self.name]
+
+
+@dataclass(frozen=True)
+class _OfEstimator:
+    """Measures the fitted estimator."""
+
+    function: Callable[[Any], float]
+
+    def __call__(self, estimator: Any, result: dict[str, Any]) -> float:
+        return self.function(estimator)
+
+
+#: What can be measured of any fit, by name.
+COSTS: dict[str, Callable[[Any, dict], float]] = {
+    "fit_time": _Recorded("fit_time"),
+    "score_time": _Recorded("score_time"),
+    "cpu_time": _Recorded("cpu_time"),
+    "model_size": _OfEstimator(model_size),
+    "n_features": _OfEstimator(n_features),
+}
+
+
+def measure_of(cost: str | Callable[[Any], float]) -> Callable[[Any, dict], float]:
+    """Return what measures a cost.
+
+    Parameters
+    ----------
+    cost : str or callable
+        A name in `COSTS`, or a callable of the fitted estimator.
+
+    Returns
+    -------
+    measure : callable
+        Called with a fitted estimator and the result of its fit.
+    """
+    return COSTS[cost] if isinstance(cost, str) else _OfEstimator(cost)
+
+
+# -- objectives -----------------------------------------------------------------------
+
+
+class Objectives:
+    """The objectives of a search, as the user wrote them down.
+
+    Parameters
+    ----------
+    objectives : dict of str to str or tuple
+        For each name "max" or "min", or a tuple of that and what is meant by the name:
+        that of a scorer or a cost, a scorer, or a callable of the fitted estimator.
+
+    Attributes
+    ----------
+    names : list of str
+        Their names, in order.
+    signs : ndarray of shape (n_objectives,)
+        1 for those that are maximized, -1 for the others.
+    scorers : dict
+        Scorers by name.
+    measures : dict
+        What is measured, by name: see :func:`skbayes.evaluation.fold.run_fold`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are wrong; the message names the objective.
+    """
+
+    def __init__(self, objectives: Any) -> None:
+        if not isinstance(objectives, Mapping):
+            raise TypeError(
+                "objectives must be a dict such as {'accuracy': 'max', 'score_time': "
+                f"'min'}}, got {objectives!r}."
+            )
+        if len(objectives) < 2:
+            raise ValueError(
+                f"objectives must name two or more, got {dict(objectives)!r}; "
+                "BayesSearchCV searches for the best by one."
+            )
+        self.names = list(objectives)
+        self.scorers: dict[str, Any] = {}
+        self.measures: dict[str, Callable[[Any, dict], float]] = {}
+        directions = [self._take(name, objectives[name]) for name in self.names]
+        self.signs = np.where(np.array(directions) == "max", 1.0, -1.0)
+        if not self.scorers:
+            raise ValueError(
+                "objectives must name one scorer at least, such as 'accuracy', got "
+                f"{self.names!r}, which are all costs."
+            )
+
+    def _take(self, name: Any, given: Any) -> str:
+        """Sort one objective among scorers and costs; return its direction."""
+        if not isinstance(name, str):
+            raise TypeError(f"objectives: names must be strings, got {name!r}.")
+        direction, meant = given if _is_pair(given) else (given, name)
+        if not isinstance(direction, str) or direction not in ("max", "min"):
+            raise ValueError(
+                f"objectives[{name!r}] must be 'max', 'min', or a tuple of that and a "
+                f"scorer, a cost or a callable, got {given!r}."
+            )
+        if isinstance(meant, str):
+            if meant in COSTS:
+                self.measures[name] = measure_of(meant)
+            elif meant in get_scorer_names():
+                if direction == "min":
+                    raise ValueError(
+                        f"objectives[{name!r}]: the scorer {meant!r} is the greater "
+                        "the better, as all of scikit-learn's are; write 'max'."
+                    )
+                self.scorers[name] = meant
+            else:
+                raise ValueError(
+                    f"objectives[{name!r}]: {meant!r} is neither one of the costs "
+                    f"{list(COSTS)} nor the name of a scorer; give a callable by "
+                    f"{{{name!r}: ({direction!r}, callable)}}."
+                )
+        elif _accepts(meant, 3):
+            self.scorers[name] = meant
+        elif _accepts(meant, 1):
+            self.measures[name] = measure_of(meant)
+        else:
+            raise TypeError(
+                f"objectives[{name!r}]: {meant!r} must be a callable of the fitted "
+                "estimator, or a scorer: a callable of estimator, X and y."
+            )
+        return direction
+
+    def multi_scorer(self, estimator: Any, raise_exc: bool) -> Any:
+        """Return what scores by all scorers at once.
+
+        Parameters
+        ----------
+        estimator : estimator
+            What they are to score.
+        raise_exc : bool
+            Whether it passes on what one of them raises.
+
+        Returns
+        -------
+        scorer : callable
+            Returns a dict of scores.
+        """
+        return check_scoring(estimator, self.scorers, raise_exc=raise_exc)
+
+    @property
+    def name(self) -> str:
+        """The first objective, which stands for all where there is room for one."""
+        return self.names[0]
+
+    def __call__(self, scores: Mapping[str, float]) -> float:
+        """Return the first objective among the scores of a fold; greater is better."""
+        return float(self.signs[0] * scores[self.name])
+
+    def of_trial(self, trial: Trial) -> list[float]:
+        """Return the mean objectives of a trial over the folds that were fitted.
+
+        Parameters
+        ----------
+        trial : Trial
+            The trial.
+
+        Returns
+        -------
+        y : list of float
+            Greater is better; NaN throughout for a trial that failed.
+        """
+        if trial.state == "failed":
+            return [math.nan] * len(self.names)
+        folds = [f["test_scores"] for f in trial.folds if "skipped" not in f]
+        means = [np.mean([scores[name] for scores in folds]) for name in self.names]
+        return [float(y) for y in self.signs * means]
+
+    def of_results(
+        self, results: Mapping[str, Any], trials: Sequence[Trial]
+    ) -> FloatArray:
+        """Return the mean objectives of all trials.
+
+        Parameters
+        ----------
+        results : dict
+            `cv_results_`.
+        trials : sequence of Trial
+            The trials in its rows.
+
+        Returns
+        -------
+        Y : ndarray of shape (n_trials, n_objectives)
+            Greater is better; NaN where a trial was not finished, or lacks any.
+        """
+        means = [results[f"mean_test_{name}"] for name in self.names]
+        Y = self.signs * np.column_stack(means)
+        complete = np.array([trial.state == "complete" for trial in trials])
+        Y[~(complete & np.all(np.isfinite(Y), axis=1))] = np.nan
+        return Y
+
+
+def _is_pair(given: Any) -> bool:
+    return isinstance(given, tuple | list) and len(given) == 2
+
+
+def _accepts(function: Any, n: int) -> bool:
+    """Whether something can be called with `n` arguments."""
+    try:
+        inspect.signature(function).bind(*[None] * n)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,335 @@
+"""Training on a part of the rows: nested subsets of each split's training set.
+
+Symbols, for one split: ``n`` training rows; the *rank* of a row, from 0 to n - 1, says
+from which size on a subset holds it: a subset of m rows is made of those with rank < m.
+So the smaller subset is a part of the larger one, and one array of ranks per split
+serves all sizes. The test rows are never touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import column_or_1d
+
+from skbayes.space.dimensions import is_number
+
+__all__ = ["FULL_DATA", "Fidelity", "Subsets", "check_train_size"]
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """On what a trial is made.
+
+    Parameters
+    ----------
+    stage : int, default=0
+        The stage of the search that it belongs to.
+    train_size : float or int, default=1.0
+        A fraction in (0, 1] of the rows of each split's training set, or a number of
+        rows, at least 1; a split that has no more is taken whole.
+    subset : int, default=0
+        Which of several independent subsets.
+    """
+
+    stage: int = 0
+    train_size: float | int = 1.0
+    subset: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all training rows are used, whatever their number."""
+        return not isinstance(self.train_size, int) and self.train_size == 1.0
+
+
+# What the trials of most searches are made on.
+FULL_DATA = Fidelity()
+
+
+@dataclass(frozen=True)
+class Subsets:
+    """The training subsets of a search.
+
+    Parameters
+    ----------
+    ranks : dict of int to list of ndarray of shape (n,)
+        For each subset, the ranks of the training rows of each split, in their order
+        there.
+    sizes : tuple of int
+        Training rows of each split.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.evaluation.subsets import Fidelity, Subsets
+    >>> train, test = np.arange(2, 12), np.arange(2)
+    >>> half, most = Fidelity(train_size=0.5), Fidelity(train_size=8)
+    >>> subsets = Subsets.draw([(train, test)], [half, most], seed=0)
+    >>> len(subsets.rows(0, train, half)), len(subsets.rows(0, train, most))
+    (5, 8)
+    >>> set(subsets.rows(0, train, half)) <= set(subsets.rows(0, train, most))
+    True
+    """
+
+    ranks: Mapping[int, Sequence[np.ndarray]]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def draw(
+        cls,
+        splits: Sequence[tuple[Any, Any]],
+        settings: Sequence[Fidelity],
+        *,
+        n_samples: int | None = None,
+        labels: Any = None,
+        groups: Any = None,
+        seed: int = 0,
+        parameter: str = "train_size",
+    ) -> Subsets:
+        """Draw the subsets that some settings ask for, and see that they will do.
+
+        Parameters
+        ----------
+        splits : list of (train, test)
+            Index arrays or boolean masks.
+        settings : sequence of Fidelity
+            Whatever trials may ask for.
+        n_samples : int, default=None
+            Rows of the data; needed only for splits other than integer arrays.
+        labels : array-like of shape (n_samples,), default=None
+            The targets of a classifier. Each subset then has one row of each class at
+            least, and otherwise as many as its share; several outputs are not
+            stratified.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group are taken together: a subset has as near to the size
+            asked for as whole groups allow.
+        seed : int, default=0
+            Of the random order.
+        parameter : str, default="train_size"
+            What to name in messages.
+
+        Returns
+        -------
+        subsets : Subsets
+            Ranks for as many subsets as `settings` name; none if all are of all rows.
+
+        Raises
+        ------
+        ValueError
+            If a subset would be larger than every training set, or so small that it
+            lacks a class or a whole group; the message names the smallest size that
+            will do.
+        """
+        rows = [_indices(train, n_samples) for train, _ in splits]
+        sizes = tuple(map(len, rows))
+        partial = [one for one in settings if not one.is_whole]
+        classes = _classes(labels)
+        units = None if groups is None else np.unique(groups, return_inverse=True)[1]
+        ranks = {}
+        for subset in sorted({one.subset for one in partial}):
+            ranks[subset] = [
+                _ranks(
+                    None if classes is None else classes[train],
+                    None if units is None else units[train],
+                    len(train),
+                    # Keys of two numbers: those of one are the proposals'.
+                    np.random.default_rng(
+                        np.random.SeedSequence(seed, spawn_key=(subset, split))
+                    ),
+                )
+                for split, train in enumerate(rows)
+            ]
+        drawn = cls(ranks, sizes)
+        needed = {
+            subset: [
+                _least(one, None if classes is None else classes[train])
+                for one, train in zip(of_splits, rows, strict=True)
+            ]
+            for subset, of_splits in ranks.items()
+        }
+        for one in partial:
+            drawn._check(one, needed[one.subset], parameter, classes is not None)
+        return drawn
+
+    def rows(self, split: int, train: Any, setting: Fidelity) -> Any:
+        """Rows to train on, in the order that they have in the training set.
+
+        Parameters
+        ----------
+        split : int
+            Number of the split.
+        train : ndarray of shape (n,)
+            Its training set, indices or a mask.
+        setting : Fidelity
+            One of those that the subsets were drawn for, or another size of the same
+            subset.
+
+        Returns
+        -------
+        rows : ndarray
+            `train` itself if all of it is used.
+        """
+        if setting.is_whole:
+            return train
+        n_rows = _n_rows(setting.train_size, self.sizes[split])
+        if n_rows >= self.sizes[split]:
+            return train
+        ranks = self.ranks[setting.subset][split]
+        return _indices(train, None)[ranks < n_rows]
+
+    def fraction(self, setting: Fidelity) -> float:
+        """Share of the training rows that is asked for, the mean over the splits.
+
+        Parameters
+        ----------
+        setting : Fidelity
+            Its size as a fraction is the share itself.
+
+        Returns
+        -------
+        fraction : float
+            In (0, 1].
+        """
+        if not isinstance(setting.train_size, int):
+            return float(setting.train_size)
+        return float(np.mean([min(1.0, setting.train_size / n) for n in self.sizes]))
+
+    def _check(
+        self, setting: Fidelity, needed: list[int], parameter: str, stratified: bool
+    ) -> None:
+        size = setting.train_size
+        counted = isinstance(size, int)
+        if counted and size > max(self.sizes):
+            raise ValueError(
+                f"{parameter}: {size} rows are more than any training set has; the "
+                f"largest has {max(self.sizes)}."
+            )
+        wanted = [_n_rows(size, n) for n in self.sizes]
+        if all(m >= least for m, least in zip(wanted, needed, strict=True)):
+            return
+        if counted:
+            smallest = str(max(needed))
+        else:
+            pairs = zip(needed, self.sizes, strict=True)
+            share = max((least - 0.5) / n for least, n in pairs)
+            share = min(1.0, math.ceil(share * 1e4) / 1e4)
+            smallest = f"{share:g} ({max(needed)} rows)"
+        purpose = "one row of each class" if stratified else "one whole group"
+        raise ValueError(
+            f"{parameter}: {size!r} ({min(wanted)} rows) is too small a training set: "
+            f"it would lack {purpose}. The smallest that will do is {smallest}."
+        )
+
+
+def check_train_size(size: Any, parameter: str) -> float | int:
+    """Return a training size as a plain float or int.
+
+    Parameters
+    ----------
+    size : float or int
+        A fraction in (0, 1], or a number of rows, at least 1.
+    parameter : str
+        What to name in messages.
+
+    Returns
+    -------
+    size : float or int
+        The same.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is neither.
+    """
+    if not is_number(size):
+        raise TypeError(
+            f"{parameter} must be fractions (float) or numbers of rows (int), got "
+            f"{size!r}."
+        )
+    if isinstance(size, int | np.integer):
+        if size < 1:
+            raise ValueError(
+                f"{parameter}: a number of rows must be at least 1, got {size!r}."
+            )
+        return int(size)
+    if not 0.0 < size <= 1.0:
+        raise ValueError(
+            f"{parameter}: a fraction must be in (0, 1], got {size!r}; a number of "
+            "rows must be an int."
+        )
+    return float(size)
+
+
+def _n_rows(size: float | int, n: int) -> int:
+    """Rows of a subset of one split's n."""
+    return min(size, n) if isinstance(size, int) else max(1, math.floor(size * n + 0.5))
+
+
+def _indices(train: Any, n_samples: int | None) -> np.ndarray:
+    train = np.asarray(train)
+    if train.dtype.kind == "b":
+        return np.flatnonzero(train)
+    return train if n_samples is None else np.arange(n_samples)[train]
+
+
+def _classes(labels: Any) -> np.ndarray | None:
+    """Return a number for the class of each row; None if there are no classes."""
+    if labels is None or type_of_target(labels) not in ("binary", "multiclass"):
+        return None
+    codes: np.ndarray = np.unique(column_or_1d(labels), return_inverse=True)[1]
+    return codes
+
+
+def _ranks(
+    classes: np.ndarray | None,
+    units: np.ndarray | None,
+    n: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Rank the rows of a training set."""
+    if units is None:
+        order = _interleaved(np.zeros(n, int) if classes is None else classes, rng)
+        ranks = np.empty(n, dtype=np.int32)
+        ranks[order] = np.arange(n, dtype=np.int32)
+        return ranks
+    units = np.unique(units, return_inverse=True)[1]
+    sizes = np.bincount(units)
+    # A group counts for the class that most of its rows have.
+    majority = np.zeros(len(sizes), dtype=int)
+    if classes is not None:
+        counts = np.zeros((len(sizes), classes.max(initial=0) + 1), dtype=int)
+        np.add.at(counts, (units, classes), 1)
+        majority = counts.argmax(axis=1)
+    order = _interleaved(majority, rng)
+    begins = np.empty(len(sizes), dtype=np.int32)
+    begins[order] = np.cumsum(sizes[order]) - sizes[order]
+    # Where half of a group would fit, it is nearer to take it than to leave it.
+    return (begins + sizes.astype(np.int32) // 2)[units]
+
+
+def _interleaved(classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a random order with one of each class in front, then in proportion."""
+    shuffled = rng.permutation(len(classes))
+    labels = classes[shuffled]
+    by_class = np.argsort(labels, kind="stable")
+    counts = np.bincount(labels)
+    first = np.cumsum(counts) - counts
+    within = np.empty(len(labels), dtype=int)
+    within[by_class] = np.arange(len(labels)) - first[labels[by_class]]
+    keys = np.where(within == 0, 0.0, (within + 0.5) / counts[labels])
+    return shuffled[np.argsort(keys, kind="stable")]
+
+
+def _least(ranks: np.ndarray, classes: np.ndarray | None) -> int:
+    """Return how many rows hold one of each class, or one whole group."""
+    if classes is None:
+        return 1 + int(ranks.min()) if len(ranks) else 1
+    firsts = np.full(classes.max(initial=0) + 1, -1, dtype=np.int64)
+    order = np.argsort(-ranks, kind="stable")
+    firsts[classes[order]] = ranks[order]
+    return int(firsts.max()) + 1

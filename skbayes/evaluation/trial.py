@@ -1,0 +1,195 @@
+"""What a search remembers: the trials it made, in the order it made them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import numpy as np
+
+__all__ = ["History", "Trial"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One configuration and what its fits gave.
+
+    Parameters
+    ----------
+    number : int
+        Position in the search, from 0.
+    params : dict of str to object
+        The parameters that were tried.
+    folds : list of dict
+        One result per split: `test_scores` (a number, or a dict of numbers by metric),
+        `fit_time`, `score_time`, `fit_error` and, where asked for, `train_scores` and
+        `costs`. A split that was not fitted is `skipped`, and has NaN for scores and
+        times.
+    score : float
+        The mean of the metric that guides the search over the splits, NaN for a failed
+        trial: what the optimizer was told. For a censored or raced trial the mean that
+        its first folds promise.
+    duration : float
+        Wall time of the trial's fits in seconds.
+    state : {"complete", "failed", "censored", "raced"}
+        A trial failed if it has no usable score; it was censored if the limit per trial
+        kept some of its folds from being fitted, and raced if its first folds left it
+        no chance to become the best.
+    error : str or None
+        The first traceback among its fits; None if all of them succeeded.
+    stop_requested : bool
+        Whether a callback asked to end the search during this trial.
+    expected_improvement : float or None
+        By how much the model expected it to exceed the best score, when it proposed it;
+        None if no model did.
+    noise : float or None
+        Variance that the folds left out add to `score`; None for all other trials.
+    stage : int
+        The stage of the search that made it, from 0.
+    train_fraction : float
+        Share of the rows of each training set that it was fitted on.
+    subset : int
+        On which of several independent subsets of that size.
+    started : float or None
+        When its fits began, in seconds since 1970; None if that is not known, or if it
+        had none. Trials that differ in nothing else are equal.
+
+    Examples
+    --------
+    >>> from skbayes.evaluation.trial import Trial
+    >>> folds = [
+    ...     {"test_scores": 0.8, "fit_time": 0.1, "score_time": 0.0, "fit_error": None},
+    ...     {"test_scores": 0.6, "fit_time": 0.1, "score_time": 0.0, "fit_error": None},
+    ... ]
+    >>> trial = Trial(0, {"C": 1}, folds, score=0.7)
+    >>> trial.scores["score"]
+    array([0.8, 0.6])
+    """
+
+    number: int
+    params: dict[str, Any]
+    folds: list[dict[str, Any]] = field(repr=False)
+    score: float
+    duration: float = 0.0
+    state: str = "complete"
+    error: str | None = field(default=None, repr=False)
+    stop_requested: bool = field(default=False, repr=False)
+    expected_improvement: float | None = field(default=None, repr=False)
+    noise: float | None = field(default=None, repr=False)
+    stage: int = field(default=0, repr=False)
+    train_fraction: float = field(default=1.0, repr=False)
+    subset: int = field(default=0, repr=False)
+    started: float | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def scores(self) -> dict[str, np.ndarray]:
+        """Test scores by metric, each an array of shape (n_splits,)."""
+        return self._by_metric("test_scores")
+
+    @property
+    def train_scores(self) -> dict[str, np.ndarray]:
+        """Training scores by metric, each of shape (n_splits,); empty if not kept."""
+        return self._by_metric("train_scores")
+
+    @property
+    def fitted(self) -> np.ndarray:
+        """Which splits were fitted, not skipped, a boolean array of (n_splits,)."""
+        return np.array([not fold.get("skipped", False) for fold in self.folds], bool)
+
+    @property
+    def fit_times(self) -> np.ndarray:
+        """Seconds of each fit, an array of shape (n_splits,)."""
+        return np.array([fold["fit_time"] for fold in self.folds], dtype=float)
+
+    @property
+    def score_times(self) -> np.ndarray:
+        """Seconds of each scoring, an array of shape (n_splits,)."""
+        return np.array([fold["score_time"] for fold in self.folds], dtype=float)
+
+    def _by_metric(self, key: str) -> dict[str, np.ndarray]:
+        values = [fold[key] for fold in self.folds if key in fold]
+        metrics = next((list(v) for v in values if isinstance(v, dict)), None)
+        if metrics is None:
+            return {"score": np.array(values, dtype=float)} if values else {}
+        # A failed fold of a multi-metric callable holds one number for all metrics.
+        return {
+            name: np.array([v[name] if isinstance(v, dict) else v for v in values])
+            for name in metrics
+        }
+
+
+class History(Sequence[Trial]):
+    """The finished trials of a search, in the order they were told.
+
+    A read-only sequence of :class:`Trial`, except for `append`.
+
+    Parameters
+    ----------
+    trials : iterable of Trial, default=()
+        Trials to begin with.
+
+    Examples
+    --------
+    >>> from skbayes.evaluation.trial import History, Trial
+    >>> history = History([Trial(0, {"C": 1}, [], score=0.7)])
+    >>> history.append(Trial(1, {"C": 2}, [], score=0.9))
+    >>> len(history), history.best.params
+    (2, {'C': 2})
+    """
+
+    def __init__(self, trials: Sequence[Trial] = ()) -> None:
+        self._trials = list(trials)
+
+    @overload
+    def __getitem__(self, index: int) -> Trial: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> History: ...
+
+    def __getitem__(self, index: int | slice) -> Trial | History:
+        if isinstance(index, slice):
+            return History(self._trials[index])
+        return self._trials[index]
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(self._trials)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, History):
+            return NotImplemented
+        return self._trials == other._trials
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        n_failed = sum(trial.state == "failed" for trial in self)
+        return f"<History of {len(self)} trials, {n_failed} failed>"
+
+    def append(self, trial: Trial) -> None:
+        """Add a finished trial."""
+        self._trials.append(trial)
+
+    @property
+    def best(self) -> Trial | None:
+        """The first complete trial with the highest score; None before there is one.
+
+        Scores of different stages are not comparable: what counts is the last stage
+        that has a complete trial.
+        """
+        usable = [t for t in self if t.state == "complete" and not math.isnan(t.score)]
+        return max(usable, key=lambda trial: (trial.stage, trial.score), default=None)
+
+    @property
+    def params(self) -> list[dict[str, Any]]:
+        """The parameters of every trial."""
+        return [trial.params for trial in self]
+
+    @property
+    def folds(self) -> list[dict[str, Any]]:
+        """The results of every fit, trial after trial, split after split."""
+        return [fold for trial in self for fold in trial.folds]

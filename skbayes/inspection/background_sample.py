@@ -1,0 +1,186 @@
+"""What a model makes of a score, averaged over all parameters but one or two.
+
+Symbols: D columns of the encoded space; S samples of the surrogate's hyper-parameters;
+a cell is a combination of positions of the columns that are not averaged over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from skbayes.acquisition.maximize import sobol
+from skbayes.space import Distribution, Space
+from skbayes.space.candidates import Candidates
+from skbayes.space.dimensions import Dimension, FloatArray
+from skbayes.surrogates.averages import posterior_of_mean
+
+__all__ = ["BackgroundSample", "marginal", "positions_of"]
+
+# Binary logarithm of the most configurations that are drawn in search of those in
+# which a parameter exists.
+LOG2_MOST_DRAWN = 16
+
+# Ends of a distribution without bounds that are not shown, as shares of its mass.
+HIDDEN_TAIL = 0.01
+
+
+class BackgroundSample:
+    """Configurations that differ in everything but some columns.
+
+    Each is as likely as in random search: options equally, ranges evenly on their
+    scale, parameters that exist only under an option as often as it is drawn. Where
+    there are few they are all listed, with their probabilities for weights; else they
+    are points of a Sobol sequence, the same ones for all cells.
+
+    Parameters
+    ----------
+    space : Space
+        The space, with its constraint.
+    n_averaged : int, default=128
+        The most configurations for a cell.
+    seed : int, default=0
+        Seed of the sequence.
+    """
+
+    def __init__(self, space: Space, n_averaged: int = 128, seed: int = 0) -> None:
+        self.space = space
+        self.n_averaged = n_averaged
+        self.seed = seed
+        self._listed = self._list_all()
+        self._drawn: dict[int, FloatArray] = {}
+
+    def _list_all(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return all allowed configurations and how likely they are, if it is easy."""
+        dimensions = [column.dimension for column in self.space.columns]
+        # Only of lists is it clear that their values are equally likely.
+        if self.space.overlaps or not all(hasattr(d, "values") for d in dimensions):
+            return None
+        X = Candidates(self.space).cells
+        if X is None:
+            return None
+        counts = np.array([dimension.n_values for dimension in dimensions])
+        return X, np.prod(np.where(np.isnan(X), 1.0, 1.0 / counts), axis=1)
+
+    def of(
+        self, columns: Sequence[int], positions: Sequence[float]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the configurations with given positions in some columns.
+
+        Parameters
+        ----------
+        columns : sequence of int
+            The columns.
+        positions : sequence of float
+            Their positions.
+
+        Returns
+        -------
+        X : ndarray of shape (m, D)
+            Configurations in which all of these columns are active; none if there are
+            none.
+        weights : ndarray of shape (m,)
+            Their weights, which sum to 1.
+        """
+        if self._listed is not None:
+            X, weights = self._listed
+            alike = np.all(X[:, list(columns)] == positions, axis=1)
+            if np.sum(alike) <= self.n_averaged:
+                weights = weights[alike]
+                return X[alike], weights / (np.sum(weights) or 1.0)
+        X = self._draw(list(columns), positions)
+        return X, np.full(len(X), 1.0 / max(len(X), 1))
+
+    def _draw(self, columns: list[int], positions: Sequence[float]) -> FloatArray:
+        log2_n = max(math.ceil(math.log2(self.n_averaged)), 3)
+        while True:
+            P = self._points(log2_n).copy()
+            P[:, columns] = positions
+            rows = np.flatnonzero(np.all(self.space.active(P)[:, columns], axis=1))
+            if self.space.constraint is None:
+                rows = rows[: self.n_averaged]
+            X = self.space.snap(P[rows])
+            # Where dicts of a list overlap, the first one stands for both.
+            X = X[np.all(X[:, columns] == positions, axis=1)]
+            if self.space.constraint is not None:
+                params = self.space.decode(X)
+                X = X[[self.space.allows(one) for one in params]]
+            if len(X) >= self.n_averaged or log2_n >= LOG2_MOST_DRAWN:
+                return X[: self.n_averaged]
+            log2_n += 3
+
+    def _points(self, log2_n: int) -> FloatArray:
+        """Return positions in all columns, active or not."""
+        if log2_n not in self._drawn:
+            U = sobol(self.space.n_columns, log2_n, np.random.default_rng(self.seed))
+            P = np.empty_like(U)
+            for j, column in enumerate(self.space.columns):
+                P[:, j] = column.dimension.from_uniform(U[:, j])
+            self._drawn[log2_n] = P
+        return self._drawn[log2_n]
+
+
+def positions_of(dimension: Dimension, resolution: int) -> FloatArray:
+    """Choose positions at which a dimension is shown.
+
+    Parameters
+    ----------
+    dimension : Dimension
+        The dimension.
+    resolution : int
+        How many at most, but for unordered options, which are all shown.
+
+    Returns
+    -------
+    positions : ndarray of shape (n,)
+        Of different values, in order.
+    """
+    if dimension.is_categorical or dimension.n_values <= resolution:
+        return dimension.grid
+    low, high = 0.0, 1.0
+    if isinstance(dimension, Distribution) and math.isinf(dimension.n_values):
+        ends = dimension.distribution.support()
+        low = HIDDEN_TAIL if math.isinf(ends[0]) else low
+        high = 1.0 - HIDDEN_TAIL if math.isinf(ends[1]) else high
+    return np.unique(dimension.snap(np.linspace(low, high, resolution)))
+
+
+def marginal(
+    surrogate: Any,
+    others: BackgroundSample,
+    columns: Sequence[int],
+    positions: Sequence[FloatArray],
+) -> tuple[FloatArray, FloatArray]:
+    """Average what a surrogate believes over the other parameters.
+
+    Parameters
+    ----------
+    surrogate : object
+        Fitted; see :func:`skbayes.surrogates.averages.posterior_of_mean`.
+    others : Others
+        What to average over.
+    columns : sequence of int
+        The columns that are not averaged over.
+    positions : sequence of ndarray
+        For each of them the positions to look at.
+
+    Returns
+    -------
+    mean, sd : ndarray of shape (len(positions[0]), ...)
+        The mean of the score over the other parameters, and the standard deviation of
+        what is believed of this mean, over all samples of the hyper-parameters; NaN
+        where there are no such configurations.
+    """
+    shape = tuple(len(own) for own in positions)
+    mean, sd = np.full(shape, np.nan), np.full(shape, np.nan)
+    for cell in np.ndindex(*shape):
+        at = [float(own[i]) for own, i in zip(positions, cell, strict=True)]
+        X, weights = others.of(columns, at)
+        if len(X):
+            means, sds = posterior_of_mean(surrogate, X, weights)
+            mean[cell] = np.mean(means)
+            sd[cell] = np.sqrt(np.mean(sds**2) + np.var(means))
+    return mean, sd

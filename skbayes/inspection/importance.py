@@ -1,0 +1,421 @@
+"""Which hyper-parameters matter: the variance of the score taken apart (fANOVA).
+
+Symbols, for one regression tree over D columns:
+
+- cell: a value of a finite column, or an interval of a continuous one between two
+  thresholds of the tree; within cells the tree is constant. ``w_d``: the weights of
+  the cells of column d, which sum to 1.
+- leaf l: a box, the product over columns of sets of cells; ``inside_d[l, c]`` is
+  whether cell c of column d belongs to it. ``v``: values of the leaves.
+- ``share_d[l]`` = sum_c inside_d[l, c] w_d[c], the part of column d that is inside.
+- f(x): the tree. For a set of columns U its marginal is the mean of f over all other
+  columns, f_U(c_U) = sum_l v[l] prod_{d in U} inside_d[l, c_d] prod_{d not in U}
+  share_d[l].
+- V_U: variance of f_U less the parts of its subsets; these parts sum to that of f.
+
+Hutter, Hoos & Leyton-Brown (2014), "An efficient approach for assessing hyperparameter
+importance". Everything is exact for the tree: nothing is sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+
+from skbayes.evaluation.trial import History
+from skbayes.results.frame import mean_scores
+from skbayes.results.record import SearchRecord, read_record
+from skbayes.space import Categorical, Ordinal, Space
+from skbayes.space.dimensions import FloatArray, is_number
+
+__all__ = ["Importance", "column_labels", "importance", "tree_variances"]
+
+# Where a column is that is inactive in a configuration; positions are from 0 to 1.
+INACTIVE = -1.0
+
+# Configurations drawn to find out how often a column is inactive.
+N_DRAWN = 1024
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Parts of the variance of the score, each from 0 to 1, the largest first.
+
+    Parameters
+    ----------
+    single : dict of str to float
+        What each hyper-parameter explains by itself.
+    pairs : dict of tuple to float
+        What the two of a pair explain together beyond what they explain alone.
+    single_sd, pairs_sd : dict
+        Standard deviations between the trees of the forest.
+    """
+
+    single: dict[str, float]
+    pairs: dict[tuple[str, str], float]
+    single_sd: dict[str, float]
+    pairs_sd: dict[tuple[str, str], float]
+
+    def __str__(self) -> str:
+        parts = {**self.single, **{" × ".join(k): v for k, v in self.pairs.items()}}
+        width = max(map(len, parts), default=0)
+        return "\n".join(f"{name:{width}}  {part:6.1%}" for name, part in parts.items())
+
+
+# -- one tree -------------------------------------------------------------------------
+
+
+def _boxes(tree: Any, n_columns: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return bounds, lower < x <= upper, shape (n_leaves, D), and values of leaves."""
+    lower = np.full((tree.node_count, n_columns), -np.inf)
+    upper = np.full((tree.node_count, n_columns), np.inf)
+    # Children have higher numbers than their parents.
+    for node in np.flatnonzero(tree.children_left >= 0):
+        left, right = tree.children_left[node], tree.children_right[node]
+        column, threshold = tree.feature[node], tree.threshold[node]
+        for child in (left, right):
+            lower[child], upper[child] = lower[node], upper[node]
+        upper[left, column] = min(upper[left, column], threshold)
+        lower[right, column] = max(lower[right, column], threshold)
+    leaves = np.flatnonzero(tree.children_left < 0)
+    return lower[leaves], upper[leaves], tree.value[leaves, 0, 0]
+
+
+@dataclass(frozen=True)
+class _Domain:
+    """Values of a column: those that are listed, and the rest of [0, 1]."""
+
+    points: FloatArray  # positions with a weight of their own
+    weights: FloatArray
+    continuous: float  # weight of the interval from 0 to 1
+
+    def cells(self, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Positions that stand for cells, and the weights of these."""
+        if not self.continuous:
+            return self.points, self.weights
+        inner = thresholds[(thresholds > 0) & (thresholds < 1)]
+        edges = np.unique(np.concatenate([[0.0], inner, [1.0]]))
+        middles = 0.5 * (edges[:-1] + edges[1:])
+        return (
+            np.concatenate([self.points, middles]),
+            np.concatenate([self.weights, self.continuous * np.diff(edges)]),
+        )
+
+
+def tree_variances(
+    tree: Any, domains: Sequence[_Domain], floor: float = -np.inf
+) -> tuple[float, FloatArray, FloatArray]:
+    """Take the variance of a regression tree apart.
+
+    Parameters
+    ----------
+    tree : sklearn.tree._tree.Tree
+        The fitted tree, ``estimator.tree_``.
+    domains : sequence of _Domain
+        What each column may be, and how often.
+    floor : float, default=-inf
+        Values of leaves below it are raised to it.
+
+    Returns
+    -------
+    total : float
+        Variance of the tree over the domains.
+    single : ndarray of shape (D,)
+        Part of each column.
+    pairs : ndarray of shape (D, D)
+        Part of each pair beyond those of its two columns, above the diagonal.
+    """
+    D = len(domains)
+    lower, upper, v = _boxes(tree, D)
+    v = np.maximum(v, floor)
+    inside, weights = [], []
+    for d, domain in enumerate(domains):
+        x, w = domain.cells(upper[np.isfinite(upper[:, d]), d])
+        inside.append(((lower[:, [d]] < x) & (x <= upper[:, [d]])).astype(float))
+        weights.append(w)
+    share = np.array([i @ w for i, w in zip(inside, weights, strict=True)])
+    volume = share.prod(axis=0)
+    # Leaves are means, and means of equal scores are equal but for rounding.
+    if np.ptp(v[volume > 0]) <= 1e-10 * np.max(np.abs(v)):
+        return 0.0, np.zeros(D), np.zeros((D, D))
+    # Around the mean, so that no variance is a difference of large numbers.
+    v = v - v @ volume
+    total = float(v**2 @ volume)
+    single = np.zeros(D)
+    for d in range(D):
+        marginal = (v * np.delete(share, d, axis=0).prod(axis=0)) @ inside[d]
+        single[d] = weights[d] @ marginal**2
+    pairs = np.zeros((D, D))
+    for d, e in combinations(range(D), 2):
+        rest = v * np.delete(share, [d, e], axis=0).prod(axis=0)
+        marginal = (inside[d] * rest[:, None]).T @ inside[e]
+        joint = weights[d] @ marginal**2 @ weights[e]
+        pairs[d, e] = joint - single[d] - single[e]
+    return total, single, np.maximum(pairs, 0.0)
+
+
+# -- a forest -------------------------------------------------------------------------
+
+
+def importance(
+    source: Any,
+    *,
+    space: Any = None,
+    metric: str | None = None,
+    top: float | None = None,
+    n_pairs: int = 8,
+    n_estimators: int = 100,
+    random_state: Any = 0,
+) -> Importance:
+    """Find out which hyper-parameters the score depends on (functional ANOVA).
+
+    A random forest learns the score from all configurations that were tried, and its
+    variance over the whole space is taken apart: what each hyper-parameter explains by
+    itself, averaged over all values of the others, and what pairs explain beyond that.
+    Values of a hyper-parameter count equally often, on its scale.
+
+    Parameters
+    ----------
+    source : estimator, History, dict, LookupTable, data frame or path
+        A fitted search, of skbayes or scikit-learn; its `trials_`, or any
+        :class:`skbayes.evaluation.trial.History`; its `cv_results_`; a
+        :class:`skbayes.benchmark.LookupTable`; or a journal, its path or what
+        :func:`skbayes.load_history` returns, also of a search that still runs.
+    space : dict, list of dicts or Space, default=None
+        What could have been chosen, in any notation of
+        :meth:`skbayes.space.Space.from_notation`. None: the space of the search; where
+        that is not known, the values that occur.
+    metric : str or None, default=None
+        Which score of a search with several metrics is meant. None: the one the search
+        is guided by or refitted for.
+    top : float or None, default=None
+        Ask what matters among the best: predictions of the forest below their
+        quantile 1 - `top`, over the configurations tried, all count as equal to it.
+        0.01 for the top percent.
+    n_pairs : int, default=8
+        How many pairs to return, the strongest.
+    n_estimators : int, default=100
+        Number of trees.
+    random_state : int, RandomState or None, default=0
+        Source of randomness of the forest.
+
+    Returns
+    -------
+    importance : Importance
+        Parts of the variance, averaged over trees.
+
+    Raises
+    ------
+    TypeError
+        If `source` is none of these.
+    ValueError
+        If fewer than two configurations have a score, or an argument is wrong.
+
+    Notes
+    -----
+    The forest is only as good as what it learnt from: a search tries mostly what is
+    good, and says little of regions that it left out. A hyper-parameter that exists
+    only under some options has a further value, "not there", which occurs as often as
+    in random configurations; independence of the others, which the method assumes, is
+    then an approximation.
+
+    References
+    ----------
+    Hutter, Hoos & Leyton-Brown (2014), "An efficient approach for assessing
+    hyperparameter importance", ICML.
+
+    Examples
+    --------
+    >>> from skbayes.benchmark import load_nmt
+    >>> from skbayes.inspection import importance
+    >>> found = importance(load_nmt("ja-en"))
+    >>> next(iter(found.single))
+    'num_layers'
+    """
+    if top is not None and not 0 < top <= 1:
+        raise ValueError(f"top must be in (0, 1] or None, got {top!r}.")
+    params, y, own_space = _read(source, metric, space)
+    usable = np.isfinite(y)
+    params = [row for row, ok in zip(params, usable, strict=True) if ok]
+    y = y[usable]
+    if len(y) < 2:
+        raise ValueError("source: fewer than two configurations have a score.")
+    known = space if space is not None else own_space
+    space = _space_of_values(params) if known is None else Space.from_notation(known)
+    X = space.encode(params)
+    forest = RandomForestRegressor(n_estimators, random_state=random_state)
+    X = np.where(np.isnan(X), INACTIVE, X)
+    forest.fit(X, y)
+    floor = -np.inf
+    if top is not None:
+        floor = float(np.quantile(forest.predict(X), 1 - top))
+    return _average(forest, _domains(space), floor, column_labels(space), n_pairs)
+
+
+def _average(
+    forest: RandomForestRegressor,
+    domains: Sequence[_Domain],
+    floor: float,
+    labels: Sequence[str],
+    n_pairs: int,
+) -> Importance:
+    """Mean over trees; a tree that is constant explains nothing and is left out."""
+    singles, pairs = [], []
+    for estimator in forest.estimators_:
+        total, single, pair = tree_variances(estimator.tree_, domains, floor)
+        if total > 0:
+            singles.append(single / total)
+            pairs.append(pair / total)
+    D = len(labels)
+    by_column = np.array(singles).reshape(-1, D)
+    by_pair = np.array(pairs).reshape(-1, D, D)
+    if not singles:
+        by_column, by_pair = np.zeros((1, D)), np.zeros((1, D, D))
+    means, sds = by_column.mean(axis=0), by_column.std(axis=0)
+    order = np.argsort(-means, kind="stable")
+    pair_means, pair_sds = by_pair.mean(axis=0), by_pair.std(axis=0)
+    strongest = sorted(combinations(range(D), 2), key=lambda de: -pair_means[de])
+    chosen = {(labels[d], labels[e]): (d, e) for d, e in strongest[:n_pairs]}
+    return Importance(
+        single={labels[d]: float(means[d]) for d in order},
+        pairs={names: float(pair_means[de]) for names, de in chosen.items()},
+        single_sd={labels[d]: float(sds[d]) for d in order},
+        pairs_sd={names: float(pair_sds[de]) for names, de in chosen.items()},
+    )
+
+
+# -- what was tried -------------------------------------------------------------------
+
+
+def _read(
+    source: Any, metric: str | None, space: Any
+) -> tuple[list[dict[str, Any]], FloatArray, Any]:
+    """Return configurations, scores, and the space if it is known."""
+    if isinstance(source, str | PathLike | SearchRecord) or hasattr(source, "attrs"):
+        record = read_record(source, metric=metric, search_spaces=space)
+        kept = np.flatnonzero(record.comparable)
+        return [record.params[i] for i in kept], record.score[kept], record.space
+    if isinstance(source, History):
+        return _read_history(source, metric)
+    if isinstance(source, Mapping):
+        return _read_results(source, metric or "score")
+    if hasattr(source, "cv_results_"):
+        params, y, _ = _read_results(source.cv_results_, metric or _main(source))
+        return params, y, _space_of_search(source)
+    if all(hasattr(source, name) for name in ("params", "scores", "space")):
+        scores = np.asarray(source.scores, dtype=float)
+        # Not only the rows, which may leave gaps: all that can be put together.
+        return list(source.params), scores[:, 0], _product(source.space)
+    raise TypeError(
+        "source must be a fitted search, its trials_ or cv_results_, or a LookupTable, "
+        f"got {type(source).__name__}."
+    )
+
+
+def _read_history(
+    history: History, metric: str | None
+) -> tuple[list[dict[str, Any]], FloatArray, None]:
+    trials = [trial for trial in history if trial.state == "complete"]
+    # Scores on smaller shares of the training rows cannot be compared with others.
+    largest = max((trial.train_fraction for trial in trials), default=1.0)
+    trials = [trial for trial in trials if trial.train_fraction == largest]
+    if metric is None:
+        return [t.params for t in trials], np.array([t.score for t in trials]), None
+    unknown = [trial for trial in trials if metric not in trial.scores]
+    if unknown:
+        raise ValueError(
+            f"metric: there are no scores {metric!r}; the metrics are "
+            f"{sorted(unknown[0].scores)}."
+        )
+    y = np.array([np.mean(trial.scores[metric]) for trial in trials])
+    return [trial.params for trial in trials], y, None
+
+
+def _read_results(
+    cv_results: Mapping[str, Any], metric: str
+) -> tuple[list[dict[str, Any]], FloatArray, None]:
+    return list(cv_results["params"]), mean_scores(cv_results, metric), None
+
+
+def _main(search: Any) -> str:
+    """Name of the metric that a search is about."""
+    if "mean_test_score" in search.cv_results_:
+        return "score"
+    for name in (getattr(search, "target_metric", None), search.refit):
+        if isinstance(name, str):
+            return name
+    raise ValueError("metric: the search has several; name one.")
+
+
+def _space_of_search(search: Any) -> Any:
+    for name in ("search_spaces", "param_grid", "param_distributions"):
+        if hasattr(search, name):
+            return getattr(search, name)
+    return None
+
+
+def _product(space: Space) -> Space:
+    """Space of all combinations of the columns of one without conditions."""
+    return Space([{str(c.name): c.dimension for c in space.columns}])
+
+
+def _space_of_values(params: Sequence[Mapping[str, Any]]) -> Space:
+    """Space of the values that occur; ordered where all of them are numbers."""
+    names = sorted(set().union(*params))
+    dimensions = {}
+    for name in names:
+        values: list[Any] = []
+        for row in params:
+            if name not in row:
+                raise ValueError(
+                    f"space: it must be given, since {name!r} is not in every "
+                    "configuration."
+                )
+            if row[name] not in values:
+                values.append(row[name])
+        kind = Ordinal if all(map(is_number, values)) else Categorical
+        dimensions[name] = kind(values)
+    return Space([dimensions])
+
+
+def column_labels(space: Space) -> list[str]:
+    """Name the columns; of several with one name the later ones are numbered.
+
+    Parameters
+    ----------
+    space : Space
+        The space.
+
+    Returns
+    -------
+    labels : list of str
+        One for each column; that of the choice among dicts is "(which dict)".
+    """
+    labels: list[str] = []
+    for column in space.columns:
+        name = column.name or "(which dict)"
+        n_before = sum(c.name == column.name for c in space.columns[: len(labels)])
+        labels.append(f"{name} ({n_before + 1})" if n_before else name)
+    return labels
+
+
+def _domains(space: Space) -> list[_Domain]:
+    rng = np.random.default_rng(0)
+    drawn = space.from_uniform(rng.random((N_DRAWN, space.n_columns)))
+    inactive = np.isnan(drawn).mean(axis=0)
+    domains = []
+    for column, missing in zip(space.columns, inactive, strict=True):
+        finite = np.isfinite(column.dimension.n_values)
+        grid = column.dimension.grid if finite else np.empty(0)
+        weights = np.full(len(grid), (1.0 - missing) / max(len(grid), 1))
+        if missing:
+            grid = np.append(grid, INACTIVE)
+            weights = np.append(weights, missing)
+        domains.append(_Domain(grid, weights, 0.0 if finite else 1.0 - missing))
+    return domains

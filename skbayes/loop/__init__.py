@@ -1,0 +1,13 @@
+"""Search loop: scheduling of trials, budgets, stopping rules and progress."""
+
+from skbayes.loop.stopping import (
+    ExpectedImprovementBelow,
+    NoImprovement,
+    TargetScore,
+)
+
+__all__ = ["ExpectedImprovementBelow", "NoImprovement", "TargetScore"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,324 @@
+"""Where the fits of a search run: in the calling thread, or several trials in flight.
+
+joblib decides where a fit runs, as for every estimator of scikit-learn. Here is only
+what lets several of its calls be under way together: a few threads, each with a joblib
+backend of its own and with the settings of the thread that called `fit`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import math
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Any
+
+import joblib
+import numpy as np
+from joblib.disk import memstr_to_bytes
+from sklearn import config_context, get_config
+from sklearn.utils.parallel import Parallel
+
+from skbayes import compat
+from skbayes.utils.blas import shared_blas_threads
+
+__all__ = ["TrialExecutor", "ExecutionContext"]
+
+Task = Callable[[Parallel], Any]
+
+# Seconds between looks at whether Ctrl-C was pressed, where waiting cannot be
+# interrupted.
+PATIENCE = 0.2
+
+# Fits in flight per worker, without those of one more trial, that keep the workers
+# busy: a trial waits until all trials before it are told, the slowest of them too.
+FITS_PER_WORKER = 1.5
+
+
+class ExecutionContext:
+    """What a thread has to know of the thread that called `fit`.
+
+    scikit-learn's configuration, joblib's and NumPy's error state belong to a thread,
+    and others start without them.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As for GridSearchCV.
+    pre_dispatch : int or str
+        As for GridSearchCV.
+
+    Attributes
+    ----------
+    n_workers : int
+        How many fits can run at a time.
+    backend : joblib backend
+        Where.
+    """
+
+    def __init__(self, n_jobs: int | None, pre_dispatch: int | str) -> None:
+        self._pre_dispatch = pre_dispatch
+        self._sklearn = get_config()
+        self._joblib = compat.joblib_settings()
+        self._errstate = np.geterr()
+        self._context = contextvars.copy_context()
+        self.backend = compat.active_backend()
+        self.n_workers = int(joblib.effective_n_jobs(n_jobs))
+
+    @property
+    def way(self) -> str:
+        """Transport of the data to the fits, as `data_transfer.ship` names it."""
+        # joblib runs what there is but one worker for in the calling thread.
+        if self.n_workers == 1 or getattr(self.backend, "supports_sharedmem", False):
+            return "memory"
+        if hasattr(getattr(self.backend, "client", None), "scatter"):
+            return "scatter"
+        kind = type(self.backend)
+        # Others, derived from them, may run on another machine.
+        of_joblib = kind.__module__.partition(".")[0] == "joblib"
+        return "disk" if of_joblib else "value"
+
+    @property
+    def temp_folder(self) -> str | None:
+        """Where joblib was told to keep temporary files."""
+        return self._joblib.get("temp_folder")
+
+    @property
+    def max_nbytes(self) -> float:
+        """From which size on joblib was told to map arrays into memory."""
+        limit = self._joblib.get("max_nbytes", "1M")
+        if limit is None:
+            return np.inf
+        return float(memstr_to_bytes(limit) if isinstance(limit, str) else limit)
+
+    def bounded_blas(self) -> contextlib.AbstractContextManager:
+        """Share the processors among fits that are threads of this process.
+
+        Processes are told so by joblib and Dask.
+        """
+        if self.n_workers == 1 or self.way != "memory":
+            return contextlib.nullcontext()
+        return shared_blas_threads(self.n_workers)
+
+    @property
+    def can_overlap(self) -> bool:
+        """Whether several trials can be under way together.
+
+        Not if each of them would start as many processes as there should be in all.
+        """
+        return (
+            self.n_workers > 1
+            and not compat.owns_processes(self.backend)
+            and compat.own_backend(self.backend) is not None
+        )
+
+    def trials_in_flight(self, n_tasks: int) -> int:
+        """Choose the number of trials in flight that keeps all workers busy.
+
+        Parameters
+        ----------
+        n_tasks : int
+            Fits of a trial that can run at the same time.
+
+        Returns
+        -------
+        n_points : int
+            At least 1; 1 where trials cannot overlap.
+        """
+        if not self.can_overlap:
+            return 1
+        return math.ceil(FITS_PER_WORKER * self.n_workers / n_tasks) + 1
+
+    def parallel(self, n_tasks: int) -> Parallel:
+        """Make a parallel call for trials of so many fits.
+
+        Parameters
+        ----------
+        n_tasks : int
+            Fits of a trial.
+
+        Returns
+        -------
+        parallel : Parallel
+            Takes fits one by one, unless there are many.
+        """
+        few = n_tasks <= 4 * self.n_workers
+        # The number itself: to joblib 1.3.0 None means 1, whatever was configured.
+        return Parallel(
+            n_jobs=self.n_workers,
+            pre_dispatch=self._pre_dispatch,
+            batch_size=1 if few else "auto",
+        )
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Call a function as in the thread that called `fit`.
+
+        Parameters
+        ----------
+        function : callable
+            Takes no arguments.
+
+        Returns
+        -------
+        result : object
+            What it returns.
+        """
+        settings = dict(self._joblib)
+        if settings.get("backend") is not None:
+            # Where there can be no other, no other thread uses this one.
+            settings["backend"] = compat.own_backend(self.backend) or self.backend
+
+        def entered() -> Any:
+            with (
+                config_context(**self._sklearn),
+                joblib.parallel_config(**settings),
+                np.errstate(**self._errstate),
+            ):
+                return function()
+
+        return self._context.copy().run(entered)
+
+
+class TrialExecutor:
+    """Runs tasks, at most `size` at a time; a context manager.
+
+    With one worker, tasks run in the calling thread when their result is wanted, the
+    first one first: the results are the same, and debuggers, warnings and Ctrl-C
+    behave as in a loop.
+
+    Parameters
+    ----------
+    environment : ExecutionContext
+        Where the fits run.
+    size : int
+        The most tasks under way.
+    n_tasks : int
+        Fits of a task.
+
+    Attributes
+    ----------
+    in_this_thread : bool
+        Whether tasks run in the calling thread.
+    """
+
+    def __init__(self, environment: ExecutionContext, size: int, n_tasks: int) -> None:
+        self._environment = environment
+        self._n_tasks = n_tasks
+        self._size = size if environment.can_overlap else 1
+        self.in_this_thread = environment.n_workers == 1
+        self._waiting: queue.SimpleQueue = queue.SimpleQueue()
+        self._futures: dict[int, Future] = {}
+        self._tasks: dict[int, Task] = {}
+        self._threads: list[threading.Thread] = []
+        self._parallel: Parallel | None = None
+
+    def __enter__(self) -> TrialExecutor:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        for _ in self._threads:
+            self._waiting.put(None)
+        if kind is not None and not issubclass(kind, Exception):
+            if self._threads:
+                compat.kill_workers(self._environment.backend)
+            return
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def under_way(self) -> list[int]:
+        """Numbers of the tasks that were started and not handed back."""
+        return sorted(self._futures)
+
+    def start(self, number: int, task: Task) -> None:
+        """Let a task run as soon as there is room.
+
+        Parameters
+        ----------
+        number : int
+            Its name.
+        task : callable
+            Called with a :class:`~sklearn.utils.parallel.Parallel`.
+        """
+        future: Future = Future()
+        self._futures[number] = future
+        self._tasks[number] = task
+        if self.in_this_thread:
+            return
+        self._waiting.put((task, future))
+        if len(self._threads) < min(self._size, len(self._futures)):
+            # A daemon: after a second Ctrl-C nobody waits for it.
+            self._threads.append(threading.Thread(target=self._work, daemon=True))
+            self._threads[-1].start()
+
+    def _work(self) -> None:
+        self._environment.call(self._serve)
+
+    def _serve(self) -> None:
+        with self._lasting() as parallel:
+            while (job := self._waiting.get()) is not None:
+                task, future = job
+                _settle(future, task, parallel or self._make())
+
+    def _make(self) -> Parallel:
+        return self._environment.parallel(self._n_tasks)
+
+    @contextlib.contextmanager
+    def _lasting(self) -> Iterator[Parallel | None]:
+        """Hold the workers of a backend that would start them anew for every call.
+
+        Others need not be held, and loky's would be held on to even if one died.
+        """
+        if compat.outlive_calls(self._environment.backend):
+            yield None
+            return
+        with self._make() as parallel:
+            yield parallel
+
+    def finished(self) -> dict[int, Future]:
+        """Wait for at least one task to end, and hand back those that did.
+
+        Returns
+        -------
+        futures : dict of int to Future
+            By number, the lowest first.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            On Ctrl-C; the tasks go on.
+        """
+        if self.in_this_thread:
+            number = min(self._futures)
+            if self._parallel is None:
+                self._parallel = self._make()
+            _settle(self._futures[number], self._tasks[number], self._parallel, False)
+        else:
+            done: set[Future] = set()
+            while not done:
+                done, _ = wait(self._futures.values(), PATIENCE, FIRST_COMPLETED)
+        ended = [n for n in self.under_way if self._futures[n].done()]
+        for number in ended:
+            del self._tasks[number]
+        return {number: self._futures.pop(number) for number in ended}
+
+    def drop(self) -> None:
+        """Give up the tasks that wait for the calling thread."""
+        if self.in_this_thread:
+            self._futures.clear()
+            self._tasks.clear()
+
+
+def _settle(
+    future: Future, task: Task, parallel: Parallel, contain: bool = True
+) -> None:
+    """Run a task; `contain` carries home what it raises."""
+    try:
+        future.set_result(task(parallel))
+    except BaseException as error:
+        if not contain:
+            raise
+        future.set_exception(error)

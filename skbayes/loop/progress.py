@@ -1,0 +1,243 @@
+"""What a running search shows: a line per trial, or a bar."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from skbayes.evaluation.trial import History, Trial
+from skbayes.utils.optional import import_optional
+
+__all__ = ["Lines", "PlannedStage", "in_minutes", "progress_bar"]
+
+Report = Callable[[Trial, History], None]
+
+
+def _best_so_far(history: History) -> str:
+    best = history.best
+    if best is None:
+        return "none yet"
+    return f"{best.score:.6g} (trial {best.number})"
+
+
+def in_minutes(seconds: float) -> str:
+    """Write a time as minutes and seconds, or as hours and minutes.
+
+    Parameters
+    ----------
+    seconds : float
+        The time, finite.
+
+    Returns
+    -------
+    text : str
+        The time in words.
+
+    Examples
+    --------
+    >>> from skbayes.loop.progress import in_minutes
+    >>> in_minutes(150.0), in_minutes(7500.0)
+    ('2 min 30 s', '2 h 5 min')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _score(trial: Trial) -> str:
+    if trial.state == "failed":
+        return "failed"
+    if trial.state == "complete":
+        return f"score {trial.score:.6g}"
+    return f"{trial.state} after {int(trial.fitted.sum())} folds"
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """What is known of a stage before it begins.
+
+    Parameters
+    ----------
+    n_trials : int
+        The most trials.
+    weight : float, default=1.0
+        What a trial is expected to take, relative to those of other stages.
+    n_in_flight : int, default=1
+        How many trials run at a time.
+    """
+
+    n_trials: int
+    weight: float = 1.0
+    n_in_flight: int = 1
+
+
+class _TimeLeft:
+    """Estimates the time left from the trials that ran, not from the recalled ones.
+
+    A stage takes (trials left) * (mean duration / trials in flight + idle time). Idle
+    time is what elapsed beyond the trials, per trial: mostly the time of the proposals.
+    """
+
+    def __init__(
+        self, plan: Sequence[PlannedStage], recalled: Mapping[int, Trial], begin: float
+    ) -> None:
+        self._plan = plan
+        self._recalled = dict(recalled)
+        self._begin = begin
+        self._run: list[Trial] = []
+        self._n_left = [stage.n_trials for stage in plan]
+        for trial in self._recalled.values():
+            self._n_left[self._stage(trial)] -= 1
+
+    def after(self, trial: Trial, now: float) -> float:
+        """Return the seconds left after a trial was told."""
+        if trial.number not in self._recalled:
+            self._run.append(trial)
+            self._n_left[self._stage(trial)] -= 1
+        elif not self._run:
+            self._begin = now
+        seconds = self._seconds_per_trial()
+        first = self._stage(trial)
+        idle = self._idle(seconds, first, now)
+        return sum(
+            max(0, self._n_left[stage])
+            * (seconds[stage] / self._plan[stage].n_in_flight + idle)
+            for stage in range(first, len(self._plan))
+        )
+
+    def _stage(self, trial: Trial) -> int:
+        # A journal may hold more stages than are planned now.
+        return min(trial.stage, len(self._plan) - 1)
+
+    def _seconds_per_trial(self) -> list[float]:
+        """Return the mean duration by stage, estimated by weights for later stages.
+
+        Only the later half of the trials counts: the first ones start the workers.
+        """
+        known = self._run or list(self._recalled.values())
+        known = known[len(known) // 2 :]
+        durations = np.array([trial.duration for trial in known])
+        stages = np.array([self._stage(trial) for trial in known])
+        weights = np.array([stage.weight for stage in self._plan])
+        means = weights * (durations.sum() / weights[stages].sum())
+        for stage in np.unique(stages):
+            means[stage] = durations[stages == stage].mean()
+        return [float(mean) for mean in means]
+
+    def _idle(self, seconds: list[float], stage: int, now: float) -> float:
+        if not self._run:
+            return 0.0
+        n_in_flight = self._plan[stage].n_in_flight
+        # No trial ends before one duration has passed, however many run.
+        busy = seconds[stage] * (1.0 - 1.0 / n_in_flight)
+        busy += sum(
+            trial.duration / self._plan[self._stage(trial)].n_in_flight
+            for trial in self._run
+        )
+        return max(0.0, now - self._begin - busy) / len(self._run)
+
+
+class Lines:
+    """Prints a line per trial: score, best so far, time elapsed and time left.
+
+    Parameters
+    ----------
+    plan : sequence of PlannedStage
+        The stages of the search.
+    timeout : float or None
+        The most seconds there will be.
+    recalled : dict of int to Trial, default={}
+        The trials, by number, that an earlier run made: telling them takes no time.
+    with_params : bool, default=False
+        Whether the parameters are printed, too.
+    clock : callable, default=time.perf_counter
+        Returns the time in seconds.
+    """
+
+    def __init__(
+        self,
+        plan: Sequence[PlannedStage],
+        timeout: float | None,
+        recalled: Mapping[int, Trial] = MappingProxyType({}),
+        with_params: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._n_planned = sum(stage.n_trials for stage in plan)
+        self._timeout = math.inf if timeout is None else timeout
+        self._with_params = with_params
+        self._clock = clock
+        self._begin = clock()
+        self._time_left = _TimeLeft(plan, recalled, self._begin)
+
+    def __call__(self, trial: Trial, history: History) -> None:
+        """Print the line of a trial that was just told."""
+        now = self._clock()
+        elapsed = now - self._begin
+        left = self._time_left.after(trial, now)
+        left = max(0.0, min(left, self._timeout - elapsed))
+        head = f"[{len(history)}/{self._n_planned}] trial {trial.number}:"
+        print(
+            f"{head} {_score(trial)}, best so far {_best_so_far(history)}, "
+            f"elapsed {elapsed:.1f}s, left {left:.1f}s"
+        )
+        if self._with_params:
+            shown = ", ".join(f"{k}={v!r}" for k, v in trial.params.items())
+            print(f"{head} {shown}")
+
+
+@contextlib.contextmanager
+def progress_bar(
+    n_planned: int, recalled: Mapping[int, Trial] = MappingProxyType({})
+) -> Iterator[Report]:
+    """Show a bar that grows by each trial; in notebooks a widget.
+
+    Parameters
+    ----------
+    n_planned : int
+        The most trials there will be.
+    recalled : dict of int to Trial, default={}
+        The trials that an earlier run made: the bar begins after them.
+
+    Yields
+    ------
+    report : callable
+        To be called with each trial and the history.
+
+    Raises
+    ------
+    ImportError
+        If tqdm is not installed.
+    """
+    kept = frozenset(recalled)
+    # Trials in flight end in bursts; without smoothing the rate is that of all of them.
+    bar = _tqdm()(
+        total=n_planned,
+        initial=min(len(kept), n_planned),
+        smoothing=0,
+        desc="trials",
+        unit="trial",
+    )
+    with bar:
+
+        def report(trial: Trial, history: History) -> None:
+            bar.set_postfix_str(f"best {_best_so_far(history)}")
+            if trial.number not in kept:
+                bar.update()
+
+        yield report
+
+
+def _tqdm() -> Any:
+    return import_optional(
+        "tqdm.auto",
+        extra="progress",
+        purpose="progress_bar=True",
+        instead=", or use verbose=1",
+    ).tqdm

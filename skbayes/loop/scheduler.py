@@ -1,0 +1,437 @@
+"""The loop of a search: ask, evaluate, tell, until a budget is spent.
+
+Symbols: ``q`` is the number of trials in flight, ``n_points``.
+
+Trial k is proposed from the results of the trials 0 … k - q exactly, with the q - 1
+after them pending, even if some of those have finished: results are told in the order
+in which the trials were asked for. So what is tried depends on q, never on timing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from skbayes import compat
+from skbayes.evaluation.evaluator import Evaluation
+from skbayes.evaluation.trial import History, Trial
+from skbayes.space import Space
+from skbayes.space.candidates import SpaceExhausted
+from skbayes.space.configuration import Configuration
+
+__all__ = ["Budget", "NullJournal", "Scheduler", "StopReason"]
+
+logger = logging.getLogger("skbayes")
+
+
+class StopReason:
+    """Why a search ended: the values of `stop_reason_` that no stopper chose."""
+
+    N_ITER = "n_iter"
+    TIMEOUT = "timeout"
+    EXHAUSTED = "exhausted"
+    CALLBACK = "callback"
+    STOPPER = "stopper"
+    INTERRUPTED = "interrupted"
+
+
+class _AskTell(Protocol):
+    last_expected_improvement: float | None
+
+    space: Space
+
+    def propose(self) -> Configuration: ...
+
+    def tell(self, params: Configuration, score: Any, **more: Any) -> Any: ...
+
+    def pend(self, params: Configuration) -> None: ...
+
+    def forget(self, params: Configuration) -> None: ...
+
+    def expected_cost(self, params: Configuration) -> float | None: ...
+
+
+class _Evaluator(Protocol):
+    def prepare(self, number: int, params: dict[str, Any]) -> Evaluation: ...
+
+    def conclude(self, evaluation: Any, outcomes: Any) -> Trial | None: ...
+
+    def failed(self, evaluation: Any, text: str) -> Trial: ...
+
+    def learn(self, trial: Trial) -> None: ...
+
+    def recall(self, trial: Trial) -> Trial: ...
+
+
+class _Executor(Protocol):
+    @property
+    def under_way(self) -> list[int]: ...
+
+    def start(self, number: int, task: Any) -> None: ...
+
+    def finished(self) -> Mapping[int, Any]: ...
+
+    def drop(self) -> None: ...
+
+
+class NullJournal:
+    """Where proposals and results are kept; this one forgets them.
+
+    Attributes
+    ----------
+    proposals : list of dict
+        Parameters of the trials that an earlier run asked for, in order.
+    expected_improvements : list of float or None
+        What the model expected of each.
+    results : dict of int to Trial
+        Those of them that finished.
+    stages : dict of int to int
+        The first trial of each stage but the first that has begun.
+    """
+
+    seed: int | None = None
+    n_points: int | None = None
+    splits: list[tuple] = []  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.proposals: list[dict[str, Any]] = []
+        self.expected_improvements: list[float | None] = []
+        self.results: dict[int, Trial] = {}
+        self.stages: dict[int, int] = {}
+
+    def record_stage(self, stage: int, first: int) -> None:
+        """Keep where a stage begins, before its first proposal."""
+
+    def record_proposal(
+        self, number: int, params: dict[str, Any], expected_improvement: float | None
+    ) -> None:
+        """Keep what was asked for, before it is begun."""
+
+    def record_result(self, trial: Trial) -> None:
+        """Keep a finished trial, before its successor is asked for."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """What ends a search.
+
+    Parameters
+    ----------
+    n_iter : int
+        The most trials.
+    timeout : float or None, default=None
+        Seconds. No trial is started that is expected to overrun; the first always is.
+    n_configurations : float, default=inf
+        Number of configurations in the space.
+    stoppers : sequence of callable, default=()
+        Called with the history after each trial was told; True ends the search.
+    clock : callable, default=time.perf_counter
+        Returns the time in seconds.
+    """
+
+    n_iter: int
+    timeout: float | None = None
+    n_configurations: float = float("inf")
+    stoppers: Sequence[Callable[[History], bool]] = ()
+    clock: Callable[[], float] = dataclasses.field(
+        default_factory=lambda: time.perf_counter
+    )
+
+
+class Scheduler:
+    """Makes trials, up to `n_points` of them at a time.
+
+    Parameters
+    ----------
+    optimizer : object with `ask`, `tell`, `pend`, `forget` and `expected_cost`
+        Proposes configurations and learns their scores.
+    evaluator : object with `prepare`, `conclude`, `failed` and `learn`
+        Makes trials of them.
+    executor : TrialExecutor
+        Runs them.
+    budget : Budget
+        What ends the search.
+    n_points : int, default=1
+        Trials in flight.
+    log : NullJournal or Journal, default=None
+        Keeps proposals and results; what it holds already is not done again.
+    report : callable, default=None
+        Called after each trial was told, with the trial and the history.
+    score_of : callable, default=None
+        Returns what the optimizer is told of a trial. None: its score.
+    history : History, default=None
+        The trials of earlier stages; new ones are added, and their numbers go on.
+        Budgets and stoppers are about the new ones.
+
+    Attributes
+    ----------
+    history : History
+        The trials that were told.
+    """
+
+    def __init__(
+        self,
+        optimizer: _AskTell,
+        evaluator: _Evaluator,
+        executor: _Executor,
+        budget: Budget,
+        *,
+        n_points: int = 1,
+        log: Any = None,
+        report: Callable[[Trial, History], None] | None = None,
+        score_of: Callable[[Trial], Any] | None = None,
+        history: History | None = None,
+    ) -> None:
+        self.optimizer = optimizer
+        self.evaluator = evaluator
+        self.executor = executor
+        self.budget = budget
+        self.n_points = n_points
+        self.log = NullJournal() if log is None else log
+        self.report = report
+        self.score_of = score_of or (lambda trial: trial.score)
+        self.history = History() if history is None else history
+        self._first = self._n_asked = len(self.history)
+        self._asked: dict[int, tuple[Configuration, float | None]] = {}
+        self._evaluations: dict[int, Evaluation] = {}
+        # Finished, and waiting for their turn to be told.
+        self._done: dict[int, Trial] = {}
+        self._reason: str | None = None
+
+    def run(
+        self,
+        on_interrupt: Callable[[], None] = lambda: None,
+        on_death: Callable[[], None] = lambda: None,
+    ) -> str:
+        """Make trials until a budget is spent.
+
+        Parameters
+        ----------
+        on_interrupt : callable, default=None
+            Called on Ctrl-C; keeps fits that have not begun from running.
+        on_death : callable, default=None
+            Called when a worker died, before anything runs again.
+
+        Returns
+        -------
+        stop_reason : str
+            A value of :class:`StopReason`, or what a stopper gives as its `reason`.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If the user interrupted before any trial had finished, or twice.
+        Exception
+            What evaluating a trial raises, after those in flight have ended.
+        """
+        self._start = self.budget.clock()
+        self._on_death = on_death
+        try:
+            try:
+                self._loop()
+            except KeyboardInterrupt:
+                on_interrupt()
+                self._drain()
+                if not self.history:
+                    raise
+                warnings.warn(
+                    f"The search was interrupted; it ends with {len(self.history)} "
+                    "finished trials.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+                return StopReason.INTERRUPTED
+        except Exception:
+            on_interrupt()
+            self._await_all()
+            raise
+        assert self._reason is not None
+        return self._reason
+
+    def _loop(self) -> None:
+        while True:
+            while self._reason is None and len(self._asked) < self.n_points:
+                self._ask()
+            if not self._asked:
+                return
+            first = min(self._asked)
+            while first not in self._done:
+                self._collect()
+            self._tell(first)
+
+    # -- asking -------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        """Start one more trial, or set the reason why not."""
+        number = self._n_asked
+        n_asked = number - self._first
+        if n_asked >= min(self.budget.n_configurations, self.budget.n_iter):
+            exhausted = n_asked >= self.budget.n_configurations
+            self._reason = StopReason.EXHAUSTED if exhausted else StopReason.N_ITER
+            return
+        if number < len(self.log.proposals):
+            proposed = self.log.proposals[number]
+            configuration = Configuration.of(self.optimizer.space, proposed)
+            expected_improvement = self.log.expected_improvements[number]
+            self.optimizer.pend(configuration)
+            if number in self.log.results:
+                self._n_asked += 1
+                self._asked[number] = configuration, expected_improvement
+                self._done[number] = self.evaluator.recall(self.log.results[number])
+                return
+        else:
+            try:
+                configuration = self.optimizer.propose()
+            except SpaceExhausted:
+                self._reason = StopReason.EXHAUSTED
+                return
+            expected_improvement = self.optimizer.last_expected_improvement
+        if self._would_overrun(configuration):
+            self.optimizer.forget(configuration)
+            self._reason = StopReason.TIMEOUT
+            return
+        if number >= len(self.log.proposals):
+            self.log.record_proposal(number, configuration.params, expected_improvement)
+        self._n_asked += 1
+        self._asked[number] = configuration, expected_improvement
+        self._evaluations[number] = self.evaluator.prepare(number, configuration.params)
+        self.executor.start(number, self._evaluations[number])
+        logger.debug("trial %d started: %r", number, configuration.params)
+
+    def _would_overrun(self, configuration: Configuration) -> bool:
+        # What an earlier run had begun is finished, so that no number is left out.
+        sure = max(self._first + 1, len(self.log.proposals))
+        if self.budget.timeout is None or self._n_asked < sure:
+            return False
+        elapsed = self.budget.clock() - self._start
+        expected = self.optimizer.expected_cost(configuration) or 0.0
+        return elapsed + expected > self.budget.timeout
+
+    # -- finishing ----------------------------------------------------------------
+
+    def _collect(self) -> None:
+        """Wait for trials to finish, and keep what they gave."""
+        dead = self._gather()
+        if dead:
+            self._recover(dead)
+
+    def _gather(self) -> dict[int, BaseException]:
+        """Keep what finished trials gave; return those whose workers died.
+
+        What one of them raises is raised when the others have been kept.
+        """
+        dead: dict[int, BaseException] = {}
+        raised: BaseException | None = None
+        for number, future in self.executor.finished().items():
+            error = future.exception()
+            if error is not None and compat.is_death(error):
+                dead[number] = error
+                continue
+            try:
+                if error is not None:
+                    raise error
+                self._finish(number, future.result())
+            except BaseException as problem:
+                raised = raised or problem
+        if raised is not None:
+            raise raised
+        return dead
+
+    def _finish(self, number: int, outcomes: Any) -> None:
+        trial = self.evaluator.conclude(self._evaluations[number], outcomes)
+        if trial is None:
+            # A worker was interrupted; so, from a terminal, are all.
+            raise KeyboardInterrupt
+        self._keep(trial)
+
+    def _keep(self, trial: Trial) -> None:
+        expected_improvement = self._asked[trial.number][1]
+        trial = dataclasses.replace(trial, expected_improvement=expected_improvement)
+        self.log.record_result(trial)
+        self._done[trial.number] = trial
+        del self._evaluations[trial.number]
+
+    def _recover(self, dead: dict[int, BaseException]) -> None:
+        """Find the trial that kills its worker, and run the others again.
+
+        The death of one worker takes down the pool, and with it all trials in flight.
+        One that dies alone is failed; which it is does not change what is proposed.
+        """
+        while self.executor.under_way:
+            dead |= self._gather()
+        self._on_death()
+        for number in sorted(dead):
+            logger.warning("trial %d: a worker died: %s", number, dead[number])
+            again = dead
+            if len(dead) > 1:
+                self.executor.start(number, self._evaluations[number])
+                again = self._gather()
+            if number in again:
+                self._on_death()
+                text = f"The worker that ran this trial died: {again[number]}"
+                self._keep(self.evaluator.failed(self._evaluations[number], text))
+
+    # -- telling ------------------------------------------------------------------
+
+    def _tell(self, number: int) -> None:
+        configuration, _ = self._asked.pop(number)
+        trial = self._done.pop(number)
+        more: dict[str, Any] = {"censored": trial.state in {"censored", "raced"}}
+        if trial.duration > 0.0:
+            more["cost"] = trial.duration
+        if trial.noise is not None:
+            more["noise"] = trial.noise
+        self.optimizer.tell(configuration, self.score_of(trial), **more)
+        self.evaluator.learn(trial)
+        self.history.append(trial)
+        logger.info("trial %d told: %s, score %r", number, trial.state, trial.score)
+        if self.report is not None:
+            self.report(trial, self.history)
+        if self._reason is None:
+            self._reason = self._wish_to_stop(trial)
+
+    def _wish_to_stop(self, trial: Trial) -> str | None:
+        if trial.stop_requested:
+            return StopReason.CALLBACK
+        for stopper in self.budget.stoppers:
+            if stopper(self.history[self._first :] if self._first else self.history):
+                return str(getattr(stopper, "reason", StopReason.STOPPER))
+        return None
+
+    # -- interrupts ---------------------------------------------------------------
+
+    def _withdraw(self, number: int) -> None:
+        """Give up a trial that was asked for."""
+        configuration, _ = self._asked.pop(number)
+        self._evaluations.pop(number, None)
+        self.optimizer.forget(configuration)
+
+    def _drain(self) -> None:
+        """Let running fits end; keep the trials that finished, give up the others."""
+        self.executor.drop()
+        while self.executor.under_way:
+            for number, future in self.executor.finished().items():
+                if future.exception() is not None:
+                    continue
+                evaluation = self._evaluations[number]
+                try:
+                    trial = self.evaluator.conclude(evaluation, future.result())
+                except Exception:  # a fit that failed while all was being stopped
+                    continue
+                if trial is not None:
+                    self._keep(trial)
+        for number in sorted(self._asked):
+            if number in self._done:
+                self._tell(number)
+            else:
+                self._withdraw(number)
+
+    def _await_all(self) -> None:
+        """Wait for what is in flight, whatever it gives."""
+        self.executor.drop()
+        while self.executor.under_way:
+            self.executor.finished()

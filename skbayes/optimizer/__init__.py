@@ -1,0 +1,10 @@
+"""Optimizer with an ask-and-tell interface, for any Python function."""
+
+from skbayes.optimizer.optimizer import Optimizer
+from skbayes.space.candidates import SpaceExhausted
+
+__all__ = ["Optimizer", "SpaceExhausted"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,171 @@
+"""What a trial will cost, by what trials have cost.
+
+Symbols (n costs told, D columns):
+
+- ``X``: (n, D) their encoded configurations.
+- ``y``: (n,) logarithms of the costs. Costs are positive, spread over decades, and
+  are products of what drives them (folds, rows, trees): their logarithms are nearly
+  normal and nearly sums.
+- ``b``: a censored trial was cut short at cost exp(b); of it, only y >= b is known.
+
+Hutter, Hoos & Leyton-Brown (2013), "Bayesian optimization with censored response
+data".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import erfcx
+
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates import GaussianProcess
+
+__all__ = ["CostModel", "truncated_mean"]
+
+# With fewer costs than this, their median is as good a guess as any.
+MIN_COSTS = 4
+
+# Rounds of imputing after the first guess. They settle where few costs are censored;
+# where most are, nothing bounds them from above and each round raises them further.
+N_ROUNDS = 2
+
+
+def truncated_mean(mean: FloatArray, sd: FloatArray, bound: FloatArray) -> FloatArray:
+    """Mean of a normal variable that is known to be at least `bound`.
+
+    E[y | y >= b] = mean + sd phi(z) / (1 - Phi(z)) with z = (b - mean) / sd. The
+    quotient is sqrt(2 / pi) / erfcx(z / sqrt(2)), which neither overflows nor cancels.
+
+    Parameters
+    ----------
+    mean, sd : ndarray of shape (n,)
+        Mean and standard deviation without that knowledge.
+    bound : ndarray of shape (n,)
+        What the variable is known to reach.
+
+    Returns
+    -------
+    mean : ndarray of shape (n,)
+        The mean, at least `bound`.
+    """
+    z = (bound - mean) / sd
+    hazard = math.sqrt(2.0 / math.pi) / erfcx(z / math.sqrt(2.0))
+    return np.maximum(mean + sd * hazard, bound)
+
+
+class CostModel:
+    """Expected costs of configurations: a Gaussian process on logarithms of costs.
+
+    A censored cost is replaced by its mean (:func:`truncated_mean`) given the bound
+    and what is predicted for it: first from the costs that are not censored (at the
+    bound where those are too few), then, in two rounds, from all the others, censored
+    or not. It is left out itself: a process that has seen a value predicts just that
+    value. What is expected is a function of what was added alone.
+
+    Parameters
+    ----------
+    n_options : list of int
+        For each column 0 if its positions are ordered, else the number of options.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.optimizer.cost_model import CostModel
+    >>> model = CostModel([0])
+    >>> for x in (0.0, 0.2, 0.5, 0.8, 1.0):
+    ...     model.add(np.array([x]), 10.0 ** (3 * x))
+    >>> bool(20 < model.expected(np.array([0.5])) < 45)
+    True
+    """
+
+    def __init__(self, n_options: list[int]) -> None:
+        self.n_options = n_options
+        self._rows: list[FloatArray] = []
+        self._costs: list[float] = []
+        self._censored: list[bool] = []
+        self._learner = self._process()
+        self._fitted: GaussianProcess | None = None
+
+    def add(self, row: FloatArray, cost: float, censored: bool = False) -> None:
+        """Learn a cost.
+
+        Parameters
+        ----------
+        row : ndarray of shape (D,)
+            Encoded configuration.
+        cost : float
+            What it cost, > 0.
+        censored : bool, default=False
+            Whether it would have cost more, had it not been cut short.
+        """
+        self._rows.append(row)
+        self._costs.append(cost)
+        self._censored.append(censored)
+        self._fitted = None
+
+    def expected(self, row: FloatArray) -> float | None:
+        """Cost that is to be expected.
+
+        Parameters
+        ----------
+        row : ndarray of shape (D,)
+            Encoded configuration.
+
+        Returns
+        -------
+        cost : float or None
+            The exponential of the expected logarithm, which is the median. (The mean
+            would grow with the process's ignorance, without limit: where little is
+            known, every cost would be expected to be enormous.) With fewer than four
+            costs, the median of those; None without any.
+        """
+        if not self._costs:
+            return None
+        if len(self._costs) < MIN_COSTS:
+            return float(np.median(self._costs))
+        if self._fitted is None:
+            self._fitted = self._fit()
+        return math.exp(float(self._fitted.predict(row[None, :])[0][0, 0]))
+
+    def _fit(self) -> GaussianProcess:
+        X, bounds = np.array(self._rows), np.log(self._costs)
+        censored = np.array(self._censored)
+        if not np.any(censored):
+            return self._learner.fit(X, bounds)
+        y = self._first_guess(X, bounds, censored)
+        *length_scales, amplitude, noise = np.exp(self._process().fit(X, y).thetas_[0])
+        process = self._process(
+            {"length_scales": length_scales, "amplitude": amplitude, "noise": noise}
+        )
+        for _ in range(N_ROUNDS):
+            mean, sd = process.fit(X, y).leave_one_out()
+            y[censored] = truncated_mean(
+                mean[0, censored], sd[0, censored], bounds[censored]
+            )
+        return process.fit(X, y)
+
+    def _first_guess(
+        self, X: FloatArray, bounds: FloatArray, censored: np.ndarray
+    ) -> FloatArray:
+        """Logarithms of the costs, the censored ones by those that are not."""
+        y = bounds.copy()
+        if np.sum(~censored) >= MIN_COSTS:
+            mean, sd = self._learner.fit(X[~censored], y[~censored]).predict(
+                X[censored]
+            )
+            y[censored] = truncated_mean(mean[0], sd[0], bounds[censored])
+        return y
+
+    def _process(
+        self, hyperparameters: dict[str, Any] | None = None
+    ) -> GaussianProcess:
+        return GaussianProcess(
+            n_options=self.n_options,
+            n_samples=0,
+            hyperparameters=hyperparameters,
+            # What is cheap must be known as well as what is expensive.
+            tame_scores=False,
+        )

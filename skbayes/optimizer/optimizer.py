@@ -1,0 +1,640 @@
+"""Ask for a configuration, tell its score: the search without any estimator.
+
+Symbols: ``k`` is the number of configurations told or pending when one is asked for.
+Proposal k is a pure function of the space, the settings, what was told or learnt from
+an earlier search, what is pending, the seed and k: it has a random generator of its
+own, and what the surrogate keeps from one proposal to the next it would compute again
+just so.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+
+from skbayes.acquisition.base import Known
+from skbayes.acquisition.fronts import make_pareto_strategy
+from skbayes.acquisition.hypervolume import is_nondominated
+from skbayes.acquisition.maximize import sobol
+from skbayes.acquisition.strategy import make_strategy
+from skbayes.optimizer.cost_model import CostModel
+from skbayes.optimizer.validation import (
+    check_acquisition,
+    check_cost,
+    check_initial_points,
+    check_n_initial_points,
+    check_n_objectives,
+    check_noises,
+    check_random_state,
+    check_scores,
+    check_surrogate,
+)
+from skbayes.space import Space
+from skbayes.space.candidates import Candidates, SpaceExhausted, key_of
+from skbayes.space.configuration import Configuration
+from skbayes.space.dimensions import FloatArray
+from skbayes.utils.blas import one_blas_thread
+
+__all__ = ["Optimizer", "SpaceExhausted"]
+
+Params = dict[str, Any]
+
+# Fewest and most initial points for "auto".
+MIN_INITIAL_POINTS, MAX_INITIAL_POINTS = 3, 8
+
+# Binary logarithm of the number of points of a Sobol sequence after the initial ones.
+LOG2_N_MORE = 6
+
+
+@dataclass
+class _Observations:
+    """Encoded configurations, their scores (NaN: failed) and the scores' variances.
+
+    Scores and variances are lists with a number for each objective.
+    """
+
+    rows: list[FloatArray] = field(default_factory=list)
+    scores: list[list[float]] = field(default_factory=list)
+    noise: list[list[float]] = field(default_factory=list)
+
+    def add(self, row: FloatArray, scores: list[float], noise: list[float]) -> None:
+        self.rows.append(row)
+        self.scores.append(scores)
+        # A failure is taken for the worst score, of which nothing is uncertain.
+        pairs = zip(scores, noise, strict=True)
+        self.noise.append([0.0 if math.isnan(one) else v for one, v in pairs])
+
+
+class Optimizer:
+    """Propose configurations, learn from their scores; maximizes.
+
+    It knows no estimator and no data: use it for any Python function. Several
+    objectives at once are told as a list of scores; configurations are then proposed
+    for the hypervolume that they are expected to add to that of the Pareto front, with
+    one independent model for each objective; objectives that are never positive, such
+    as negated times, count by the logarithm of the cost.
+
+    Parameters
+    ----------
+    search_spaces : dict, list of dicts, or Space
+        What may be chosen, in any notation of
+        :meth:`skbayes.space.Space.from_notation`.
+    surrogate : str or object, default="gp"
+        What is believed of the score. "gp": a Gaussian process, "gp-additive" where
+        the space is finite and has at most 20,000 configurations, else "gp-matern52";
+        "gp-additive": half of its kernel is for pairs of parameters (Matérn-3/2).
+        "gp-matern52", "gp-matern32", "gp-rbf": a kernel of all parameters together.
+        "graph": a Gaussian field on the graph of all configurations of a finite space.
+        "trees": an ensemble of randomized trees, with LightGBM. "tpe": the
+        tree-structured Parzen estimator. "random", "sobol": nothing; random or
+        quasi-random search. Or an instance: a class of :mod:`skbayes.surrogates`, or an
+        object with ``fit(X, y)``, ``predict(X, gradient)`` and ``condition(X)``, and,
+        for scores told with `noise`, ``fit(X, y, noise)``.
+    acquisition : {"ei", "pi", "ucb", "eif"} or object, default="ei"
+        What a proposal maximizes: expected improvement, probability of improvement,
+        upper confidence bound, or (on a graph) expected influence; or an instance of a
+        class of :mod:`skbayes.acquisition`. "tpe", "random" and "sobol" have no
+        choice: it is left at "ei"; so it is with several objectives, where it stands
+        for the expected improvement of the hypervolume.
+    n_initial_points : int or "auto", default="auto"
+        Number of configurations told, learned, or proposed before the model decides;
+        `initial_points` count. The first is the middle of all ranges with the first
+        option of each list that is not numeric; the others are a Latin hypercube,
+        which spreads them over each range and over the options of each list. 0: the
+        model decides as soon as one score is known. "auto": 8 for "tpe", 3 for "eif",
+        0 for "random" and "sobol", and for other models of the score the number of
+        coefficients of a linear model (1, plus 1 for each range or list of numbers,
+        plus 1 for each option after the first of every other list), at least 3 and at
+        most 8.
+    initial_points : list of dict, default=None
+        Configurations to propose first.
+    constraint : callable, default=None
+        ``constraint(params) -> bool``; configurations for which it is False are never
+        proposed.
+    n_objectives : int or None, default=None
+        How many scores will be told of each configuration. None: as many as of the
+        first.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of randomness; an int makes proposals reproducible.
+
+    Attributes
+    ----------
+    space : Space
+        The space.
+    last_expected_improvement : float or None
+        How much better than the best score the last proposal was expected to be, in
+        units of the score, on average and counting what is worse as 0; whatever the
+        acquisition. With several objectives, the hypervolume it was expected to add, as
+        a share of the box between the reference and the best of each objective. None
+        if no model of the score made the proposal.
+
+    Raises
+    ------
+    ImportError
+        If the surrogate needs a library that is not installed.
+    TypeError, ValueError
+        If an argument is wrong, or surrogate, acquisition and space do not go
+        together; the message names it, or the parameter of the space.
+
+    See Also
+    --------
+    skbayes.BayesSearchCV : Search for an estimator's hyper-parameters.
+
+    Examples
+    --------
+    >>> from skbayes import Optimizer
+    >>> optimizer = Optimizer({"x": (-5.0, 5.0), "power": [2, 4]}, random_state=0)
+    >>> for _ in range(15):
+    ...     (params,) = optimizer.ask()
+    ...     optimizer.tell(params, -abs(params["x"] - 1) ** params["power"])
+    >>> abs(optimizer.best_params["x"] - 1) < 0.5
+    True
+    """
+
+    def __init__(
+        self,
+        search_spaces: Any,
+        *,
+        surrogate: Any = "gp",
+        acquisition: Any = "ei",
+        n_initial_points: int | str = "auto",
+        initial_points: Sequence[Mapping[str, Any]] | None = None,
+        constraint: Callable[[Params], bool] | None = None,
+        n_objectives: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.space = Space.from_notation(search_spaces, constraint)
+        self.surrogate = check_surrogate(surrogate)
+        self.acquisition = check_acquisition(acquisition)
+        self._seed = check_random_state(random_state)
+        self._costs = CostModel(self.space.n_options)
+        self._told, self._learnt = _Observations(), _Observations()
+        # Told and comparable: neither failed nor cut short.
+        self._eligible: list[tuple[list[float], Params]] = []
+        self._n_objectives: int | None = None
+        self._pending: dict[bytes, FloatArray] = {}
+        self._candidates = Candidates(self.space)
+        self._strategy = make_strategy(
+            self.surrogate, self.acquisition, self._candidates, self._seed
+        )
+        if n_objectives is not None:
+            self._set_n_objectives(check_n_objectives(n_objectives))
+        self._n_initial = check_n_initial_points(
+            n_initial_points, self._auto_initial_points()
+        )
+        self._queue = self._checked_points(initial_points)
+        self._design = self._draw_design()
+        self.last_expected_improvement: float | None = None
+
+    # -- the two calls ------------------------------------------------------------
+
+    def ask(self, n: int = 1) -> list[Params]:
+        """Propose configurations.
+
+        Parameters
+        ----------
+        n : int, default=1
+            How many. Each is chosen with the others pending.
+
+        Returns
+        -------
+        params : list of dict
+            Configurations that were neither told nor asked for before, at most `n`:
+            fewer where the space has no more. Keys are sorted by name.
+
+        Raises
+        ------
+        ValueError
+            If `n` is not a positive integer, or the constraint raises an exception.
+        SpaceExhausted
+            If no new configuration is left.
+        """
+        if not isinstance(n, numbers.Integral) or n < 1:
+            raise ValueError(f"n must be an integer >= 1, got {n!r}.")
+        proposed: list[Configuration] = []
+        try:
+            for _ in range(int(n)):
+                proposed.append(self.propose())
+        except SpaceExhausted:
+            if not proposed:
+                raise
+        except BaseException:
+            # Nobody will ever tell what was never returned.
+            for one in proposed:
+                self._withdraw(one.row)
+            raise
+        return [one.params for one in proposed]
+
+    def propose(self) -> Configuration:
+        """Propose one configuration, with its encoding.
+
+        Returns
+        -------
+        configuration : Configuration
+            As by :meth:`ask`; the other methods take it in place of its parameters,
+            and need not encode them.
+
+        Raises
+        ------
+        ValueError
+            If the constraint raises an exception.
+        SpaceExhausted
+            If no new configuration is left.
+        """
+        with one_blas_thread():
+            configuration, improvement = self._next()
+        self.pend(configuration)
+        self.last_expected_improvement = improvement
+        return configuration
+
+    def tell(
+        self,
+        params: Mapping[str, Any] | Configuration,
+        score: float | Sequence[float],
+        *,
+        cost: float | None = None,
+        noise: float | Sequence[float] | None = None,
+        censored: bool = False,
+    ) -> None:
+        """Learn the score of a configuration.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration of the space, asked for or not; it may be told again.
+        score : float or list of float
+            Its score, greater is better. NaN (or an infinity) says that it failed:
+            the model then takes it for as bad as the worst score known. With several
+            objectives a list of the scores, always in the same order; each may fail
+            for itself.
+        cost : float, default=None
+            What it cost to find out, > 0, in seconds or any other unit; see
+            :meth:`expected_cost`.
+        noise : float or list of float, default=None
+            Known variance of `score`, in squared units of it, on top of the noise
+            that all scores share and that is learnt: for scores that are less certain
+            than others. None: 0.
+        censored : bool, default=False
+            Whether the trial was cut short, so that it would have cost more than
+            `cost`. Its score may be NaN, or what is known by then, with its `noise`;
+            it is not eligible for :attr:`best_params` and :attr:`pareto_front`.
+
+        Raises
+        ------
+        TypeError
+            If `score`, `cost` or `noise` is not a number, or `censored` no bool.
+        ValueError
+            If `params` is not a configuration of the space, a number is out of range,
+            there are more or fewer scores than before, `censored` comes without a cost,
+            `noise` is told to an optimizer whose `surrogate` cannot take it, or several
+            scores to one whose `surrogate` or `acquisition` is good for one only.
+        """
+        cost = check_cost(cost, censored)
+        scores, variances = self._check_scores(score, noise)
+        configuration = Configuration.of(self.space, params)
+        row = configuration.row
+        self._pending.pop(key_of(row), None)
+        self._candidates.add(row)
+        self._told.add(row, scores, variances)
+        if not (censored or any(map(math.isnan, scores))):
+            self._eligible.append((scores, configuration.params))
+        if cost is not None:
+            self._costs.add(row, cost, censored)
+
+    def _check_scores(self, score: Any, noise: Any) -> tuple[list[float], list[float]]:
+        """Return scores and variances; the first ones say how many objectives."""
+        scores = check_scores(score, self._n_objectives)
+        variances = check_noises(noise, self.surrogate, len(scores))
+        # NaN alone says that it failed, in however many objectives there are.
+        if self._n_objectives is None and (
+            len(scores) > 1 or not math.isnan(scores[0])
+        ):
+            self._set_n_objectives(len(scores))
+        return scores, variances
+
+    def _set_n_objectives(self, n: int) -> None:
+        if n > 1:
+            self._strategy = make_pareto_strategy(
+                self.surrogate, self.acquisition, self._candidates, self._seed, n
+            )
+        self._n_objectives = n
+
+    # -- besides ------------------------------------------------------------------
+
+    def pend(self, params: Mapping[str, Any] | Configuration) -> None:
+        """Take a configuration as asked for, as if :meth:`ask` had just returned it.
+
+        To continue an interrupted run: tell what was told and pend what was asked
+        for, each in the order of old, and the proposals that follow are the same.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration of the space.
+
+        Raises
+        ------
+        ValueError
+            If `params` is not a configuration of the space.
+        """
+        row = Configuration.of(self.space, params).row
+        self._pending[key_of(row)] = row
+        self._candidates.add(row)
+
+    def enqueue(self, params: Mapping[str, Any]) -> None:
+        """Propose a configuration as soon as those of `initial_points` are known.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration of the space; it is not proposed if it is known by then.
+
+        Raises
+        ------
+        ValueError
+            If it is not a configuration of the space, or the constraint forbids it.
+        """
+        self._queue += self._checked_points([params])
+
+    def _checked_points(self, points: Any) -> list[Configuration]:
+        checked = check_initial_points(points, self.space)
+        return [Configuration.of(self.space, params) for params in checked]
+
+    def forget(self, params: Mapping[str, Any] | Configuration) -> None:
+        """Give up a configuration that was asked for and will never be told.
+
+        Parameters
+        ----------
+        params : dict
+            A pending configuration. It may be asked for again, unless it was told
+            before.
+
+        Raises
+        ------
+        ValueError
+            If it is not pending, or no configuration of the space.
+        """
+        configuration = Configuration.of(self.space, params)
+        if key_of(configuration.row) not in self._pending:
+            raise ValueError(f"params: {configuration.params!r} is not pending.")
+        self._withdraw(configuration.row)
+
+    def _withdraw(self, row: FloatArray) -> None:
+        key = key_of(row)
+        self._pending.pop(key, None)
+        if key not in map(key_of, self._told.rows):
+            self._candidates.discard(row)
+
+    def learn(
+        self,
+        params: Mapping[str, Any],
+        score: float | Sequence[float],
+        noise: float | Sequence[float] | None = None,
+    ) -> None:
+        """Take knowledge from an earlier search, at any time.
+
+        The model sees it, and it counts as one of `n_initial_points`. Otherwise the
+        configuration is as new as before: it may be asked for, and it is in neither
+        :attr:`n_told` nor :attr:`best_params`.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration of the space.
+        score : float or list of float
+            The score it had, NaN if it failed; several as in :meth:`tell`.
+        noise : float or list of float, default=None
+            Known variance of `score` as an estimate of what would be told here, as in
+            :meth:`tell`: greater than 0 where the earlier search was not quite the
+            same.
+
+        Raises
+        ------
+        TypeError
+            If `score` or `noise` is not a number.
+        ValueError
+            If `params` is not a configuration of the space, or as in :meth:`tell`.
+        """
+        row = Configuration.of(self.space, params).row
+        self._learnt.add(row, *self._check_scores(score, noise))
+
+    def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
+        """Cost that is to be expected of a configuration.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration of the space.
+
+        Returns
+        -------
+        cost : float or None
+            Its median, by a model of all costs told; None if there are none.
+
+        Raises
+        ------
+        ValueError
+            If `params` is not a configuration of the space.
+        """
+        row = Configuration.of(self.space, params).row
+        with one_blas_thread():
+            return self._costs.expected(row)
+
+    def predict(self, params: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, ...]:
+        """Say what the model expects of configurations.
+
+        Parameters
+        ----------
+        params : sequence of dict
+            Configurations of the space, told or not.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (n,)
+            Expected scores and their standard deviations, over all samples of the
+            model's hyper-parameters.
+
+        Raises
+        ------
+        ValueError
+            If no score is known, `surrogate` does not predict scores, or one of
+            `params` is not a configuration of the space.
+        """
+        X = self.space.encode(list(params))
+        with one_blas_thread():
+            means, sds = self.fitted_surrogate().predict(X)
+        mean = means.mean(axis=0)
+        return mean, np.sqrt(np.mean(sds**2 + (means - mean) ** 2, axis=0))
+
+    def fitted_surrogate(self) -> Any:
+        """Return the model of the score that knows all that was told.
+
+        Returns
+        -------
+        surrogate : object
+            Fitted, and conditioned on what is pending. Its configurations are encoded
+            by :attr:`space`. With several objectives there is none.
+
+        Raises
+        ------
+        ValueError
+            If no score is known, or `surrogate` does not predict scores.
+        """
+        if not np.any(np.isfinite(self._learnt.scores + self._told.scores)):
+            raise ValueError("No score is known yet.")
+        with one_blas_thread():
+            proposer = self._strategy.proposer(self._known())
+        if not hasattr(proposer, "surrogate"):
+            raise ValueError(f"surrogate: {self.surrogate!r} does not predict scores.")
+        return proposer.surrogate
+
+    # -- looking at it ------------------------------------------------------------
+
+    @property
+    def n_told(self) -> int:
+        """Number of scores told."""
+        return len(self._told.scores)
+
+    @property
+    def n_configurations(self) -> float:
+        """Number of configurations that can be proposed, ``math.inf`` if infinite.
+
+        Those that the constraint rejects do not count in a space of up to 20,000; in
+        a larger one they do.
+        """
+        return self._candidates.n_configurations
+
+    @property
+    def best_params(self) -> Params:
+        """Configuration with the best score told; ValueError if there is none.
+
+        Failed and censored trials do not count.
+        """
+        if not self._eligible:
+            raise ValueError("No score has been told yet.")
+        if self._n_objectives != 1:
+            raise ValueError(
+                f"There are {self._n_objectives} objectives, and no best for all of "
+                "them; see pareto_front."
+            )
+        return dict(max(self._eligible, key=lambda trial: trial[0])[1])
+
+    @property
+    def pareto_front(self) -> list[tuple[Params, list[float]]]:
+        """Configurations that no other one dominates, and their scores.
+
+        None of the others told is at least as good in every objective and better in
+        one. Failed and censored trials do not count. In the order in which they were
+        told.
+        """
+        if not self._eligible:
+            return []
+        front = is_nondominated(np.array([scores for scores, _ in self._eligible]))
+        return [
+            (dict(params), list(scores))
+            for (scores, params), on_it in zip(self._eligible, front, strict=True)
+            if on_it
+        ]
+
+    # -- proposals ----------------------------------------------------------------
+
+    def _next(self) -> tuple[Configuration, float | None]:
+        """Return the next configuration and the improvement the model expects of it.
+
+        The user's configurations come first, then our own.
+        """
+        for queued in self._queue:
+            if not self._candidates.is_known(queued.row):
+                return Configuration(dict(queued.params), queued.row), None
+        row, improvement = self._best_row()
+        params = self.space.decode(row[None, :])[0]
+        # Encoded anew: a search that is resumed has the parameters only.
+        return Configuration(params, self.space.encode([params])[0]), improvement
+
+    def _best_row(self) -> tuple[FloatArray, float | None]:
+        k = len(self._told.scores) + len(self._pending)
+        rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(k,)))
+        n_known = len(self._learnt.scores) + k
+        if n_known >= self._n_initial and self._can_decide():
+            known = self._known()
+            proposer = self._strategy.proposer(known)
+            ranked = proposer.rank(self._candidates, known.incumbents, rng)
+            if len(ranked):
+                return ranked[0], proposer.expected_improvement(ranked[0])
+        elif (
+            k < len(self._design) and self._candidates.filter_new(self._design[[k]])[0]
+        ):
+            return self._design[k], None
+        return self._candidates.draw(rng)[0], None
+
+    def _can_decide(self) -> bool:
+        if not self._strategy.needs_scores:
+            return True
+        # The model of an objective needs one score.
+        return bool(np.all(np.any(np.isfinite(self._known().scores), axis=0)))
+
+    def _known(self) -> Known:
+        nothing = np.empty((0, self.space.n_columns))
+        scores, noise = (
+            np.array([self._widened(one) for one in told])
+            for told in (
+                self._learnt.scores + self._told.scores,
+                self._learnt.noise + self._told.noise,
+            )
+        )
+        return Known(
+            X=np.vstack([nothing, *self._learnt.rows, *self._told.rows]),
+            scores=scores,
+            noise=noise,
+            pending=np.vstack([nothing, *self._pending.values()]),
+        )
+
+    def _widened(self, numbers: list[float]) -> float | list[float]:
+        """Return one number, or one for each objective of several."""
+        n = self._n_objectives or 1
+        if n == 1:
+            return numbers[0]
+        # A failure that was told by one number before there were several.
+        return numbers if len(numbers) == n else numbers * n
+
+    # -- the beginning ------------------------------------------------------------
+
+    def _auto_initial_points(self) -> int:
+        """Return how many points the model is to begin with.
+
+        With fewer points than a linear model has coefficients, the scores do not tell
+        which of the dimensions matter.
+        """
+        n = self._strategy.n_initial_points
+        if n is None:
+            n = max(self.space.n_coefficients, MIN_INITIAL_POINTS)
+            n = min(n, MAX_INITIAL_POINTS)
+        return n
+
+    def _draw_design(self) -> FloatArray:
+        """Rows for the time before the model: center, Latin hypercube, Sobol sequence.
+
+        Ranges are written around what is expected to be good, and the usual option is
+        named first: the middle of all ranges with the first of all options is a far
+        better guess than a random one.
+        """
+        rng = np.random.default_rng(np.random.SeedSequence(self._seed))
+        center = np.where(self.space.categorical, 0.0, 0.5)[None, :]
+        n, n_columns = max(self._n_initial - 1, 0), self.space.n_columns
+        others = np.empty((n, n_columns))
+        if others.size:
+            others = qmc.LatinHypercube(n_columns, seed=rng).random(n)
+        for column, n_options in enumerate(self.space.n_options):
+            if n_options:
+                # As often as each other, those beside the center's option first.
+                places = (rng.permutation(n) + 1) % n_options
+                others[:, column] = (places + 0.5) / n_options
+        # For the proposals before the first score where many trials are in flight.
+        more = sobol(n_columns, LOG2_N_MORE, rng)
+        return self.space.from_uniform(np.vstack([center, others, more]))

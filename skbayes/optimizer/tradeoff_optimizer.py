@@ -1,0 +1,173 @@
+"""An optimizer that weighs scores against costs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from skbayes.acquisition.strategy import ModelStrategy, make_strategy
+from skbayes.acquisition.tradeoff_proposer import (
+    RULES,
+    KnownWithCosts,
+    TradeoffStrategy,
+)
+from skbayes.optimizer.optimizer import Optimizer
+from skbayes.space.configuration import Configuration
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates import GaussianProcess
+
+__all__ = ["TradeoffOptimizer"]
+
+# Between these a tradeoff is drawn where it is drawn anew for each proposal, evenly on
+# a logarithmic scale: scores of different training sizes often differ by a hundredth,
+# and above a tenth the smallest size is nearly always the best.
+SMALLEST_DRAWN, LARGEST_DRAWN = 1e-3, 1.0
+
+
+class TradeoffOptimizer(Optimizer):
+    """Propose configurations for a score less a multiple of a cost.
+
+    It is told two numbers for each: the score, and the negated cost, NaN where that is
+    not known. What the cost is measured in does not matter.
+
+    Parameters
+    ----------
+    search_spaces : dict, list of dicts, or Space
+        What may be chosen.
+    tradeoff : float or None
+        The multiple, for a cost relative to a typical one on all of the data; >= 0.
+        None: it is drawn anew for each proposal, from 0.001 to 1, evenly on a
+        logarithmic scale.
+    relative_sizes : callable
+        Given parameters of configurations, returns the sizes of their training sets
+        relative to the largest.
+    surrogate : str or object, default="gp"
+        The model of the score, as for :class:`skbayes.Optimizer`; costs have a Gaussian
+        process of their own.
+    acquisition : {"ei-tradeoff", "paper"}, default="ei-tradeoff"
+        What a proposal maximizes.
+    cost_scale : {"auto", "log", "raw"}, default="auto"
+        The scale on which costs are normal.
+    n_initial_points : int or "auto", default="auto"
+        As for :class:`skbayes.Optimizer`.
+    initial_points : list of dict, default=None
+        Configurations to propose first.
+    random_state : int, default=0
+        Seed.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :class:`skbayes.Optimizer`, or if the surrogate predicts no scores.
+    """
+
+    def __init__(
+        self,
+        search_spaces: Any,
+        tradeoff: float | None,
+        relative_sizes: Callable[[Sequence[Mapping[str, Any]]], FloatArray],
+        *,
+        surrogate: Any = "gp",
+        acquisition: str = "ei-tradeoff",
+        cost_scale: str = "auto",
+        n_initial_points: int | str = "auto",
+        initial_points: Sequence[Mapping[str, Any]] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.tradeoff = tradeoff
+        self._relative_sizes = relative_sizes
+        self._rule, self._cost_scale = RULES[acquisition], cost_scale
+        super().__init__(
+            search_spaces,
+            surrogate=surrogate,
+            n_initial_points=n_initial_points,
+            initial_points=initial_points,
+            n_objectives=2,
+            random_state=random_state,
+        )
+
+    def tell(
+        self, params: Mapping[str, Any] | Configuration, score: Any, **more: Any
+    ) -> None:
+        """Learn score and cost of a configuration.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration of the space.
+        score : list of float
+            The score, and the negated cost.
+        **more : dict of str to object
+            As for :class:`skbayes.Optimizer`; `noise` is that of the score.
+        """
+        if isinstance(more.get("noise"), float):
+            more["noise"] = [more["noise"], 0.0]
+        super().tell(params, score, **more)
+
+    def learn(self, params: Mapping[str, Any], score: Any, noise: Any = None) -> None:
+        """Take knowledge from an earlier search.
+
+        Parameters
+        ----------
+        params : dict
+            A configuration of the space.
+        score : list of float
+            The score it had, and its negated cost.
+        noise : float, default=None
+            Known variance of the score.
+        """
+        super().learn(params, score, None if noise is None else [noise, 0.0])
+
+    def _set_n_objectives(self, n: int) -> None:
+        of_scores = make_strategy(
+            self.surrogate, self.acquisition, self._candidates, self._seed
+        )
+        if isinstance(of_scores, ModelStrategy):
+            cost_model = GaussianProcess(
+                n_options=self.space.n_options,
+                n_samples=0,
+                # What is cheap must be known as well as what is expensive.
+                tame_scores=False,
+            )
+            self._strategy = TradeoffStrategy(
+                of_scores, cost_model, self._rule, self._cost_scale
+            )
+        elif of_scores.needs_scores:
+            raise ValueError(
+                f"surrogate={self.surrogate!r} has no model of the score, which a "
+                "tradeoff needs; take one that has, such as 'gp', or 'random'."
+            )
+        self._n_objectives = n
+
+    def _can_decide(self) -> bool:
+        scores = self._known().scores
+        return not self._strategy.needs_scores or bool(
+            np.any(np.isfinite(scores[:, 0]))
+        )
+
+    def _known(self) -> KnownWithCosts:
+        known = super()._known()
+        n = len(known.X)
+        fractions = np.empty(0)
+        if n:
+            fractions = self._relative_sizes(self.space.decode(known.X))
+        alpha = self._alpha(n + len(known.pending))
+        parts = {
+            field.name: getattr(known, field.name)
+            for field in dataclasses.fields(known)
+        }
+        parts["scores"] = known.scores.reshape(n, 2)
+        parts["noise"] = known.noise.reshape(n, 2)
+        return KnownWithCosts(**parts, fractions=fractions, alpha=alpha)
+
+    def _alpha(self, n_known: int) -> float:
+        """Return the tradeoff of the next proposal."""
+        if self.tradeoff is not None:
+            return float(self.tradeoff)
+        # A key of two numbers: those of one are the proposals'.
+        seed = np.random.SeedSequence(self._seed, spawn_key=(n_known, 1))
+        share = np.random.default_rng(seed).random()
+        return float(SMALLEST_DRAWN * (LARGEST_DRAWN / SMALLEST_DRAWN) ** share)

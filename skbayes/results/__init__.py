@@ -1,0 +1,17 @@
+"""Results of searches: data frames, refit rules, corrected scores and warm starts."""
+
+from skbayes.results.frame import corrected_best_score, results_frame
+from skbayes.results.refit import FastestWithin, OneStandardError
+from skbayes.results.warm_start import known_results
+
+__all__ = [
+    "FastestWithin",
+    "OneStandardError",
+    "corrected_best_score",
+    "known_results",
+    "results_frame",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,370 @@
+"""Where a picture may come from: a fitted search, a history, a journal, its table.
+
+Whatever it is, it is brought to the form of :class:`Source`: trials, and what is known
+of the search that made them.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skbayes.evaluation.objectives import Objectives
+from skbayes.evaluation.trial import History, Trial
+from skbayes.journal.json_params import adapt_record, readable
+from skbayes.journal.json_space import from_outline
+from skbayes.journal.reader import read_journal
+from skbayes.space import Space
+from skbayes.space.dimensions import native
+
+__all__ = ["Source", "open_source"]
+
+# Parameters of a search with which its pictures are drawn.
+_SETTINGS = ("tradeoff", "cost", "score_range")
+
+# A name and a direction among the objectives, as a journal describes them.
+_OBJECTIVE = re.compile(r"""(['"])(.+?)\1: \(?'(max|min)'""")
+
+_TEST = re.compile(r"split\d+_test_(.*)")
+
+
+@dataclass
+class Source:
+    """Trials, and what is known of the search that made them.
+
+    Parameters
+    ----------
+    trials : list of Trial
+        Those that are finished.
+    running : list of tuple
+        Number, parameters and time (seconds since 1970) of those that are not.
+    space : Space or None
+        What the parameters were chosen from.
+    metric : str or None
+        The metric that guided the search, if that is known.
+    scoring : str or None
+        What a metric called "score" stands for.
+    name : str
+        What to call the search.
+    method : str
+        Name of its class, "" if it is not known.
+    n_points : int or None
+        Trials in flight.
+    directions : dict of str to int
+        For each of several objectives 1 or -1, as it is to be large or small.
+    settings : dict
+        Some parameters of the search.
+    best : int or None
+        Number of the trial that the search has chosen.
+    """
+
+    trials: list[Trial]
+    running: list[tuple[int, dict[str, Any], float]] = field(default_factory=list)
+    space: Space | None = None
+    metric: str | None = None
+    scoring: str | None = None
+    name: str = "search"
+    method: str = ""
+    n_points: int | None = None
+    directions: dict[str, int] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    best: int | None = None
+
+
+def open_source(source: Any, search_spaces: Any = None) -> Source:
+    """Bring whatever trials come from to one form.
+
+    Parameters
+    ----------
+    source : object
+        As for :func:`skbayes.inspection.read_record`.
+    search_spaces : dict, list of dict, Space or None, default=None
+        What the parameters were chosen from, where `source` does not say it.
+
+    Returns
+    -------
+    found : Source
+        What there is.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these.
+    ValueError
+        If `search_spaces` is wrong.
+    sklearn.exceptions.NotFittedError
+        If it is a search that was not fitted.
+    """
+    space = None if search_spaces is None else Space.from_notation(search_spaces)
+    if isinstance(source, str | os.PathLike):
+        found = _from_journal(source, space)
+    elif isinstance(source, History):
+        found = Source(list(source))
+    elif isinstance(getattr(source, "attrs", None), Mapping):
+        found = _from_frame(source)
+    elif hasattr(source, "cv_results_") or hasattr(source, "get_params"):
+        found = _from_search(source)
+    else:
+        raise TypeError(
+            "source must be a fitted search, its trials_, the path of its journal or "
+            f"what load_history returns, got {type(source).__name__}."
+        )
+    if space is not None:
+        for trial in found.trials:
+            _check_is_of(space, trial)
+        found.space = space
+    return found
+
+
+def _check_is_of(space: Space, trial: Trial) -> None:
+    try:
+        space.encode([trial.params])
+    except ValueError as error:
+        raise ValueError(
+            f"search_spaces does not have what trial {trial.number} tried: {error}"
+        ) from error
+
+
+# -- a fitted search ------------------------------------------------------------------
+
+
+def _from_search(search: Any) -> Source:
+    """Read a search, one of scikit-learn's among them."""
+    check_is_fitted(search, "cv_results_")
+    scoring = getattr(search, "scoring", None)
+    found = Source(
+        trials=[],
+        scoring=scoring if isinstance(scoring, str) else None,
+        name=type(search).__name__,
+        method=type(search).__name__,
+        n_points=getattr(search, "n_points_", None),
+        settings={n: getattr(search, n) for n in _SETTINGS if hasattr(search, n)},
+    )
+    index = getattr(search, "best_index_", None)
+    if hasattr(search, "trials_"):
+        found.trials = list(search.trials_)
+        found.metric = getattr(search, "target_metric_", None)
+        if index is not None:
+            found.best = search._ranked_trials()[index].number
+        if hasattr(search, "objectives"):
+            objectives = Objectives(search.objectives)
+            signs = map(int, objectives.signs)
+            found.directions = dict(zip(objectives.names, signs, strict=True))
+    else:
+        found.metric = search.refit if isinstance(search.refit, str) else None
+        found.trials = _trials_of_results(search.cv_results_, found.metric)
+        found.best = None if index is None else int(index)
+    found.space = _space_of(search, found.trials)
+    return found
+
+
+def _space_of(search: Any, trials: Sequence[Trial]) -> Space | None:
+    """Return the space of a search, as it was written or as its optimizer has it."""
+    optimizer = getattr(search, "optimizer_", None)
+    written = ("search_spaces", "param_grid", "param_distributions")
+    spaces = [getattr(search, name, None) for name in written]
+    for space in [getattr(optimizer, "space", None), *spaces]:
+        try:
+            found = Space.from_notation(space)
+            found.encode([trial.params for trial in trials])
+        except (TypeError, ValueError):
+            continue
+        return found
+    return None
+
+
+def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[Trial]:
+    """Make trials of the `cv_results_` of a search of scikit-learn."""
+    columns = {name: list(results[name]) for name in results if name != "params"}
+    sizes = np.asarray(results.get("n_resources", [1.0]), dtype=float)
+    shares = sizes / sizes.max()
+    trials = []
+    for number, params in enumerate(results["params"]):
+        row = {name: column[number] for name, column in columns.items()}
+        folds = _folds_of_row(row)
+        score = _mean_of(folds, metric)
+        trials.append(
+            Trial(
+                number,
+                dict(params),
+                folds,
+                score,
+                state="complete" if math.isfinite(score) else "failed",
+                stage=int(row.get("iter", 0)),
+                train_fraction=float(shares[number % len(shares)]),
+            )
+        )
+    return trials
+
+
+def _folds_of_row(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Make folds of the columns `split<i>_test_<metric>` of one row."""
+    metrics = {m[1] for name in row if (m := _TEST.fullmatch(name))}
+    times = {
+        time: float(row.get(f"mean_{time}", math.nan))
+        for time in ("fit_time", "score_time")
+    }
+    folds: list[dict[str, Any]] = []
+    while all(f"split{len(folds)}_test_{m}" in row for m in metrics) and metrics:
+        k = len(folds)
+        scores: Any = {m: float(row[f"split{k}_test_{m}"]) for m in sorted(metrics)}
+        if metrics == {"score"}:
+            scores = scores["score"]
+        folds.append({"test_scores": scores, "fit_error": None, **times})
+    return folds
+
+
+def _mean_of(folds: Sequence[Mapping[str, Any]], metric: str | None) -> float:
+    """Mean of one metric, the first if none is named; NaN if a fold has none."""
+    scores = [fold["test_scores"] for fold in folds]
+    if scores and isinstance(scores[0], Mapping):
+        metric = metric if metric in scores[0] else next(iter(scores[0]))
+        scores = [score[metric] for score in scores]
+    return float(np.mean(scores)) if scores else math.nan
+
+
+# -- a journal, and what is loaded of it ----------------------------------------------
+
+
+def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Source:
+    facts, stored = read_journal(path)
+    name = os.path.splitext(os.path.basename(os.fspath(path)))[0]
+    found = _with_facts(Source([], name=name), facts)
+    for one in stored:
+        params = None if space is None else adapt_record(space, one.record)
+        if params is None:
+            params = {name: readable(entry) for name, entry in one.record.items()}
+        params = _without_size(params, facts)
+        if one.details is None:
+            found.running.append((one.number, params, one.asked))
+        else:
+            found.trials.append(one.trial(params))
+    if space is None:
+        _add_space(found, facts)
+    return found
+
+
+def _with_facts(found: Source, facts: Mapping[str, Any]) -> Source:
+    """Add what a journal says of the search."""
+    identity = facts.get("identity", {})
+    settings = {
+        name: _literal(identity[f"settings: {name}"])
+        for name in _SETTINGS
+        if f"settings: {name}" in identity
+    }
+    found.settings = {n: value for n, value in settings.items() if value is not None}
+    objectives = identity.get("settings: objectives", "")
+    found.directions = {
+        name: 1 if direction == "max" else -1
+        for _, name, direction in _OBJECTIVE.findall(objectives)
+    }
+    scoring = _literal(identity.get("scoring", ""))
+    found.scoring = scoring if isinstance(scoring, str) else None
+    found.metric = _literal(identity.get("target_metric", ""))
+    found.method = identity.get("search", "").rpartition(".")[2]
+    found.n_points = facts.get("n_points")
+    return found
+
+
+def _add_space(found: Source, facts: Mapping[str, Any]) -> None:
+    """Add what the parameters were chosen from, if the journal says it.
+
+    Not all of it may be readable: then it is as if nothing were known.
+    """
+    outline = facts.get("space")
+    if outline is None:
+        return
+    if _chooses_sizes(facts):
+        outline = _without_entry(outline, "train_size")
+    try:
+        space = from_outline(outline)
+        space.encode([trial.params for trial in found.trials])
+    except ValueError:
+        return
+    found.space = space
+
+
+def _without_entry(outline: list, name: str) -> list:
+    """Leave out a parameter of every dict of an outline."""
+    if len(outline) == 1 and outline[0]["name"] is None:
+        opens = [_without_entry(branch, name) for branch in outline[0]["opens"]]
+        return [{**outline[0], "opens": opens}]
+    return [entry for entry in outline if entry["name"] != name]
+
+
+def _without_size(params: dict[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what is no parameter of the estimator: the size of a training set."""
+    if not _chooses_sizes(facts):
+        return params
+    return {name: value for name, value in params.items() if name != "train_size"}
+
+
+def _chooses_sizes(facts: Mapping[str, Any]) -> bool:
+    return "settings: train_sizes" in facts.get("identity", {})
+
+
+def _literal(text: str) -> Any:
+    """Return the value that a text is written for; None if it is none."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return None
+
+
+def _from_frame(frame: Any) -> Source:
+    """Read what load_history returned."""
+    missing = [name for name in ("number", "state", "started") if name not in frame]
+    if missing or "identity" not in frame.attrs:
+        raise TypeError(
+            "source: a data frame must be what load_history returns; "
+            f"{'it has no ' + repr(missing[0]) if missing else 'its attrs are lost'}."
+        )
+    found = _with_facts(Source([]), frame.attrs)
+    outline = frame.attrs.get("space") or []
+    everywhere = {f"param_{entry['name']}" for entry in outline}
+    for row in frame.to_dict("records"):
+        # A value that does not exist is NaN, and so is None among numbers or texts.
+        params = {
+            name.removeprefix("param_"): native(value) if value == value else None
+            for name, value in row.items()
+            if name.startswith("param_") and (value == value or name in everywhere)
+        }
+        params = _without_size(params, frame.attrs)
+        started = row["started"].timestamp()
+        if row["state"] == "unfinished":
+            found.running.append((int(row["number"]), params, started))
+        else:
+            found.trials.append(_trial_of_row(row, params, started))
+    _add_space(found, frame.attrs)
+    return found
+
+
+def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial:
+    folds = _folds_of_row(row)
+    for fold in folds:
+        scores = fold["test_scores"]
+        values = scores.values() if isinstance(scores, dict) else [scores]
+        if row["state"] != "failed" and all(math.isnan(value) for value in values):
+            fold["skipped"] = True
+    error = row["error"]
+    return Trial(
+        int(row["number"]),
+        params,
+        folds,
+        float(row["score"]),
+        duration=float(row["duration"]),
+        state=row["state"],
+        error=error if isinstance(error, str) else None,
+        stage=int(row.get("stage", 0)),
+        train_fraction=float(row.get("train_fraction", 1.0)),
+        subset=int(row.get("subset", 0)),
+        started=started,
+    )

@@ -1,0 +1,119 @@
+"""How well the scores on smaller training sets predicted those on larger ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from skbayes.evaluation.trial import History, Trial
+from skbayes.space.candidates import key_of
+
+__all__ = ["spearman", "stage_correlation"]
+
+
+def stage_correlation(
+    history: History, optimizers: Sequence[Any], train_fractions: Sequence[float]
+) -> dict[str, np.ndarray]:
+    """Compare each stage of a search with the next.
+
+    Parameters
+    ----------
+    history : History
+        The trials of all stages.
+    optimizers : sequence of Optimizer
+        Those of the stages.
+    train_fractions : sequence of float
+        Shares of the training rows of the stages.
+
+    Returns
+    -------
+    columns : dict of str to ndarray
+        A row for each stage that another one with trials follows, the columns being
+        those of `stage_correlation_` of :class:`~skbayes.MultiStageSearchCV`.
+    """
+    rows = []
+    for stage in range(len(optimizers) - 1):
+        own, following = (
+            [t for t in history if t.stage == s and t.state == "complete"]
+            for s in (stage, stage + 1)
+        )
+        if not following:
+            continue
+        pairs = _pairs(own, following, optimizers[stage])
+        scores = [trial.score for trial in following]
+        rows.append(
+            {
+                "stage": stage,
+                "next_stage": stage + 1,
+                "train_fraction": train_fractions[stage],
+                "next_train_fraction": train_fractions[stage + 1],
+                "n_both": len(pairs),
+                "rank_correlation": spearman(*np.reshape(pairs, (-1, 2)).T),
+                "n_next": len(following),
+                "model_correlation": spearman(
+                    _expected(following, optimizers[stage]), scores
+                ),
+            }
+        )
+    return {name: np.array([row[name] for row in rows]) for name in _COLUMNS}
+
+
+_COLUMNS = (
+    "stage",
+    "next_stage",
+    "train_fraction",
+    "next_train_fraction",
+    "n_both",
+    "rank_correlation",
+    "n_next",
+    "model_correlation",
+)
+
+
+def _pairs(
+    own: list[Trial], following: list[Trial], optimizer: Any
+) -> list[tuple[float, float]]:
+    """Return the scores of what was tried in both stages."""
+    keys = [
+        list(map(key_of, optimizer.space.encode([t.params for t in trials])))
+        for trials in (own, following)
+    ]
+    first = dict(zip(keys[0], own, strict=True))
+    return [
+        (first[key].score, trial.score)
+        for key, trial in zip(keys[1], following, strict=True)
+        if key in first
+    ]
+
+
+def _expected(trials: list[Trial], optimizer: Any) -> np.ndarray | None:
+    """Return what a stage's model says of configurations; None if it has none."""
+    try:
+        mean: np.ndarray = optimizer.predict([trial.params for trial in trials])[0]
+    except ValueError:
+        return None
+    return mean
+
+
+def spearman(one: Any, other: Any) -> float:
+    """Return the rank correlation of two lists.
+
+    Parameters
+    ----------
+    one, other : array-like of shape (n,) or None
+        The lists.
+
+    Returns
+    -------
+    correlation : float
+        From -1 to 1; NaN where nothing is ranked.
+    """
+    if one is None or len(one) < 2:
+        return float("nan")
+    ranks = np.array([rankdata(one), rankdata(other)])
+    if np.any(np.ptp(ranks, axis=1) == 0.0):
+        return float("nan")
+    return float(np.corrcoef(ranks)[0, 1])

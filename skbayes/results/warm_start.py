@@ -1,0 +1,287 @@
+"""Warm start: what an earlier search knows of the configurations of a space."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from skbayes.evaluation.trial import History, Trial
+from skbayes.results.frame import mean_scores
+from skbayes.space import Space
+
+__all__ = ["known_results", "results_of_study", "study_of"]
+
+Params = dict[str, Any]
+Known = tuple[Params, float, float | None]
+
+# Digits that two spellings of one number have in common: np.logspace(-5, 0, 6) begins
+# with 9.999999999999999e-06 on some machines.
+_DIGITS = 12
+
+
+def known_results(source: Any, space: Space, metric: str = "score") -> list[Known]:
+    """Collect what an earlier search found out about the configurations of a space.
+
+    Parameters
+    ----------
+    source : search, dict, data frame, study or iterable of Trial
+        A fitted search, scikit-learn's or ours, its `cv_results_`, a data frame of
+        these, or trials; also a study of Optuna with one objective, or a fitted
+        OptunaSearchCV.
+    space : Space
+        The space of the search to come, which may differ from the earlier one.
+    metric : str, default="score"
+        Name of the metric, as in ``mean_test_<metric>``.
+
+    Returns
+    -------
+    known : list of (params, score, noise)
+        The configurations of `space` among the earlier ones, in their order and with
+        plain Python values, and their mean scores. `noise` is the extra variance of the
+        score of a trial that was not scored on all folds; it is None otherwise.
+
+    Raises
+    ------
+    TypeError
+        If `source` is none of these.
+    ValueError
+        If it is not fitted, lacks parameters or the metric, or is a study with several
+        objectives.
+
+    Warns
+    -----
+    UserWarning
+        If some are left out: those outside of the space, which lack one of its
+        parameters, have a value that it does not offer or a parameter that it does not
+        have; those without a finite score; those that a successive halving scored with
+        fewer resources than its last candidates, or that were fitted on a smaller share
+        of the training sets than others; failed and pruned trials of a study.
+
+    Notes
+    -----
+    The values of a study are taken for scores by `metric`, of which greater is better.
+    Those of a study that minimizes are negated, as scorers such as "neg_log_loss" do.
+
+    Numbers are compared to twelve digits, so that the ends of a grid made by
+    `numpy.logspace` belong to the range between them. The constraint of the space is
+    not asked: what is known of a configuration is worth knowing even if it may not be
+    proposed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.svm import SVC
+    >>> from skbayes.results.warm_start import known_results
+    >>> from skbayes.space import Space
+    >>> X, y = load_iris(return_X_y=True)
+    >>> coarse = GridSearchCV(SVC(), {"C": [1, 10, 100]}, cv=3).fit(X, y)
+    >>> fine = Space.from_notation({"C": (0.5, 200.0, "log-uniform")})
+    >>> [params for params, score, noise in known_results(coarse, fine)]
+    [{'C': 1.0}, {'C': 10.0}, {'C': 100.0}]
+    """
+    rows = _known_rows(source, metric)
+    known: list[Known] = []
+    n_without_score = 0
+    for params, score, noise in rows:
+        if not np.isfinite(score):
+            n_without_score += 1
+            continue
+        try:
+            known.append((_own(space, params), float(score), noise))
+        except ValueError:
+            pass  # outside: counted below
+    n_outside = len(rows) - len(known) - n_without_score
+    reasons = []
+    if n_outside:
+        reasons.append(f"{n_outside} outside search_spaces")
+    if n_without_score:
+        reasons.append(f"{n_without_score} without a comparable score")
+    if reasons:
+        warnings.warn(
+            f"warm_start_from: {len(rows) - len(known)} of {len(rows)} known settings "
+            f"are ignored ({', '.join(reasons)}).",
+            UserWarning,
+            stacklevel=2,
+        )
+    return known
+
+
+def _own(space: Space, params: Any) -> Params:
+    """Return the configuration of `space` that `params` is, or ValueError."""
+    try:
+        return space.canonicalize(params)
+    except ValueError:
+        if not isinstance(params, Mapping):
+            raise
+    rounded = {
+        name: float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+        for name, value in params.items()
+    }
+    return space.canonicalize(rounded)
+
+
+def _known_rows(source: Any, metric: str) -> list[Known]:
+    """Return parameters, score (NaN if there is none) and noise of everything known."""
+    study = study_of(source)
+    if study is not None:
+        return results_of_study(study)
+    trials = getattr(source, "trials_", source)
+    if isinstance(trials, History):
+        guiding = getattr(source, "target_metric_", "score")
+        return _rows_of_trials(trials, metric, guiding)
+    results = getattr(source, "cv_results_", source)
+    if results is source and hasattr(source, "fit") and not isinstance(source, type):
+        raise ValueError(
+            f"warm_start_from: this {type(source).__name__} is not fitted; fit it "
+            "first, or pass its cv_results_"
+        )
+    if hasattr(results, "columns"):
+        results = {str(name): results[name].to_list() for name in results.columns}
+    if isinstance(results, Mapping):
+        return _rows_of_results(results, metric)
+    listed = _listed(results)
+    if listed is None or not all(isinstance(one, Trial) for one in listed):
+        raise TypeError(
+            "warm_start_from must be a fitted search, its cv_results_ as a dict or "
+            "data frame, trials, or a study of Optuna, got "
+            f"{type(source).__name__}"
+        )
+    return _rows_of_trials(listed, metric, "score")
+
+
+def _listed(source: Any) -> list[Any] | None:
+    try:
+        return list(source)
+    except TypeError:
+        return None
+
+
+def study_of(source: Any) -> Any:
+    """Return the study of Optuna that `source` is, or that an OptunaSearchCV made.
+
+    Parameters
+    ----------
+    source : object
+        Anything.
+
+    Returns
+    -------
+    study : optuna.study.Study or None
+        The study; None if there is none. Optuna is not imported.
+
+    Examples
+    --------
+    >>> from skbayes.results.warm_start import study_of
+    >>> print(study_of({"params": [{"C": 1}], "mean_test_score": [0.9]}))
+    None
+    """
+    study = getattr(source, "study_", source)
+    known = hasattr(study, "trials") and hasattr(study, "directions")
+    return study if known and not isinstance(study, type) else None
+
+
+def results_of_study(study: Any) -> list[Known]:
+    """Return the results of the finished trials of a study.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+        A study with one objective.
+
+    Returns
+    -------
+    results : list of (params, score, None)
+        Parameters, and values of which greater is better: negated if the study
+        minimizes, NaN for failed and pruned trials.
+
+    Raises
+    ------
+    ValueError
+        If there are several objectives.
+    """
+    if len(study.directions) != 1:
+        raise ValueError(
+            f"warm_start_from: the study has {len(study.directions)} objectives; only "
+            "a study with one can be used"
+        )
+    sign = -1.0 if study.directions[0].name == "MINIMIZE" else 1.0
+    return [
+        (
+            dict(trial.params),
+            sign * trial.value if trial.state.name == "COMPLETE" else np.nan,
+            None,
+        )
+        for trial in study.trials
+        if trial.state.name not in ("RUNNING", "WAITING")
+    ]
+
+
+def _rows_of_results(results: Mapping[str, Any], metric: str) -> list[Known]:
+    try:
+        scores = mean_scores(results, metric)
+    except ValueError as error:
+        raise ValueError(f"warm_start_from: {error}") from error
+    params = _params_of(results)
+    return [
+        (one, float(score), None) for one, score in zip(params, scores, strict=True)
+    ]
+
+
+def _params_of(results: Mapping[str, Any]) -> list[Any]:
+    """Return the dicts of parameters, made of their columns if need be."""
+    if "params" in results:
+        return list(results["params"])
+    columns = {
+        name.removeprefix("param_"): values
+        for name, values in results.items()
+        if name.startswith("param_")
+    }
+    if not columns:
+        raise ValueError(
+            "warm_start_from: the results have neither a column 'params' nor columns "
+            "'param_*'"
+        )
+    return [
+        {
+            name: value
+            for name, value in zip(columns, row, strict=True)
+            if not _is_missing(value)
+        }
+        for row in zip(*columns.values(), strict=True)
+    ]
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, float):
+        return bool(np.isnan(value))
+    # What pandas puts into columns of nullable dtypes.
+    return type(value).__name__ == "NAType"
+
+
+def _rows_of_trials(trials: Iterable[Trial], metric: str, guiding: str) -> list[Known]:
+    """Return rows of trials; `guiding` names the metric that `Trial.score` is of."""
+    trials = list(trials)
+    whole = max((trial.train_fraction for trial in trials), default=1.0)
+    rows: list[Known] = []
+    for trial in trials:
+        scores = trial.scores
+        complete = trial.state == "complete"
+        if complete and scores and metric not in scores:
+            raise ValueError(
+                f"warm_start_from: there are no scores {metric!r} among the trials; "
+                f"the metrics are {list(scores)}"
+            )
+        if trial.train_fraction < whole:
+            rows.append((trial.params, np.nan, None))
+        elif metric == guiding:
+            rows.append((trial.params, trial.score, trial.noise))
+        elif complete and scores:
+            rows.append((trial.params, float(scores[metric].mean()), None))
+        else:
+            # The noise of a partial mean is known for the guiding metric alone.
+            rows.append((trial.params, np.nan, None))
+    return rows

@@ -1,0 +1,300 @@
+"""What can be known to be wrong with a search before its first fit is paid for."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.multiclass import type_of_target
+
+from skbayes import compat
+from skbayes.space import Column, Space
+from skbayes.utils.did_you_mean import did_you_mean
+
+__all__ = ["check_arguments", "check_data", "check_stoppers", "check_values"]
+
+# The most values of one parameter that are looked at; of a range, where in it.
+MAX_VALUES = 50
+# The most rows on which a metric is tried, more only for more classes.
+MAX_SAMPLE = 1000
+PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+
+
+def check_arguments(search: Any) -> None:
+    """Refuse classes in the place of objects, and metrics that do not exist.
+
+    Parameters
+    ----------
+    search : BaseBayesSearchCV
+        Its `estimator`, `cv` and `scoring` are looked at.
+
+    Raises
+    ------
+    TypeError
+        If one of the first two is a class, or a function that compares labels stands in
+        the place of a scorer.
+    ValueError
+        If the name of a metric is unknown.
+    """
+    for name in ("estimator", "cv"):
+        value = getattr(search, name)
+        if isinstance(value, type):
+            raise TypeError(
+                f"{name} must be an object, got the class {value.__name__}; write "
+                f"{value.__name__}() with its parameters."
+            )
+    known = get_scorer_names()
+    for one in _metrics(search.scoring):
+        if isinstance(one, str) and one not in known:
+            raise ValueError(
+                f"scoring: {one!r} is the name of no metric."
+                f"{did_you_mean(one, known)} sklearn.metrics.get_scorer_names() "
+                "lists them."
+            )
+        module = getattr(one, "__module__", None) or ""
+        if inspect.isfunction(one) and module.startswith("sklearn.metrics."):
+            _check_scorer(one)
+
+
+def _metrics(scoring: Any) -> list[Any]:
+    if isinstance(scoring, Mapping):
+        return list(scoring.values())
+    return list(scoring) if isinstance(scoring, list | tuple | set) else [scoring]
+
+
+def _check_scorer(function: Callable) -> None:
+    """Refuse what takes true and predicted labels; a scorer takes an estimator."""
+    if next(iter(inspect.signature(function).parameters), "") != "estimator":
+        raise TypeError(
+            f"scoring: {function.__name__} compares labels, it does not score an "
+            f"estimator; write make_scorer({function.__name__}) or the name of a "
+            "metric."
+        )
+
+
+def check_stoppers(stopper: Any) -> list[Callable]:
+    """Return what may end the search.
+
+    Parameters
+    ----------
+    stopper : object
+        What the user gave.
+
+    Returns
+    -------
+    stoppers : list of callable
+        None for None.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a callable nor a list of some.
+    """
+    given = [] if stopper is None else stopper
+    stoppers = list(given) if isinstance(given, list | tuple) else [given]
+    for one in stoppers:
+        if callable(one) and not isinstance(one, type):
+            continue
+        advice = (
+            f"the class {one.__name__}; write {one.__name__}(...) with its parameters."
+            if isinstance(one, type)
+            else f"{one!r}; skbayes.loop.stopping has ready-made ones, such as "
+            "NoImprovement(10)."
+        )
+        raise TypeError(
+            f"stopper must be a callable or a list of callables, got {advice}"
+        )
+    return stoppers
+
+
+def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Return the data, indexable, if they suit each other and the estimator.
+
+    Parameters
+    ----------
+    search : BaseBayesSearchCV
+        Its `estimator` and `scoring` are looked at.
+    X, y : array-like
+        The data.
+
+    Returns
+    -------
+    X, y : array-like
+        The same, indexable.
+
+    Raises
+    ------
+    ValueError
+        If they are not as long as each other, if the target is missing though the
+        estimator says that it needs one, or if a metric cannot score it.
+    """
+    try:
+        X, y = indexable(X, y)
+    except ValueError as error:
+        raise ValueError(f"X and y: {error}") from error
+    kind, needs_y = _kind(search.estimator)
+    if y is not None:
+        _check_suits(kind, _metrics(search.scoring), y)
+    elif needs_y:
+        raise ValueError(
+            f"{type(search.estimator).__name__} requires y to be passed, but the "
+            "target y is None; call fit(X, y)."
+        )
+    return X, y
+
+
+def _kind(estimator: Any) -> tuple[str | None, bool]:
+    """Return what an estimator says of itself: its type, and if it requires y."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tags = get_tags(estimator)
+    except Exception:  # of another kind, without tags
+        return None, False
+    kind = tags.estimator_type
+    # A pipeline says of which type it is, but not what its last step requires.
+    supervised = kind in ("classifier", "regressor")
+    return kind, supervised or bool(tags.target_tags.required)
+
+
+def _check_suits(kind: str | None, metrics: list[Any], y: Any) -> None:
+    """Try each metric that is named on a model that predicts without data.
+
+    That the metrics suit other kinds of targets is left to the fits.
+    """
+    names = [metric for metric in metrics if isinstance(metric, str)]
+    if not names or kind not in ("classifier", "regressor"):
+        return
+    dummy = DummyRegressor()
+    if kind == "classifier":
+        dummy = DummyClassifier(strategy="prior")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            sample = _sample(np.asarray(y))
+            dummy.fit(np.zeros((len(sample), 1)), sample)
+        except Exception:  # for the estimator to judge
+            return
+        for name in names:
+            try:
+                get_scorer(name)(dummy, np.zeros((len(sample), 1)), sample)
+            except ValueError as error:
+                raise ValueError(
+                    f"scoring={name!r} does not suit the target y: {error}"
+                ) from error
+
+
+def _sample(y: np.ndarray) -> np.ndarray:
+    """Return some of the target, with all of its classes."""
+    if type_of_target(y) not in ("binary", "multiclass", "continuous"):
+        raise ValueError("of no kind that is looked at")
+    if len(y) <= MAX_SAMPLE:
+        return y
+    _, first = np.unique(y, return_index=True)
+    return y[np.union1d(first[:MAX_SAMPLE], np.arange(MAX_SAMPLE))]
+
+
+def check_values(
+    estimator: Any, space: Space, assigned: Callable[[dict], dict[str, Any]]
+) -> None:
+    """Refuse a parameter of which no value suits the estimator's own constraints.
+
+    That some values do not is left to the fits: they fail, and the search steers away.
+    Values that need a package that is not installed are refused too: an estimator that
+    has such values has a method `_check_packages`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What is searched; it is not changed.
+    space : Space
+        What may be proposed. Its names were found to be right.
+    assigned : callable
+        Given what was proposed, returns the parameters that are set.
+
+    Raises
+    ------
+    ImportError
+        If a package is not installed.
+    ValueError
+        If there is such a parameter.
+    """
+    refused: dict[int, str] = {}
+    accepted: set[int] = set()
+    for candidate in space.covering_sample():
+        params = assigned(dict(candidate))
+        model = clone(estimator).set_params(**clone(params, safe=False))
+        _check_packages(model)
+        active = space.active(space.encode([candidate]))[0]
+        for place in np.flatnonzero(active).tolist():
+            column = space.columns[place]
+            if column.name not in params or place in accepted:
+                continue
+            complaint = _complaint(model, column)
+            if complaint is None:
+                accepted.add(place)
+            else:
+                refused[place] = complaint
+    for place, complaint in refused.items():
+        if place not in accepted:
+            raise ValueError(complaint)
+
+
+def _check_packages(model: Any) -> None:
+    for part in [model, *model.get_params().values()]:
+        if hasattr(part, "_check_packages") and not isinstance(part, type):
+            part._check_packages()
+
+
+def _complaint(model: Any, column: Column) -> str | None:
+    """Return what is wrong with all values of a parameter; None if one is right."""
+    assert column.name is not None
+    prefix, _, leaf = column.name.rpartition("__")
+    owner = model.get_params()[prefix] if prefix else model
+    values = list(_values(column))
+    errors = [compat.refused_value(owner, leaf, value) for value in values]
+    if not errors or any(error is None for error in errors):
+        return None
+    remedy = _remedy(values, lambda value: not compat.refused_value(owner, leaf, value))
+    return f"Parameter {column.name!r}: no value is right. {errors[0]}{remedy}"
+
+
+def _values(column: Column) -> Iterator[Any]:
+    dimension = column.dimension
+    if dimension.n_values <= MAX_VALUES:
+        yield from dimension.decode(dimension.grid)
+    elif dimension.is_categorical:
+        yield from dimension.decode(dimension.grid[:MAX_VALUES])
+    else:
+        yield from dimension.decode(dimension.snap(PLACES))
+
+
+def _remedy(values: list[Any], is_right: Callable[[Any], bool]) -> str:
+    """Return what to do about numbers that were written as something else."""
+    if all(isinstance(value, str) for value in values):
+        numbers = [_number(value) for value in values]
+        if all(number is not None and is_right(number) for number in numbers):
+            return " Write the numbers without quotes."
+    if all(isinstance(value, float) and math.isfinite(value) for value in values):
+        if all(is_right(round(value)) for value in values):
+            return " A range of whole numbers has two of them for its ends: (1, 10)."
+    if all(isinstance(value, tuple) and len(value) in (2, 3) for value in values):
+        return " A range stands without a list around it."
+    return ""
+
+
+def _number(text: str) -> int | float | None:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return None

@@ -1,0 +1,96 @@
+"""Which of several metrics guides a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skbayes import compat
+
+__all__ = ["GuidingMetric"]
+
+
+class GuidingMetric:
+    """The metric that guides the search, read off the scores of one fold.
+
+    With a callable `scoring` the names are known only after the first fit, so that they
+    are checked then.
+
+    Parameters
+    ----------
+    search : BaseBayesSearchCV
+        Its `scoring`, `refit`, `target_metric` and `error_score` count.
+    scorers : callable
+        What scores its fits.
+
+    Attributes
+    ----------
+    name : str or None
+        The metric; "score" if there is one only, None while it is not known.
+
+    Raises
+    ------
+    ValueError
+        If `target_metric` names none of the metrics, or contradicts `refit`.
+    """
+
+    def __init__(self, search: Any, scorers: Any) -> None:
+        self._search = search
+        self.name: str | None = None
+        if compat.is_multimetric_scorer(scorers):
+            self._resolve(compat.public_scorers(scorers))
+        elif not callable(search.scoring):
+            self._check_single()
+            self.name = "score"
+
+    def __call__(self, scores: Any) -> float:
+        """Return the guiding score among the test scores of a fold."""
+        if not isinstance(scores, dict):
+            # A failed fit has the error score, whatever the metrics are.
+            if not _equal(scores, self._search.error_score):
+                self._check_single()
+            return float(scores)
+        if self.name is None:
+            compat.check_multimetric_refit(self._search, scores)
+            self._resolve(scores)
+        assert self.name is not None
+        return float(scores[self.name])
+
+    def _check_single(self) -> None:
+        """Refuse a name for the one metric there is, unless it is its own."""
+        wanted, scoring = self._search.target_metric, self._search.scoring
+        self._metric_of_rule(["score"])
+        names = {"score", scoring} if isinstance(scoring, str) else {"score"}
+        if wanted is not None and (callable(scoring) or wanted not in names):
+            raise ValueError(
+                f"target_metric={wanted!r}, but there is one metric only, that of "
+                f"scoring={scoring!r}; leave target_metric=None."
+            )
+
+    def _resolve(self, names: Any) -> None:
+        names = list(names)
+        refit, wanted = self._search.refit, self._search.target_metric
+        if wanted is not None and wanted not in names:
+            raise ValueError(
+                f"target_metric={wanted!r} is not among the metrics of scoring: {names}"
+            )
+        by_refit = refit if isinstance(refit, str) and refit in names else None
+        if wanted is not None and by_refit is not None and wanted != by_refit:
+            raise ValueError(
+                f"target_metric={wanted!r} and refit={refit!r} name different metrics; "
+                "leave target_metric=None, or make refit a callable or False"
+            )
+        self.name = by_refit or wanted or self._metric_of_rule(names) or names[0]
+
+    def _metric_of_rule(self, names: list[str]) -> str | None:
+        """Return the metric by which a rule of :mod:`skbayes.results.refit` chooses."""
+        metric = getattr(self._search.refit, "metric", None)
+        if isinstance(metric, str) and metric not in names:
+            raise ValueError(
+                f"refit={self._search.refit!r} chooses by the metric {metric!r}, which "
+                f"is not among those of scoring: {names}"
+            )
+        return metric
+
+
+def _equal(score: Any, error_score: Any) -> bool:
+    return bool(score == error_score or (score != score and error_score != error_score))

@@ -1,0 +1,156 @@
+"""How a search looks in a notebook: scikit-learn's diagram, and what was found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+from skbayes.loop.progress import in_minutes
+
+__all__ = ["ResultDisplay", "result_html"]
+
+# Longer values are cut, so that one does not hide the rest.
+MAX_LENGTH = 120
+
+# Colors are those around it, so that it can be read in the light and in the dark.
+FRAME = (
+    "display:inline-block;margin:0.5em 0;padding:0.5em 0.8em;max-width:100%;"
+    "box-sizing:border-box;overflow-x:auto;border:1px solid rgba(128,128,128,0.5);"
+    "border-radius:4px;color:inherit;background:transparent;font-family:inherit;"
+    "line-height:1.4"
+)
+TABLE = "border-collapse:collapse;margin:0;border:none;background:transparent"
+CELL = (
+    "padding:0.1em 0.8em 0.1em 0;border:none;text-align:left;vertical-align:top;"
+    "color:inherit;background:transparent;white-space:normal"
+)
+LABEL = CELL + ";font-weight:normal;opacity:0.75;white-space:nowrap"
+CODE = (
+    "color:inherit;background:transparent;padding:0;font-family:monospace;"
+    "overflow-wrap:anywhere"
+)
+
+REASONS = {
+    "n_iter": "n_iter trials were made",
+    "timeout": "timeout",
+    "exhausted": "every setting was tried",
+    "callback": "a callback ended it",
+    "interrupted": "interrupted",
+    "stopper": "the stopper ended it",
+}
+
+
+class ResultDisplay:
+    """Adds a block with the result below scikit-learn's diagram of a fitted search.
+
+    The text form stays scikit-learn's, and so does everything before `fit`.
+    """
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        # A property that raises AttributeError where the user wants no diagrams.
+        diagram = super()._repr_html_  # type: ignore[misc]
+        return lambda: diagram() + result_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] += result_html(self)
+        return bundle
+
+    def _result_rows(self) -> list[tuple[str, str]]:
+        """Return what was found, but for the settings: labels, and what is beside."""
+        return _best(self)
+
+
+def result_html(search: Any) -> str:
+    """Return a block with the best score and settings, and what they cost.
+
+    Parameters
+    ----------
+    search : BaseBayesSearchCV
+        A search.
+
+    Returns
+    -------
+    html : str
+        The block; empty if the search was not fitted.
+    """
+    known = vars(search)
+    if "cv_results_" not in known or "trials_" not in known:
+        return ""
+    rows = [_row(label, escape(text)) for label, text in search._result_rows()]
+    if "best_params_" in known:
+        rows.append(_row("Best settings", _params(search)))
+    rows += [_row(label, escape(text)) for label, text in _spent(search)]
+    return (
+        f'<div class="skbayes-result" style="{FRAME}"><table style="{TABLE}"><tbody>'
+        f"{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _row(label: str, html: str) -> str:
+    return (
+        f'<tr style="background:transparent"><th scope="row" style="{LABEL}">'
+        f'{escape(label)}</th><td style="{CELL}">{html}</td></tr>'
+    )
+
+
+def _best(search: Any) -> list[tuple[str, str]]:
+    known = vars(search)
+    if "best_score_" not in known:
+        return []
+    metric = known.get("target_metric_", "score")
+    if isinstance(search.refit, str):
+        metric = search.refit if search.refit in _metrics(search) else metric
+    name = "Best score" if metric == "score" else f"Best {metric}"
+    text = f"{search.best_score_:.4g}"
+    spread = search.cv_results_.get(f"std_test_{metric}")
+    if spread is not None and search.n_splits_ > 1:
+        text += f" ± {spread[search.best_index_]:.2g} over {search.n_splits_} splits"
+    return [(name, text)]
+
+
+def _metrics(search: Any) -> list[str]:
+    start = "mean_test_"
+    return [key[len(start) :] for key in search.cv_results_ if key.startswith(start)]
+
+
+def _params(search: Any) -> str:
+    """Return the settings, one a line."""
+    if not search.best_params_:
+        return "those of the estimator"
+    shown = []
+    for name, value in search.best_params_.items():
+        text = f"{value:.6g}" if isinstance(value, float) else repr(value)
+        text = text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"
+        shown.append(f'<code style="{CODE}">{escape(f"{name} = {text}")}</code>')
+    return "<br>".join(shown)
+
+
+def _spent(search: Any) -> list[tuple[str, str]]:
+    trials = search.trials_
+    failed = sum(trial.state == "failed" for trial in trials)
+    short = sum(trial.state in ("censored", "raced") for trial in trials)
+    count = str(len(trials))
+    for number, what in ((failed, "failed"), (short, "cut short")):
+        if number:
+            count += f", {number} {what}"
+    seconds = math.fsum(t.duration for t in trials if math.isfinite(t.duration))
+    time = f"{_seconds(seconds)} in trials"
+    if "refit_time_" in vars(search):
+        time += f", {_seconds(search.refit_time_)} for the refit"
+    reason = search.stop_reason_
+    return [
+        ("Trials", count),
+        ("Time", time),
+        ("Ended", REASONS.get(reason, reason.replace("_", " "))),
+    ]
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return in_minutes(seconds)

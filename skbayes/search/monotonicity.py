@@ -1,0 +1,242 @@
+"""In which direction hyper-parameters make a model more complex.
+
+A sign says where the best value moves as the data grow: +1 upwards, -1 downwards. That
+is what :class:`skbayes.HyperTuneSearchCV` makes use of. For most hyper-parameters it is
+the direction of greater complexity. Left out, or turned, are those of which it is not:
+
+- counts of rows (`min_samples_leaf` and the like): more rows make a model simpler, but
+  with more data the best count rises, while as a fraction it falls; no sign. The best
+  number of neighbors rises: +1.
+- what balances another hyper-parameter, such as learning rates; sizes of ensembles
+  that are averaged, where more only cost more; shapes and kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn.base import clone
+
+from skbayes.space import Space
+
+__all__ = ["KNOWN_MONOTONICITY", "check_monotonicity", "known_monotonicity"]
+
+_LINEAR = {"alpha": -1}
+_TREE = {
+    "ccp_alpha": -1,
+    "max_depth": +1,
+    "max_leaf_nodes": +1,
+    "min_impurity_decrease": -1,
+}
+_BOOSTING = {**_TREE, "n_estimators": +1}
+_HISTOGRAM = {"l2_regularization": -1, "max_depth": +1, "max_iter": +1}
+_HISTOGRAM = {**_HISTOGRAM, "max_leaf_nodes": +1}
+_KERNEL = {"degree": +1, "gamma": +1}
+_SVM = {**_KERNEL, "C": +1}
+_LIGHTGBM = {
+    "max_depth": +1,
+    "min_split_gain": -1,
+    "n_estimators": +1,
+    "num_leaves": +1,
+    "reg_alpha": -1,
+    "reg_lambda": -1,
+}
+_XGBOOST = {
+    "gamma": -1,
+    "max_depth": +1,
+    "max_leaves": +1,
+    "n_estimators": +1,
+    "reg_alpha": -1,
+    "reg_lambda": -1,
+}
+
+# Signs by class and parameter. A class that is not listed has those of the first of its
+# base classes that is.
+KNOWN_MONOTONICITY: dict[str, dict[str, int]] = {
+    # Linear models
+    "ElasticNet": _LINEAR,
+    "GammaRegressor": _LINEAR,
+    "HuberRegressor": _LINEAR,
+    "Lasso": _LINEAR,
+    "LinearSVC": {"C": +1},
+    "LinearSVR": {"C": +1, "epsilon": -1},
+    "LogisticRegression": {"C": +1},
+    "MultiTaskElasticNet": _LINEAR,
+    "MultiTaskLasso": _LINEAR,
+    "Perceptron": _LINEAR,
+    "PoissonRegressor": _LINEAR,
+    "QuantileRegressor": _LINEAR,
+    "Ridge": _LINEAR,
+    "RidgeClassifier": _LINEAR,
+    "SGDClassifier": _LINEAR,
+    "SGDRegressor": _LINEAR,
+    "TweedieRegressor": _LINEAR,
+    # Discriminants and Bayes
+    "BernoulliNB": {"alpha": -1},
+    "ComplementNB": {"alpha": -1},
+    "GaussianNB": {"var_smoothing": -1},
+    "LinearDiscriminantAnalysis": {"shrinkage": -1},
+    "MultinomialNB": {"alpha": -1},
+    "QuadraticDiscriminantAnalysis": {"reg_param": -1},
+    # Kernels
+    "KernelRidge": {**_KERNEL, "alpha": -1},
+    "NuSVC": {**_KERNEL, "nu": -1},
+    "NuSVR": {**_SVM, "nu": +1},
+    "SVC": _SVM,
+    "SVR": {**_SVM, "epsilon": -1},
+    # Neighbors
+    "KNeighborsClassifier": {"n_neighbors": +1},
+    "KNeighborsRegressor": {"n_neighbors": +1},
+    # Trees
+    "AdaBoostClassifier": {"n_estimators": +1},
+    "AdaBoostRegressor": {"n_estimators": +1},
+    "DecisionTreeClassifier": _TREE,
+    "DecisionTreeRegressor": _TREE,
+    "ExtraTreesClassifier": _TREE,
+    "ExtraTreesRegressor": _TREE,
+    "GradientBoostingClassifier": _BOOSTING,
+    "GradientBoostingRegressor": _BOOSTING,
+    "HistGradientBoostingClassifier": _HISTOGRAM,
+    "HistGradientBoostingRegressor": _HISTOGRAM,
+    "LGBMModel": _LIGHTGBM,
+    "RandomForestClassifier": _TREE,
+    "RandomForestRegressor": _TREE,
+    "XGBModel": _XGBOOST,
+    # Neural networks
+    "MLPClassifier": {"alpha": -1, "hidden_layer_sizes": +1},
+    "MLPRegressor": {"alpha": -1, "hidden_layer_sizes": +1},
+    # Transformers
+    "AdditiveChi2Sampler": {"sample_steps": +1},
+    "CountVectorizer": {"max_features": +1},
+    "FactorAnalysis": {"n_components": +1},
+    "KBinsDiscretizer": {"n_bins": +1},
+    "KernelPCA": {**_KERNEL, "n_components": +1},
+    "NMF": {"n_components": +1},
+    "Nystroem": {**_KERNEL, "n_components": +1},
+    "PCA": {"n_components": +1},
+    "PolynomialCountSketch": {**_KERNEL, "n_components": +1},
+    "PolynomialFeatures": {"degree": +1},
+    "RBFSampler": {"gamma": +1, "n_components": +1},
+    "SelectKBest": {"k": +1},
+    "SelectPercentile": {"percentile": +1},
+    "SplineTransformer": {"degree": +1, "n_knots": +1},
+    "TruncatedSVD": {"n_components": +1},
+    "VarianceThreshold": {"threshold": -1},
+}
+
+
+def known_monotonicity(estimator: Any, search_spaces: Any) -> dict[str, int]:
+    """Look up the signs of hyper-parameters.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator that is searched. Nested names, such as ``svc__C``, are those of
+        its parts.
+    search_spaces : dict, list of dict, or Space
+        What may be chosen.
+
+    Returns
+    -------
+    signs : dict of str to int
+        +1 or -1 by name, for what `KNOWN_MONOTONICITY` holds; without parameters that
+        are not ordered, or that have different signs in different alternatives.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.svm import SVC
+    >>> from skbayes.search.monotonicity import known_monotonicity
+    >>> pipeline = make_pipeline(StandardScaler(), SVC())
+    >>> space = {"svc__C": (0.1, 10.0), "svc__kernel": ["rbf", "poly"]}
+    >>> known_monotonicity(pipeline, space)
+    {'svc__C': 1}
+    """
+    space = Space.from_notation(search_spaces)
+    unordered = _unordered(space)
+    found: dict[str, set[int]] = {}
+    for params in space.covering_sample():
+        # An alternative may put another estimator into the place of a step.
+        candidate = clone(estimator).set_params(**clone(dict(params), safe=False))
+        for name in params:
+            if name not in unordered:
+                found.setdefault(name, set()).add(_sign(candidate, name))
+    return {
+        name: signs.pop()
+        for name, signs in sorted(found.items())
+        if len(signs) == 1 and 0 not in signs
+    }
+
+
+def _sign(estimator: Any, name: str) -> int:
+    """Sign of one hyper-parameter, 0 if it is not known."""
+    path, _, parameter = name.rpartition("__")
+    owner = estimator.get_params(deep=True).get(path) if path else estimator
+    for base in type(owner).__mro__:
+        if base.__name__ in KNOWN_MONOTONICITY:
+            return KNOWN_MONOTONICITY[base.__name__].get(parameter, 0)
+    return 0
+
+
+def _unordered(space: Space) -> set[str]:
+    return {
+        column.name
+        for column in space.columns
+        if column.name is not None and column.dimension.is_categorical
+    }
+
+
+def check_monotonicity(complexity: Any, estimator: Any, space: Space) -> dict[str, int]:
+    """Resolve what the user says of the signs.
+
+    Parameters
+    ----------
+    complexity : {"auto"}, dict or None
+        The parameter of :class:`skbayes.HyperTuneSearchCV`.
+    estimator : estimator
+        The estimator that is searched.
+    space : Space
+        What may be chosen.
+
+    Returns
+    -------
+    signs : dict of str to int
+        +1 or -1 by name, sorted.
+
+    Raises
+    ------
+    TypeError
+        If `complexity` is none of these.
+    ValueError
+        If it names an unknown parameter, or one whose values have no order, or a sign
+        is none of +1, -1 and 0.
+    """
+    if complexity is None:
+        return {}
+    if isinstance(complexity, str) and complexity == "auto":
+        return known_monotonicity(estimator, space)
+    if not isinstance(complexity, Mapping):
+        raise TypeError(
+            "complexity must be 'auto', None or a dict of signs by parameter name, got "
+            f"{complexity!r}."
+        )
+    unordered = _unordered(space)
+    for name, sign in complexity.items():
+        if name not in space.parameter_names:
+            raise ValueError(
+                f"complexity names {name!r}, which is not in search_spaces: "
+                f"{space.parameter_names}."
+            )
+        if isinstance(sign, bool) or sign not in (-1, 0, 1):
+            raise ValueError(
+                f"complexity[{name!r}] must be +1 (more complex as it grows), -1 or 0, "
+                f"got {sign!r}."
+            )
+        if sign and name in unordered:
+            raise ValueError(
+                f"complexity[{name!r}]: the values of {name!r} have no order, so that "
+                "there is no sign; give a range or a list of numbers, or leave it out."
+            )
+    return {name: int(sign) for name, sign in sorted(complexity.items()) if sign}

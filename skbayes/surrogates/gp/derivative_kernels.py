@@ -1,0 +1,168 @@
+"""Covariances of a process and of its derivatives at some points.
+
+Symbols (n values, k signs, R = n + k rows, D columns):
+
+- a sign is a pair: a point, and the column by which the process is derived there. Its
+  row holds its point, so that several rows may hold the same.
+- ``r2``: (R, R), squared scaled distances; k', k'', k''' are derivatives by r2.
+- ``delta``: (R, k), delta_rp = x_r - x_p in the column of pair p.
+- ``l_p``: length scale of that column.
+
+With u_rp = delta_rp / l_p^2 and amplitude 1:
+
+- cov(f_r, f_s) = k(r2)
+- cov(f_r, g_p) = -2 k' u_rp
+- cov(g_q, g_p) = 4 k'' u_pq u_qp - 2 k' / l_p^2 [columns of q and p are the same]
+
+Solak et al. (2003), "Derivative observations in Gaussian process models of dynamic
+systems".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skbayes.surrogates.gp.kernels import (
+    INACTIVE,
+    Embedding,
+    FloatArray,
+    matern52,
+    rbf,
+)
+
+__all__ = ["SMOOTH_KERNELS", "JointCovariance"]
+
+Smooth = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray, FloatArray]]
+
+
+def _rbf(r2: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Correlation and three derivatives by r2."""
+    k, dk = rbf(r2)
+    return k, dk, 0.25 * k, -0.125 * k
+
+
+def _matern52(r2: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Correlation and three derivatives by r2; the third is infinite at 0.
+
+    It only occurs in products that vanish there, so that 0 stands for it.
+    """
+    k, dk = matern52(r2)
+    a = np.sqrt(5.0 * r2)
+    e = np.exp(-a)
+    third = np.where(a > 0.0, (-125.0 / 24.0) * e / np.where(a > 0.0, a, 1.0), 0.0)
+    return k, dk, (25.0 / 12.0) * e, third
+
+
+# Kernels that are twice differentiable.
+SMOOTH_KERNELS: dict[str, Smooth] = {"rbf": _rbf, "matern52": _matern52}
+
+
+class JointCovariance:
+    """Covariance of n values and k derivatives, with its derivatives by theta.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        Which columns are ordered.
+    X : ndarray of shape (n, D)
+        Where there are values.
+    points : ndarray of shape (k, D)
+        Where there are derivatives, a row for each.
+    columns : ndarray of int, shape (k,)
+        By which column; an ordered one.
+    kernel : str
+        A key of `SMOOTH_KERNELS`.
+    """
+
+    def __init__(
+        self,
+        embedding: Embedding,
+        X: FloatArray,
+        points: FloatArray,
+        columns: NDArray[np.int_],
+        kernel: str,
+    ) -> None:
+        self._kernel = SMOOTH_KERNELS[kernel]
+        self.n, self._columns = len(X), columns
+        rows = np.vstack([X, points])
+        self._squares = embedding.squared_differences(rows)
+        places = np.where(np.isnan(rows), INACTIVE, rows)
+        self._delta = places[:, columns] - places[self.n :, columns].diagonal()
+        self._same = columns[:, None] == columns
+
+    def _parts(self, length_scales: FloatArray) -> tuple[FloatArray, ...]:
+        D, R, _ = self._squares.shape
+        r2 = (length_scales**-2.0 @ self._squares.reshape(D, R * R)).reshape(R, R)
+        u = self._delta / length_scales[self._columns] ** 2
+        uu = u[self.n :].T * u[self.n :]
+        diagonal = self._same / length_scales[self._columns] ** 2
+        return (*self._kernel(r2), u, uu, diagonal)
+
+    def correlations(self, length_scales: FloatArray) -> FloatArray:
+        """Compute the covariance for amplitude 1.
+
+        Parameters
+        ----------
+        length_scales : ndarray of shape (D,)
+            One a column.
+
+        Returns
+        -------
+        K : ndarray of shape (R, R)
+            The scores' rows and columns first.
+        """
+        k, dk, ddk, _, u, uu, diagonal = self._parts(length_scales)
+        return self._assemble(k, dk, ddk, u, uu, diagonal)
+
+    def _assemble(
+        self,
+        k: FloatArray,
+        dk: FloatArray,
+        ddk: FloatArray,
+        u: FloatArray,
+        uu: FloatArray,
+        diagonal: FloatArray,
+    ) -> FloatArray:
+        n = self.n
+        K = np.array(k)
+        K[:n, n:] = -2.0 * dk[:n, n:] * u[:n]
+        K[n:, :n] = K[:n, n:].T
+        K[n:, n:] = 4.0 * ddk[n:, n:] * uu - 2.0 * dk[n:, n:] * diagonal
+        return K
+
+    def contract(
+        self, length_scales: FloatArray, W: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Sum up W times the derivatives of the covariance, for amplitude 1.
+
+        Parameters
+        ----------
+        length_scales : ndarray of shape (D,)
+            Where.
+        W : ndarray of shape (R, R)
+            Symmetric weights.
+
+        Returns
+        -------
+        K : ndarray of shape (R, R)
+            The covariance itself.
+        by_scale : ndarray of shape (D,)
+            Sum of W_rs dK_rs / d log l over r and s, column by column.
+        """
+        k, dk, ddk, dddk, u, uu, diagonal = self._parts(length_scales)
+        K = self._assemble(k, dk, ddk, u, uu, diagonal)
+        # By r2 alone the covariance changes as one does whose kernel is k'.
+        by_r2 = W * self._assemble(dk, ddk, dddk, u, uu, diagonal)
+        D = len(length_scales)
+        flat = self._squares.reshape(D, -1)
+        by_scale = -2.0 * length_scales**-2.0 * (flat @ by_r2.ravel())
+        # The factors 1 / l^2 that stand outside of r2, one for each derivative.
+        n = self.n
+        outside = np.sum(W[:n, n:] * K[:n, n:], axis=0)
+        pairs = 4.0 * ddk[n:, n:] * uu - dk[n:, n:] * diagonal
+        outside = outside + np.sum(W[n:, n:] * pairs, axis=0)
+        np.add.at(by_scale, self._columns, -4.0 * outside)
+        return K, by_scale

@@ -1,0 +1,202 @@
+"""Signs of jointly normal quantities, by expectation propagation.
+
+Symbols (k quantities g, here the derivatives of a Gaussian process):
+
+- ``mean``, ``covariance``: (k,) and (k, k), what is believed of g before their signs
+  are known.
+- ``signs``: (k,), m_i = +1 or -1; the likelihood of one is Phi(m_i g_i / nu_i).
+- ``tau``, ``shift``: (k,), the sites: each likelihood is replaced by one proportional
+  to exp(shift_i g_i - tau_i g_i^2 / 2).
+- ``B``: I + T^1/2 covariance T^1/2 with T = diag(tau).
+
+Minka (2001), "Expectation propagation for approximate Bayesian inference"; Riihimaki &
+Vehtari (2010), "Gaussian processes with monotonicity information"; the numerics follow
+Rasmussen & Williams (2006), section 3.6. All sites are updated in parallel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.special import log_ndtr
+
+from skbayes.surrogates.gp.hyperparameters import cholesky
+from skbayes.surrogates.gp.kernels import FloatArray
+
+__all__ = ["Sites", "propagate"]
+
+# Share of the way that the sites go towards their new values; it falls by SLOWER
+# whenever the changes grow, but not below MIN_DAMPING.
+DAMPING, SLOWER, MIN_DAMPING = 0.7, 0.7, 0.05
+
+# The most sweeps over all sites, and the changes of the marginals, in units of their
+# standard deviations, below which they have converged.
+MAX_SWEEPS, TOLERANCE = 200, 1e-6
+
+# Below this z, 1 - r (z + r) is taken from its asymptotic series.
+Z_SERIES = -30.0
+
+
+@dataclass(frozen=True)
+class Sites:
+    """What expectation propagation made of the signs.
+
+    Parameters
+    ----------
+    tau : ndarray of shape (k,)
+        Precisions of the sites, >= 0.
+    shift : ndarray of shape (k,)
+        Their linear terms.
+    log_evidence : float
+        Logarithm of the probability of all the signs.
+    converged : bool
+        Whether the last sweep changed next to nothing.
+    n_sweeps : int
+        Number of sweeps.
+    """
+
+    tau: FloatArray
+    shift: FloatArray
+    log_evidence: float
+    converged: bool
+    n_sweeps: int
+
+
+# Those of no signs.
+NO_SITES = Sites(np.empty(0), np.empty(0), 0.0, True, 0)
+
+
+def propagate(
+    mean: FloatArray, covariance: FloatArray, signs: FloatArray, nu: FloatArray
+) -> Sites:
+    """Find the sites.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (k,)
+        Means before the signs are known.
+    covariance : ndarray of shape (k, k)
+        Their covariance, positive semi-definite up to rounding.
+    signs : ndarray of shape (k,)
+        +1 or -1.
+    nu : ndarray of shape (k,)
+        Width of each likelihood, > 0: what is nearer to 0 than that may have either
+        sign.
+
+    Returns
+    -------
+    sites : Sites
+        The sites of the last sweep, converged or not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.surrogates.gp.ep import propagate
+    >>> sites = propagate(np.zeros(1), np.eye(1), np.ones(1), np.full(1, 1e-6))
+    >>> bool(np.isclose(np.exp(sites.log_evidence), 0.5)), sites.converged
+    (True, True)
+    """
+    k = len(mean)
+    if k == 0:
+        return NO_SITES
+    tau, shift = np.zeros(k), np.zeros(k)
+    center, variance = mean, np.diagonal(covariance).copy()
+    damping, last_change = DAMPING, np.inf
+    converged, sweep = False, 0
+    while not converged and sweep < MAX_SWEEPS:
+        sweep += 1
+        new_tau, new_shift = _update(center, variance, tau, shift, signs, nu)
+        # A site whose cavity is no distribution waits for the others.
+        usable = np.isfinite(new_tau) & np.isfinite(new_shift)
+        step = np.where(usable, damping, 0.0)
+        tau = tau + step * (np.where(usable, new_tau, tau) - tau)
+        shift = shift + step * (np.where(usable, new_shift, shift) - shift)
+        new_center, new_variance = _marginals(mean, covariance, tau, shift)
+        moved = np.max(np.abs(new_center - center) / np.sqrt(variance))
+        change = max(moved, np.max(np.abs(np.log(new_variance / variance))))
+        center, variance = new_center, new_variance
+        converged = bool(change < TOLERANCE and np.all(usable))
+        if change > last_change:
+            damping = max(SLOWER * damping, MIN_DAMPING)
+        last_change = change
+    log_evidence = _log_evidence(
+        mean, covariance, center, variance, tau, shift, *(signs, nu)
+    )
+    return Sites(tau, shift, log_evidence, converged, sweep)
+
+
+def _cavity(
+    center: FloatArray, variance: FloatArray, tau: FloatArray, shift: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of each quantity without its own site; NaN if improper."""
+    precision = 1.0 / variance - tau
+    precision = np.where(precision > 1e-10 / variance, precision, np.nan)
+    return (center / variance - shift) / precision, 1.0 / precision
+
+
+def _update(
+    center: FloatArray,
+    variance: FloatArray,
+    tau: FloatArray,
+    shift: FloatArray,
+    signs: FloatArray,
+    nu: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Sites that match the moments of each tilted distribution, where there is one."""
+    mu, v = _cavity(center, variance, tau, shift)
+    s2 = np.square(nu) + v
+    s = np.sqrt(s2)
+    z = signs * mu / s
+    r = np.exp(-0.5 * z * z - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z))
+    inverse = np.minimum(z, Z_SERIES) ** -2.0
+    series = inverse * (1.0 - inverse * (6.0 - inverse * (50.0 - 518.0 * inverse)))
+    # The variance of g, in units of v, that the sign leaves if nu is 0.
+    left = np.where(z < Z_SERIES, series, 1.0 - r * (z + r))
+    new_tau = (1.0 - left) / (s2 - v * (1.0 - left))
+    return new_tau, mu * new_tau + signs * r / s * (1.0 + v * new_tau)
+
+
+def _marginals(
+    mean: FloatArray, covariance: FloatArray, tau: FloatArray, shift: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Means and variances given the sites."""
+    root = np.sqrt(tau)
+    scaled = root[:, None] * covariance
+    L = cholesky(np.eye(len(tau)) + scaled * root)
+    V, _ = lapack.dtrtrs(L, scaled, lower=1)
+    prior = np.diagonal(covariance)
+    variance = np.maximum(prior - np.einsum("ij,ij->j", V, V), 1e-14 * prior)
+    # (covariance^-1 + T)^-1 (covariance^-1 mean + shift)
+    residual = shift - tau * mean
+    projected = covariance @ residual
+    through, _ = lapack.dtrtrs(L, root * projected, lower=1)
+    return mean + projected - V.T @ through, variance
+
+
+def _log_evidence(
+    mean: FloatArray,
+    covariance: FloatArray,
+    center: FloatArray,
+    variance: FloatArray,
+    tau: FloatArray,
+    shift: FloatArray,
+    signs: FloatArray,
+    nu: FloatArray,
+) -> float:
+    """Rasmussen & Williams (2006), equation 3.65, for a prior with any mean."""
+    mu, v = _cavity(center, variance, tau, shift)
+    # Only where expectation propagation did not converge is a cavity improper.
+    mu, v = np.where(np.isnan(v), center, mu), np.where(np.isnan(v), variance, v)
+    tilted = np.sum(log_ndtr(signs * mu / np.sqrt(np.square(nu) + v)))
+    single = mu * shift - 0.5 * tau * mu**2 - 0.5 * np.log1p(tau * v)
+    single += 0.5 * np.square(shift - tau * mu) * v / (1.0 + tau * v)
+    root = np.sqrt(tau)
+    L = cholesky(np.eye(len(tau)) + root[:, None] * covariance * root)
+    residual = shift - tau * mean
+    projected = covariance @ residual
+    half, _ = lapack.dtrtrs(L, root * projected, lower=1)
+    joint = mean @ shift - 0.5 * tau @ mean**2 - np.sum(np.log(np.diagonal(L)))
+    joint += 0.5 * (residual @ projected - half @ half)
+    return float(tilted - np.sum(single) + joint)

@@ -1,0 +1,480 @@
+"""Gaussian process over encoded configurations.
+
+Symbols (n observations, m candidates, D columns, S samples of hyper-parameters):
+
+- ``X``: (n, D) observed configurations; ``y``: (n,) their scores.
+- ``L``: (S, n, n) Cholesky factors of K = amplitude * k(X, X) + noise * I
+  + diag(extra).
+- ``extra``: (n,) known variances of the standardized scores, beyond the noise.
+- ``alpha``: (S, n), K^-1 y for standardized y.
+- ``kx``: (S, m, n) covariances of candidates with observations.
+
+Rasmussen & Williams (2006), Gaussian Processes for Machine Learning, algorithm 2.1.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from skbayes.surrogates.gp.hyperparameters import (
+    LogPosterior,
+    cholesky,
+    find_mode,
+    sample_posterior,
+)
+from skbayes.surrogates.gp.kernels import (
+    KERNELS,
+    Embedding,
+    FloatArray,
+    squared_distances,
+)
+
+__all__ = ["GaussianProcess", "winsorize_low"]
+
+# Scores further below the median than this many times their scale are raised to that
+# level; the scale is never less than this share of the scores' spread.
+TAIL_FACTOR, SPREAD_SHARE = 2.0, 0.2
+
+# Hyper-parameters are learnt anew with each of the first observations, then whenever
+# their number has grown by a tenth.
+LEARN_ALWAYS, LEARN_GROWTH = 20, 1.1
+
+# They are learnt from at most this many observations.
+MAX_LEARNING_POINTS = 200
+
+# Work spent on samples of the hyper-parameters: their number falls as n grows and
+# their posterior narrows, so that S * n stays near this figure.
+SAMPLE_POINTS = 200
+
+# A known variance of more than this, in units of the scores' own, leaves a score
+# without a meaning; it is taken for as much, which no computation overflows on.
+MAX_EXTRA = 1e10
+
+
+def winsorize_low(y: FloatArray) -> FloatArray:
+    """Raise very bad scores, whose long tail would eat the length scales.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Scores, greater is better.
+
+    Returns
+    -------
+    y : ndarray of shape (n,)
+        The same with everything below ``median - 2 * scale`` raised to that level. The
+        scale is the distance from the median to the upper quartile, or, where many
+        scores (nearly) tie there, a fifth of the mean distance from the median among
+        the nine tenths of the scores that are nearest to it.
+    """
+    median, upper = np.quantile(y, [0.5, 0.75])
+    distances = np.sort(np.abs(y - median))[: len(y) - math.ceil(0.1 * len(y))]
+    spread = float(np.mean(distances)) if len(distances) else 0.0
+    scale = max(float(upper - median), SPREAD_SHARE * spread)
+    if scale == 0.0:
+        return y
+    return np.maximum(y, median - TAIL_FACTOR * scale)
+
+
+def _standardize(
+    y: FloatArray, tame_scores: bool = True
+) -> tuple[FloatArray, float, float]:
+    """Tame scores and bring them to mean 0 and variance 1; also offset and unit."""
+    peak = float(np.max(np.abs(y)))
+    if peak == 0.0:
+        return np.zeros_like(y), 0.0, 1.0
+    # In units of the largest score neither squares nor differences overflow.
+    tamed = winsorize_low(y / peak) if tame_scores else y / peak
+    offset, unit = float(np.mean(tamed)), float(np.std(tamed))
+    # Rounding leaves a tiny deviation on constant scores.
+    if unit <= 1e-12:
+        return np.zeros_like(y), offset * peak, peak
+    return (tamed - offset) / unit, offset * peak, unit * peak
+
+
+def _relative(noise: FloatArray | None, unit: float) -> FloatArray | None:
+    """Variances of scores that were divided by `unit`."""
+    if noise is None:
+        return None
+    # Roots first: the square of a tiny unit is 0, that of a huge one infinite.
+    with np.errstate(over="ignore"):
+        return np.minimum(np.square(np.sqrt(noise) / unit), MAX_EXTRA)
+
+
+def n_learning_points(n: int) -> int:
+    """Of `n` observations, how many the hyper-parameters are learnt from.
+
+    Parameters
+    ----------
+    n : int
+        Number of observations, >= 1.
+
+    Returns
+    -------
+    m : int
+        `n` itself up to 20, then the last number up to `n` of a series that grows by
+        a tenth from one to the next.
+    """
+    if n <= LEARN_ALWAYS:
+        return n
+    m = LEARN_ALWAYS
+    while (following := int(m * LEARN_GROWTH)) <= n:
+        m = following
+    return m
+
+
+class GaussianProcess:
+    """Gaussian process with one length scale a column, fit for a dozen observations.
+
+    Outputs are standardized, very bad ones raised (see `winsorize_low`), the noise is
+    learnt. Predictions are made under several samples of the hyper-parameters from
+    their posterior, or at given ones. Beyond 20 observations the hyper-parameters are
+    learnt from the first ones only, up to the last `n_learning_points`; fitting again
+    with the same first ones does not learn anew. What is learnt is a function of the
+    data and `random_state` alone.
+
+    Parameters
+    ----------
+    kernel : {"matern52", "matern32", "rbf"}, default="matern52"
+        Correlation function.
+    n_options : list of int, default=None
+        For each column 0 if its positions are ordered, else the number of options.
+        None: all columns are ordered.
+    n_samples : int or None, default=None
+        Number of samples of the hyper-parameters; 0 for their mode alone. None: up
+        to 8, fewer the more observations there are.
+    hyperparameters : dict, default=None
+        Fixed values under the keys ``"length_scales"`` (D,), ``"amplitude"`` and
+        ``"noise"`` (variances, of standardized outputs). None: they are learnt.
+    random_state : int, default=0
+        Seed of the samples.
+    tame_scores : bool, default=True
+        Whether very bad outputs are raised. Where low outputs matter as much as high
+        ones they should not be.
+
+    Attributes
+    ----------
+    thetas_ : ndarray of shape (S, D + 2)
+        Logarithms of length scales, amplitude and noise.
+    floor_ : float or None
+        The score that worse ones were raised to; None if all were taken as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.surrogates import GaussianProcess
+    >>> X = np.array([[0.0], [0.4], [1.0]])
+    >>> model = GaussianProcess(n_samples=0).fit(X, np.array([0.0, 1.0, 0.5]))
+    >>> mean, sd = model.predict(np.array([[0.4], [0.7]]))
+    >>> mean.shape, bool(sd[0, 0] < sd[0, 1])
+    ((1, 2), True)
+    """
+
+    def __init__(
+        self,
+        kernel: str = "matern52",
+        *,
+        n_options: list[int] | None = None,
+        n_samples: int | None = None,
+        hyperparameters: dict[str, Any] | None = None,
+        random_state: int = 0,
+        tame_scores: bool = True,
+    ) -> None:
+        if kernel not in KERNELS:
+            raise ValueError(
+                f"kernel must be one of {sorted(KERNELS)}, got {kernel!r}."
+            )
+        self.kernel = kernel
+        self.n_options = n_options
+        self.n_samples = n_samples
+        self.hyperparameters = hyperparameters
+        self.random_state = random_state
+        self.tame_scores = tame_scores
+        self._lesson: tuple[bytes, ...] | None = None
+
+    # -- learning -----------------------------------------------------------------
+
+    def fit(
+        self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
+    ) -> GaussianProcess:
+        """Learn from scores.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, D)
+            Encoded configurations, NaN where inactive. n >= 1.
+        y : ndarray of shape (n,)
+            Their scores, finite.
+        noise : ndarray of shape (n,), default=None
+            Known variances of the scores, in squared units of `y`, finite and >= 0.
+            They are added to the noise that is learnt, which is common to all. None:
+            there are none.
+
+        Returns
+        -------
+        self : GaussianProcess
+            The fitted process.
+
+        Raises
+        ------
+        ValueError
+            If shapes differ, there are no observations, a score is not finite, or a
+            variance is negative or not finite.
+        """
+        X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        if X.ndim != 2 or y.shape != (len(X),) or not len(X):
+            raise ValueError(
+                "X must have shape (n, D) and y shape (n,) with n >= 1, got "
+                f"{X.shape} and {y.shape}."
+            )
+        if not np.all(np.isfinite(y)):
+            raise ValueError("y must be finite.")
+        if noise is not None:
+            noise = _check_noise(noise, len(X))
+        n_options = self.n_options or [0] * X.shape[1]
+        self._embedding = Embedding(n_options)
+        m = n_learning_points(len(X))
+        self._take_lesson(X[:m], y[:m], None if noise is None else noise[:m])
+        target, self._offset, self._unit = _standardize(y, self.tame_scores)
+        least = self._offset + self._unit * float(np.min(target))
+        # But for rounding.
+        raised = least - np.min(y) > 1e-9 * np.ptp(y)
+        self.floor_ = least if raised else None
+        self._observe(
+            X,
+            np.broadcast_to(target, (len(self.thetas_), len(X))),
+            _relative(noise, self._unit),
+        )
+        return self
+
+    def _take_lesson(
+        self, X: FloatArray, y: FloatArray, noise: FloatArray | None
+    ) -> None:
+        """Learn the hyper-parameters, unless from the very same as before."""
+        training_key = tuple(
+            part.tobytes() for part in (X, y, noise) if part is not None
+        )
+        if training_key != self._lesson:
+            target, _, unit = _standardize(y, self.tame_scores)
+            self.thetas_ = self._learn(X, target, _relative(noise, unit))
+            self._lesson = training_key
+
+    def _learn(
+        self, X: FloatArray, target: FloatArray, extra: FloatArray | None
+    ) -> FloatArray:
+        if self.hyperparameters is not None:
+            given = self.hyperparameters
+            tail = [given["amplitude"], given["noise"]]
+            return np.log(np.concatenate([given["length_scales"], tail]))[None, :]
+        rng = np.random.default_rng(self.random_state)
+        rows = self._learning_rows(target, rng)
+        posterior = self._log_posterior(
+            X[rows], target[rows], None if extra is None else extra[rows]
+        )
+        mode = find_mode(posterior)
+        n_samples = self.n_samples
+        if n_samples is None:
+            n_samples = int(np.clip(SAMPLE_POINTS // len(X), 1, 8))
+            n_samples = 0 if n_samples == 1 else n_samples
+        if n_samples == 0:
+            return mode[None, :]
+        return sample_posterior(posterior, mode, n_samples, rng)
+
+    def _log_posterior(
+        self, X: FloatArray, target: FloatArray, extra: FloatArray | None
+    ) -> LogPosterior:
+        squares = self._embedding.squared_differences(X)
+        return LogPosterior(squares, target, KERNELS[self.kernel], extra)
+
+    @staticmethod
+    def _learning_rows(target: FloatArray, rng: np.random.Generator) -> np.ndarray:
+        """Choose the best and a random part of the others, if there are many."""
+        n = len(target)
+        if n <= MAX_LEARNING_POINTS:
+            return np.arange(n)
+        order = np.argsort(-target, kind="stable")
+        best, rest = np.split(order, [MAX_LEARNING_POINTS // 2])
+        drawn = rng.choice(rest, MAX_LEARNING_POINTS - len(best), replace=False)
+        return np.sort(np.concatenate([best, drawn]))
+
+    def _observe(
+        self, X: FloatArray, target: FloatArray, extra: FloatArray | None
+    ) -> None:
+        """Condition on rows of X with targets of shape (S, n)."""
+        D = X.shape[1]
+        self._X, self._target, self._extra = X, np.array(target), extra
+        self._length_scales = np.exp(self.thetas_[:, :D])
+        self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
+        self._scaled = self._place(X)
+        k, _ = self._correlations(self._scaled, self._scaled)
+        identity = np.eye(len(X))
+        # L^-1 turns each prediction into matrix products, for all samples at once.
+        self._L_inverse = np.empty_like(k)
+        for s, correlations in enumerate(k):
+            K = self._amplitude[s] * correlations + self._noise[s] * identity
+            if extra is not None:
+                K += np.diag(extra)
+            L = cholesky(K)
+            self._L_inverse[s] = solve_triangular(
+                L, identity, lower=True, check_finite=False
+            )
+        half = np.matmul(self._L_inverse, self._target[..., None])
+        self._alpha = np.matmul(np.swapaxes(self._L_inverse, 1, 2), half)[..., 0]
+
+    def condition(self, X: FloatArray) -> GaussianProcess:
+        """Process that also knows that `X` will be observed.
+
+        The scores are taken to be what the process predicts, so that means stay as
+        they are and standard deviations shrink near `X` (Ginsbourger et al. 2010,
+        "Kriging believer").
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded pending configurations.
+
+        Returns
+        -------
+        process : GaussianProcess
+            A new process; this one is unchanged.
+        """
+        believed = (self.predict(X)[0] - self._offset) / self._unit
+        extra = self._extra
+        if extra is not None:
+            extra = np.append(extra, np.zeros(len(X)))
+        process = copy.copy(self)
+        process._observe(
+            np.vstack([self._X, X]), np.hstack([self._target, believed]), extra
+        )
+        return process
+
+    # -- predicting ---------------------------------------------------------------
+
+    def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
+        """Mean and standard deviation of the score itself, without noise.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+        gradient : bool, default=False
+            Whether to return derivatives by the positions, too.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (S, m)
+            Prediction under each sample of the hyper-parameters.
+        d_mean, d_sd : ndarray of shape (S, m, D)
+            Only with `gradient`: their derivatives; 0 in unordered columns.
+        """
+        scaled = self._place(X)
+        k, slopes = self._correlations(scaled, self._scaled)
+        kx = self._amplitude[:, None, None] * k
+        mean = np.matmul(kx, self._alpha[..., None])[..., 0]
+        v = np.matmul(kx, np.swapaxes(self._L_inverse, 1, 2))
+        # Rounding may leave less than nothing at an observed point without noise.
+        floor = 1e-12 * self._amplitude[:, None]
+        variance = np.maximum(
+            self._amplitude[:, None] - np.einsum("smn,smn->sm", v, v), floor
+        )
+        sd = np.sqrt(variance)
+        result = (self._offset + self._unit * mean, self._unit * sd)
+        if not gradient:
+            return result
+        amplitude = self._amplitude[:, None, None]
+        by_k = amplitude * self._alpha[:, None, :]
+        d_mean = self._by_position(by_k, slopes, scaled)
+        by_k = amplitude * np.matmul(v, self._L_inverse)  # K^-1 kx
+        d_sd = self._by_position(by_k, slopes, scaled) / -sd[..., None]
+        return *result, self._unit * d_mean, self._unit * d_sd
+
+    def average(
+        self, X: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of a weighted mean of scores.
+
+        With w the weights, it is normal with mean w' m and variance w' C w, where m and
+        C are mean and covariance of the process at `X`, so that errors that all of
+        these predictions share do not average out, and others do.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+        weights : ndarray of shape (m,)
+            Their weights, which sum to 1.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (S,)
+            Prediction under each sample of the hyper-parameters, without noise.
+        """
+        with_known = np.matmul(weights, self._covariances(X))  # (S, n)
+        mean = np.einsum("sn,sn->s", with_known, self._alpha)
+        v = np.matmul(self._L_inverse, with_known[..., None])[..., 0]
+        scaled = self._place(X)
+        k, _ = self._correlations(scaled, scaled)
+        prior = self._amplitude * (np.matmul(weights, k) @ weights)
+        variance = prior - np.einsum("sn,sn->s", v, v)
+        sd = np.sqrt(np.maximum(variance, 1e-12 * self._amplitude))
+        return self._offset + self._unit * mean, self._unit * sd
+
+    def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
+        """Predict each score from the others.
+
+        Rasmussen & Williams (2006), equation 5.12, under the hyper-parameters learnt
+        from all scores: mean y_i - alpha_i / (K^-1)_ii, variance 1 / (K^-1)_ii.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (S, n)
+            Prediction of the scores as they are observed, with noise, under each
+            sample of the hyper-parameters.
+        """
+        precision = np.sum(np.square(self._L_inverse), axis=1)  # diagonal of K^-1
+        mean = self._target - self._alpha / precision
+        sd = 1.0 / np.sqrt(precision)
+        return self._offset + self._unit * mean, self._unit * sd
+
+    def _place(self, X: FloatArray) -> FloatArray:
+        """Scaled coordinates of configurations, shape (S, m, n_coordinates)."""
+        placed = self._embedding.place(np.asarray(X, dtype=np.float64))
+        return self._embedding.scale(placed, self._length_scales)
+
+    def _covariances(self, X: FloatArray) -> FloatArray:
+        """Covariances (S, m, n) with all that is known."""
+        k, _ = self._correlations(self._place(X), self._scaled)
+        return self._amplitude[:, None, None] * k
+
+    def _correlations(
+        self, scaled: FloatArray, others: FloatArray
+    ) -> tuple[FloatArray, Any]:
+        """Correlations (S, m, n) with others, and derivatives by r2."""
+        return KERNELS[self.kernel](squared_distances(scaled, others))
+
+    def _by_position(
+        self, by_k: FloatArray, slopes: Any, scaled: FloatArray
+    ) -> FloatArray:
+        """sum_n by_k_mn d k_mn / d x_m, with d r2 / d x = 2 (x - x_n) / l^2."""
+        weights = by_k * slopes
+        ordered = self._embedding.ordered
+        count = len(ordered)
+        own, theirs = scaled[..., :count], self._scaled[..., :count]
+        total = np.sum(weights, axis=-1)[..., None] * own - np.matmul(weights, theirs)
+        result = np.zeros((*weights.shape[:2], self._embedding.n_columns))
+        result[..., ordered] = 2.0 * total / self._length_scales[:, None, ordered]
+        return result
+
+
+def _check_noise(noise: Any, n: int) -> FloatArray:
+    noise = np.asarray(noise, dtype=np.float64)
+    if noise.shape != (n,):
+        raise ValueError(f"noise must have shape ({n},), got {noise.shape}.")
+    if not np.all(np.isfinite(noise) & (noise >= 0.0)):
+        raise ValueError("noise must be finite and >= 0.")
+    return noise

@@ -1,0 +1,334 @@
+"""Gaussian process that knows in which direction the score changes at some points.
+
+Symbols (n observations, k signs, R = n + k rows, m candidates, D columns, S samples of
+hyper-parameters):
+
+- a row is an observed score or a sign, which is a derivative by one column at a point;
+  ``_scaled``, ``_alpha`` and ``_L_inverse`` of the plain process have R rows here.
+- ``kx``: (S, m, R) covariances of candidates with scores and derivatives.
+- ``u``: (S, m, k), (x - x_p) / l_p^2 in the column of each sign.
+
+Riihimaki & Vehtari (2010), "Gaussian processes with monotonicity information"; Joy,
+Rana, Gupta & Venkatesh (2019) for its use in hyper-parameter search.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS, JointCovariance
+from skbayes.surrogates.gp.ep import Sites
+from skbayes.surrogates.gp.gp import GaussianProcess
+from skbayes.surrogates.gp.hyperparameters import LogPosterior
+from skbayes.surrogates.gp.kernels import INACTIVE, FloatArray, squared_distances
+from skbayes.surrogates.gp.sign_posterior import NU, SignLogPosterior, Signs, factorize
+
+__all__ = ["MonotonicGP"]
+
+
+class MonotonicGP(GaussianProcess):
+    """Gaussian process on scores and on the signs of derivatives.
+
+    Without signs it is :class:`GaussianProcess`. The signs are taken in by expectation
+    propagation, which approximates the posterior by a normal one; where many signs say
+    the same it is a little too sure.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "matern52"}, default="rbf"
+        Correlation function, twice differentiable.
+    sign_points : ndarray of shape (N, D), default=None
+        Encoded configurations at which signs are known. None: there are none.
+    signs : ndarray of shape (N, D), default=None
+        For each point and column +1 if the score grows with the column there, -1 if it
+        falls, 0 if nothing is known. Unordered columns, and columns that are inactive
+        at the point, have 0.
+    nu : float or ndarray of shape (D,), default=1e-6
+        Width of the likelihood Phi(sign * derivative / nu), for all columns or for
+        each, in standard deviations of the scores over the width of the space; > 0.
+        The wider, the less the signs say.
+    n_options : list of int, default=None
+        For each column 0 if its positions are ordered, else the number of options.
+        None: all columns are ordered.
+    n_samples : int or None, default=None
+        Number of samples of the hyper-parameters; 0 for their mode alone. None: up to
+        8, fewer the more observations there are.
+    hyperparameters : dict, default=None
+        Fixed values under the keys ``"length_scales"`` (D,), ``"amplitude"`` and
+        ``"noise"`` (variances, of standardized outputs). None: they are learnt from
+        scores and signs.
+    random_state : int, default=0
+        Seed of the samples.
+    tame_scores : bool, default=True
+        Whether very bad outputs are raised.
+
+    Attributes
+    ----------
+    thetas_ : ndarray of shape (S, D + 2)
+        Logarithms of length scales, amplitude and noise.
+    converged_ : bool
+        Whether expectation propagation converged, for all samples; if not, `fit` warns.
+    n_sweeps_ : int
+        The most sweeps that it took.
+    log_evidence_ : ndarray of shape (S,)
+        Logarithm of the probability of all signs, given the scores.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is not twice differentiable, or `nu` is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.surrogates import MonotonicGP
+    >>> X, y = np.array([[0.0], [0.5], [1.0]]), np.array([0.0, 1.0, 0.9])
+    >>> at = np.linspace(0.0, 1.0, 9)[:, None]
+    >>> model = MonotonicGP(sign_points=at, signs=np.ones((9, 1)), n_samples=0)
+    >>> mean, _ = model.fit(X, y).predict(np.linspace(0.0, 1.0, 50)[:, None])
+    >>> bool(np.all(np.diff(mean[0]) > 0)), model.converged_
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        sign_points: FloatArray | None = None,
+        signs: FloatArray | None = None,
+        nu: float | FloatArray = NU,
+        n_options: list[int] | None = None,
+        n_samples: int | None = None,
+        hyperparameters: dict[str, Any] | None = None,
+        random_state: int = 0,
+        tame_scores: bool = True,
+    ) -> None:
+        if kernel not in SMOOTH_KERNELS:
+            raise ValueError(
+                f"kernel must be one of {sorted(SMOOTH_KERNELS)}, which are twice "
+                f"differentiable, got {kernel!r}."
+            )
+        if not np.all(np.asarray(nu) > 0.0):
+            raise ValueError(f"nu must be > 0, got {nu!r}.")
+        super().__init__(
+            kernel,
+            n_options=n_options,
+            n_samples=n_samples,
+            hyperparameters=hyperparameters,
+            random_state=random_state,
+            tame_scores=tame_scores,
+        )
+        self.sign_points = sign_points
+        self.signs = signs
+        self.nu = nu
+        self._signs = Signs.of_table(np.empty((0, 0)), np.empty((0, 0)), NU)
+
+    # -- learning -----------------------------------------------------------------
+
+    def fit(
+        self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
+    ) -> MonotonicGP:
+        """Learn from scores, and from the signs.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, D)
+            Encoded configurations, NaN where inactive. n >= 1.
+        y : ndarray of shape (n,)
+            Their scores, finite.
+        noise : ndarray of shape (n,), default=None
+            Known variances of the scores, in squared units of `y`. None: there are
+            none.
+
+        Returns
+        -------
+        self : MonotonicGP
+            The fitted process.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`GaussianProcess.fit`, or if the signs do not have the shape of
+            their points, are none of +1, -1 and 0, or belong to an unordered or
+            inactive column.
+        """
+        signs = self._known_signs(np.shape(X)[-1])
+        if not signs.equals(self._signs):
+            self._lesson = None
+        self._signs = signs
+        self._sites: list[Sites] | None = None
+        super().fit(X, y, noise)
+        if not self.converged_:
+            warnings.warn(
+                f"Expectation propagation did not converge in {self.n_sweeps_} sweeps; "
+                "predictions are those of its last sweep.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _known_signs(self, D: int) -> Signs:
+        if self.sign_points is None or self.signs is None:
+            return Signs.of_table(np.empty((0, D)), np.empty((0, D)), NU)
+        points = np.asarray(self.sign_points, dtype=np.float64)
+        table = np.asarray(self.signs, dtype=np.float64)
+        if points.shape != table.shape or points.shape[1:] != (D,):
+            raise ValueError(
+                f"sign_points and signs must have shape (N, {D}), got {points.shape} "
+                f"and {table.shape}."
+            )
+        if not np.all(np.isin(table, [-1.0, 0.0, 1.0])):
+            raise ValueError("signs must be +1, -1 or 0.")
+        fixed = np.isnan(points) | (np.asarray(self.n_options or [0] * D) > 0)
+        if np.any(table[np.broadcast_to(fixed, table.shape)]):
+            raise ValueError(
+                "signs must be 0 in columns that are unordered, or inactive at their "
+                "point."
+            )
+        return Signs.of_table(points, table, self.nu)
+
+    def _joint(self, X: FloatArray, signs: Signs) -> JointCovariance:
+        points, columns = signs.points, signs.columns
+        return JointCovariance(self._embedding, X, points, columns, self.kernel)
+
+    def _log_posterior(
+        self, X: FloatArray, target: FloatArray, extra: FloatArray | None
+    ) -> LogPosterior:
+        if not len(self._signs.values):
+            return super()._log_posterior(X, target, extra)
+        squares = self._embedding.squared_differences(X)
+        joint = self._joint(X, self._signs)
+        return SignLogPosterior(joint, squares, target, self._signs, self.kernel, extra)
+
+    def _observe(
+        self, X: FloatArray, target: FloatArray, extra: FloatArray | None
+    ) -> None:
+        """Condition on rows of X with targets of shape (S, n), and on the signs."""
+        n, D = X.shape
+        self._X, self._target, self._extra = X, np.array(target), extra
+        self._length_scales = np.exp(self.thetas_[:, :D])
+        self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
+        rows = np.vstack([X, self._signs.points])
+        self._scaled = self._embedding.scale(
+            self._embedding.place(rows), self._length_scales
+        )
+        joint = self._joint(X, self._signs)
+        factors = []
+        for s, one in enumerate(self._target):
+            K = self._amplitude[s] * joint.correlations(self._length_scales[s])
+            noise = self._noise[s] if extra is None else self._noise[s] + extra
+            K[np.arange(n), np.arange(n)] += noise
+            sites = None if self._sites is None else self._sites[s]
+            factors.append(factorize(K, one, self._signs, sites))
+        self._L_inverse = np.array([factor.M for factor in factors])
+        self._alpha = np.array([factor.weights for factor in factors])
+        self._sites = [factor.sites for factor in factors]
+        self.converged_ = all(sites.converged for sites in self._sites)
+        self.n_sweeps_ = max(sites.n_sweeps for sites in self._sites)
+        self.log_evidence_ = np.array([sites.log_evidence for sites in self._sites])
+
+    @property
+    def known_monotonicity(self) -> Signs:
+        """The signs of the last fit, one by one."""
+        return self._signs
+
+    def prior_of_signs(self) -> FloatArray:
+        """Covariance of the derivatives before any score is known.
+
+        Returns
+        -------
+        K : ndarray of shape (k, k)
+            Under the first sample of the hyper-parameters, for standardized scores.
+        """
+        joint = self._joint(self._X[:0], self._signs)
+        return self._amplitude[0] * joint.correlations(self._length_scales[0])
+
+    # -- predicting ---------------------------------------------------------------
+
+    def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
+        """Mean and standard deviation of the score itself, without noise.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+        gradient : bool, default=False
+            Whether to return derivatives by the positions, too.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (S, m)
+            Prediction under each sample of the hyper-parameters.
+        d_mean, d_sd : ndarray of shape (S, m, D)
+            Only with `gradient`: their derivatives; 0 in unordered columns.
+        """
+        X = np.asarray(X, dtype=np.float64)
+        kx, scaled, u, dk, ddk = self._with_slopes(X)
+        mean = np.matmul(kx, self._alpha[..., None])[..., 0]
+        v = np.matmul(kx, np.swapaxes(self._L_inverse, 1, 2))
+        floor = 1e-12 * self._amplitude[:, None]
+        variance = np.maximum(
+            self._amplitude[:, None] - np.einsum("smr,smr->sm", v, v), floor
+        )
+        sd = np.sqrt(variance)
+        result = (self._offset + self._unit * mean, self._unit * sd)
+        if not gradient:
+            return result
+        n = self._target.shape[1]
+        columns = self._signs.columns
+        inverse_squares = self._length_scales[:, None, columns] ** -2.0
+        amplitude = self._amplitude[:, None, None]
+        through = amplitude * dk
+        through[..., n:] = -2.0 * amplitude * ddk[..., n:] * u
+        direct = -2.0 * amplitude * dk[..., n:] * inverse_squares
+        solved = np.matmul(v, self._L_inverse)
+        parts = []
+        for weights in (np.broadcast_to(self._alpha[:, None, :], kx.shape), solved):
+            slope = self._by_position(weights, through, scaled)
+            to_columns = np.eye(X.shape[1])[columns]
+            parts.append(slope + (direct * weights[..., n:]) @ to_columns)
+        return *result, self._unit * parts[0], self._unit * parts[1] / -sd[..., None]
+
+    def _with_slopes(self, X: FloatArray) -> tuple[FloatArray, ...]:
+        """Covariances with scores and derivatives, and what gives their slopes."""
+        scaled = self._place(X)
+        r2 = squared_distances(scaled, self._scaled)
+        k, dk, ddk, _ = SMOOTH_KERNELS[self.kernel](r2)
+        n = self._target.shape[1]
+        columns = self._signs.columns
+        inverse_squares = self._length_scales[:, None, columns] ** -2.0
+        places = np.where(np.isnan(X), INACTIVE, X)[:, columns]
+        u = (places - self._own_places()) * inverse_squares
+        amplitude = self._amplitude[:, None, None]
+        kx = amplitude * k
+        kx[..., n:] = -2.0 * amplitude * dk[..., n:] * u
+        return kx, scaled, u, dk, ddk
+
+    def _covariances(self, X: FloatArray) -> FloatArray:
+        return self._with_slopes(np.asarray(X, dtype=np.float64))[0]
+
+    def _own_places(self) -> FloatArray:
+        """Position of each sign's point in its own column, shape (k,)."""
+        signs = self._signs
+        return signs.points[np.arange(len(signs.columns)), signs.columns]
+
+    def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
+        """Predict each score from the others and from the signs.
+
+        The sites are those that were found with all scores.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (S, n)
+            As :meth:`GaussianProcess.leave_one_out`.
+        """
+        n = self._target.shape[1]
+        plain = copy.copy(self)
+        plain._L_inverse = self._L_inverse[..., :n]
+        plain._alpha = self._alpha[:, :n]
+        return super(MonotonicGP, plain).leave_one_out()

@@ -1,0 +1,346 @@
+"""The C library LIBLINEAR, called with NumPy arrays.
+
+The package liblinear-official brings the library and its structures. Its own wrapper is
+not used: it converts row by row, and prints, for all threads, unless told otherwise.
+If the package is not installed, scikit-learn's copy of the library is used, which is
+older and cannot leave the intercept out of the penalty.
+
+Two things in the library belong to the whole process: the generator of its coordinate
+descent solvers, which is C's `rand`, and the function that prints. Fits that draw
+numbers therefore run one at a time, each from its own seed. What is printed is
+collected by thread: nowhere else does the library tell its iterations. scikit-learn's
+copy has another generator, which every fit seeds: all its fits run one at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import re
+import sys
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from skbayes import compat
+from skbayes.utils.optional import import_optional, tell_once
+
+__all__ = ["Trained", "library_name", "require_package", "train"]
+
+_DRAWING = threading.Lock()
+_HEARD = threading.local()
+
+
+def _draw_anew() -> None:
+    global _DRAWING
+    _DRAWING = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    # A child process must not wait for a fit of its parent.
+    os.register_at_fork(after_in_child=_draw_anew)
+
+
+class Trained(NamedTuple):
+    """What the library returns.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_rows, n_weights)
+        One row for two classes (of the class with the larger code) unless the solver is
+        that of Crammer and Singer; else a row for each class, by code. With a bias, its
+        weight is the last.
+    n_iter : int
+        Outer iterations, of the binary problem that took most.
+    converged : bool
+        Whether no solver stopped at its limit of iterations.
+    """
+
+    weights: npt.NDArray[np.float64]
+    n_iter: int
+    converged: bool
+
+
+def train(
+    X: sparse.csr_matrix,
+    codes: npt.NDArray[Any],
+    solver: int,
+    *,
+    C: float = 1.0,
+    tol: float = 0.01,
+    bias: float = -1.0,
+    regularize_bias: bool = True,
+    class_weight: npt.NDArray[np.float64] | None = None,
+    seed: int | None = None,
+) -> Trained:
+    """Train a linear classifier.
+
+    Parameters
+    ----------
+    X : CSR matrix of shape (n_samples, n_features)
+        Finite numbers. It is not changed.
+    codes : ndarray of shape (n_samples,)
+        The class of each row: integers from 0, each of which occurs, two or more.
+    solver : int
+        LIBLINEAR's number of it, 0 to 7.
+    C : float, default=1.0
+        Weight of the losses, above 0.
+    tol : float, default=0.01
+        LIBLINEAR's eps.
+    bias : float, default=-1.0
+        Value of a constant feature that is added; below 0: none is.
+    regularize_bias : bool, default=True
+        Whether its weight counts in the penalty. If not, `bias` has to be 1, and
+        liblinear-official has to be installed.
+    class_weight : ndarray of shape (n_classes,), default=None
+        Factors of `C`, by code.
+    seed : int, default=None
+        Where the solver's generator starts, 0 to 2**32 - 1. `None` for a solver that
+        draws nothing; such fits may run side by side by liblinear-official.
+
+    Returns
+    -------
+    trained : Trained
+        Weights, and how they were found.
+
+    Raises
+    ------
+    ValueError
+        If the library refuses the arguments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_matrix
+    >>> from skbayes.text._liblinear import train
+    >>> X = csr_matrix([[0.0, 1.0], [1.0, 0.0]])
+    >>> train(X, np.array([0, 1]), 0).weights.round(1)
+    array([[ 0.4, -0.4]])
+    """
+    if X.shape[1] >= np.iinfo(np.int32).max:
+        raise ValueError(f"LIBLINEAR takes fewer features than {X.shape[1]}.")
+    if not _is_installed():
+        if not regularize_bias:
+            raise ValueError("scikit-learn's LIBLINEAR regularizes the bias.")
+        return _train_by_scikit_learn(
+            X, codes, solver, C, tol, bias, class_weight, seed
+        )
+    library, structures = _library()
+    n_classes = int(codes.max()) + 1
+    # With -1 and 1 the library takes 1 for the positive class, whichever comes first.
+    labels = codes * 2 - 1 if n_classes == 2 else codes
+    labels = np.ascontiguousarray(labels, dtype=np.float64)
+    nodes, rows = _nodes(X, bias, np.dtype(structures.feature_node))
+
+    problem = structures.problem.__new__(structures.problem)
+    problem.l = X.shape[0]
+    problem.n = X.shape[1] + (bias >= 0)
+    problem.y = labels.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+    problem.x = ctypes.cast(
+        rows.ctypes.data, ctypes.POINTER(ctypes.POINTER(structures.feature_node))
+    )
+    problem.bias = bias
+
+    # Not by its constructor: that switches printing on, for all threads.
+    parameter = structures.parameter.__new__(structures.parameter)
+    parameter.set_to_default_values()
+    parameter.solver_type = solver
+    parameter.eps = tol
+    parameter.C = C
+    parameter.regularize_bias = int(regularize_bias)
+    if class_weight is not None:
+        values = np.array([-1, 1]) if n_classes == 2 else np.arange(n_classes)
+        parameter.nr_weight = n_classes
+        parameter.weight_label = (ctypes.c_int * n_classes)(*map(int, values))
+        parameter.weight = (ctypes.c_double * n_classes)(*map(float, class_weight))
+
+    refusal = library.check_parameter(ctypes.byref(problem), ctypes.byref(parameter))
+    if refusal:
+        raise ValueError(f"LIBLINEAR refuses these parameters: {refusal.decode()}.")
+    weights, messages = _run(library, problem, parameter, seed)
+    del nodes, rows, labels  # which the library has read until here
+    return Trained(weights, *_read(messages))
+
+
+def _run(
+    library: Any, problem: Any, parameter: Any, seed: int | None
+) -> tuple[npt.NDArray[np.float64], str]:
+    """Return the weights, a row each, and what the library printed."""
+    heard: list[bytes] = []
+    _HEARD.messages = heard
+    # Anew each time: another user of the package may have set one of its own.
+    library.set_print_string_function(_LISTEN)
+    arguments = (ctypes.byref(problem), ctypes.byref(parameter))
+    try:
+        if seed is None:
+            model = library.train(*arguments)
+        else:
+            with _DRAWING:
+                _c_runtime().srand(ctypes.c_uint(seed))
+                model = library.train(*arguments)
+    finally:
+        del _HEARD.messages
+    try:
+        content = model.contents
+        n_classes = content.nr_class
+        n_rows = 1 if n_classes == 2 and parameter.solver_type != 4 else n_classes
+        weights = np.ctypeslib.as_array(content.w, shape=(problem.n, n_rows)).T
+        order = np.argsort(content.label[:n_classes]) if n_rows > 1 else [0]
+        return np.ascontiguousarray(weights[order]), b"".join(heard).decode()
+    finally:
+        library.free_and_destroy_model(ctypes.byref(model))
+
+
+def _nodes(
+    X: sparse.csr_matrix, bias: float, dtype: np.dtype
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.uintp]]:
+    """Lay the rows out as the library reads them, and say where each begins.
+
+    A row is its nonzeros, (column from 1, value) each, the bias, and an end mark.
+    """
+    n_samples, n_features = X.shape
+    extra = 2 if bias >= 0 else 1
+    starts = X.indptr.astype(np.int64) + extra * np.arange(n_samples + 1)
+    nodes = np.empty(X.nnz + extra * n_samples, dtype=dtype)
+    is_nonzero = np.ones(len(nodes), dtype=bool)
+    for place in range(1, extra + 1):
+        is_nonzero[starts[1:] - place] = False
+    column, value = nodes["index"], nodes["value"]
+    column[is_nonzero] = X.indices + 1
+    value[is_nonzero] = X.data
+    if bias >= 0:
+        column[starts[1:] - 2] = n_features + 1
+        value[starts[1:] - 2] = bias
+    column[starts[1:] - 1] = -1
+    addresses = nodes.ctypes.data + starts[:-1] * dtype.itemsize
+    return nodes, np.ascontiguousarray(addresses, dtype=np.uintp)
+
+
+_DESCENT = re.compile(r"optimization finished, #iter = (\d+)")
+_NEWTON = re.compile(r"iter +(\d+) f ")
+
+
+def _read(messages: str) -> tuple[int, bool]:
+    """Return the number of iterations, and whether they sufficed."""
+    counts = [int(n) for n in _DESCENT.findall(messages) + _NEWTON.findall(messages)]
+    # After some of the dual solvers a primal one takes over.
+    stopped = messages.count("reaching max number of") - messages.count("Switching to")
+    # The limit of an inner loop is no failure.
+    stopped -= messages.count("reaching max number of inner iterations")
+    return max(counts, default=0), stopped <= 0
+
+
+def _listen(message: bytes) -> None:
+    heard = getattr(_HEARD, "messages", None)
+    if heard is not None:
+        heard.append(message)
+
+
+_LISTEN = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(_listen)
+
+
+# Iterations that scikit-learn's copy is allowed, 1000 if not here: as many as
+# liblinear-official allows, and 1000 instead of 300 for the dual of the hinge loss.
+_MAX_ITER = {1: 300, 4: 100_000, 6: 100, 7: 300}
+# What goes on where a dual solver has not converged, at a tenth of its tolerance: as in
+# liblinear-official.
+_PRIMAL_OF = {1: 2, 7: 0}
+
+
+def _train_by_scikit_learn(
+    X: sparse.csr_matrix,
+    codes: npt.NDArray[Any],
+    solver: int,
+    C: float,
+    tol: float,
+    bias: float,
+    class_weight: npt.NDArray[np.float64] | None,
+    seed: int | None,
+) -> Trained:
+    """Train by scikit-learn's copy of the library, with the limits of the library."""
+    if X.nnz > np.iinfo(np.int32).max:
+        raise ValueError(f"scikit-learn's LIBLINEAR takes no {X.nnz} nonzeros.")
+    X = sparse.csr_matrix(
+        (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
+    )
+    if class_weight is None:
+        class_weight = np.ones(int(codes.max()) + 1)
+    most = _MAX_ITER.get(solver, 1000)
+    with _DRAWING:
+        weights, n_iter = compat.train_liblinear(
+            X,
+            codes,
+            solver,
+            C=C,
+            tol=tol,
+            bias=bias,
+            class_weight=class_weight,
+            max_iter=most,
+            seed=seed or 0,
+        )
+    if n_iter < most or solver not in _PRIMAL_OF:
+        return Trained(weights, n_iter, n_iter < most)
+    primal = _PRIMAL_OF[solver]
+    trained = _train_by_scikit_learn(
+        X, codes, primal, C, tol / 10, bias, class_weight, seed
+    )
+    return trained._replace(n_iter=max(n_iter, trained.n_iter))
+
+
+def require_package(purpose: str) -> None:
+    """Raise ImportError if liblinear-official is not installed.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs it.
+    """
+    import_optional("liblinear.liblinear", extra="text", purpose=purpose)
+
+
+def library_name() -> str:
+    """Name the package whose LIBLINEAR is used; tell the user once if it is a copy.
+
+    Returns
+    -------
+    name : {"liblinear-official", "scikit-learn"}
+        The package.
+    """
+    if _is_installed():
+        return "liblinear-official"
+    tell_once(
+        "LiblinearClassifier uses scikit-learn's copy of LIBLINEAR, because "
+        "liblinear-official is not installed. Both give about the same results; "
+        'pip install "skbayes[text]" installs it, and needs a C++ compiler.'
+    )
+    return "scikit-learn"
+
+
+@functools.cache
+def _is_installed() -> bool:
+    """Tell whether liblinear-official can be used."""
+    try:
+        _library()
+    except ImportError:
+        return False
+    return True
+
+
+@functools.cache
+def _library() -> tuple[Any, Any]:
+    """Return the C library, and the module of its structures."""
+    from liblinear import liblinear as structures
+
+    return structures.liblinear, structures
+
+
+@functools.cache
+def _c_runtime() -> Any:
+    """Return the C library that `rand` belongs to."""
+    if sys.platform == "win32":
+        return ctypes.CDLL("ucrtbase")
+    return ctypes.CDLL(None)

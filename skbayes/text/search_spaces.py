@@ -1,0 +1,311 @@
+"""The spaces of representations that a search for one looks through."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from skbayes.space import Choice, Real
+from skbayes.text.token_filters import check_stemmer, stop_word_list
+from skbayes.utils.optional import tell_once
+
+__all__ = ["SPACES", "first_points", "text_space"]
+
+#: The spaces that have a name.
+SPACES = ("extended", "paper")
+
+Notation = dict[str, Any]
+
+
+_PAPERS_LOGISTIC: Notation = {
+    "penalty": ["l2", "l1"],
+    "C": Real(1e-5, 1e5, "log-uniform"),
+    # Up to 1e-3 in Table 1; but every value that the paper chose lies above.
+    "tol": Real(1e-5, 1e-1, "log-uniform"),
+}
+
+# LIBLINEAR stops relative to the gradient at its start, which grows with C. Up to 100 a
+# tolerance of 1e-4 is near the solution.
+_LOGISTIC: Notation = {"penalty": ["l2", "l1"], "C": Real(1e-3, 1e2, "log-uniform")}
+
+
+class _Tree(list):
+    """Notations of one parameter, of which one is chosen first: a tree of two levels.
+
+    What is learnt of one value then says something of the others on its branch.
+    """
+
+
+# Orders of n-grams of words: n_min in {1, 2, 3}, then n_max in {n_min, ..., 3}.
+WORD_RANGES = [[(low, high) for high in range(low, 4)] for low in (1, 2, 3)]
+
+# And of characters: shorter ones tell little, longer ones are words.
+CHARACTER_RANGES = [(1, 3), (2, 3), (2, 4), (3, 4), (2, 5), (3, 5)]
+
+
+def text_space(
+    space: str = "extended",
+    *,
+    language: str | None = "english",
+    stop_words: Any = None,
+    n_texts: int | None = None,
+    changes: Mapping[str, Any] | None = None,
+    vectorizer: str = "vectorizer",
+    classifier: str | None = "classifier",
+) -> list[dict[str, Any]]:
+    """Make a space of representations of texts.
+
+    Parameters
+    ----------
+    space : {"extended", "paper"}, default="extended"
+        "paper": orders of word n-grams up to 3, three weightings, stop words or not,
+        penalty, strength and tolerance of logistic regression, as in Table 1 of
+        Yogatama, Kong & Smith (2015). "extended" adds n-grams of characters and with
+        gaps, stemming, numbers, limits on document frequencies, logarithms of counts,
+        and the length of rows. It has no tolerance, and only strengths at which
+        LIBLINEAR converges by a tolerance of 1e-4.
+    language : str or None, default="english"
+        Whose stop words and stems there are to choose, if there are any. What needs a
+        library that is not installed is left out, and the user is told once.
+    stop_words : list of str or None, default=None
+        Stop words to take in place of those of the language.
+    n_texts : int or None, default=None
+        How many texts there are. `min_df` is at most a fiftieth of this number,
+        because in a small set few n-grams occur in several texts. None: no limit.
+    changes : dict or None, default=None
+        What a parameter may be instead, wherever it stands in the space; others are
+        added. What opens up under an option stays as long as the option is listed.
+    vectorizer : str, default="vectorizer"
+        Name of the step of a pipeline that is an
+        :class:`~skbayes.text.NGramVectorizer`.
+    classifier : str or None, default="classifier"
+        Name of the step that is a logistic regression by
+        :class:`~skbayes.text.LiblinearClassifier`; None if its settings are not to be
+        in the space.
+
+    Returns
+    -------
+    search_spaces : list of dict
+        For each parameter what it may be; one dict for each least order of n-grams.
+
+    Raises
+    ------
+    ImportError
+        If neither stop words nor stems of the language are there, and they need a
+        library that is not installed.
+    ValueError
+        If there is no such space, or neither stop words nor stems of the language.
+
+    Examples
+    --------
+    >>> from skbayes.text.search_spaces import text_space
+    >>> for one in text_space("paper"):
+    ...     print(one["vectorizer__ngram_range"])
+    [(1, 1), (1, 2), (1, 3)]
+    [(2, 2), (2, 3)]
+    [(3, 3)]
+    >>> changes = {"vectorizer__ngram_range": [(1, 1), (1, 2)]}
+    >>> (one,) = text_space("paper", changes=changes, classifier=None)
+    >>> one["vectorizer__ngram_range"], one["vectorizer__weighting"]
+    ([(1, 1), (1, 2)], ['tf', 'tf-idf', 'binary'])
+    """
+    if space not in SPACES:
+        raise ValueError(f"space must be one of {SPACES}, got {space!r}.")
+    words, stems = _of_language(space, language, stop_words)
+    representation = (
+        _paper(words) if space == "paper" else _extended(words, stems, n_texts)
+    )
+    found = _renamed(representation, f"{vectorizer}__")
+    if classifier is not None:
+        logistic = _PAPERS_LOGISTIC if space == "paper" else _LOGISTIC
+        found |= _renamed(logistic, f"{classifier}__")
+    return _alternatives(_merged(found, changes or {}))
+
+
+def first_points(
+    stemmer: str | None = "english",
+    vectorizer: str = "vectorizer",
+    classifier: str = "classifier",
+) -> list[dict[str, Any]]:
+    """List what is worth trying first in the extended space, on any texts.
+
+    It is too wide to be looked through in 30 trials from nowhere.
+
+    Parameters
+    ----------
+    stemmer : str or None, default="english"
+        The language of the stems.
+    vectorizer, classifier : str, default="vectorizer", "classifier"
+        Names of the steps.
+
+    Returns
+    -------
+    points : list of dict
+        What the paper chose for most tasks; weighted logarithms of counts in rows of
+        length 1, of words, of stems, and of characters.
+
+    Examples
+    --------
+    >>> from skbayes.text.search_spaces import first_points
+    >>> [point["vectorizer__analyzer"] for point in first_points()]
+    ['word', 'word', 'word', 'char_wb']
+    """
+    words = {"analyzer": "word", "ngram_range": (1, 2), "max_gap": 0}
+    words |= {"stop_words": None, "stemmer": None}
+    weighted = {"weighting": "tf-idf", "sublinear_tf": True, "norm": "l2"}
+    representations = [
+        ({**words, "weighting": "binary", "norm": None}, 100.0),
+        ({**words, **weighted}, 10.0),
+        ({**words, **weighted, "stemmer": stemmer}, 10.0),
+        ({"analyzer": "char_wb", "ngram_range": (2, 5), **weighted}, 10.0),
+    ]
+    plain = {"normalize_numbers": False, "min_df": 1, "max_df": 1.0}
+    return [
+        _renamed({**plain, **one}, f"{vectorizer}__")
+        | _renamed({"penalty": "l2", "C": C}, f"{classifier}__")
+        for one, C in representations
+    ]
+
+
+def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list]:
+    """Return what may be left out, and by what rules words may be stemmed."""
+    words: list = [None]
+    stems: list = [None]
+    if stop_words is not None:
+        words.append(stop_word_list(stop_words))
+    if language is None:
+        return words, stems
+    refused: list[Exception] = []
+    wanted: list[tuple[list, Callable]] = []
+    if stop_words is None:
+        wanted.append((words, stop_word_list))
+    if space == "extended":
+        wanted.append((stems, check_stemmer))
+    for options, check in wanted:
+        try:
+            check(language)
+            options.append(language)
+        except (ImportError, ValueError) as error:
+            refused.append(error)
+    missing = [error for error in refused if isinstance(error, ImportError)]
+    if refused and len(words) == len(stems) == 1:
+        if missing:
+            raise missing[0]
+        raise ValueError(
+            f"language={language!r} is not known; None does without stop words and "
+            "stemming, and stop_words takes a list of your own."
+        ) from refused[0]
+    for one in missing:
+        tell_once(f"Left out of the space of texts: {one}")
+    return words, stems
+
+
+def _paper(words: list) -> Notation:
+    return {
+        "ngram_range": _Tree(WORD_RANGES),
+        "weighting": ["tf", "tf-idf", "binary"],
+        "stop_words": words,
+    }
+
+
+def _extended(words: list, stems: list, n_texts: int | None) -> Notation:
+    most = math.inf if n_texts is None else n_texts / 50
+    # A gap needs two tokens.
+    gaps = {"max_gap": [0, 1]}
+    of_words = {
+        "ngram_range": _Tree(
+            Choice({n: gaps if n[1] > 1 else {} for n in ranges})
+            for ranges in WORD_RANGES
+        ),
+        "stop_words": words,
+        "stemmer": stems,
+    }
+    of_characters = {"ngram_range": CHARACTER_RANGES}
+    logarithms = {"sublinear_tf": [False, True]}
+    return {
+        "analyzer": Choice(
+            {"word": of_words, "char": of_characters, "char_wb": of_characters}
+        ),
+        "normalize_numbers": [False, True],
+        "weighting": Choice({"tf": logarithms, "tf-idf": logarithms, "binary": {}}),
+        "min_df": [n for n in (1, 2, 3, 5) if n == 1 or n <= most],
+        "max_df": [0.5, 0.7, 0.9, 1.0],
+        "norm": [None, "l2"],
+    }
+
+
+def _renamed(space: Mapping[str, Any], prefix: str) -> Notation:
+    """Put a prefix before all names, to any depth."""
+    return {
+        prefix + name: _with_sub_spaces(value, lambda sub: _renamed(sub, prefix))
+        for name, value in space.items()
+    }
+
+
+def _with_sub_spaces(value: Any, change: Callable[[Notation], Any]) -> Any:
+    """Change the sub-spaces of a notation, if it has any."""
+    if isinstance(value, _Tree):
+        return _Tree(_with_sub_spaces(part, change) for part in value)
+    if not isinstance(value, Choice):
+        return value
+    pairs = zip(value.dimension.values, value.sub_spaces, strict=True)
+    return Choice([(option, change(sub)) for option, sub in pairs])
+
+
+def _alternatives(space: Notation) -> list[Notation]:
+    """Make a dict of each branch of a tree, to any depth."""
+    spaces: list[Notation] = [{}]
+    for name, value in space.items():
+        parts = value if isinstance(value, _Tree) else [value]
+        grown = [_with_sub_spaces(part, _alternatives) for part in parts]
+        spaces = [{**one, name: part} for one in spaces for part in grown]
+    return spaces
+
+
+def _merged(base: Notation, changes: Mapping[str, Any]) -> Notation:
+    """Change parameters wherever they stand in a space, and add new ones."""
+    met: set[str] = set()
+    result = _changed(base, changes, met)
+    return result | {n: value for n, value in changes.items() if n not in met}
+
+
+def _changed(base: Notation, changes: Mapping[str, Any], met: set) -> Notation:
+    def change(sub: Notation) -> Notation:
+        return _changed(sub, changes, met)
+
+    result = {}
+    for name, value in base.items():
+        if name in changes:
+            met.add(name)
+            value = _restricted(value, changes[name])
+        result[name] = _with_sub_spaces(value, change)
+    return result
+
+
+def _restricted(value: Any, own: Any) -> Any:
+    """Return what the user wants, in the shape of what stood there."""
+    structured = isinstance(value, _Tree | Choice)
+    if not (structured and isinstance(own, list | tuple)):
+        return own
+    parts = value if isinstance(value, _Tree) else [value]
+    kept = [_some_of(part, own) for part in parts]
+    known = [option for part in parts for option in _options(part)]
+    new = [option for option in own if option not in known]
+    kept = [part for part in [*kept, new] if _options(part)]
+    return _Tree(kept) if len(kept) > 1 else kept[0]
+
+
+def _options(part: Any) -> list:
+    if isinstance(part, Choice):
+        return list(part.dimension.values)
+    return part
+
+
+def _some_of(part: Any, own: Sequence) -> Any:
+    """Return the options of a part that the user names, in the user's order."""
+    wanted = [option for option in own if option in _options(part)]
+    if not isinstance(part, Choice) or not wanted:
+        return wanted
+    subs = list(zip(part.dimension.values, part.sub_spaces, strict=True))
+    return Choice([(w, next(s for o, s in subs if o == w)) for w in wanted])

@@ -1,0 +1,329 @@
+"""Documents with their counts: made when first needed, then shared by all fits."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skbayes.text.cache import Cache, DiskCache
+from skbayes.text.counts import CountTable, Pattern, count_ngrams
+from skbayes.text.token_filters import stem_all, without_numbers
+from skbayes.text.tokens import (
+    StringArray,
+    TokenStream,
+    split_characters,
+    split_words,
+)
+
+__all__ = [
+    "CountedTexts",
+    "Counts",
+    "NgramSpec",
+    "KnownCounts",
+    "TokenizerSpec",
+    "counted_texts",
+]
+
+
+class TokenizerSpec(NamedTuple):
+    """What the tokens of a document are.
+
+    Parameters
+    ----------
+    analyzer : {"word", "char", "char_wb"}
+        Words, characters, or the characters of each word with a space around it.
+    lowercase : bool
+        Whether to convert everything to lower case first.
+    token_pattern : str
+        What a word is.
+    stop_words : tuple of str
+        Words that are left out, in order.
+    normalize_numbers : bool
+        Whether each digit becomes a 0.
+    stemmer : str or None
+        The language by whose rules words are stemmed.
+    """
+
+    analyzer: str
+    lowercase: bool
+    token_pattern: str
+    stop_words: tuple[str, ...]
+    normalize_numbers: bool
+    stemmer: str | None
+
+    @property
+    def plain(self) -> TokenizerSpec:
+        """The same without what changes single tokens."""
+        return self._replace(stop_words=(), normalize_numbers=False, stemmer=None)
+
+
+class NgramSpec(NamedTuple):
+    """A kind of n-grams that are counted together.
+
+    Parameters
+    ----------
+    spec : TokenizerSpec
+        What their tokens are.
+    pattern : tuple of int
+        The places of the tokens.
+    whole : bool, default=False
+        Whether they are words as a whole, of so many characters.
+    """
+
+    spec: TokenizerSpec
+    pattern: Pattern
+    whole: bool = False
+
+
+class Counts:
+    """The counts of some documents, each kind of n-grams counted when first needed.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The documents.
+    cache : Cache
+        Where to keep the counts.
+    """
+
+    def __init__(self, texts: Sequence[str], cache: Cache) -> None:
+        self.texts = texts
+        self.cache = cache
+        self._dependents: list[weakref.ref] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_dependents": []}
+
+    def table(self, kind: NgramSpec) -> CountTable:
+        """Return the counts of a kind of n-grams.
+
+        Parameters
+        ----------
+        kind : NgramSpec
+            Which.
+
+        Returns
+        -------
+        table : CountTable
+            Their counts in all documents.
+        """
+        arrays = self._counted(kind)
+        return CountTable(**{name: arrays[name] for name in CountTable.__annotations__})
+
+    def _counted(self, kind: NgramSpec) -> Any:
+        return self.cache.get(repr(tuple(kind)), lambda: self._count(kind))
+
+    def _count(self, kind: NgramSpec) -> dict[str, npt.NDArray]:
+        stream = self.counted_stream(kind.spec)
+        prefix, prefix_grams = stream.ids, np.empty((0, 0), dtype=np.int32)
+        if len(kind.pattern) > 1:
+            before = self._counted(NgramSpec(kind.spec, kind.pattern[:-1]))
+            prefix, prefix_grams = before["numbers"], before["grams"]
+        segments = None
+        if kind.spec.analyzer == "char_wb":
+            segments = _words(self.stream(kind.spec))
+        table, numbers = count_ngrams(
+            stream, kind.pattern, prefix, prefix_grams, segments, kind.whole
+        )
+        return {**vars(table), "numbers": numbers}
+
+    def stream(self, spec: TokenizerSpec) -> TokenStream:
+        """Return the tokens of all documents.
+
+        Parameters
+        ----------
+        spec : TokenizerSpec
+            What they are.
+
+        Returns
+        -------
+        stream : TokenStream
+            The tokens.
+        """
+        arrays = self.cache.get(repr(tuple(spec)), lambda: self._split(spec))
+        vocabulary = StringArray(arrays["data"], arrays["places"])
+        return TokenStream(arrays["ids"], arrays["offsets"], vocabulary)
+
+    def counted_stream(self, spec: TokenizerSpec) -> TokenStream:
+        """Return the tokens that n-grams are made of; all of them, unless overridden.
+
+        Parameters
+        ----------
+        spec : TokenizerSpec
+            What they are.
+
+        Returns
+        -------
+        stream : TokenStream
+            The tokens.
+        """
+        return self.stream(spec)
+
+    def _split(self, spec: TokenizerSpec) -> dict[str, npt.NDArray]:
+        if spec != spec.plain:
+            stream = _changed(self.stream(spec.plain), spec)
+        elif spec.analyzer == "word":
+            stream = split_words(self.texts, spec.token_pattern, spec.lowercase)
+        else:
+            padded = spec.analyzer == "char_wb"
+            stream = split_characters(self.texts, spec.lowercase, padded)
+        strings = StringArray.of(stream.vocabulary)
+        return {
+            "ids": stream.ids,
+            "offsets": stream.offsets,
+            "data": strings.data,
+            "places": strings.offsets,
+        }
+
+    def register(self, dependent: Any) -> None:
+        """Remember who needs the counts, to tell when they go.
+
+        Parameters
+        ----------
+        dependent : object
+            Its method `detach` is called before the counts are removed.
+        """
+        self._dependents.append(weakref.ref(dependent))
+
+    def detach_all(self) -> None:
+        """Have those that need the counts take along what they need."""
+        for reference in self._dependents:
+            dependent = reference()
+            if dependent is not None:
+                dependent.detach()
+        self._dependents.clear()
+
+
+class KnownCounts(Counts):
+    """The counts of the n-grams that consist of known tokens alone.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The documents.
+    cache : Cache
+        Where to keep the counts.
+    tokens : sequence of str
+        The known tokens, in order, which number those of the n-grams.
+    """
+
+    def __init__(
+        self, texts: Sequence[str], cache: Cache, tokens: Sequence[str]
+    ) -> None:
+        super().__init__(texts, cache)
+        self.tokens = tokens
+
+    def counted_stream(self, spec: TokenizerSpec) -> TokenStream:  # noqa: D102
+        return self.stream(spec).known(self.tokens)
+
+
+def _changed(stream: TokenStream, spec: TokenizerSpec) -> TokenStream:
+    """Apply to plain tokens what changes single ones, in scikit-learn's order."""
+
+    def change(tokens: list[str]) -> list[str | None]:
+        results = tokens
+        if spec.normalize_numbers:
+            results = without_numbers(results)
+        if spec.stemmer is not None:
+            results = stem_all(results, spec.stemmer)
+        stop_words = set(spec.stop_words)
+        return [
+            None if token in stop_words else result
+            for token, result in zip(tokens, results, strict=True)
+        ]
+
+    return stream.changed(change)
+
+
+def _words(stream: TokenStream) -> npt.NDArray:
+    """Return where the words begin, of which each has a space around it."""
+    space = stream.vocabulary.index(" ") if " " in stream.vocabulary else -2
+    spaces = np.flatnonzero(stream.ids == space)
+    return np.append(spaces[::2], len(stream.ids))
+
+
+class CountedTexts(Sequence):
+    """Some of the documents of a store: a sequence of texts that are counted already.
+
+    To :class:`~skbayes.text.NGramVectorizer` it is the same as the texts themselves,
+    but for the time it takes; to others it is a sequence of strings.
+
+    Parameters
+    ----------
+    counts : Counts
+        The store.
+    rows : slice or ndarray of int64 of shape (n,)
+        Which documents.
+    """
+
+    def __init__(self, counts: Counts, rows: slice | npt.NDArray) -> None:
+        self.counts = counts
+        self.rows = rows
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of documents, as of an array."""
+        return (len(self),)
+
+    def __len__(self) -> int:
+        if isinstance(self.rows, slice):
+            return self.rows.stop - self.rows.start
+        return len(self.rows)
+
+    def __getitem__(self, key: Any) -> Any:
+        # scikit-learn's indexing of arrays adds an ellipsis.
+        if isinstance(key, tuple):
+            key = key[0]
+        if isinstance(self.rows, slice):
+            rows = np.arange(self.rows.start, self.rows.stop)[key]
+        else:
+            rows = self.rows[key]
+        if np.ndim(rows) == 0:
+            return self.counts.texts[int(rows)]
+        return CountedTexts(self.counts, _as_slice(rows))
+
+    def __iter__(self) -> Iterator[str]:
+        if isinstance(self.rows, slice) and len(self) == len(self.counts.texts):
+            return iter(self.counts.texts)
+        return (self[i] for i in range(len(self)))
+
+
+def _as_slice(rows: npt.NDArray) -> slice | npt.NDArray:
+    """Return rows that follow one another as a slice, which need not be copied."""
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and np.all(np.diff(rows) == 1):
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
+
+
+@contextlib.contextmanager
+def counted_texts(
+    texts: Sequence[str], limit: int, temp_folder: str | None = None
+) -> Iterator[CountedTexts]:
+    """Keep the counts of texts in a temporary folder, for a while.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The texts.
+    limit : int
+        Bytes that the counts may take.
+    temp_folder : str or None, default=None
+        Where to make the folder; None for the usual place.
+
+    Yields
+    ------
+    counted : CountedTexts
+        The same texts.
+    """
+    cache = DiskCache(limit, temp_folder)
+    try:
+        counts = Counts(StringArray.of(texts), cache)
+        yield CountedTexts(counts, slice(0, len(texts)))
+        counts.detach_all()
+    finally:
+        cache.close()

@@ -1,0 +1,164 @@
+"""What is done to single words, language by language: stop words, stems, numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from skbayes.utils.optional import import_optional
+
+__all__ = [
+    "check_stemmer",
+    "stem_all",
+    "stop_word_list",
+    "without_numbers",
+]
+
+_DIGIT = re.compile(r"\d")
+
+
+def stop_word_list(stop_words: Any) -> tuple[str, ...]:
+    """List stop words.
+
+    Parameters
+    ----------
+    stop_words : str, iterable of str, or None
+        A language in English and lower case, the words, or None for none.
+
+    Returns
+    -------
+    words : tuple of str
+        Different words in order. Those of English are scikit-learn's.
+
+    Raises
+    ------
+    ImportError
+        If the list of another language is wanted, and the library stop-words is not
+        installed.
+    TypeError, ValueError
+        If it is neither a known language nor a list of words.
+
+    Examples
+    --------
+    >>> from skbayes.text.token_filters import stop_word_list
+    >>> stop_word_list(["the", "a", "the"])
+    ('a', 'the')
+    >>> len(stop_word_list("english"))
+    318
+    """
+    if stop_words is None:
+        return ()
+    if isinstance(stop_words, str):
+        return _words_of(stop_words)
+    if not isinstance(stop_words, Iterable):
+        raise TypeError(
+            f"stop_words must be a language, a list of words or None, got "
+            f"{stop_words!r}."
+        )
+    words = list(stop_words)
+    for word in words:
+        if not isinstance(word, str):
+            raise TypeError(f"stop_words must be strings, got {word!r} among them.")
+    return tuple(sorted(set(words)))
+
+
+def _words_of(language: str) -> tuple[str, ...]:
+    if language == "english":
+        return tuple(sorted(ENGLISH_STOP_WORDS))
+    library = import_optional(
+        "stop_words",
+        extra="text",
+        purpose=f"the list of stop words of {language!r}",
+        instead=", or pass the words themselves",
+    )
+    known = library.AVAILABLE_LANGUAGES
+    if language not in known:
+        raise ValueError(
+            f"stop_words: there is no list for {language!r}, only for "
+            f"{', '.join(sorted(known))}; pass the words themselves."
+        )
+    return tuple(sorted(set(library.get_stop_words(language))))
+
+
+def check_stemmer(language: str) -> None:
+    """Check that words of a language can be stemmed.
+
+    Parameters
+    ----------
+    language : str
+        In English and lower case.
+
+    Raises
+    ------
+    ImportError
+        If the library snowballstemmer is not installed.
+    ValueError
+        If it does not know the language.
+    """
+    _stemmer(language)
+
+
+def _stemmer(language: str) -> Any:
+    snowballstemmer = import_optional(
+        "snowballstemmer", extra="text", purpose="stemming"
+    )
+    known = snowballstemmer.algorithms()
+    if language not in known:
+        raise ValueError(
+            f"stemmer: there is none for {language!r}, only for {', '.join(known)}."
+        )
+    return snowballstemmer.stemmer(language)
+
+
+def stem_all(words: list[str], language: str) -> list[str]:
+    """Stem words.
+
+    Parameters
+    ----------
+    words : list of str
+        The words, in lower case.
+    language : str
+        Their language.
+
+    Returns
+    -------
+    stems : list of str
+        The stem of each.
+
+    Raises
+    ------
+    ImportError, ValueError
+        As :func:`check_stemmer`.
+
+    Examples
+    --------
+    >>> from skbayes.text.token_filters import stem_all
+    >>> stem_all(["searching", "searches"], "english")
+    ['search', 'search']
+    """
+    return _stemmer(language).stemWords(words)
+
+
+def without_numbers(words: list[str]) -> list[str]:
+    """Make all numbers of as many digits the same.
+
+    Parameters
+    ----------
+    words : list of str
+        The words.
+
+    Returns
+    -------
+    words : list of str
+        The same with each digit replaced by 0.
+
+    Examples
+    --------
+    >>> from skbayes.text.token_filters import without_numbers
+    >>> without_numbers(["1999", "b2b"])
+    ['0000', 'b0b']
+    """
+    return [_DIGIT.sub("0", word) for word in words]

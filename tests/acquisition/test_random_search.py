@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from skbayes import Optimizer
+from skbayes.acquisition.random_search import SobolProposer
+from skbayes.space import Space
+from skbayes.space.candidates import Candidates, SpaceExhausted
+
+SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+@pytest.mark.parametrize("surrogate", ["random", "sobol"])
+def test_scores_do_not_matter(surrogate):
+    asked = []
+    for sign in (1.0, -1.0):
+        optimizer = Optimizer(SQUARE, surrogate=surrogate, random_state=0)
+        for _ in range(10):
+            asked += optimizer.ask()
+            optimizer.tell(asked[-1], sign * asked[-1]["x"])
+    assert asked[:10] == asked[10:]
+    assert optimizer.last_expected_improvement is None
+
+
+def test_quasi_random_points_are_those_of_the_sequence():
+    """Each of 16 x 4 boxes of equal size gets one of 64 points."""
+    params = Optimizer(SQUARE, surrogate="sobol", random_state=0).ask(64)
+    boxes = {(int(16 * p["x"]), int(4 * p["y"])) for p in params}
+    assert len(boxes) == 64
+
+
+def test_random_points_are_drawn_evenly():
+    params = Optimizer(SQUARE, surrogate="random", random_state=0).ask(400)
+    counts, _ = np.histogram([p["x"] for p in params], bins=4, range=(0, 1))
+    assert np.all(np.abs(counts - 100) < 40)
+    assert len({(int(16 * p["x"]), int(4 * p["y"])) for p in params[:64]}) < 64
+
+
+def test_the_sequence_skips_what_is_known_or_not_allowed():
+    space = Space.from_notation(SQUARE, lambda p: p["x"] > 0.9)
+    candidates = Candidates(space)
+    first = SobolProposer(3).rank(candidates, np.empty((0, 2)), np.random.default_rng())
+    candidates.add(first[0])
+    second = SobolProposer(3).rank(
+        candidates, np.empty((0, 2)), np.random.default_rng()
+    )
+    np.testing.assert_array_equal(second[0], first[1])
+    assert np.all(second[:, 0] > 0.9)
+
+
+def test_a_sequence_that_meets_nothing_new_gives_way_to_chance():
+    """One cell of many thousands: no quasi-random point need lie in it."""
+    optimizer = Optimizer(
+        {"a": (1, 300), "b": (1, 300)},
+        surrogate="sobol",
+        constraint=lambda p: (p["a"], p["b"]) == (299, 17),
+        random_state=0,
+    )
+    assert optimizer.ask() == [{"a": 299, "b": 17}]
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()

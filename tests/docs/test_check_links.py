@@ -1,0 +1,85 @@
+"""The link checker finds what is broken, and nothing else."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import check_links as checker
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "check_links.py"
+
+
+GOOD = """
+<a href="other.html#there">1</a> <a href="#here">2</a> <h1 id="here">3</h1>
+<a href="https://example.org/nothing">4</a> <a href="mailto:a@example.org">5</a>
+<img src="sub/a%20picture.png"> <a href="sub/">6</a> <a href="other.html?x=1">7</a>
+<a href="#">8</a> <a>9</a>
+"""
+
+BROKEN = [
+    '<a href="nowhere.html">',
+    '<a href="other.html#not-there">',
+    '<a href="#not-here">',
+    '<img src="sub/no.png">',
+    '<script src="no.js"></script>',
+    '<link href="no.css">',
+]
+
+
+@pytest.fixture
+def pages(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a picture.png").touch()
+    (tmp_path / "sub" / "index.html").write_text('<a href="../index.html#here">')
+    (tmp_path / "other.html").write_text('<p id="there">')
+    (tmp_path / "index.html").write_text(GOOD)
+    return tmp_path
+
+
+def test_good_links_are_left_alone(pages):
+    assert list(checker.broken_in_html(pages)) == []
+
+
+@pytest.mark.parametrize("element", BROKEN)
+def test_broken_links_are_found(pages, element):
+    (pages / "sub" / "more.html").write_text("<p>")
+    (pages / "bad.html").write_text(GOOD + element)
+    (found,) = checker.broken_in_html(pages)
+    assert found.startswith("bad.html: ")
+
+
+def test_markdown(tmp_path):
+    (tmp_path / "there.md").write_text("# A `good` place, isn't it?\n")
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Here\n[a](there.md) [b](there.md#a-good-place-isnt-it) [c](#here)\n"
+        "[d](https://example.org) `[e](not/a/link)`\n```\n[f](nor/this)\n```\n"
+        "![g](no.png) [h](#nowhere) [i](there.md#no)\n"
+    )
+    found = list(checker.broken_in_markdown(page))
+    assert [line.split(": ")[1] for line in found] == [
+        "no.png",
+        "#nowhere",
+        "there.md#no",
+    ]
+
+
+def test_pages_of_the_repository():
+    for name in checker.MARKDOWN:
+        assert list(checker.broken_in_markdown(checker.ROOT / name)) == []
+
+
+def test_command(pages):
+    def run():
+        return subprocess.run(
+            [sys.executable, str(SCRIPT), str(pages)], capture_output=True, text=True
+        )
+
+    done = run()
+    assert done.returncode == 0 and "3 pages: 0 broken links" in done.stdout
+    (pages / "bad.html").write_text(BROKEN[0])
+    done = run()
+    assert done.returncode == 1 and "nowhere.html: no such file" in done.stderr
+    (pages / "index.html").unlink()
+    assert run().returncode == 2

@@ -1,0 +1,378 @@
+"""Public means documented, and all code in the documentation runs.
+
+Documentation is README.md and the pages of docs/. The blocks of one page run one after
+the other, as for a reader who pastes them into a session: ``python`` blocks, ``pycon``
+blocks (whose output is compared), and ``diff`` blocks, of which both sides must run.
+"""
+
+import ast
+import doctest
+import html
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import skbayes
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.rst"))]
+API_PAGE = ROOT / "docs" / "api.rst"
+DOCTEST_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+MODULES = sorted(
+    [
+        skbayes.__name__,
+        *(
+            module.name
+            for module in pkgutil.walk_packages(skbayes.__path__, "skbayes.")
+            if not any(part.startswith("_") for part in module.name.split("."))
+        ),
+    ]
+)
+
+# numpydoc's checks that we do not hold ourselves to.
+NOT_REQUIRED = {
+    "GL01": "the summary stands on the line of the opening quotes",
+    "ES01": "not everything needs more than a summary",
+    "SA01": "not everything has something to see also",
+    "EX01": "required of the entry points below",
+    "RT02": "a returned value has a name, as in scikit-learn",
+    "SS02": "a summary may begin with a symbol or a formula",
+    "SS05": "takes every first word that ends in s for a verb",
+    "YD01": "a context manager may yield nothing",
+}
+
+# Of methods, and of abstract classes, whose parameters their subclasses describe.
+NOT_REQUIRED_OF_ALL = {"PR01", "RT01"}
+
+# Passes on what scikit-learn and joblib define, under the same names and arguments.
+ADAPTER = "skbayes.compat"
+
+
+# -- docstrings -------------------------------------------------------------------
+
+
+def _public_objects():
+    """Classes and functions that `__all__` offers, by the module that defines them."""
+    found = {}
+    for module_name in MODULES:
+        module = importlib.import_module(module_name)
+        for thing in (getattr(module, name) for name in module.__all__):
+            home = getattr(thing, "__module__", "")
+            documentable = inspect.isclass(thing) or inspect.isroutine(thing)
+            if documentable and home.startswith("skbayes.") and home != ADAPTER:
+                found[f"{home}.{thing.__qualname__}"] = thing
+    return found
+
+
+def _public_members(objects):
+    """Public methods and properties that our classes define, by dotted name."""
+    return {
+        f"{class_name}.{name}": getattr(cls, name)
+        for class_name, cls in objects.items()
+        if inspect.isclass(cls)
+        for name, member in vars(cls).items()
+        if not name.startswith("_")
+        and (inspect.isroutine(member) or isinstance(member, property))
+    }
+
+
+OBJECTS = _public_objects()
+MEMBERS = _public_members(OBJECTS)
+
+
+def _problems(name):
+    """What numpydoc finds, by its codes."""
+    validate = pytest.importorskip("numpydoc.validate").validate
+    found = {code: message for code, message in validate(name)["errors"]}
+    return {code: found[code] for code in sorted(set(found) - set(NOT_REQUIRED))}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module_says_what_is_public(name):
+    module = importlib.import_module(name)
+    assert inspect.getdoc(module)
+    assert module.__all__
+    assert len(set(module.__all__)) == len(module.__all__)
+    for public in module.__all__:
+        assert not public.startswith("_")
+        assert hasattr(module, public)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_docstring_is_complete(name):
+    problems = _problems(name)
+    thing = OBJECTS[name]
+    if inspect.isabstract(thing) or getattr(thing, "_is_protocol", False):
+        problems = {c: p for c, p in problems.items() if c not in NOT_REQUIRED_OF_ALL}
+    assert not problems
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_docstring_of_member(name):
+    doc = inspect.getdoc(MEMBERS[name])
+    assert doc
+    problems = _problems(name)
+    problems.pop("GL08", None)  # inherited: checked where it was written
+    if "Parameters\n---" not in doc:
+        # A summary may be enough; begun, the list of parameters is complete.
+        problems = {c: p for c, p in problems.items() if c not in NOT_REQUIRED_OF_ALL}
+    assert not problems
+
+
+def _documented():
+    """Dotted names that the reference lists."""
+    listed = []
+    module = ""
+    for line in API_PAGE.read_text(encoding="utf-8").splitlines():
+        if match := re.match(r"\.\. currentmodule:: (\S+)", line):
+            module = match[1]
+        elif match := re.fullmatch(r"   (\w+)", line):
+            listed.append(f"{module}.{match[1]}")
+    return listed
+
+
+def test_reference_lists_what_the_packages_hand_out():
+    documented = [pkgutil.resolve_name(name) for name in _documented()]
+    packages = map(importlib.import_module, MODULES)
+    missing = [
+        f"{package.__name__}.{name}"
+        for package in packages
+        if hasattr(package, "__path__")
+        for name in package.__all__
+        if getattr(package, name) not in documented
+    ]
+    assert not missing
+
+
+@pytest.mark.parametrize("name", _documented())
+def test_reference_lists_only_what_exists(name):
+    module, _, public = name.rpartition(".")
+    assert public in importlib.import_module(module).__all__
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "BayesSearchCV",
+        "HyperTuneSearchCV",
+        "Optimizer",
+        "ParetoSearchCV",
+        "TextRepresentationSearchCV",
+        "TradeoffSearchCV",
+    ],
+)
+def test_entry_points_have_examples(name):
+    thing = getattr(skbayes, name)
+    assert any(test.examples for test in doctest.DocTestFinder().find(thing))
+
+
+# -- pages of the reference -------------------------------------------------------
+
+SEARCHES = [name for name in skbayes.__all__ if name.endswith("SearchCV")]
+
+# What a page without the settings of docs/conf.py needs, which imports more packages.
+SPHINX_SETTINGS = {
+    "extensions": "sphinx.ext.autodoc,sphinx.ext.autosummary,numpydoc",
+    "autodoc_typehints": "none",
+    "templates_path": str(ROOT / "docs" / "_templates"),
+    "numpydoc_show_class_members": "0",
+    "html_theme": "basic",
+}
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """The folder of the pages of the searches, as Sphinx builds them."""
+    pytest.importorskip("numpydoc")
+    folder = tmp_path_factory.mktemp("reference")
+    index = [".. currentmodule:: skbayes", ".. autosummary::", "   :toctree: .", ""]
+    index += [f"   {name}" for name in SEARCHES]
+    (folder / "index.rst").write_text("Reference\n=========\n\n" + "\n".join(index))
+    settings = [f"-D{name}={value}" for name, value in SPHINX_SETTINGS.items()]
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-C",
+            "-q",
+            *settings,
+            folder,
+            folder / "html",
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return folder / "html"
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_page_shows_the_parameters_and_the_methods(reference, name):
+    page = (reference / f"skbayes.{name}.html").read_text(encoding="utf-8")
+    signature = re.search(rf'<dt [^>]*id="skbayes.{name}">.*?</dt>', page, re.DOTALL)
+    shown = html.unescape(re.sub(r"<[^>]*>", "", signature[0]))
+    n_iter = inspect.signature(getattr(skbayes, name)).parameters["n_iter"].default
+    assert f"n_iter={n_iter}" in shown
+    assert "*args" not in shown
+    for method in ("fit", "predict", "score", "set_params"):
+        assert f'id="skbayes.{name}.{method}"' in page
+
+
+def test_page_of_the_plain_search(reference):
+    page = (reference / "skbayes.BayesSearchCV.html").read_text(encoding="utf-8")
+    assert "n_iter=50" in re.sub(r"<[^>]*>", "", page)
+
+
+# -- code -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    module = importlib.import_module(name)
+    runner = doctest.DocTestRunner(optionflags=DOCTEST_FLAGS)
+    report = []
+    for test in doctest.DocTestFinder().find(module):
+        runner.run(test, out=report.append)
+    assert not runner.failures, "".join(report)
+
+
+class Block(NamedTuple):
+    """A block of code of a page."""
+
+    line: int  # of its first line of code, from 0
+    language: str
+    code: str
+
+
+BLOCK = {
+    ".md": re.compile(r"^```(?P<language>\w+)\n(?P<code>(?:.*\n)*?)```$", re.MULTILINE),
+    ".rst": re.compile(
+        r"^\.\. code-block:: (?P<language>\w+)\n\n(?P<code>(?:(?: {3}.*)?\n)+)",
+        re.MULTILINE,
+    ),
+}
+
+
+def _blocks(page):
+    """Blocks of code of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(
+            line=text.count("\n", 0, match.start("code")),
+            language=match["language"],
+            code=textwrap.dedent(match["code"]).rstrip("\n"),
+        )
+        for match in BLOCK[page.suffix].finditer(text)
+    ]
+
+
+def _run_block(block, page, namespace):
+    if block.language == "python":
+        # The blank lines give the traceback the line numbers of the page.
+        code = compile("\n" * block.line + block.code, str(page), "exec")
+        exec(code, namespace)
+    elif block.language == "pycon":
+        test = doctest.DocTestParser().get_doctest(
+            block.code + "\n", namespace, page.name, str(page), block.line
+        )
+        report = []
+        runner = doctest.DocTestRunner(optionflags=DOCTEST_FLAGS)
+        runner.run(test, out=report.append, clear_globs=False)
+        assert not runner.failures, "".join(report)
+        namespace.update(test.globs)
+
+
+def _run_page(page):
+    """Run the blocks of a page; return the names they left."""
+    namespace = {"__name__": "__main__"}
+    for block in _blocks(page):
+        _run_block(block, page, namespace)
+    return namespace
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_of_page(page):
+    _run_page(page)
+
+
+def test_the_snippet_with_a_cluster_is_a_script(tmp_path):
+    pytest.importorskip("distributed")
+    page = ROOT / "docs" / "parallel.rst"
+    setup, *others = [b.code for b in _blocks(page) if b.language.startswith("python")]
+    (snippet,) = [code for code in others if "LocalCluster(" in code]
+    # Processes that import the script do not begin again.
+    script = tmp_path / "script.py"
+    script.write_text(f"{setup}\n\n{snippet}\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(ast.literal_eval(done.stdout)) == {"svc__C", "svc__gamma"}
+
+
+def _sides(block):
+    """What a diff changes, and what it becomes."""
+    lines = block.code.splitlines()
+    return {
+        side: "\n".join(line[1:] for line in lines if not line.startswith(other))
+        for side, other in (("before", "+"), ("after", "-"))
+    }
+
+
+DIFFS = [
+    pytest.param(page, block, side, id=f"{page.name}-{block.line + 1}-{side}")
+    for page in PAGES
+    for block in _blocks(page)
+    if block.language == "diff"
+    for side in ("before", "after")
+]
+
+
+@pytest.fixture(scope="module")
+def iris():
+    """What the pages that show a diff set up."""
+    from sklearn.datasets import load_iris
+    from sklearn.svm import SVC
+
+    X, y = load_iris(return_X_y=True)
+    return {"X": X, "y": y, "SVC": SVC}
+
+
+def _imported(code):
+    """Top-level packages that a piece of code imports."""
+    return {
+        node.module.partition(".")[0]
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.ImportFrom)
+    }
+
+
+# Of the other libraries.
+@pytest.mark.filterwarnings("ignore:OptunaSearchCV is experimental")
+@pytest.mark.filterwarnings("ignore:.*optuna.terminator:FutureWarning")
+@pytest.mark.parametrize("page, block, side", DIFFS)
+def test_both_sides_of_a_change_run(page, block, side, iris):
+    code = _sides(block)[side]
+    packages = _imported(code)
+    assert packages
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
+        pytest.skip(f"shows another library, which is not installed: {missing}")
+    namespace = dict(iris)
+    exec(compile("\n" * block.line + code, str(page), "exec"), namespace)
+    assert namespace["search"].best_score_ > 0.9
+
+
+def test_pages_have_code():
+    languages = {block.language for page in PAGES for block in _blocks(page)}
+    assert {"python", "pycon", "diff"} <= languages

@@ -1,0 +1,290 @@
+"""Data on their way to the fits."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from skbayes.evaluation import data_transfer as shipping
+from skbayes.evaluation.data_transfer import Inputs, ship
+
+TABLE = np.arange(600.0).reshape(100, 6)
+SPLITS = [(np.arange(50), np.arange(50, 100)), (np.arange(50, 100), np.arange(50))]
+WAYS = ["memory", "disk", "value"]
+
+
+def inputs(X, y=None, **kwargs):
+    return Inputs(X, y, SPLITS, **kwargs)
+
+
+def arrived(handle):
+    """Load what a worker would, which gets the handle pickled."""
+    shipping._loaded.clear()
+    return pickle.loads(pickle.dumps(handle)).load()
+
+
+def assert_equal(a, b):
+    assert type(a) is (np.ndarray if isinstance(b, np.memmap) else type(b))
+    if sp.issparse(b):
+        assert a.format == b.format and (a != b).nnz == 0
+    elif isinstance(b, pd.DataFrame):
+        pd.testing.assert_frame_equal(a, b)
+    elif isinstance(b, pl.DataFrame):
+        assert a.equals(b)
+    elif isinstance(b, np.ndarray):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    else:
+        assert a == b
+
+
+def memory_map(tmp_path):
+    np.save(tmp_path / "X.npy", TABLE)
+    return np.load(tmp_path / "X.npy", mmap_mode="r")
+
+
+KINDS = {
+    "C order": lambda path: TABLE,
+    "Fortran order": lambda path: np.asfortranarray(TABLE),
+    "every other column": lambda path: TABLE[:, ::2],
+    "backwards": lambda path: TABLE[::-1],
+    "objects": lambda path: np.array([[1, "one"], [None, 2.0]], dtype=object),
+    "no columns": lambda path: np.empty((100, 0)),
+    "dates": lambda path: np.arange("2020-01", "2020-04", dtype="datetime64[D]"),
+    "strings": lambda path: np.array(["a", "bcd"]),
+    "memory map": memory_map,
+    "strided memory map": lambda path: memory_map(path)[::3, ::2],
+    "CSR": lambda path: sp.random(50, 9, 0.3, "csr", random_state=0),
+    "CSC": lambda path: sp.random(50, 9, 0.3, "csc", random_state=0),
+    "pandas": lambda path: pd.DataFrame(
+        {"a": [1.5, 2.5], "b": ["x", "y"], "c": pd.Categorical(["u", "v"])}
+    ),
+    "rows of pandas": lambda path: pd.DataFrame(TABLE).iloc[::7],
+    "polars": lambda path: pl.DataFrame({"a": [1.5, None], "b": ["x", "y"]}),
+    "documents": lambda path: ["one text", "and another"],
+}
+
+
+@pytest.mark.parametrize("max_nbytes", [0, 1e6], ids=["mapped", "copied"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_data_arrive_from_disk_as_they_were(kind, max_nbytes, tmp_path):
+    X = KINDS[kind](tmp_path)
+    sent = inputs(X, None, fit_params={"sample_weight": X}, score_params={"note": 1})
+    with ship(sent, "disk", max_nbytes=max_nbytes) as transfer:
+        got = arrived(transfer.handle)
+        assert_equal(got.X, X)
+        assert got.y is None
+        assert_equal(got.fit_params["sample_weight"], X)
+        assert got.score_params == {"note": 1}
+        np.testing.assert_equal(got.splits, SPLITS)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_leads_to_the_data(way):
+    with ship(inputs(TABLE, TABLE[:, 0], fit_params={"a": 1}), way) as transfer:
+        got = transfer.handle.load()
+        np.testing.assert_array_equal(got.X, TABLE)
+        np.testing.assert_array_equal(got.y, TABLE[:, 0])
+        assert got.fit_params == {"a": 1}
+        with transfer.handle.room():
+            assert not transfer.handle.stopped()
+
+
+def test_nothing_is_copied_in_memory():
+    sent = inputs(TABLE)
+    for way in ("memory", "value"):
+        assert ship(sent, way).handle.load() is sent
+
+
+def test_only_empty_arrays():
+    sent = Inputs(np.empty((0, 3)), None, [(np.empty(0, int), np.empty(0, int))])
+    with ship(sent, "disk") as transfer:
+        assert arrived(transfer.handle).X.shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "X", [TABLE, np.asfortranarray(TABLE), TABLE[:, ::2], pd.DataFrame(TABLE)[::2]]
+)
+def test_small_arrays_can_be_written_to_and_large_ones_cannot(X):
+    with ship(inputs(X, np.arange(3)), "disk", max_nbytes=1000) as transfer:
+        got = arrived(transfer.handle)
+        values = got.X.to_numpy() if isinstance(X, pd.DataFrame) else got.X
+        assert not values.flags.writeable
+        assert got.y.flags.writeable
+        # Nothing large went into the pickle, of which each worker has a copy.
+        assert (Path(transfer.handle.folder) / "head").stat().st_size < 4000
+
+
+def test_a_worker_maps_the_data_once():
+    with (
+        ship(inputs(TABLE), "disk", max_nbytes=0) as transfer,
+        ship(inputs(TABLE + 1), "disk", max_nbytes=0) as other,
+    ):
+        first = arrived(transfer.handle)
+        again = pickle.loads(pickle.dumps(transfer.handle)).load()
+        assert again is first
+        # What belongs to an earlier search is given up.
+        assert other.handle.load().X[0, 0] == 1
+        assert len(shipping._loaded) == 1
+
+
+def resident_bytes(path):
+    """How much of a file this process has in its memory."""
+    lines = Path("/proc/self/smaps").read_text().splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.endswith(str(path)))
+    size = next(line for line in lines[begin:] if line.startswith("Rss:"))
+    return 1024 * int(size.split()[1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_a_fit_read_is_given_back():
+    X = np.random.default_rng(0).random((1000, 1000))
+    with ship(inputs(X), "disk") as transfer:
+        there = arrived(transfer.handle)
+        file = Path(transfer.handle.folder) / "arrays"
+        for _ in range(2):
+            with transfer.handle.room():
+                np.testing.assert_array_equal(there.X, X)
+                assert resident_bytes(file) >= X.nbytes
+            assert resident_bytes(file) < 0.1 * X.nbytes
+
+
+def test_arrays_that_are_shared_are_written_once():
+    sent = inputs(TABLE, TABLE, fit_params={"w": TABLE})
+    with ship(sent, "disk") as transfer:
+        size = (Path(transfer.handle.folder) / "arrays").stat().st_size
+    assert TABLE.nbytes < size < 2 * TABLE.nbytes
+
+
+def test_the_parcel_itself_is_small():
+    with ship(inputs(TABLE), "disk") as transfer:
+        assert len(pickle.dumps(transfer.handle)) < 1000
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_stop(way):
+    with ship(inputs(TABLE), way) as transfer:
+        handle = transfer.handle
+        if way == "disk":
+            handle = pickle.loads(pickle.dumps(handle))
+        transfer.stop()
+        # Sent by value there is no way to be heard.
+        assert handle.stopped() == (way != "value")
+
+
+def test_no_more_rooms_than_slots():
+    handle = ship(inputs(TABLE), "memory", n_slots=2).handle
+    with handle.room(), handle.room():
+        assert not handle.room().acquire(blocking=False)
+    assert handle.room().acquire(blocking=False)
+
+
+def test_temp_folder_is_honored_and_made(tmp_path, monkeypatch):
+    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path / "from environment"))
+    for temp_folder, expected in [
+        (str(tmp_path / "said"), tmp_path / "said"),
+        (None, tmp_path / "from environment"),
+    ]:
+        with ship(inputs(TABLE), "disk", temp_folder=temp_folder) as transfer:
+            assert Path(transfer.handle.folder).parent == expected
+        assert list(expected.iterdir()) == []
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    with ship(inputs(TABLE), "disk", temp_folder="~/here") as transfer:
+        assert Path(transfer.handle.folder).parent == tmp_path / "home" / "here"
+
+
+def test_nothing_remains_after_an_error(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        with ship(inputs(TABLE), "disk", temp_folder=str(tmp_path)) as transfer:
+            assert os.listdir(tmp_path)
+            transfer.stop()
+            raise ZeroDivisionError
+    assert os.listdir(tmp_path) == []
+
+
+def test_nothing_remains_of_what_cannot_be_pickled(tmp_path):
+    with pytest.raises(TypeError, match="generator"):
+        ship(inputs(i for i in range(3)), "disk", temp_folder=str(tmp_path))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    place = str(tmp_path / "file" / "folder")
+    with pytest.raises(OSError, match="temp_folder") as raised:
+        ship(inputs(TABLE), "disk", temp_folder=place)
+    assert raised.value.filename == place
+
+
+def test_a_full_disk_is_named_and_nothing_remains(tmp_path, monkeypatch):
+    def full(self, inputs, max_nbytes):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shipping._Folder, "_write", full)
+    with pytest.raises(OSError, match="No space left on device.*temp_folder"):
+        ship(inputs(TABLE), "disk", temp_folder=str(tmp_path))
+    assert os.listdir(tmp_path) == []
+
+
+def run_program(path, text):
+    tests = Path(__file__).parent
+    path.write_text(text)
+    return subprocess.run(
+        [sys.executable, path],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), *sys.path])},
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
+def test_what_a_killed_process_leaves_is_removed(tmp_path):
+    (tmp_path / "data").mkdir()
+    text = f"""
+import os, signal
+from skbayes.evaluation.data_transfer import Inputs, ship
+ship(Inputs([1], None, []), "disk", temp_folder={str(tmp_path / "data")!r})
+print(os.listdir({str(tmp_path / "data")!r}), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    # It returns when the process that cleans up has closed its output, too.
+    done = run_program(tmp_path / "program.py", text)
+    assert "skbayes-" in done.stdout, done.stderr
+    assert os.listdir(tmp_path / "data") == []
+
+
+PROGRAM = """
+import numpy as np
+from grid_comparison import Sometimes
+from skbayes import BayesSearchCV
+
+class Noted(Sometimes):
+    def fit(self, X, y, note=None, rule=None):
+        self.added = note.number + rule(1)
+        return super().fit(X, y)
+
+    def score(self, X, y):
+        return self.added + self.quality
+
+class Note:
+    number = 40
+
+if __name__ == "__main__":
+    X, y = np.zeros((20, 1)), np.arange(20) % 2
+    search = BayesSearchCV(Noted(), {"quality": [0.25]}, n_iter=1, cv=2, n_jobs=2)
+    search.fit(X, y, note=Note(), rule=lambda x: x + 1)
+    print(search.best_score_)
+"""
+
+
+def test_objects_of_main_and_lambdas_arrive(tmp_path):
+    done = run_program(tmp_path / "program.py", PROGRAM)
+    assert done.stdout == "42.25\n", done.stderr

@@ -1,0 +1,233 @@
+"""One configuration on all splits."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from grid_comparison import Sometimes
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.parallel import Parallel
+
+from skbayes import compat
+from skbayes.evaluation.data_transfer import Inputs, ship
+from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
+from skbayes.evaluation.trial import Trial
+
+X, y = load_iris(return_X_y=True)
+SPLITS = list(StratifiedKFold(3).split(X, y))
+
+
+class NoTasks:
+    def evaluation(self, task_id):
+        return None
+
+
+def evaluator(estimator, contain=False, **kwargs):
+    arguments = {
+        "scorer": get_scorer("accuracy"),
+        "error_score": math.nan,
+        "return_train_score": False,
+        **kwargs,
+    }
+    return CandidateEvaluator(
+        estimator,
+        ship(Inputs(X, y, SPLITS), "value"),
+        [len(test) for _, test in SPLITS],
+        catch_errors=contain,
+        tasks=NoTasks(),
+        n_candidates=1,
+        target=float,
+        **arguments,
+    )
+
+
+def test_a_trial_knows_when_it_began():
+    before = time.time()
+    trial = trial_of(evaluator(SVC()), 0, {"C": 0.3})
+    assert before <= trial.started <= time.time() - 0.9 * trial.duration
+    refused = trial_of(evaluator(SVC()), 0, {"unknown": 1})
+    assert refused.started is None
+
+
+def trial_of(run, number, params, n_jobs=None):
+    evaluation = run.prepare(number, params)
+    return run.conclude(evaluation, evaluation(Parallel(n_jobs=n_jobs)))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_scores_are_those_of_cross_val_score(n_jobs):
+    trial = trial_of(evaluator(SVC()), 4, {"C": 0.3}, n_jobs)
+    expected = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)
+    np.testing.assert_array_equal(trial.scores["score"], expected)
+    assert trial.score == pytest.approx(expected.mean())
+    assert (trial.number, trial.params, trial.state) == (4, {"C": 0.3}, "complete")
+    assert trial.error is None
+    assert not trial.stop_requested
+    assert trial.duration >= trial.fit_times.max()
+
+
+def test_the_estimator_is_left_alone():
+    model = SVC()
+    trial_of(evaluator(model), 0, {"C": 0.3})
+    assert model.C == 1.0
+    assert not hasattr(model, "support_")
+
+
+def test_a_trial_that_fails_everywhere():
+    trial = trial_of(evaluator(Sometimes(bad="fit")), 0, {"quality": 1})
+    assert trial.state == "failed"
+    assert math.isnan(trial.score)
+    assert trial.error.rstrip().endswith("RuntimeError: cannot be fitted")
+    assert [fold["fit_error"] is not None for fold in trial.folds] == [True] * 3
+
+
+def test_train_scores():
+    trial = trial_of(evaluator(SVC(), return_train_score=True), 0, {"C": 0.3})
+    assert trial.train_scores["score"].shape == (3,)
+
+
+@pytest.mark.parametrize("n_jobs, contain", [(None, False), (2, True)])
+def test_an_exception_reaches_the_caller(n_jobs, contain):
+    run = evaluator(Sometimes(bad="fit"), contain, error_score="raise")
+    with pytest.raises(RuntimeError, match="cannot be fitted") as raised:
+        trial_of(run, 0, {"quality": 1}, n_jobs)
+    if contain:
+        # The traceback stayed in the worker; the note tells it.
+        assert "Raised in a worker" in "".join(raised.value.__notes__)
+    # The pool is still of use.
+    run = evaluator(Sometimes(), contain)
+    assert trial_of(run, 1, {"quality": 1}, n_jobs).score >= 0
+
+
+def test_a_trial_that_set_params_refuses_has_a_row_like_any_other():
+    run = evaluator(Sometimes(), return_train_score=True)
+    refused = trial_of(run, 0, {"quality": 2.0, "bad": "params"})
+    fine = trial_of(run, 1, {"quality": 2.0})
+    assert refused.state == "failed"
+    assert "do not go together" in refused.error
+    assert refused.folds[0].keys() == fine.folds[0].keys()
+    assert len(refused.folds) == len(fine.folds)
+    np.testing.assert_array_equal(refused.fit_times, 0)
+
+
+def test_check_candidates_accepts_and_changes_nothing():
+    model = make_pipeline(StandardScaler(), SVC())
+    check_candidates(
+        model, [{"svc__C": 2}, {"svc": LogisticRegression(), "svc__C": 2}, {}]
+    )
+    assert isinstance(model[-1], SVC)
+    assert model[-1].C == 1.0
+
+
+@pytest.mark.parametrize(
+    "params, culprit",
+    [
+        ({"svc__C": 2, "svc__nonsense": 3}, "'svc__nonsense'"),
+        ({"nonsense": 2}, "'nonsense'"),
+        ({"svc": "passthrough", "svc__C": 3}, "'svc', 'svc__C'"),
+    ],
+)
+def test_check_candidates_names_the_culprit(params, culprit):
+    model = make_pipeline(StandardScaler(), SVC())
+    with pytest.raises(ValueError, match=f"search_spaces names {culprit}, which"):
+        check_candidates(model, [{"svc__C": 1}, params])
+
+
+def test_error_scores_of_several_metrics_are_told_apart():
+    from sklearn.model_selection import GridSearchCV
+
+    search = GridSearchCV(
+        Sometimes(), {}, scoring=["accuracy", "f1_macro"], refit="accuracy"
+    )
+    scorers, _ = compat.resolve_scorers(search)
+    run = evaluator(Sometimes(), scorer=scorers, error_score=-1.0)
+    trial = trial_of(run, 0, {"quality": 2.0, "bad": "params"})
+    assert trial.scores.keys() == {"accuracy", "f1_macro"}
+    np.testing.assert_array_equal(trial.scores["accuracy"], -1.0)
+
+
+@pytest.mark.parametrize("n_jobs, contain", [(None, False), (2, True)])
+def test_a_limit_keeps_later_folds_from_being_begun(n_jobs, contain):
+    run = evaluator(SVC(), contain, limit=1e-9)
+    # One after the other, so that some fold is begun after the limit.
+    evaluation = run.prepare(0, {"C": 0.3})
+    outcomes = evaluation(Parallel(n_jobs=n_jobs, pre_dispatch=1))
+    trial = run.conclude(evaluation, outcomes)
+    assert trial.state == "censored"
+    fitted = ["skipped" not in fold for fold in trial.folds]
+    assert fitted == [True, False, False]
+    first = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)[0]
+    assert trial.score == first
+    np.testing.assert_array_equal(trial.scores["score"], [first, np.nan, np.nan])
+    assert [fold["n_test_samples"] for fold in trial.folds] == [50, 50, 50]
+    assert math.isnan(trial.folds[1]["fit_time"])
+
+
+def complete(number, folds):
+    results = [{"test_scores": score, "fit_error": None} for score in folds]
+    return Trial(number, {}, results, float(np.mean(folds)))
+
+
+def test_a_race_spares_the_folds_of_a_hopeless_trial():
+    run = evaluator(SVC(), risk=0.01)
+    for number in range(4):
+        run.learn(complete(number, [0.96, 0.95 + 0.001 * number, 0.96]))
+    should_prune = trial_of(run, 4, {"C": 1e-9, "kernel": "linear"})
+    assert should_prune.state == "raced"
+    assert [fold.get("skipped") for fold in should_prune.folds] == [None, True, True]
+    assert should_prune.noise > 0
+    # It is compared on the split that both saw.
+    shift = should_prune.folds[0]["test_scores"] - 0.96
+    assert should_prune.score == pytest.approx(np.mean([0.96, 0.953, 0.96]) + shift)
+    good = trial_of(run, 5, {"C": 1.0})
+    assert good.state == "complete"
+    np.testing.assert_array_equal(
+        good.scores["score"], cross_val_score(SVC(C=1.0), X, y, cv=SPLITS)
+    )
+
+
+def test_a_race_does_not_judge_by_failed_folds():
+    run = evaluator(Sometimes(bad="fit"), risk=0.01)
+    for number in range(4):
+        run.learn(complete(number, [0.99, 0.97, 0.99]))
+    assert trial_of(run, 4, {"quality": 1}).state == "failed"
+
+
+def test_what_a_race_knows_is_what_was_told_when_it_was_prepared():
+    run = evaluator(SVC(), risk=0.01)
+    evaluation = run.prepare(0, {"C": 1e-9, "kernel": "linear"})
+    for number in range(1, 5):
+        run.learn(complete(number, [0.99, 0.97, 0.99]))
+    assert run.conclude(evaluation, evaluation(Parallel())).state == "complete"
+
+
+@pytest.mark.parametrize("keep, expected", [("best", [1]), ("all", [0, 1, 2])])
+def test_fits_are_kept(keep, expected):
+    run = evaluator(SVC(), keep_fits=keep)
+    for number, C in enumerate([1e-9, 1.0, 1e-8]):
+        trial = trial_of(run, number, {"C": C})
+        assert "estimator" not in trial.folds[0]
+        run.learn(trial)
+    assert sorted(run.kept) == expected
+    predicted = [
+        fit.score(X[test], y[test])
+        for fit, (_, test) in zip(run.kept[1], SPLITS, strict=True)
+    ]
+    np.testing.assert_array_equal(
+        predicted, cross_val_score(SVC(C=1.0), X, y, cv=SPLITS)
+    )
+
+
+def test_a_stopped_shipment_interrupts():
+    transfer = ship(Inputs(X, y, SPLITS), "memory")
+    run = evaluator(SVC())
+    run.transfer = transfer
+    transfer.stop()
+    assert trial_of(run, 0, {"C": 1.0}) is None

@@ -1,0 +1,123 @@
+"""Trial and History."""
+
+import copy
+import math
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+from skbayes.evaluation.trial import History, Trial
+
+
+def fold(score, error=None, **more):
+    return {
+        "test_scores": score,
+        "fit_time": 0.5,
+        "score_time": 0.25,
+        "fit_error": error,
+        **more,
+    }
+
+
+def trial(number, score, **kwargs):
+    return Trial(number, {"x": number}, [fold(score)], score=score, **kwargs)
+
+
+def test_scores_of_one_metric():
+    one = Trial(0, {}, [fold(0.5), fold(1.0)], score=0.75)
+    assert one.scores.keys() == {"score"}
+    np.testing.assert_array_equal(one.scores["score"], [0.5, 1.0])
+    assert one.train_scores == {}
+    np.testing.assert_array_equal(one.fit_times, [0.5, 0.5])
+    np.testing.assert_array_equal(one.score_times, [0.25, 0.25])
+
+
+def test_scores_of_several_metrics():
+    folds = [
+        fold({"a": 1.0, "b": 2.0}, train_scores={"a": 3.0, "b": 4.0}),
+        fold({"a": 5.0, "b": 6.0}, train_scores={"a": 7.0, "b": 8.0}),
+    ]
+    one = Trial(0, {}, folds, score=3.0)
+    np.testing.assert_array_equal(one.scores["a"], [1, 5])
+    np.testing.assert_array_equal(one.scores["b"], [2, 6])
+    np.testing.assert_array_equal(one.train_scores["b"], [4, 8])
+
+
+def test_a_failed_fold_of_a_multi_metric_callable_counts_for_every_metric():
+    folds = [fold(math.nan, "Traceback"), fold({"a": 1.0, "b": 2.0})]
+    one = Trial(0, {}, folds, score=math.nan)
+    np.testing.assert_array_equal(one.scores["a"], [math.nan, 1])
+    np.testing.assert_array_equal(one.scores["b"], [math.nan, 2])
+
+
+def test_a_trial_is_not_changed_afterwards():
+    with pytest.raises(FrozenInstanceError):
+        trial(0, 1.0).score = 2.0
+
+
+def test_when_a_trial_began_is_no_part_of_what_it_is():
+    assert trial(0, 1.0, started=1.0) == trial(0, 1.0, started=2.0) == trial(0, 1.0)
+
+
+def test_a_trial_of_an_older_pickle_does_not_say_when_it_began():
+    old = trial(0, 1.0, started=1.0)
+    del old.__dict__["started"]
+    loaded = pickle.loads(pickle.dumps(old))
+    assert "started" not in loaded.__dict__
+    assert loaded.started is None
+    assert loaded == old
+
+
+def test_history_is_a_sequence():
+    trials = [trial(i, float(i)) for i in range(4)]
+    history = History(trials[:3])
+    history.append(trials[3])
+    assert len(history) == 4
+    assert list(history) == trials
+    assert history[1] is trials[1]
+    assert history[-1] is trials[3]
+    assert isinstance(history[1:3], History)
+    assert list(history[1:3]) == trials[1:3]
+    assert trials[2] in history
+    assert history.index(trials[2]) == 2
+    assert history.params == [{"x": i} for i in range(4)]
+    assert [f["test_scores"] for f in history.folds] == [0, 1, 2, 3]
+    with pytest.raises(IndexError):
+        history[4]
+
+
+def test_history_does_not_share_the_list_it_was_made_from():
+    trials = [trial(0, 1.0)]
+    history = History(trials)
+    trials.clear()
+    assert len(history) == 1
+
+
+def test_best_is_the_first_of_the_highest_and_ignores_failures():
+    assert History().best is None
+    assert History([trial(0, math.nan, state="failed")]).best is None
+    history = History([trial(i, s) for i, s in enumerate([math.nan, 1.0, 3.0, 3.0])])
+    assert history.best is history[2]
+
+
+def test_repr_counts_failures():
+    history = History([trial(0, 1.0), trial(1, math.nan, state="failed")])
+    assert repr(history) == "<History of 2 trials, 1 failed>"
+
+
+def test_equality_copies_and_pickles():
+    history = History([trial(0, 1.0), trial(1, 2.0)])
+    assert pickle.loads(pickle.dumps(history)) == history
+    assert copy.deepcopy(history) == history
+    assert history != History(list(history)[:1])
+    assert history != [1, 2]
+    with pytest.raises(TypeError):
+        hash(history)
+
+
+def test_fitted_says_which_splits_were_not_skipped():
+    one = Trial(0, {}, [fold(0.5), fold(0.5, skipped=True), fold(0.5)], score=0.5)
+    assert one.fitted.tolist() == [True, False, True]
+    assert Trial(0, {}, [], score=0.5).fitted.dtype == bool

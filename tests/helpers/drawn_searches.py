@@ -1,0 +1,125 @@
+"""Searches to draw: one of each kind, made once; and histories without any fit."""
+
+import functools
+import math
+import time
+import warnings
+
+import numpy as np
+from priced_classifier import Priced
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from skbayes import (
+    BayesSearchCV,
+    HyperTuneSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+)
+from skbayes.evaluation.trial import History, Trial
+from skbayes.journal.journal import Journal
+from skbayes.space import Choice, Space
+
+X, y = load_iris(return_X_y=True)
+
+SPACES = {
+    "C": (1e-2, 1e3, "log-uniform"),
+    "kernel": Choice(
+        {
+            "rbf": {"gamma": (1e-4, 1e1, "log-uniform")},
+            "poly": {"degree": [2, 3], "coef0": (0.0, 1.0)},
+            "linear": {},
+        }
+    ),
+    "shrinking": [True, False],
+}
+
+
+@functools.cache
+def search(kind="bayes", journal=None):
+    """A fitted search of a kind."""
+    common = {"cv": 3, "random_state": 0, "journal": journal}
+    C = {"C": (1e-2, 1e3, "log-uniform")}
+    if kind == "bayes":
+        model = BayesSearchCV(SVC(), SPACES, n_iter=12, **common)
+    elif kind == "metrics":
+        scoring = ["accuracy", "neg_log_loss"]
+        model = BayesSearchCV(
+            LogisticRegression(),
+            C,
+            n_iter=5,
+            scoring=scoring,
+            refit="neg_log_loss",
+            **common,
+        )
+    elif kind == "failures":
+        model = BayesSearchCV(
+            Priced(fails_above=0.5), {"x": (0.0, 1.0)}, n_iter=8, **common
+        )
+    elif kind == "pareto":
+        goals = {"model_size": "min", "accuracy": "max"}
+        model = ParetoSearchCV(SVC(), C, objectives=goals, n_iter=6, **common)
+    elif kind == "tradeoff":
+        model = TradeoffSearchCV(SVC(), C, tradeoff=0.2, n_iter=8, **common)
+    elif kind == "stages":
+        model = MultiStageSearchCV(
+            SVC(), SPACES, stages=(0.3, 1.0), n_iter=16, **common
+        )
+    else:
+        assert kind == "hypertune"
+        spaces = {**C, "gamma": (1e-4, 1e1, "log-uniform")}
+        model = HyperTuneSearchCV(
+            SVC(), spaces, n_iter=16, n_subsets=3, n_small_iter=4, **common
+        )
+    with warnings.catch_warnings():
+        # Some fits fail, and are meant to.
+        warnings.simplefilter("ignore")
+        return model.fit(X, y)
+
+
+KINDS = ("bayes", "metrics", "failures", "pareto", "tradeoff", "stages", "hypertune")
+
+
+def fold(score, **more):
+    return {"test_scores": score, "fit_time": 0.5, "score_time": 0.1, **more}
+
+
+def trial(number, score=None, params=None, **more):
+    """A trial that was never made; without a score it failed."""
+    failed = score is None
+    folds = [fold(math.nan if failed else score + d) for d in (-0.01, 0.01)]
+    more = {"state": "failed" if failed else "complete", "duration": 1.0} | more
+    params = {"C": 10.0**number} if params is None else params
+    return Trial(number, params, folds, math.nan if failed else score, **more)
+
+
+def history(*scores, begin=1000.0, **more):
+    """Trials of these scores, one after the other, a second each."""
+    return History(
+        [trial(k, s, started=begin + k, **more) for k, s in enumerate(scores)]
+    )
+
+
+def running_journal(path, n_done=2, n_running=2):
+    """Write the journal of a search that still runs; return what it was given."""
+    space = Space.from_notation({"C": (1e-2, 1e3, "log-uniform"), "k": ["a", "b"]})
+    params = space.decode(space.from_uniform(np.random.default_rng(0).random((9, 2))))
+    with Journal.open(
+        path,
+        space=space,
+        identity={"scoring": "'neg_root_mean_squared_error'"},
+        seed=0,
+        n_points=n_running,
+        splits=[(np.arange(4), np.arange(4, 6))] * 2,
+        reproducible_splits=True,
+    ) as journal:
+        for number in range(n_done + n_running):
+            journal.record_proposal(number, params[number], None)
+            if number < n_done:
+                made = trial(
+                    number, -1.0 / (number + 1), params[number], started=time.time()
+                )
+                journal.record_result(made)
+    return space, params

@@ -1,0 +1,113 @@
+"""Estimators that show where and when they run; importable by workers."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import joblib
+import numpy as np
+from grid_comparison import Sometimes
+from joblib.parallel import get_active_backend
+from sklearn.base import BaseEstimator, TransformerMixin
+from threadpoolctl import threadpool_info
+
+
+class Restless(Sometimes):
+    """Takes a different time for each fit."""
+
+    def fit(self, X, y):
+        time.sleep(np.random.default_rng().uniform(0.0, 0.03))
+        return super().fit(X, y)
+
+    def score(self, X, y):
+        # Each split has a best place of its own.
+        return 1.0 - (self.quality - 0.3) ** 2 + 1e-3 * self.quality * X[0, 0]
+
+
+class Fatal(Restless):
+    """Ends badly for one value of `quality`.
+
+    `end` is "raise" or "kill", which takes the process with it.
+    """
+
+    def __init__(self, quality=0.5, bad=None, fatal=None, end="raise"):
+        super().__init__(quality, bad)
+        self.fatal = fatal
+        self.end = end
+
+    def fit(self, X, y):
+        if self.quality == self.fatal:
+            if self.end == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise RuntimeError("ends badly")
+        return super().fit(X, y)
+
+
+class Crowd(Sometimes):
+    """Its score is how many fits were seen to run at once, in any process."""
+
+    def __init__(self, quality=0.5, bad=None, folder=None):
+        super().__init__(quality, bad)
+        self.folder = folder
+
+    def fit(self, X, y):
+        mark = Path(self.folder) / f"{os.getpid()} {time.perf_counter_ns()} {id(self)}"
+        mark.touch()
+        time.sleep(0.03)
+        self.n_seen_ = len(os.listdir(self.folder))
+        mark.unlink()
+        return super().fit(X, y)
+
+    def score(self, X, y):
+        return self.n_seen_
+
+
+class Inside(Sometimes):
+    """Its score tells what joblib would do inside of the fit."""
+
+    def fit(self, X, y):
+        backend, n_jobs = get_active_backend()
+        self.seen_ = 100 * joblib.effective_n_jobs(2) + 10 * backend.nesting_level
+        self.seen_ += n_jobs or 0
+        return super().fit(X, y)
+
+    def score(self, X, y):
+        return self.seen_
+
+
+class Threads(Sometimes):
+    """Its score is the number of threads that linear algebra may use in the fit."""
+
+    def fit(self, X, y):
+        self.seen_ = max(lib["num_threads"] for lib in threadpool_info())
+        return super().fit(X, y)
+
+    def score(self, X, y):
+        return self.seen_
+
+
+class NeedsFrame(TransformerMixin, BaseEstimator):
+    """Refuses what is no data frame."""
+
+    def fit(self, X, y=None):
+        assert hasattr(X, "columns")
+        return self
+
+    def transform(self, X):
+        assert hasattr(X, "columns")
+        return X
+
+
+class Intricate(Exception):
+    """Can be pickled, but not loaded again."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+class RaisesIntricate(Sometimes):
+    """Fails in a way that cannot leave its process."""
+
+    def fit(self, X, y):
+        raise Intricate(1, 2)

@@ -1,0 +1,289 @@
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeRegressor
+
+from skbayes import BayesSearchCV
+from skbayes.benchmark import LookupTable, load_nmt
+from skbayes.evaluation.trial import History, Trial
+from skbayes.inspection import importance
+from skbayes.inspection.importance import _domains, tree_variances
+from skbayes.space import Space
+
+
+def parts_by_definition(f, weights):
+    """Variances of all sets of columns of a function on a grid, the slow way."""
+    D = f.ndim
+    joint = np.ones(())
+    for w in weights:
+        joint = np.multiply.outer(joint, w)
+    components, variances = {}, {}
+    for size in range(D + 1):
+        for U in combinations(range(D), size):
+            others = tuple(d for d in range(D) if d not in U)
+            rest = np.ones(())
+            for d in others:
+                rest = np.multiply.outer(rest, weights[d])
+            marginal = np.tensordot(
+                np.moveaxis(f, others, range(len(others))),
+                rest,
+                (range(len(others)),) * 2,
+            )
+            # What smaller sets explain is taken off.
+            for V, part in components.items():
+                if set(V) < set(U):
+                    shape = [f.shape[d] if d in V else 1 for d in U]
+                    marginal = marginal - part.reshape(shape)
+            own = np.ones(())
+            for d in U:
+                own = np.multiply.outer(own, weights[d])
+            components[U] = marginal
+            variances[U] = float(np.sum(own * marginal**2))
+    variances.pop(())
+    total = float(np.sum(joint * f**2) - np.sum(joint * f) ** 2)
+    return total, variances
+
+
+@pytest.mark.parametrize("floor", [-np.inf, 0.3])
+@pytest.mark.parametrize("depth", [2, None])
+def test_finite_columns_by_brute_force(depth, floor):
+    space = Space.from_notation({"a": [1, 2, 4], "b": ["x", "y"], "c": [1, 3, 5, 9]})
+    rng = np.random.default_rng(0)
+    X = space.cells(np.arange(24))
+    seen = rng.choice(24, 15, replace=False)
+    y = rng.normal(size=15)
+    tree = DecisionTreeRegressor(max_depth=depth, random_state=0).fit(X[seen], y)
+    grids = [column.dimension.grid for column in space.columns]
+    cells = np.array(list(product(*grids)))
+    f = np.maximum(tree.predict(cells), floor).reshape([len(grid) for grid in grids])
+    weights = [np.full(len(grid), 1 / len(grid)) for grid in grids]
+    expected_total, expected = parts_by_definition(f, weights)
+    total, single, pairs = tree_variances(tree.tree_, _domains(space), floor)
+    assert total == pytest.approx(expected_total)
+    for d in range(3):
+        assert single[d] == pytest.approx(expected[d,], abs=1e-12)
+    for d, e in combinations(range(3), 2):
+        assert pairs[d, e] == pytest.approx(expected[d, e], abs=1e-12)
+    # With the part of all three, everything is accounted for.
+    assert sum(expected.values()) == pytest.approx(total)
+
+
+def test_continuous_columns_by_a_fine_grid():
+    space = Space.from_notation({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": [1, 2]})
+    rng = np.random.default_rng(1)
+    X = space.from_uniform(rng.random((40, 3)))
+    y = np.sin(5 * X[:, 0]) + X[:, 1] * X[:, 2]
+    tree = DecisionTreeRegressor(max_leaf_nodes=12, random_state=0).fit(X, y)
+    fine = (np.arange(400) + 0.5) / 400
+    cells = np.array(list(product(fine, fine, [0.0, 1.0])))
+    f = tree.predict(cells).reshape(400, 400, 2)
+    weights = [np.full(400, 1 / 400)] * 2 + [np.full(2, 0.5)]
+    expected_total, expected = parts_by_definition(f, weights)
+    total, single, pairs = tree_variances(tree.tree_, _domains(space))
+    # The edges of the boxes do not fall on those of the fine grid.
+    tolerance = 0.01 * expected_total
+    assert total == pytest.approx(expected_total, abs=tolerance)
+    np.testing.assert_allclose(
+        single, [expected[0,], expected[1,], expected[2,]], atol=tolerance
+    )
+    assert pairs[0, 1] == pytest.approx(expected[0, 1], abs=tolerance)
+    assert pairs[1, 2] == pytest.approx(expected[1, 2], abs=tolerance)
+
+
+def test_function_whose_parts_are_known():
+    """On a complete grid that trees learn by heart: a, 3 b, and b c."""
+    levels = [-1.0, 1.0]
+    params = [dict(zip("abcd", x, strict=True)) for x in product(levels, repeat=4)]
+    y = [p["a"] + 3 * p["b"] + 2 * p["b"] * p["c"] for p in params]
+    table = LookupTable(params, {"y": y}, {"y": "max"})
+    X, v = table.X, table.scores[:, 0]
+    tree = DecisionTreeRegressor(random_state=0).fit(X, v)
+    total, single, pairs = tree_variances(tree.tree_, _domains(table.space))
+    assert total == pytest.approx(1 + 9 + 4)
+    np.testing.assert_allclose(single, [1, 9, 0, 0], atol=1e-12)
+    expected = np.zeros((4, 4))
+    expected[1, 2] = 4
+    np.testing.assert_allclose(pairs, expected, atol=1e-12)
+    found = importance(table)
+    assert list(found.single)[:2] == ["b", "a"]
+    assert next(iter(found.pairs)) == ("b", "c")
+    assert found.single["b"] == pytest.approx(9 / 14, abs=0.1)
+    assert all(
+        0 <= part <= 1 for part in [*found.single.values(), *found.pairs.values()]
+    )
+    # 6 pairs are all there are.
+    assert len(found.pairs) == 6
+
+
+def test_order_and_spread_between_trees():
+    found = importance(load_nmt("ja-en"), n_estimators=10)
+    assert list(found.single.values()) == sorted(found.single.values(), reverse=True)
+    assert list(found.pairs.values()) == sorted(found.pairs.values(), reverse=True)
+    assert len(found.pairs) == 8
+    assert set(found.single_sd) == set(found.single)
+    assert set(found.pairs_sd) == set(found.pairs)
+    assert all(sd >= 0 for sd in found.single_sd.values())
+    text = str(found)
+    assert len(text.splitlines()) == 14
+    assert f"{max(found.single.values()):.1%}" in text
+
+
+def test_mean_over_the_trees_of_the_forest():
+    table = load_nmt("zh-en")
+    found = importance(table, n_estimators=5, random_state=3)
+    forest = RandomForestRegressor(5, random_state=3)
+    forest.fit(table.space.encode(table.params), table.scores[:, 0])
+    parts = [
+        tree_variances(t.tree_, _domains(_grid(table))) for t in forest.estimators_
+    ]
+    names = [column.name for column in table.space.columns]
+    singles = np.array([single / total for total, single, _ in parts])
+    for name, mean, sd in zip(names, singles.mean(0), singles.std(0), strict=True):
+        assert found.single[name] == pytest.approx(mean)
+        assert found.single_sd[name] == pytest.approx(sd)
+
+
+def _grid(table):
+    return Space([table.dimensions])
+
+
+def test_top_looks_at_the_best_alone():
+    """Below the middle everything depends on a, above it on b."""
+    params = [{"a": a, "b": b} for a in range(8) for b in range(8)]
+    y = [p["b"] if p["a"] > 3 else 10 * p["a"] - 100 for p in params]
+    table = LookupTable(params, {"y": y}, {"y": "max"})
+    everything, best = importance(table), importance(table, top=0.4)
+    assert everything.single["a"] > 0.8
+    assert best.single["b"] > everything.single["b"] + 0.2
+    assert importance(table, top=1.0).single["a"] == pytest.approx(
+        everything.single["a"], abs=0.05
+    )
+
+
+def test_constant_scores_depend_on_nothing():
+    table = LookupTable([{"a": i} for i in range(9)], {"y": [0.1] * 9}, {"y": "max"})
+    assert importance(table).single == {"a": 0.0}
+    assert importance(load_nmt("zh-en"), top=1e-9).single["bpe"] < 0.1
+
+
+# -- finished searches ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+GRID = {"C": [1e-6, 1e-3, 1.0, 100.0], "kernel": ["linear", "rbf"], "tol": [1e-3, 1e-2]}
+
+
+@pytest.fixture(scope="module")
+def grid_search(iris):
+    return GridSearchCV(SVC(), GRID, cv=3).fit(*iris)
+
+
+def test_grid_search_and_its_results(grid_search):
+    found = importance(grid_search)
+    assert next(iter(found.single)) == "C"
+    assert found.single["tol"] < 0.05
+    assert importance(grid_search.cv_results_) == found
+    assert importance(grid_search.cv_results_, space=GRID) == found
+
+
+def test_search_of_ours_and_its_history(iris):
+    space = {"C": (1e-6, 1e2, "log-uniform"), "tol": (1e-4, 1e-2, "log-uniform")}
+    search = BayesSearchCV(SVC(), space, n_iter=12, cv=3, random_state=0).fit(*iris)
+    found = importance(search)
+    assert found.single["C"] > 0.5 > found.single["tol"]
+    assert importance(search.trials_, space=space) == found
+
+
+def test_random_search_with_distributions(iris):
+    from scipy.stats import loguniform
+
+    space = {"C": loguniform(1e-6, 1e2), "tol": loguniform(1e-4, 1e-2)}
+    search = RandomizedSearchCV(SVC(), space, n_iter=12, cv=3, random_state=0)
+    found = importance(search.fit(*iris))
+    assert found.single["C"] > 0.5 > found.single["tol"]
+
+
+def test_parameter_that_exists_under_some_options_only(iris):
+    space = [
+        {"kernel": ["linear"], "C": [1e-6, 1e-3, 1.0]},
+        {"kernel": ["rbf"], "C": [1e-6, 1e-3, 1.0], "gamma": [1e-6, 1e-2, 1.0, 100.0]},
+    ]
+    search = GridSearchCV(SVC(), space, cv=3).fit(*iris)
+    found = importance(search)
+    assert {"C", "gamma"} <= set(found.single)
+    assert sum(found.single.values()) + sum(found.pairs.values()) <= 1 + 1e-9
+    with pytest.raises(ValueError, match="'gamma' is not in every"):
+        importance(search.cv_results_)
+
+
+def test_several_metrics(iris):
+    scoring = ["accuracy", "balanced_accuracy"]
+    search = GridSearchCV(SVC(), GRID, cv=3, scoring=scoring, refit="accuracy")
+    search.fit(*iris)
+    assert importance(search) == importance(search, metric="accuracy")
+    search.refit = False
+    with pytest.raises(ValueError, match="metric"):
+        importance(search)
+    with pytest.raises(ValueError, match="no scores"):
+        importance(search, metric="speed")
+
+
+def make_trial(number, a, scores, state="complete"):
+    folds = [
+        {"test_scores": score, "fit_time": 0, "score_time": 0, "fit_error": None}
+        for score in scores
+    ]
+    mean = scores[0]["one"] if isinstance(scores[0], dict) else float(np.mean(scores))
+    return Trial(number, {"a": a}, folds, score=mean, state=state)
+
+
+def test_metric_of_a_history():
+    history = History(
+        [
+            make_trial(0, 1, [{"one": 1.0, "two": 5.0}]),
+            make_trial(1, 2, [{"one": 1.0, "two": 7.0}]),
+        ]
+    )
+    assert importance(history).single["a"] == 0
+    assert importance(history, metric="two").single["a"] == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"\['one', 'two'\]"):
+        importance(history, metric="three")
+
+
+def test_trials_without_a_score_are_left_out():
+    history = History(
+        [make_trial(i, i, [float(i)]) for i in range(4)]
+        + [make_trial(4, 9, [np.nan], "failed"), make_trial(5, 8, [99.0], "censored")]
+    )
+    complete = History(list(history)[:4])
+    assert importance(history) == importance(complete)
+    with pytest.raises(ValueError, match="fewer than two"):
+        importance(History([make_trial(0, 1, [1.0])]))
+
+
+@pytest.mark.parametrize("top", [0, -0.1, 1.5])
+def test_top_is_a_share(top):
+    with pytest.raises(ValueError, match="top must be"):
+        importance(load_nmt("zh-en"), top=top)
+
+
+def test_source_of_another_kind():
+    with pytest.raises(TypeError, match="source must be"):
+        importance([1, 2, 3])
+
+
+def test_nothing_is_changed_and_seeds_decide():
+    table = load_nmt("zh-en")
+    before = table.digest
+    assert importance(table) == importance(table)
+    assert importance(table) != importance(table, random_state=1)
+    assert load_nmt("zh-en").digest == table.digest == before

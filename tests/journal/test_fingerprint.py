@@ -1,0 +1,610 @@
+"""Canonical texts: what changes them, and what must not."""
+
+import copy
+import enum
+import functools
+import os
+import pickle
+import random
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy import stats
+from sklearn.base import BaseEstimator
+from sklearn.cluster import KMeans
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score, make_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    RepeatedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV
+from skbayes.journal.fingerprint import (
+    describe,
+    describe_search,
+    splits_are_reproducible,
+)
+from skbayes.space import Categorical, Choice, Ordinal, Space
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+
+rng = np.random.default_rng(0)
+X = rng.random((40, 3))
+Y = (X[:, 0] > 0.5).astype(int)
+
+
+def double(x):
+    return 2 * x
+
+
+def halve(x):
+    return x / 2
+
+
+def scaled_by(factor):
+    def scale(x):
+        return factor * x
+
+    return scale
+
+
+class Color(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Mine(BaseEstimator):
+    """An estimator whose default its author may change."""
+
+    def __init__(self, alpha=1.0):
+        self.alpha = alpha
+
+
+class Thing:
+    """An object without a repr, which holds whatever it is given."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class Slotted:
+    __slots__ = ("a",)
+
+    def __init__(self, a):
+        self.a = a
+
+
+class Unpicklable:
+    def __reduce_ex__(self, protocol):
+        raise TypeError("no")
+
+
+# Each group: values that differ from one another.
+DIFFERENT = {
+    "scalars": [None, True, False, 0, 1, 1.0, 2.5, -0.0, "1", b"1", 1j, np.nan, np.inf],
+    "collections": [[1, 2], (1, 2), [2, 1], [[1], 2], {1, 2}, {1: 2}, {2: 1}, [], ()],
+    "classes": [SVC, LogisticRegression, Color, Color.RED, Color.BLUE, int],
+    "functions": [double, halve, np.log1p, np.exp, np.mean, len, "a".join, "b".join],
+    "partials": [
+        functools.partial(f1_score, average="micro"),
+        functools.partial(f1_score, average="macro"),
+        functools.partial(double, 1),
+        functools.partial(halve, 1),
+    ],
+    "estimators": [
+        SVC(),
+        SVC(C=2),
+        SVC(C=2.0),
+        SVC(kernel="linear"),
+        LogisticRegression(),
+        Mine(),
+        Mine(2),
+        FunctionTransformer(double),
+        FunctionTransformer(halve),
+        make_pipeline(StandardScaler(), SVC()),
+        make_pipeline(StandardScaler(with_mean=False), SVC()),
+        make_pipeline(SVC()),
+        KMeans(init=X[:8]),
+        KMeans(init=X[8:16]),
+        FrozenEstimator(SVC()),
+        FrozenEstimator(SVC().fit(X, Y)),
+        FrozenEstimator(SVC().fit(X, 1 - Y)),
+        FrozenEstimator(RandomForestClassifier(2, random_state=0).fit(X, Y)),
+        FrozenEstimator(RandomForestClassifier(2, random_state=1).fit(X, Y)),
+    ],
+    "scorers": [
+        "f1",
+        ["f1", "accuracy"],
+        accuracy_score,
+        make_scorer(accuracy_score),
+        make_scorer(f1_score),
+        make_scorer(f1_score, average="macro"),
+        make_scorer(f1_score, greater_is_better=False),
+    ],
+    "splitters": [
+        KFold(3),
+        KFold(5),
+        StratifiedKFold(5),
+        KFold(5, shuffle=True, random_state=0),
+        KFold(5, shuffle=True, random_state=np.random.RandomState(0)),
+        RepeatedKFold(n_splits=3),
+    ],
+    "distributions": [
+        stats.norm(0, 1),
+        stats.norm(0, 2),
+        stats.norm(loc=0, scale=1),
+        stats.loguniform(1e-3, 1),
+        stats.uniform(1e-3, 1),
+        stats.rv_histogram(np.histogram(X[:, 0])),
+        stats.rv_histogram(np.histogram(X[:, 1])),
+    ],
+    "objects": [Thing(), Thing(a=1), Thing(a=2), Slotted(1), Slotted(2), RBF(), RBF(2)],
+    "generators": [np.random.RandomState(0), np.random.default_rng(0), random.Random()],
+}
+
+
+@pytest.mark.parametrize("group", DIFFERENT)
+def test_what_differs_has_another_text(group):
+    texts = [describe(value) for value in DIFFERENT[group]]
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("group", DIFFERENT)
+def test_a_copy_has_the_same_text(group):
+    for value in DIFFERENT[group]:
+        text = describe(value)
+        assert describe(copy.deepcopy(value)) == text
+        assert describe(pickle.loads(pickle.dumps(value))) == text
+        assert "0x" not in text
+
+
+def data_holders():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    mixed = frame.assign(
+        text=["x", "y"] * 20,
+        kind=pd.Categorical(["u", "v"] * 20),
+        missing=pd.array([1, None] * 20, dtype="Int64"),
+        when=pd.date_range("2020", periods=40),
+        zone=pd.date_range("2020", periods=40, tz="UTC"),
+    )
+    structured = np.array([(1.0, "a"), (2.0, "b")], dtype=[("a", "<f8"), ("b", "U3")])
+    return {
+        "array": X,
+        "float32": X.astype(np.float32),
+        "integers": Y,
+        "booleans": Y == 1,
+        "dates": np.arange(5).astype("datetime64[D]"),
+        "strings": np.array(["a", "bc"]),
+        "bytes": np.array([b"a", b"bc"]),
+        "objects": np.array(["a", None, 1.5, (1,)], dtype=object),
+        "structured": structured,
+        "masked": np.ma.masked_greater(X, 0.5),
+        "csr": scipy.sparse.csr_matrix(X * (X > 0.5)),
+        "frame": frame,
+        "mixed frame": mixed,
+        "series": mixed["text"],
+        "index": mixed.set_index("text").index,
+        "categorical": mixed["kind"],
+        "polars": pl.DataFrame({"a": X[:, 0], "t": ["x", None] * 20, "i": Y}),
+        "polars series": pl.Series("a", Y),
+        "list": X.tolist(),
+        "documents": ["one two", "three", "\ud800"] * 5000,
+        "ragged": [[1], [1, 2]],
+        "empty": np.zeros((0, 3)),
+        "empty list": [],
+        "scalar": np.array(3.0),
+    }
+
+
+@pytest.mark.parametrize("kind", data_holders())
+def test_data_have_a_text_of_their_own(kind):
+    texts = {name: describe(value) for name, value in data_holders().items()}
+    own = texts.pop(kind)
+    assert own not in texts.values()
+    assert len(own) < 1000 or kind == "list"
+
+
+def altered(kind):
+    """Yield data that differ a little from those of the same name."""
+    data = data_holders()[kind]
+    if isinstance(data, np.ndarray):
+        yield data[:-1]
+        yield data[::-1]
+        yield data.reshape(-1, 1)
+    elif scipy.sparse.issparse(data):
+        yield data * 2
+        yield data[:, ::-1]
+    elif isinstance(data, pd.DataFrame):
+        yield data.iloc[::-1]
+        yield data.rename(columns={"a": "A"})
+        yield data[list(data)[::-1]]
+        yield data.astype({"a": np.float32})
+        for column in data:
+            other = data.copy()
+            other[column] = other[column].to_numpy()[::-1]
+            yield other
+    elif isinstance(data, pl.DataFrame):
+        yield data.reverse()
+        yield data.rename({"a": "A"})
+        yield data.with_columns(pl.col("i").cast(pl.Int32))
+        yield data.with_columns(pl.col("t").fill_null(""))
+    elif len(data):
+        yield data[:-1]
+        yield data[::-1]
+
+
+@pytest.mark.parametrize(
+    "kind", sorted(data_holders().keys() - {"empty", "empty list", "scalar"})
+)
+def test_the_least_difference_of_data_is_seen(kind):
+    text = describe(data_holders()[kind])
+    others = [describe(other) for other in altered(kind)]
+    assert others
+    assert text not in others
+
+
+def test_a_category_more_is_seen():
+    series = pd.Series(["u", "v"], dtype="category")
+    more = series.cat.add_categories(["w"])
+    assert describe(series) != describe(more)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 7, 5000])
+def test_layout_does_not_matter(n_rows):
+    wide = rng.random((n_rows, 60))
+    for array in (wide, wide.reshape(n_rows, 6, 10), wide[:, 0].copy()):
+        text = describe(array)
+        twice = np.repeat(array, 2, axis=0)
+        assert describe(np.asfortranarray(array)) == text
+        assert describe(twice[::2]) == text
+        assert describe(array.astype(">f8")) == text
+        read_only = array.copy()
+        read_only.flags.writeable = False
+        assert describe(read_only) == text
+
+
+def test_layout_of_frames_does_not_matter():
+    frame = pd.DataFrame(X, columns=list("abc"))
+    text = describe(frame)
+    assert describe(pd.DataFrame({name: frame[name].copy() for name in frame})) == text
+    assert describe(pd.DataFrame(np.asfortranarray(X), columns=list("abc"))) == text
+    assert describe(frame.set_index(frame.index + 7)) == text
+
+
+def test_the_form_of_a_sparse_matrix_does_not_matter():
+    dense = X * (X > 0.5)
+    text = describe(scipy.sparse.csr_matrix(dense))
+    for form in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia"):
+        assert describe(scipy.sparse.csr_matrix(dense).asformat(form)) == text
+    assert describe(scipy.sparse.csr_array(dense)) == text
+    shuffled = scipy.sparse.csr_matrix(dense)
+    for start, end in zip(shuffled.indptr, shuffled.indptr[1:], strict=False):
+        shuffled.indices[start:end] = shuffled.indices[start:end][::-1].copy()
+        shuffled.data[start:end] = shuffled.data[start:end][::-1].copy()
+    shuffled.indices = shuffled.indices.astype(np.int64)
+    shuffled.has_sorted_indices = shuffled.has_canonical_format = False
+    before = shuffled.indices.copy()
+    assert describe(shuffled) == text
+    np.testing.assert_array_equal(shuffled.indices, before)
+
+
+def test_memory_maps_are_arrays(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    assert describe(np.load(tmp_path / "x.npy", mmap_mode="r")) == describe(X)
+
+
+def test_the_state_of_a_generator_does_not_matter():
+    for make in (np.random.RandomState, np.random.default_rng, random.Random):
+        used = make(3)
+        used.random()
+        assert describe(used) == describe(make(4))
+        assert describe(SVC(random_state=used)) == describe(SVC(random_state=make(5)))
+
+
+def test_numpy_numbers_are_numbers():
+    assert describe(SVC(C=np.float64(2), degree=np.int64(3))) == describe(SVC(C=2.0))
+
+
+def test_sharing_does_not_matter_and_cycles_end():
+    pair = (1, [2])
+    assert describe([pair, pair]) == describe([(1, [2]), (1, [2])])
+    endless = [1]
+    endless.append(endless)
+    thing = Thing()
+    thing.me = thing
+    assert describe(endless) != describe([1])
+    assert describe(thing) != describe(Thing())
+
+
+def test_order_of_keys_and_sets_does_not_matter():
+    assert describe({"a": 1, "b": {3, "x"}}) == describe({"b": {"x", 3}, "a": 1})
+
+
+def test_how_an_estimator_is_fitted_does_not_matter():
+    one = make_pipeline(RandomForestClassifier(n_jobs=1), memory=None)
+    other = make_pipeline(
+        RandomForestClassifier(n_jobs=4, verbose=1), memory="cache", verbose=True
+    )
+    assert describe(one) == describe(other)
+
+
+def test_what_an_estimator_learnt_does_not_matter_as_it_is_cloned():
+    assert describe(SVC().fit(X, Y)) == describe(SVC())
+
+
+def test_texts_are_the_same_in_all_releases():
+    pipeline = make_pipeline(StandardScaler(), SVC(C=2.0, kernel="linear"))
+    assert describe(pipeline) == (
+        "sklearn.pipeline.Pipeline(steps=[('standardscaler', "
+        "sklearn.preprocessing.StandardScaler()), "
+        "('svc', sklearn.svm.SVC(C=2.0, kernel='linear'))])"
+    )
+    assert describe(np.arange(3.0)) == (
+        "array of float64 with shape (3,), blake2b 96516fc0e930ddc5db9c2cbeb96fc904"
+    )
+    assert describe(accuracy_score) == "sklearn.metrics.accuracy_score"
+    assert describe(stats.norm(1, 2)) == "norm(1, 2)"
+
+
+def test_a_default_of_the_users_own_class_counts(monkeypatch):
+    before = describe(Mine())
+    monkeypatch.setattr(Mine.__init__, "__defaults__", (2.0,))
+    assert describe(Mine()) != before
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda x: x,
+        scaled_by(2),
+        Unpicklable(),
+        FunctionTransformer(lambda x: x),
+        [functools.partial(lambda x, y: x, 1)],
+        (i for i in range(3)),
+    ],
+)
+def test_what_has_no_name_warns_once(value):
+    with pytest.warns(UserWarning, match="not verifiable.*in value") as caught:
+        describe([value, value])
+    assert len(caught) == 1
+
+
+def test_great_depth_is_not_verifiable():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    def from_further_down(n):
+        return from_further_down(n - 1) if n else describe(deep)
+
+    with pytest.warns(UserWarning, match="not verifiable"):
+        assert from_further_down(100) == describe(deep)
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import test_fingerprint as t
+for group in t.DIFFERENT.values():
+    for value in group:
+        print(t.describe(value))
+for data in t.data_holders().values():
+    print(t.describe(data))
+identity = t.describe_search(t.search(), t.space(), t.X, t.Y, {"sample_weight": t.Y})
+print(identity)
+"""
+
+
+def test_texts_are_the_same_in_another_process():
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM, os.path.dirname(__file__)],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+    assert outputs.pop().count("\n") > 80
+
+
+# -- searches ---------------------------------------------------------------------
+
+SPACES = {"C": (0.1, 10.0, "log-uniform"), "kernel": ["rbf", "linear"]}
+
+
+def space(**more):
+    return Space.from_notation({**SPACES, **more})
+
+
+def search(**more):
+    return BayesSearchCV(SVC(), SPACES, **more)
+
+
+def identity(a_search=None, a_space=None, X=X, y=Y, **fit_params):
+    return describe_search(a_search or search(), a_space or space(), X, y, fit_params)
+
+
+def differences(one, other):
+    parts = one.keys() | other.keys()
+    return {part for part in parts if one.get(part) != other.get(part)}
+
+
+def allowed(params):
+    return True
+
+
+@pytest.mark.parametrize(
+    "part, arguments",
+    [
+        ("estimator", {"a_search": search().set_params(estimator__C=3)}),
+        (
+            "estimator",
+            {"a_search": search().set_params(estimator=LogisticRegression())},
+        ),
+        ("search_spaces", {"a_space": space(gamma=[1, 2])}),
+        ("search_spaces", {"a_space": space(kernel=["linear", "rbf"])}),
+        ("search_spaces", {"a_space": space(C=(0.1, 10.0))}),
+        ("constraint", {"a_space": Space.from_notation(SPACES, allowed)}),
+        ("X", {"X": X + 1}),
+        ("X", {"X": X.tolist()}),
+        ("y", {"y": 1 - Y}),
+        ("y", {"y": None}),
+        ("fit_params: sample_weight", {"sample_weight": Y}),
+        ("fit_params: groups", {"groups": Y.tolist()}),
+        ("scoring", {"a_search": search(scoring="f1")}),
+        ("splits", {"a_search": search(cv=ShuffleSplit(3))}),
+        ("splits", {"a_search": search(cv=iter([]))}),
+        ("settings: n_initial_points", {"a_search": search(n_initial_points=5)}),
+        ("settings: initial_points", {"a_search": search(initial_points=[{"C": 1}])}),
+        ("settings: acquisition", {"a_search": search(acquisition="ucb")}),
+        ("settings: error_score", {"a_search": search(error_score=0)}),
+        ("settings: return_train_score", {"a_search": search(return_train_score=True)}),
+    ],
+)
+def test_each_part_of_a_search_is_told_apart(part, arguments):
+    assert differences(identity(), identity(**arguments)) == {part}
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"n_iter": 7},
+        {"timeout": 3.0},
+        {"n_jobs": 2},
+        {"pre_dispatch": "all"},
+        {"verbose": 1},
+        {"refit": False},
+        {"refit": "f1"},
+        {"random_state": 3},
+        {"cv": 3},
+        {"cv": KFold(3, shuffle=True, random_state=0)},
+        {"cv": [([0, 1], [2])]},
+    ],
+)
+def test_what_makes_no_other_trials_does_not_count(setting):
+    assert identity(search(**setting)) == identity()
+
+
+def test_notations_of_the_same_space_are_the_same():
+    notations = [
+        {"a": [1, 2, 3], "k": ["x", "y"]},
+        {"k": Categorical(["x", "y"]), "a": np.array([3, 1, 2])},
+        {"k": ("x", "y"), "a": Ordinal([1, 2, 3])},
+    ]
+    texts = {
+        identity(a_space=Space.from_notation(one))["search_spaces"] for one in notations
+    }
+    assert len(texts) == 1
+
+
+def test_the_tree_of_a_space_counts():
+    notations = [
+        {"k": Choice({"x": {"a": [1, 2]}, "y": {}}), "b": [1, 2]},
+        {"k": Choice({"x": {}, "y": {"a": [1, 2]}}), "b": [1, 2]},
+        {"k": Choice({"x": {"a": [1, 2]}, "y": {"a": [1, 2]}}), "b": [1, 2]},
+        {"k": ["x", "y"], "a": [1, 2], "b": [1, 2]},
+        [{"k": ["x"], "a": [1, 2], "b": [1, 2]}, {"k": ["y"], "b": [1, 2]}],
+        [{"k": ["y"], "b": [1, 2]}, {"k": ["x"], "a": [1, 2], "b": [1, 2]}],
+        {"k": [SVC(), SVC(C=2)]},
+        {"k": [SVC(), SVC(C=3)]},
+        {"k": stats.norm(0, 1)},
+        {"k": stats.norm(0, 2)},
+        {"k": Ordinal([1, 2, 4], scale="linear")},
+        {"k": Ordinal([1, 2, 4], scale="rank")},
+    ]
+    texts = [
+        identity(a_space=Space.from_notation(one))["search_spaces"] for one in notations
+    ]
+    assert len(set(texts)) == len(texts)
+
+
+def test_the_metric_that_guides_counts():
+    both = ["f1", "accuracy"]
+    by_refit = identity(search(scoring=both, refit="accuracy"))
+    by_name = identity(search(scoring=both, refit=False, target_metric="accuracy"))
+    first = identity(search(scoring=both, refit=False))
+    assert by_refit == by_name
+    assert differences(by_refit, first) == {"target_metric"}
+    assert first == identity(search(scoring=both, refit="f1"))
+
+
+class Warm(BayesSearchCV):
+    """A search that starts from what another one found."""
+
+    def __init__(self, estimator, search_spaces, *, warm_start_from=None):
+        super().__init__(estimator, search_spaces)
+        self.warm_start_from = warm_start_from
+
+
+def test_the_knowledge_at_the_start_counts_but_not_its_times():
+    def warm(source):
+        return identity(Warm(SVC(), SPACES, warm_start_from=source))
+
+    def grid(Cs):
+        return GridSearchCV(SVC(), {"C": Cs}).fit(X, Y)
+
+    texts = [warm(source) for source in (grid([1, 2]), grid([1, 2]).cv_results_)]
+    assert texts[0] == texts[1]
+    for other in (None, "a.journal", "b.journal", grid([1, 3]), grid([1])):
+        texts.append(warm(other))
+        assert differences(texts[0], texts[-1]) == {"settings: warm_start_from"}
+        assert texts.count(texts[-1]) == 1
+
+
+def test_the_warning_names_the_part():
+    a_space = Space.from_notation(SPACES, lambda params: True)
+    with pytest.warns(UserWarning, match="<lambda> in constraint"):
+        identity(a_space=a_space)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        identity(a_space=Space.from_notation(SPACES, allowed))
+
+
+def test_the_identity_is_text():
+    for part, text in identity(sample_weight=Y).items():
+        assert type(part) is str
+        assert type(text) is str
+
+
+@pytest.mark.parametrize(
+    "reproducible, cv",
+    [
+        (True, None),
+        (True, 5),
+        (True, np.int64(5)),
+        (True, KFold(5)),
+        (True, KFold(5, shuffle=True, random_state=3)),
+        (True, GroupKFold(3)),
+        (True, TimeSeriesSplit()),
+        (True, ShuffleSplit(random_state=0)),
+        (True, [([0], [1])]),
+        (False, KFold(5, shuffle=True)),
+        (False, KFold(5, shuffle=True, random_state=np.random.RandomState(0))),
+        (False, ShuffleSplit()),
+        (False, RepeatedKFold()),
+        (False, iter([([0], [1])])),
+        (False, KFold().split(X)),
+    ],
+)
+def test_which_splits_are_reproducible(reproducible, cv):
+    assert splits_are_reproducible(cv) is reproducible

@@ -1,0 +1,907 @@
+"""The journal: what is kept, how it survives, and what is refused."""
+
+import contextlib
+import io
+import json
+import os
+import pickle
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import zlib
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.svm import SVC
+
+from skbayes.evaluation.trial import Trial
+from skbayes.journal import sqlite_file as journal_file
+from skbayes.journal.journal import Journal
+from skbayes.journal.reader import load_history
+from skbayes.journal.rows import pack_split, unpack_split
+from skbayes.journal.sqlite_file import APPLICATION_ID, FORMAT, JournalFile
+from skbayes.space import Choice, Space
+
+CLASSIFIERS = [SVC(), LogisticRegression()]
+SPACE = Space.from_notation(
+    {
+        "C": (1e-3, 1e3, "log-uniform"),
+        "n": (1, 100),
+        "kernel": Choice({"rbf": {"gamma": (0.0, 1.0)}, "linear": {}}),
+        "clf": CLASSIFIERS,
+    }
+)
+SPLITS = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(20, 30))]
+IDENTITY = {"estimator": "SVC()", "X": "array", "settings: surrogate": "'gp'"}
+
+
+def open_journal(path, **changes):
+    arguments = {
+        "space": SPACE,
+        "identity": IDENTITY,
+        "seed": 7,
+        "n_points": 2,
+        "splits": SPLITS,
+        "reproducible_splits": True,
+    }
+    return Journal.open(path, **(arguments | changes))
+
+
+def params_of(number):
+    params = {"C": 0.1 + number / 7, "n": 1 + number % 100, "clf": CLASSIFIERS[0]}
+    if number % 2:
+        params |= {"kernel": "linear"}
+    else:
+        params |= {"kernel": "rbf", "gamma": (number % 17) / 17}
+    return dict(sorted(params.items()))
+
+
+def fold(score, error=None, **more):
+    return {
+        "test_scores": score,
+        "fit_time": 0.5,
+        "score_time": 0.25,
+        "n_test_samples": 10,
+        "fit_error": error,
+        **more,
+    }
+
+
+def trial_of(number, **changes):
+    arguments = {
+        "params": params_of(number),
+        "folds": [fold(number / 3), fold(number / 7)],
+        "score": number / 10,
+        "duration": 1.5,
+    }
+    return Trial(number, **(arguments | changes))
+
+
+def record(journal, numbers):
+    for number in numbers:
+        journal.record_proposal(number, params_of(number), None)
+        journal.record_result(trial_of(number))
+
+
+def exact(trial):
+    """Everything of a trial as text, in which NaN equals NaN and 0.0 is not -0.0."""
+    return repr(asdict(trial))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "search.journal"
+
+
+@pytest.fixture
+def written(path):
+    """A journal that was ended after three trials."""
+    with open_journal(path) as journal:
+        record(journal, range(3))
+    return path
+
+
+# -- what is kept -----------------------------------------------------------------
+
+NUMBERS = st.one_of(st.floats(), st.integers(-(2**70), 2**70))
+TEXTS = st.one_of(st.none(), st.text(st.characters(exclude_categories=[])))
+SCORES = st.one_of(NUMBERS, st.dictionaries(st.text(), NUMBERS, max_size=3))
+FOLDS = st.fixed_dictionaries(
+    {
+        "test_scores": SCORES,
+        "fit_time": st.floats(),
+        "score_time": st.floats(),
+        "n_test_samples": st.integers(0, 2**40),
+        "fit_error": TEXTS,
+    },
+    optional={"train_scores": SCORES, "skipped": st.booleans()},
+)
+TRIALS = st.builds(
+    Trial,
+    number=st.just(0),
+    params=st.just(params_of(0)),
+    folds=st.lists(FOLDS, min_size=2, max_size=2),
+    score=st.floats(),
+    duration=st.floats(),
+    state=st.sampled_from(["complete", "failed", "censored", "raced"]),
+    error=TEXTS,
+    stop_requested=st.booleans(),
+    expected_improvement=st.none() | st.floats(),
+    noise=st.none() | st.floats(),
+    started=st.none() | st.floats(),
+)
+
+
+@settings(max_examples=20)
+@given(st.lists(TRIALS, min_size=1, max_size=10))
+def test_trials_come_back_exactly(trials):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal"
+        with open_journal(path) as journal:
+            for number, trial in enumerate(trials):
+                journal.record_proposal(number, trial.params, None)
+                journal.record_result(replace(trial, number=number))
+        with open_journal(path) as journal:
+            for number, trial in enumerate(trials):
+                again = journal.results[number]
+                assert exact(again) == exact(replace(trial, number=number))
+
+
+def test_proposals_come_back_in_order_and_results_by_number(path):
+    expected = [None, 0.25, 1e-300]
+    with open_journal(path) as journal:
+        assert journal.proposals == []
+        assert journal.results == {}
+        for number, improvement in enumerate(expected):
+            journal.record_proposal(number, params_of(number), improvement)
+        journal.record_result(trial_of(2))
+        journal.record_result(trial_of(0))
+    with open_journal(path) as journal:
+        assert journal.proposals == [params_of(number) for number in range(3)]
+        assert journal.proposals[0]["clf"] is CLASSIFIERS[0]
+        assert journal.expected_improvements == expected
+        assert journal.results.keys() == {0, 2}
+        # A search that goes on fills the gap, and more.
+        journal.record_result(trial_of(1))
+        record(journal, [3])
+    with open_journal(path) as journal:
+        assert len(journal.proposals) == 4
+        for number in range(4):
+            assert exact(journal.results[number]) == exact(trial_of(number))
+
+
+def test_numpy_numbers_are_kept_as_numbers(path):
+    folds = [fold(np.float32(0.1), n_test_samples=np.int64(3)), fold({"a": np.True_})]
+    with open_journal(path) as journal:
+        journal.record_proposal(0, params_of(0), np.float32(0.5))
+        journal.record_result(trial_of(0, folds=folds, score=np.float64(0.1)))
+    with open_journal(path) as journal:
+        kept = journal.results[0]
+    assert kept.folds[0]["test_scores"] == np.float32(0.1)
+    assert kept.folds == folds
+    assert kept.score == 0.1
+    assert journal.expected_improvements == [0.5]
+
+
+def test_what_is_no_number_is_refused_and_models_are_left_out(path):
+    with open_journal(path) as journal:
+        journal.record_proposal(0, params_of(0), None)
+        with pytest.raises(TypeError, match="journal.*object"):
+            journal.record_result(trial_of(0, folds=[fold(object()), fold(1)]))
+        with_model = [fold(1.0, estimator=SVC()), fold(2.0, oof=np.ones(3))]
+        journal.record_result(trial_of(0, folds=with_model))
+    with open_journal(path) as journal:
+        assert journal.results[0].folds == [fold(1.0), fold(2.0)]
+
+
+def test_a_configuration_of_another_space_is_refused(path):
+    with open_journal(path) as journal, pytest.raises(ValueError, match="'n'"):
+        journal.record_proposal(0, params_of(0) | {"n": 1000}, None)
+
+
+def test_a_number_is_recorded_once(written):
+    with open_journal(written) as journal:
+        with pytest.raises(ValueError, match="journal.*already"):
+            journal.record_proposal(0, params_of(5), None)
+        with pytest.raises(ValueError, match="journal.*already"):
+            journal.record_result(trial_of(0, score=9.0))
+    with open_journal(written) as journal:
+        assert exact(journal.results[0]) == exact(trial_of(0))
+
+
+def test_threads_may_record(path):
+    with open_journal(path) as journal:
+        for number in range(40):
+            journal.record_proposal(number, params_of(number), None)
+        threads = [
+            threading.Thread(
+                target=lambda part: [journal.record_result(trial_of(n)) for n in part],
+                args=(range(start, 40, 4),),
+            )
+            for start in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    with open_journal(path) as journal:
+        assert sorted(journal.results) == list(range(40))
+
+
+def test_a_seed_is_kept(path):
+    with open_journal(path, seed=2**80) as journal:
+        assert journal.seed == 2**80
+    with open_journal(path, seed=None, drawn_seed=3) as journal:
+        assert journal.seed == 2**80
+        assert journal.n_points == 2
+
+
+def test_any_seed_will_do_where_none_is_given(tmp_path):
+    seeds = set()
+    for number in range(3):
+        path = tmp_path / str(number)
+        with open_journal(path, seed=None) as journal:
+            seeds.add(journal.seed)
+        with open_journal(path, seed=None) as journal:
+            assert journal.seed in seeds
+    assert len(seeds) == 3
+    with open_journal(tmp_path / "drawn", seed=None, drawn_seed=5) as journal:
+        assert journal.seed == 5
+
+
+def test_it_can_be_read_with_sqlite_alone(written):
+    with contextlib.closing(sqlite3.connect(written)) as connection:
+        (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+        assert application_id == APPLICATION_ID
+        rows = connection.execute("SELECT number, state, score FROM results").fetchall()
+        texts = connection.execute("SELECT params FROM proposals").fetchall()
+    assert rows == [(0, "complete", 0.0), (1, "complete", 0.1), (2, "complete", 0.2)]
+    for number, (text,) in enumerate(texts):
+        shown = json.loads(text)
+        assert shown["C"] == params_of(number)["C"]
+        assert shown["kernel"]["value"] == params_of(number)["kernel"]
+        assert shown["clf"] == {"column": 1, "option": 0, "text": "SVC()"}
+
+
+# -- splits -----------------------------------------------------------------------
+
+INDICES = st.sampled_from(
+    ["int8", "int32", "int64", "uint16", "uint64", "bool"]
+).flatmap(
+    lambda kind: st.lists(
+        st.booleans()
+        if kind == "bool"
+        else st.integers(np.iinfo(kind).min, np.iinfo(kind).max)
+    ).map(lambda values: np.array(values, dtype=kind))
+)
+
+
+@given(INDICES)
+def test_indices_come_back_exactly(indices):
+    again = unpack_split(pack_split(indices))
+    np.testing.assert_array_equal(again, indices)
+    assert again.dtype == indices.dtype or not len(indices)
+
+
+def test_splits_take_little_room():
+    for train, _ in KFold(5, shuffle=True, random_state=0).split(np.zeros(100_000)):
+        assert len(pack_split(train)) < train.nbytes / 10
+
+
+@pytest.mark.parametrize("bad", [[0.5], ["a"], [[1, 2]], slice(3), [None], 3])
+def test_what_are_no_indices_is_refused(path, bad):
+    with pytest.raises(TypeError, match="journal: each split"):
+        open_journal(path, splits=[(bad, [1])])
+    assert not path.exists()
+
+
+def test_the_splits_of_the_journal_are_used_where_they_cannot_be_drawn_again(path):
+    X = np.zeros((30, 1))
+    first, second = (list(ShuffleSplit(3).split(X)) for _ in range(2))
+    with open_journal(path, splits=first, reproducible_splits=False) as journal:
+        np.testing.assert_equal(journal.splits, first)
+    with open_journal(path, splits=second, reproducible_splits=False) as journal:
+        np.testing.assert_equal(journal.splits, first)
+        assert journal.splits[0][0].dtype == first[0][0].dtype
+
+
+@pytest.mark.parametrize("reproducible", [True, False])
+def test_another_number_of_splits_is_refused(written, reproducible):
+    with pytest.raises(ValueError, match="splits: 2 in the journal, 1 now"):
+        open_journal(written, splits=SPLITS[:1], reproducible_splits=reproducible)
+
+
+def test_other_splits_are_refused(written):
+    other = [SPLITS[0], (SPLITS[1][0], np.arange(20, 29))]
+    with pytest.raises(ValueError, match="splits: .* split 1 "):
+        open_journal(written, splits=other)
+
+
+# -- another search ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "difference, changes",
+    [
+        ("estimator: SVC.. in the journal, SVR.. now", {"estimator": "SVR()"}),
+        ("X: array in the journal, list now", {"X": "list"}),
+        ("settings: surrogate: 'gp' in .* 'tpe' now", {"settings: surrogate": "'tpe'"}),
+        ("constraint: nothing in the journal, f now", {"constraint": "f"}),
+    ],
+)
+def test_the_part_that_differs_is_named(written, difference, changes):
+    before = written.read_bytes()
+    with pytest.raises(ValueError, match=difference) as caught:
+        open_journal(written, identity=IDENTITY | changes)
+    assert str(caught.value).count("now") == 1
+    assert str(written) in str(caught.value)
+    assert written.read_bytes() == before
+    assert os.listdir(written.parent) == [written.name]
+
+
+def test_all_parts_that_differ_are_named(written):
+    with pytest.raises(ValueError) as caught:
+        open_journal(written, identity={"X": "list"}, seed=8, n_points=3)
+    lines = str(caught.value).splitlines()[1:]
+    assert lines == [
+        "- n_points: 2 in the journal, 3 now",
+        "- random_state: 7 in the journal, 8 now",
+        "- X: array in the journal, list now",
+        "- estimator: SVC() in the journal, nothing now",
+        "- settings: surrogate: 'gp' in the journal, nothing now",
+    ]
+
+
+def test_of_long_descriptions_the_difference_is_shown(path):
+    begin, end = "begin " * 1000, " end" * 1000
+    with open_journal(path, identity={"X": f"{begin}C=1{end}"}):
+        pass
+    with pytest.raises(
+        ValueError, match=r"….*C=1 .*… in the.*, ….*C=2 .*… now"
+    ) as caught:
+        open_journal(path, identity={"X": f"{begin}C=2{end}"})
+    assert len(str(caught.value)) < 1000
+
+
+# -- durability -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("durability", ["auto", "full"])
+def test_one_file_remains(path, durability):
+    with open_journal(path, durability=durability) as journal:
+        record(journal, range(5))
+        beside = {name.removeprefix(path.name) for name in os.listdir(path.parent)}
+        wal = {"-wal", "-shm"} if durability == "auto" else set()
+        assert beside == {"", "-lock"} | wal
+    assert os.listdir(path.parent) == [path.name]
+    journal.close()  # once more does no harm
+
+
+def test_one_file_remains_after_an_error(path):
+    with pytest.raises(KeyboardInterrupt), open_journal(path) as journal:
+        record(journal, range(2))
+        raise KeyboardInterrupt
+    assert os.listdir(path.parent) == [path.name]
+    with open_journal(path) as journal:
+        assert len(journal.results) == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a way of locking files of POSIX")
+def test_where_the_fast_way_is_refused_the_other_is_taken(path, monkeypatch):
+    plain = journal_file._uri
+    # Locks by lock files: no shared memory, as on a network drive.
+    monkeypatch.setattr(
+        journal_file, "_uri", lambda *args: plain(*args) + "&vfs=unix-dotfile"
+    )
+    with open_journal(path) as journal:
+        record(journal, range(3))
+        assert journal._file.execute("PRAGMA journal_mode") == [("delete",)]
+        assert journal._file.execute("PRAGMA synchronous") == [(2,)]
+        assert not os.path.exists(f"{path}-wal")
+    with open_journal(path) as journal:
+        assert len(journal.results) == 3
+
+
+# Children that record trials are killed at random instants. The instants are measured
+# from the first trial, so that most of them hit a child at work.
+KILLED_WRITERS = """
+import os, random, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+import test_journal as t
+
+path, durability, n_kills = sys.argv[2], sys.argv[3], int(sys.argv[4])
+done = 0
+for instant in range(n_kills):
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        with t.open_journal(path, durability=durability) as journal:
+            for number in range(done, 10**6):
+                if number == len(journal.proposals):
+                    journal.record_proposal(number, t.params_of(number), None)
+                    journal.proposals.append(None)
+                if number not in journal.results:
+                    journal.record_result(t.trial_of(number))
+                os.write(writer, b"%d\\n" % number)
+    os.close(writer)
+    seen = os.read(reader, 20)
+    time.sleep(random.Random(instant).random() * 0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    while chunk := os.read(reader, 2**16):
+        seen += chunk
+    os.close(reader)
+    assert seen
+    last = int(seen.split()[-1])
+    # At once, with whatever the child left behind.
+    frame = t.load_history(path)
+    assert (frame["state"][: last + 1] == "complete").all()
+    with t.open_journal(path, durability=durability) as journal:
+        assert len(journal.results) in (last + 1, last + 2)
+        assert len(journal.proposals) - len(journal.results) in (0, 1)
+        last_done, done = done, len(journal.results)
+        for number in range(0 if instant == n_kills - 1 else last_done, done):
+            assert t.exact(journal.results[number]) == t.exact(t.trial_of(number))
+print(done)
+"""
+
+
+def run(program, *args, **kwargs):
+    command = [sys.executable, "-c", program, os.path.dirname(__file__)]
+    return subprocess.run(
+        [*command, *map(str, args)], capture_output=True, text=True, **kwargs
+    )
+
+
+@contextlib.contextmanager
+def running(program, *args):
+    """Run a program until the end of the context; its first line was read."""
+    command = [sys.executable, "-c", program, os.path.dirname(__file__)]
+    with subprocess.Popen(
+        [*command, *map(str, args)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            process.first_line = process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals")
+
+
+@fork
+@pytest.mark.parametrize("durability", ["auto", "full"])
+def test_no_finished_trial_is_lost_to_a_kill(path, durability):
+    outcome = run(KILLED_WRITERS, path, durability, 20)
+    assert outcome.returncode == 0, outcome.stderr
+    assert int(outcome.stdout) >= 20
+
+
+# -- one search at a time ---------------------------------------------------------
+
+
+def test_a_second_search_of_the_process_is_refused(path):
+    with open_journal(path) as journal:
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="journal: .* is in use"):
+                open_journal(path)
+        record(journal, range(2))
+    with open_journal(path) as journal:
+        assert len(journal.results) == 2
+
+
+def test_another_name_of_the_file_is_no_way_in(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    link = tmp_path / "link"
+    with open_journal(path):
+        os.symlink(path, link)
+        for name in (link, path.name, f"./{path.name}", str(path)):
+            with pytest.raises(RuntimeError, match="in use"):
+                open_journal(name)
+
+
+HOLDER = """
+import os, sys, time
+sys.path.insert(0, sys.argv[1])
+import test_journal as t
+
+journal = t.open_journal(sys.argv[2])
+t.record(journal, range(3))
+child = os.fork() if sys.argv[3] == "fork" else 0
+if child or sys.argv[3] != "fork":
+    print(child, flush=True)
+time.sleep(600)
+"""
+
+
+@fork
+def test_a_second_process_is_refused(path):
+    with running(HOLDER, path, "alone"):
+        with pytest.raises(RuntimeError, match="journal: .* is in use"):
+            open_journal(path)
+        assert len(load_history(path)) == 3
+    with open_journal(path) as journal:
+        assert len(journal.results) == 3
+
+
+@fork
+def test_the_lock_ends_with_its_holder_though_a_child_lives(path):
+    with running(HOLDER, path, "fork") as holder:
+        child = int(holder.first_line)
+        try:
+            holder.kill()
+            holder.wait()
+            with open_journal(path) as journal:
+                assert len(journal.results) == 3
+                record(journal, [3])
+            os.kill(child, 0)
+        finally:
+            os.kill(child, signal.SIGKILL)
+    with open_journal(path) as journal:
+        assert len(journal.results) == 4
+
+
+def test_the_lock_passes_on_through_many_hands(path):
+    """Threads that open and close as fast as they can never hold it together."""
+    held, most, turns = [0], [0], [0]
+    mutex = threading.Lock()
+
+    def compete():
+        for _ in range(30):
+            try:
+                file = JournalFile(path)
+            except RuntimeError:
+                continue
+            with mutex:
+                held[0] += 1
+                turns[0] += 1
+                most[0] = max(most[0], held[0])
+            with mutex:
+                held[0] -= 1
+            file.close()
+
+    threads = [threading.Thread(target=compete) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert turns[0] >= 1
+    assert most[0] == 1
+    assert not os.path.exists(f"{path}-lock")
+
+
+def test_a_file_in_the_place_of_the_lock_is_not_removed(path):
+    beside = path.with_name(path.name + "-lock")
+    beside.write_text("not a lock")
+    with pytest.raises(OSError, match="journal: .* cannot be locked"):
+        open_journal(path)
+    assert beside.read_text() == "not a lock"
+    beside.unlink()
+    with contextlib.closing(sqlite3.connect(beside)) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    with open_journal(path):
+        pass
+    assert beside.stat().st_size
+
+
+# -- what cannot be written -------------------------------------------------------
+
+
+def test_a_full_disk_loses_nothing(path):
+    with open_journal(path) as journal:
+        record(journal, range(5))
+        (pages,) = journal._file.execute("PRAGMA page_count")[0]
+        journal._file.execute(f"PRAGMA max_page_count={pages + 1}")
+        with pytest.raises(OSError, match="journal: .*full") as caught:
+            record(journal, range(5, 500))
+        assert str(path) in str(caught.value)
+        n_finished = len(load_history(path).query("state == 'complete'"))
+        # There is room again.
+        journal._file.execute("PRAGMA max_page_count=100000")
+        n_asked = len(load_history(path))
+        record(journal, [n_asked])
+    assert n_finished >= 5
+    with open_journal(path) as journal:
+        assert len(journal.results) == n_finished + 1
+        assert exact(journal.results[4]) == exact(trial_of(4))
+
+
+FILE_SIZE_LIMIT = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+import test_journal as t
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]), -1))
+done = 0
+try:
+    with t.open_journal(sys.argv[2], durability=sys.argv[3]) as journal:
+        while True:
+            t.record(journal, [done])
+            done += 1
+except OSError as error:
+    print(done)
+    print(error)
+"""
+
+
+@fork
+@pytest.mark.parametrize("durability", ["auto", "full"])
+@pytest.mark.parametrize("limit", [0, 1000, 50_000])
+def test_a_file_that_may_not_grow_loses_nothing(path, durability, limit):
+    outcome = run(FILE_SIZE_LIMIT, path, durability, limit, check=True)
+    done, message = outcome.stdout.split("\n", 1)
+    assert "journal" in message
+    assert str(path) in message
+    with open_journal(path) as journal:
+        assert len(journal.results) == int(done)
+        assert (limit == 50_000) == (int(done) > 3)
+        for number in range(int(done)):
+            assert exact(journal.results[number]) == exact(trial_of(number))
+
+
+@pytest.fixture
+def open_folder():
+    """A folder of one's own, without the rights of the superuser."""
+    if os.name != "posix":
+        pytest.skip("rights of POSIX")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        user = os.geteuid()
+        if not user:
+            os.chown(folder, 65534, -1)
+            os.seteuid(65534)
+        try:
+            yield folder
+        finally:
+            if not user:
+                os.seteuid(user)
+            folder.chmod(0o777)
+
+
+def test_a_folder_that_may_not_be_written(open_folder):
+    path = open_folder / "journal"
+    open_folder.chmod(0o555)
+    with pytest.raises(OSError, match="journal: .*journal"):
+        open_journal(path)
+    assert os.listdir(open_folder) == []
+
+
+def test_a_journal_that_may_not_be_written(open_folder):
+    path = open_folder / "journal"
+    with open_journal(path) as journal:
+        record(journal, range(3))
+    path.chmod(stat.S_IREAD)
+    before = path.read_bytes()
+    with pytest.raises(OSError, match="journal: .*readonly"):
+        open_journal(path)
+    open_folder.chmod(0o555)
+    with pytest.raises(OSError, match="journal: "):
+        open_journal(path)
+    assert path.read_bytes() == before
+    assert len(load_history(path)) == 3
+
+
+def test_a_journal_that_may_not_be_read(open_folder):
+    path = open_folder / "journal"
+    with open_journal(path):
+        pass
+    path.chmod(0)
+    with pytest.raises(OSError, match="journal: "):
+        open_journal(path)
+    with pytest.raises(OSError, match="journal: "):
+        load_history(path)
+
+
+def test_folders(tmp_path):
+    with pytest.raises(FileNotFoundError, match="journal: there is no folder"):
+        open_journal(tmp_path / "missing" / "journal")
+    with pytest.raises(OSError, match="journal: "):
+        open_journal(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+# -- what is no journal -----------------------------------------------------------
+
+
+def other_database(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE results (number, state)")
+        connection.execute("PRAGMA user_version=1")
+        connection.commit()
+
+
+def assert_refused(path, match):
+    """Neither the journal nor the loading of it touches the file."""
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=match) as caught:
+        open_journal(path)
+    assert str(path) in str(caught.value)
+    with pytest.raises(ValueError, match=match):
+        load_history(path)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_other_files_are_refused(path):
+    almost = b"SQLite format 3\0"
+    for content in (b"x", b"my thesis\n" * 99, b"\0" * 4096, pickle.dumps(1), almost):
+        path.write_bytes(content)
+        assert_refused(path, "journal: .* is not a journal")
+
+
+def test_other_databases_are_refused(path):
+    other_database(path)
+    assert_refused(path, "journal: .* is not a journal")
+
+
+def test_an_empty_file_becomes_a_journal(path):
+    path.touch()
+    with open_journal(path) as journal:
+        record(journal, range(2))
+    with open_journal(path) as journal:
+        assert len(journal.results) == 2
+
+
+def execute(path, *statements):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(*([statement] if type(statement) is str else statement))
+        connection.commit()
+
+
+def test_a_newer_format_is_refused(written):
+    execute(written, f"PRAGMA user_version={FORMAT + 1}")
+    assert_refused(written, "journal: .* newer release")
+
+
+@pytest.mark.parametrize("keep", [0.1, 0.5, 0.9])
+def test_a_truncated_file_is_refused(written, keep):
+    data = written.read_bytes()
+    written.write_bytes(data[: int(len(data) * keep)])
+    assert_refused(written, "journal: .* is damaged")
+
+
+def test_damage_is_noticed_or_does_not_matter(written):
+    """Wherever a block of noise falls, nothing false is read."""
+    data = written.read_bytes()
+    noise = np.random.default_rng(0).bytes(64)
+    refused = 0
+    for start in range(0, len(data), 331):
+        damaged = data[:start] + noise + data[start + len(noise) :]
+        written.write_bytes(damaged)
+        try:
+            with open_journal(written) as journal:
+                for number in range(3):
+                    assert exact(journal.results[number]) == exact(trial_of(number))
+                assert len(journal.results) == 3
+        except ValueError as error:
+            assert "journal: " in str(error)
+            assert written.read_bytes() == damaged
+            refused += 1
+    assert refused >= 5
+
+
+DETAILS = "UPDATE results SET details = ? WHERE number = 1"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM proposals WHERE number = 1",
+        "DELETE FROM search WHERE name = 'seed'",
+        "UPDATE search SET value = 'x' WHERE name = 'seed'",
+        "UPDATE proposals SET params = 'x'",
+        "UPDATE proposals SET params = '[]'",
+        "UPDATE proposals SET params = NULL",
+        "UPDATE proposals SET params = CAST(x'ff00' AS TEXT)",
+        "UPDATE proposals SET asked = 'yesterday'",
+        "UPDATE splits SET train = 'x'",
+        "UPDATE results SET details = x'00ff'",
+        (DETAILS, ("[" * 100_000,)),
+        (DETAILS, ("{}",)),
+        (DETAILS, ('{"score": "1", "folds": []}',)),
+        (DETAILS, ('{"score": 1.0, "folds": [1, 2]}',)),
+        (DETAILS, ('{"score": 1.0, "folds": [{}]}',)),
+        (DETAILS, ('{"score": 1.0, "folds": [{}, {}], "import": "os"}',)),
+        "CREATE TABLE more (x)",
+        "DROP TABLE splits",
+    ],
+)
+def test_what_does_not_fit_is_damage(written, statement):
+    execute(written, statement)
+    before = written.read_bytes()
+    with pytest.raises(ValueError, match="journal: .* is damaged"):
+        open_journal(written)
+    assert written.read_bytes() == before
+
+
+# -- a stranger's journal ---------------------------------------------------------
+
+
+class Bomb:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+def pickled_array(path):
+    file = io.BytesIO()
+    np.save(file, np.array([Bomb(path)], dtype=object), allow_pickle=True)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["pickle", "zipped pickle", "array of objects"])
+def test_pickles_are_not_opened(written, tmp_path, kind):
+    bomb = tmp_path / "exploded"
+    payload = {
+        "pickle": pickle.dumps(Bomb(bomb)),
+        "zipped pickle": zlib.compress(pickle.dumps(Bomb(bomb))),
+        "array of objects": zlib.compress(pickled_array(bomb)),
+    }[kind]
+    execute(
+        written,
+        ("UPDATE splits SET train = ?", (payload,)),
+        ("UPDATE proposals SET params = ?", (payload,)),
+        ("UPDATE results SET details = ?", (payload,)),
+        ("UPDATE identity SET text = ? WHERE part = 'nothing'", (payload,)),
+    )
+    with pytest.raises(ValueError, match="journal: .* is damaged"):
+        open_journal(written)
+    with pytest.raises(ValueError, match="journal: .* is damaged"):
+        load_history(written)
+    assert not bomb.exists()
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM results; END"],
+        ["CREATE TRIGGER t AFTER UPDATE ON search BEGIN DELETE FROM results; END"],
+        ["CREATE INDEX i ON results (abs(score))"],
+        ["DROP TABLE results", "CREATE VIEW results AS SELECT load_extension('x')"],
+        [
+            "DROP TABLE results",
+            "CREATE TABLE results (number INTEGER PRIMARY KEY, state TEXT, score REAL, "
+            "details TEXT DEFAULT (randomblob(9)), finished REAL)",
+        ],
+    ],
+)
+def test_statements_in_the_file_are_not_run(written, statements):
+    execute(written, *statements)
+    assert_refused(written, "journal: .* is damaged: .*other tables")
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"C": "__import__('os')", "n": 1, "kernel": "linear"},
+        {"C": 1e9, "n": 1},
+        {"n": {"column": 1, "option": 0}},
+        {"clf": {"column": 1, "option": 99}},
+        {"clf": {"column": 99, "option": 0}},
+        {"clf": "SVC()"},
+        {"extra": 1},
+    ],
+)
+def test_only_configurations_of_the_space_come_out(written, params):
+    with contextlib.closing(sqlite3.connect(written)) as connection:
+        ((text,),) = connection.execute("SELECT params FROM proposals LIMIT 1")
+    text = json.dumps(json.loads(text) | params)
+    execute(written, ("UPDATE proposals SET params = ? WHERE number = 0", (text,)))
+    with pytest.raises(ValueError, match="journal: .* is damaged"):
+        open_journal(written)

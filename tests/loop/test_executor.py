@@ -1,0 +1,330 @@
+"""Threads that know what the thread that called `fit` knew; a executor of them."""
+
+import contextvars
+import threading
+
+import joblib
+import numpy as np
+import pytest
+import sklearn
+from joblib.parallel import (
+    MultiprocessingBackend,
+    SequentialBackend,
+    ThreadingBackend,
+    get_active_backend,
+)
+from sklearn.utils.parallel import delayed
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from skbayes.loop.executor import ExecutionContext, TrialExecutor
+
+PLACE = contextvars.ContextVar("PLACE", default="elsewhere")
+
+
+def environment(n_jobs=2, **settings):
+    with joblib.parallel_config(**settings):
+        return ExecutionContext(n_jobs, "2*n_jobs")
+
+
+def in_a_thread(function):
+    """Call a function in a thread of its own."""
+    result = []
+    thread = threading.Thread(target=lambda: result.append(function()))
+    thread.start()
+    thread.join(20)
+    return result[0]
+
+
+# --- the environment -----------------------------------------------------------------
+
+
+def seen():
+    """Return everything that belongs to a thread."""
+    backend, n_jobs = get_active_backend()
+    return {
+        "sklearn": sklearn.get_config(),
+        "backend": (type(backend), backend.nesting_level),
+        "n_jobs": n_jobs,
+        "errstate": np.geterr(),
+        "context": PLACE.get(),
+    }
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
+def test_a_thread_sees_what_the_caller_saw(backend):
+    token = PLACE.set("here")
+    with (
+        sklearn.config_context(enable_metadata_routing=True, transform_output="pandas"),
+        joblib.parallel_config(backend, n_jobs=3, temp_folder="there"),
+        np.errstate(divide="raise", under="warn"),
+    ):
+        expected = seen()
+        around = ExecutionContext(None, "all")
+    PLACE.reset(token)
+    assert in_a_thread(lambda: around.call(seen)) == expected
+    assert in_a_thread(lambda: around.call(lambda: around.parallel(1).n_jobs)) == 3
+    # Outside of it nothing has changed.
+    assert in_a_thread(seen)["context"] == "elsewhere"
+    assert seen()["sklearn"]["transform_output"] == "default"
+
+
+def test_without_settings_a_thread_has_none():
+    assert in_a_thread(lambda: environment().call(seen)) == seen()
+
+
+def test_an_inner_limit_of_threads_is_kept():
+    around = environment(backend="loky", inner_max_num_threads=3)
+    own = around.call(lambda: get_active_backend()[0])
+    assert own.inner_max_num_threads == 3
+
+
+def test_no_two_threads_share_a_backend():
+    around = environment(backend="threading")
+    backends = [
+        in_a_thread(lambda: around.call(lambda: get_active_backend()[0]))
+        for _ in range(3)
+    ]
+    assert len({id(b) for b in [*backends, around.backend]}) == 4
+
+
+class Particular(SequentialBackend):
+    """A backend with settings of its own."""
+
+    supports_sharedmem = False
+
+    def __init__(self, nesting_level=None, color="red", **kwargs):
+        super().__init__(nesting_level=nesting_level, **kwargs)
+        self.color = color
+
+    def effective_n_jobs(self, n_jobs):
+        return 2
+
+
+class Unrepeatable(Particular):
+    """A backend that cannot be made anew."""
+
+    def __init__(self, secret):
+        super().__init__(color=secret)
+
+
+def test_a_backend_of_others_keeps_its_settings():
+    around = environment(backend=Particular(color="blue"))
+    own = around.call(lambda: get_active_backend()[0])
+    assert own is not around.backend
+    assert own.color == "blue"
+    assert around.can_overlap
+    # It may run anywhere.
+    assert around.way == "value"
+
+
+def test_a_backend_that_cannot_be_made_anew_serves_one_thread():
+    around = environment(backend=Unrepeatable("green"))
+    assert not around.can_overlap
+    assert around.call(lambda: get_active_backend()[0]) is around.backend
+
+
+@pytest.mark.parametrize(
+    "backend, n_jobs, n_workers, way, can_overlap",
+    [
+        ("loky", 1, 1, "memory", False),
+        ("loky", 2, 2, "disk", True),
+        ("threading", 2, 2, "memory", True),
+        ("sequential", 2, 1, "memory", False),
+        # Each trial in flight would start a pool of its own.
+        ("multiprocessing", 2, 2, "disk", False),
+    ],
+)
+def test_where_fits_run(backend, n_jobs, n_workers, way, can_overlap):
+    around = environment(n_jobs, backend=backend)
+    assert (around.n_workers, around.way) == (n_workers, way)
+    assert around.can_overlap == can_overlap
+
+
+def test_temp_folder_and_max_nbytes():
+    assert environment().temp_folder is None
+    assert environment(temp_folder="there").temp_folder == "there"
+    for said, meant in [
+        ("3K", 3 * 1024),
+        ("1.5M", 1.5 * 1024**2),
+        ("2G", 2 * 1024**3),
+        (77, 77),
+        (None, np.inf),
+    ]:
+        assert environment(max_nbytes=said).max_nbytes == meant
+    # As in joblib.
+    assert environment().max_nbytes == 1024**2
+    with pytest.raises(ValueError, match="1 megabyte"):
+        environment(max_nbytes="1 megabyte").max_nbytes  # noqa: B018
+
+
+def test_fits_of_many_trials_are_taken_one_by_one():
+    assert environment(n_jobs=2).parallel(5).batch_size == 1
+    assert environment(n_jobs=2).parallel(99).batch_size == "auto"
+    assert environment(n_jobs=2).parallel(5).pre_dispatch == "2*n_jobs"
+    with joblib.parallel_config("threading", n_jobs=3):
+        assert ExecutionContext(None, "all").parallel(5).n_jobs == 3
+
+
+# --- threads of linear algebra -------------------------------------------------------
+
+
+def blas_threads():
+    return {
+        lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"
+    }
+
+
+@pytest.mark.parametrize(
+    "backend, before, inside",
+    [
+        ("threading", 8, 4),
+        ("threading", 3, 1),
+        # Never raised.
+        ("threading", 1, 1),
+        # joblib tells its processes.
+        ("loky", 8, 8),
+        ("sequential", 8, 8),
+    ],
+)
+def test_fits_that_are_threads_share_those_of_blas(backend, before, inside):
+    with threadpool_limits(before, user_api="blas"):
+        if blas_threads() != {before}:
+            pytest.skip("this BLAS has fewer threads")
+        with environment(backend=backend).bounded_blas():
+            assert blas_threads() == {inside}
+        assert blas_threads() == {before}
+
+
+# --- the executor
+# ------------------------------------------------------------------------
+
+
+class Task:
+    """A trial of two fits that waits until it is let go; notes how many run."""
+
+    running, most = 0, 0
+    lock = threading.Lock()
+
+    def __init__(self, value, go=None):
+        self.value = value
+        self.go = go
+
+    def __call__(self, parallel):
+        with Task.lock:
+            Task.running += 1
+            Task.most = max(Task.most, Task.running)
+        if self.go is not None:
+            assert self.go.wait(20)
+        results = parallel(delayed(abs)(x) for x in (self.value, -self.value))
+        with Task.lock:
+            Task.running -= 1
+        return results, threading.get_ident()
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs():
+    Task.running = Task.most = 0
+
+
+def all_results(executor):
+    ended = {}
+    while executor.under_way:
+        for number, future in executor.finished().items():
+            ended[number] = future.result()
+    return ended
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
+def test_every_task_is_run_with_workers(backend):
+    with joblib.parallel_config(backend):
+        executor = TrialExecutor(ExecutionContext(2, "2*n_jobs"), size=3, n_tasks=2)
+    with executor:
+        assert not executor.in_this_thread
+        for number in range(5):
+            executor.start(number, Task(number))
+        assert executor.under_way == list(range(5))
+        ended = all_results(executor)
+    assert {n: r for n, (r, _) in ended.items()} == {n: [n, n] for n in range(5)}
+    assert threading.get_ident() not in {thread for _, thread in ended.values()}
+    limit = 1 if backend == "multiprocessing" else 3
+    assert Task.most <= limit
+
+
+def test_what_ends_first_is_handed_back_first():
+    gates = [threading.Event() for _ in range(3)]
+    with TrialExecutor(environment(backend="threading"), size=3, n_tasks=2) as executor:
+        for number, gate in enumerate(gates):
+            executor.start(number, Task(number, gate))
+        for number in (2, 0, 1):
+            gates[number].set()
+            assert list(executor.finished()) == [number]
+        assert executor.under_way == []
+    assert Task.most == 3
+
+
+def test_one_worker_works_in_this_thread_when_asked():
+    calls = []
+    with TrialExecutor(environment(n_jobs=1), size=3, n_tasks=2) as executor:
+        assert executor.in_this_thread
+        for number in (0, 1, 2):
+            executor.start(number, lambda parallel, n=number: calls.append(n))
+        assert calls == []
+        assert list(executor.finished()) == [0]
+        assert calls == [0]
+        executor.drop()
+        assert executor.under_way == []
+    assert calls == [0]
+
+
+def test_what_a_task_raises():
+    def fails(parallel):
+        raise ZeroDivisionError
+
+    with TrialExecutor(environment(n_jobs=1), size=1, n_tasks=1) as executor:
+        executor.start(0, fails)
+        with pytest.raises(ZeroDivisionError):
+            executor.finished()
+    with TrialExecutor(environment(n_jobs=2), size=2, n_tasks=1) as executor:
+        executor.start(0, fails)
+        executor.start(1, lambda parallel: "fine")
+        ended = {}
+        while executor.under_way:
+            ended |= executor.finished()
+    assert isinstance(ended[0].exception(), ZeroDivisionError)
+    assert ended[1].result() == "fine"
+
+
+def test_threads_end_with_the_crew():
+    before = set(threading.enumerate())
+    with TrialExecutor(environment(backend="threading"), size=3, n_tasks=2) as executor:
+        for number in range(3):
+            executor.start(number, Task(number))
+        all_results(executor)
+    # Those of joblib's pool are told to end, and may take a moment.
+    for thread in set(threading.enumerate()) - before:
+        thread.join(20)
+    assert set(threading.enumerate()) <= before
+
+
+def test_nobody_waits_for_threads_after_an_interrupt():
+    gate, ended = threading.Event(), threading.Event()
+
+    def task(parallel):
+        gate.wait(20)
+        ended.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        with TrialExecutor(
+            environment(backend="threading"), size=1, n_tasks=2
+        ) as executor:
+            executor.start(0, task)
+            raise KeyboardInterrupt
+    assert not ended.is_set()
+    gate.set()
+    assert ended.wait(20)
+
+
+@pytest.mark.parametrize("backend", [ThreadingBackend, MultiprocessingBackend])
+def test_instances_of_backends_are_taken_too(backend):
+    around = environment(backend=backend())
+    assert type(around.call(lambda: get_active_backend()[0])) is backend

@@ -1,0 +1,531 @@
+"""Rules E1 … E4: fits that fail."""
+
+import math
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from every_search import SEARCHES, data, make
+from grid_comparison import Sometimes, assert_same_results, searches
+from sklearn.base import ClassifierMixin
+from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import BayesSearchCV, TextRepresentationSearchCV, load_history
+from skbayes.evaluation.trial import History, Trial
+from skbayes.loop.failures import FailingStart
+from skbayes.space import Space
+
+X, y = load_iris(return_X_y=True)
+ROWS = np.arange(150.0)[:, None]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_e1_raise_passes_the_exception_on(n_jobs):
+    search = BayesSearchCV(
+        Sometimes(bad="fit"),
+        {"quality": [1, 2]},
+        error_score="raise",
+        n_jobs=n_jobs,
+        random_state=0,
+    )
+    with pytest.raises(RuntimeError, match="cannot be fitted"):
+        search.fit(X, y)
+
+
+@pytest.mark.parametrize("error_score", [0.25, np.nan, -3])
+def test_e1_a_number_goes_into_the_failed_folds(error_score):
+    grid = {"quality": [0.5, 0.7], "bad": [None, "some"]}
+    # Two splits: the training rows begin with an odd and with an even number.
+    splits = [(np.arange(1, 80), np.arange(80, 150)), (np.arange(80), np.arange(9))]
+    ours, theirs = searches(Sometimes(), grid, cv=splits, error_score=error_score)
+    for search in (ours, theirs):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            search.fit(ROWS, y)
+        failed = [w for w in caught if issubclass(w.category, FitFailedWarning)]
+        assert len(failed) == 1
+        assert "2 fits failed out of a total of 8" in str(failed[0].message)
+    assert_same_results(ours, theirs)
+
+
+def test_e2_a_trial_whose_every_fold_fails_costs_that_trial_only():
+    space = {"quality": (0.0, 1.0), "bad": [None, "fit"]}
+    search = BayesSearchCV(Sometimes(), space, n_iter=12, cv=3, random_state=0)
+    with pytest.warns() as caught:
+        search.fit(X, y)
+    assert any(issubclass(w.category, FitFailedWarning) for w in caught)
+    failed = [trial for trial in search.trials_ if trial.params["bad"] == "fit"]
+    worked = [trial for trial in search.trials_ if trial.params["bad"] is None]
+    assert failed and worked and len(search.trials_) == 12
+    for trial in failed:
+        assert trial.state == "failed"
+        assert math.isnan(trial.score)
+        assert "cannot be fitted" in trial.error
+    assert all(trial.state == "complete" and trial.error is None for trial in worked)
+    assert search.best_params_["bad"] is None
+    # The model is told of the failures, and steers away from them.
+    assert len(worked) > len(failed)
+
+
+@pytest.mark.parametrize("error_score", [100.0, np.nan])
+def test_e2_a_wholly_failed_trial_is_no_score_to_the_model(error_score):
+    search = BayesSearchCV(
+        Sometimes(),
+        {"bad": ["fit", "none"]},
+        n_iter=2,
+        error_score=error_score,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search.set_params(refit=False).fit(X, y)
+    told = {trial.params["bad"]: trial.score for trial in search.trials_}
+    assert math.isnan(told["fit"])
+    assert told["none"] == 0.5
+    row = search.cv_results_["params"].index({"bad": "fit"})
+    np.testing.assert_equal(search.cv_results_["mean_test_score"][row], error_score)
+
+
+@pytest.mark.parametrize("error_score", [0.0, np.nan])
+def test_e2_all_failing_raises_with_the_traceback(error_score):
+    search = BayesSearchCV(
+        Sometimes(bad="fit"),
+        {"quality": [1, 2]},
+        cv=3,
+        error_score=error_score,
+        random_state=0,
+    )
+    with pytest.raises(ValueError, match="All the 6 fits failed") as raised:
+        search.fit(X, y)
+    assert "RuntimeError: cannot be fitted" in str(raised.value)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_e3_errors_of_the_refit_always_rise_and_lose_nothing(error):
+    class FailsOnAll(Sometimes):
+        def fit(self, X, y):
+            if len(X) == 150:
+                raise error("too many rows")
+            return super().fit(X, y)
+
+    search = BayesSearchCV(
+        FailsOnAll(), {"quality": [1, 2]}, n_iter=2, cv=3, random_state=0
+    )
+    with pytest.raises(error, match="too many rows"):
+        search.fit(X, y)
+    assert search.best_params_ == {"quality": 2}
+    assert search.best_score_ == search.cv_results_["mean_test_score"][1] == 2
+    assert len(search.trials_) == search.optimizer_.n_told == 2
+    assert search.stop_reason_ == "exhausted"
+    assert search.target_metric_ == "score" and callable(search.scorer_)
+    assert not hasattr(search.best_estimator_, "classes_")
+
+
+def test_a_callable_refit_that_raises_loses_nothing():
+    search = BayesSearchCV(
+        Sometimes(),
+        {"quality": [1, 2]},
+        n_iter=2,
+        refit=lambda results: 1 // 0,
+        random_state=0,
+    )
+    with pytest.raises(ZeroDivisionError):
+        search.fit(X, y)
+    assert len(search.trials_) == len(search.cv_results_["params"]) == 2
+
+
+def test_a_constraint_that_raises_later_ends_the_search():
+    def late(params):
+        if params["quality"] > 0.9:
+            raise ZeroDivisionError
+        return True
+
+    search = BayesSearchCV(
+        Sometimes(), {"quality": (0.0, 1.0)}, constraint=late, random_state=0
+    )
+    with pytest.raises(ValueError, match="constraint: raised ZeroDivisionError"):
+        search.fit(X, y)
+
+
+def test_e4_several_metrics_are_all_nan_for_a_failed_fit():
+    grid = {"bad": [None, "fit"]}
+    ours, theirs = searches(
+        Sometimes(), grid, cv=2, scoring=["accuracy", "recall_macro"], refit="accuracy"
+    )
+    for search in (ours, theirs):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            search.fit(X, y)
+    assert_same_results(ours, theirs)
+    assert np.isnan(ours.cv_results_["mean_test_recall_macro"][1])
+
+
+def test_e4_a_callable_whose_first_trial_fails():
+    def both(estimator, X, y):
+        return {"a": estimator.quality, "b": 1.0}
+
+    grid = [{"bad": ["fit"]}, {"quality": [0.1, 0.3]}]
+    ours, theirs = searches(Sometimes(), grid, cv=2, scoring=both, refit="a")
+    for search in (ours, theirs):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            search.fit(X, y)
+    assert_same_results(ours, theirs)
+    assert ours.best_params_ == {"quality": 0.3}
+    assert ours.trials_[0].scores.keys() == {"a", "b"}
+
+
+def test_what_set_params_refuses_for_one_proposal_costs_that_trial():
+    space = {"quality": [0.5, 2.0], "bad": [None, "params"]}
+    # Every single value is fine, and so are the configurations that check the names.
+    search = BayesSearchCV(
+        Sometimes(), space, n_iter=4, cv=2, return_train_score=True, random_state=0
+    )
+    allowed = [{"quality": 0.5, "bad": None}]
+    search.set_params(search_spaces=space)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("skbayes.space.Space.covering_sample", lambda self: allowed)
+        with pytest.warns() as caught:
+            search.fit(X, y)
+    assert any("2 fits failed out of a total of 8" in str(w.message) for w in caught)
+    (refused,) = [t for t in search.trials_ if t.state == "failed"]
+    assert refused.params == {"quality": 2.0, "bad": "params"}
+    assert "do not go together" in refused.error
+    assert search.best_params_ == {"quality": 2.0, "bad": None}
+    search.set_params(error_score="raise")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("skbayes.space.Space.covering_sample", lambda self: allowed)
+        with pytest.raises(ValueError, match="do not go together"):
+            search.fit(X, y)
+
+
+def test_a_refused_proposal_with_several_metrics():
+    space = {"quality": [0.5, 2.0], "bad": [None, "params"]}
+    search = BayesSearchCV(
+        Sometimes(),
+        space,
+        n_iter=4,
+        cv=2,
+        scoring=["accuracy"],
+        refit="accuracy",
+        random_state=0,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("skbayes.space.Space.covering_sample", lambda self: [])
+        with pytest.warns():
+            search.fit(X, y)
+    assert np.isnan(search.cv_results_["mean_test_accuracy"]).sum() == 1
+
+
+def test_a_scorer_that_returns_no_number_raises():
+    search = BayesSearchCV(
+        SVC(),
+        {"C": [1, 2]},
+        n_iter=2,
+        scoring=lambda estimator, X, y: "high",
+        random_state=0,
+    )
+    with pytest.raises(ValueError, match="must return a number"):
+        search.fit(X, y)
+
+
+def test_infinite_scores_are_failures_to_the_model():
+    def scoring(estimator, X, y):
+        return math.inf if estimator.quality < 0.5 else estimator.quality
+
+    search = BayesSearchCV(
+        Sometimes(), {"quality": [0.2, 0.8]}, n_iter=2, scoring=scoring, random_state=0
+    )
+    with pytest.warns(UserWarning, match="non-finite"):
+        warnings.filterwarnings("ignore", category=RuntimeWarning)
+        search.fit(X, y)
+    assert [trial.state for trial in search.trials_] == ["failed", "complete"]
+
+
+class Sealed:
+    """Can be copied, but not unpickled."""
+
+    def __deepcopy__(self, memo):
+        return Sealed()
+
+    def __reduce__(self):
+        return int, ("sealed",)
+
+
+def test_what_cannot_be_unpickled_in_a_worker_is_an_error():
+    search = BayesSearchCV(
+        Sometimes(bad=Sealed()),
+        {"quality": (0.0, 1.0)},
+        n_iter=3,
+        cv=2,
+        n_jobs=2,
+        random_state=0,
+    )
+    with pytest.raises(RuntimeError, match="un-serialize"):
+        search.fit(X, y)
+
+
+# -- data that nothing can be learnt from ----------------------------------------------
+
+WITH_GAPS = X.copy()
+WITH_GAPS[::2, 1] = np.nan
+WITH_WORDS = X.astype(object)
+WITH_WORDS[:, 1] = [f"word {i}" for i in range(150)]
+SVC_SPACE = {"C": (0.1, 10.0), "kernel": ["rbf", "linear"]}
+
+
+class Unlearnable(ClassifierMixin):
+    """Fails in the same way whatever its parameters, in a message with a number."""
+
+    n_fits = 0
+
+    def fit(self, X, y):
+        type(self).n_fits += 1
+        raise LookupError(f"cannot learn from {X.shape[0]} rows\nsecond line")
+
+
+class UnlearnableTree(Unlearnable, DecisionTreeClassifier):
+    # Before 1.7 scikit-learn looks for `check_input` in the signature.
+    def fit(self, X, y, check_input=True):
+        return super().fit(X, y)
+
+
+class UnlearnableTexts(Unlearnable, LogisticRegression):
+    pass
+
+
+class CountedSVC(SVC):
+    n_fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).n_fits += 1
+        return super().fit(X, y)
+
+
+@pytest.fixture(autouse=True)
+def counts():
+    for cls in (UnlearnableTree, UnlearnableTexts, CountedSVC):
+        cls.n_fits = 0
+
+
+@pytest.mark.parametrize("n_points", [1, 4])
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_every_search_stops_when_nothing_can_be_fitted(kind, n_points):
+    text = kind is TextRepresentationSearchCV
+    estimator = UnlearnableTexts() if text else UnlearnableTree()
+    search = make(kind, estimator=estimator, n_iter=40, n_points=n_points)
+    with pytest.raises(LookupError) as raised:
+        search.fit(*data(kind))
+    assert str(raised.value).splitlines()[0].startswith("cannot learn from ")
+    (note,) = raised.value.__notes__
+    assert "All the 6 fits of the first 3 trials failed in this way" in note
+    # With one worker the trials in flight have not begun; two fits ask for the reason.
+    assert type(estimator).n_fits == 3 * 2 + 2
+    assert not hasattr(search, "cv_results_")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (WITH_WORDS, y, "could not convert string to float: 'word "),
+        (WITH_GAPS, y, "Input X contains NaN."),
+        (X, np.zeros(150, int), "The number of classes has to be greater than one"),
+    ],
+)
+@pytest.mark.parametrize("error_score", [np.nan, 0.0])
+def test_mistakes_in_the_data_cost_three_trials(X, y, message, error_score):
+    search = BayesSearchCV(
+        CountedSVC(), SVC_SPACE, cv=3, error_score=error_score, random_state=0
+    )
+    with pytest.raises(ValueError) as raised:
+        search.fit(X, y)
+    assert str(raised.value).startswith(message)
+    assert CountedSVC.n_fits == 3 * 3 + 2
+
+
+def test_the_first_three_trials_in_flight_end():
+    search = BayesSearchCV(
+        UnlearnableTree(),
+        {"max_depth": (1, 100)},
+        n_iter=30,
+        cv=2,
+        n_points=4,
+        random_state=0,
+    )
+    with (
+        joblib.parallel_config("threading", n_jobs=2),
+        pytest.raises(LookupError, match="All the 6 fits of the first 3 trials"),
+    ):
+        search.fit(X, y)
+
+
+def test_the_first_fit_is_enough_with_raise():
+    search = make(SEARCHES[0], estimator=UnlearnableTree(), error_score="raise")
+    with pytest.raises(LookupError):
+        search.fit(X, y)
+    assert UnlearnableTree.n_fits == 1
+
+
+@pytest.mark.parametrize("n_iter", [1, 2])
+def test_fewer_trials_end_as_grid_search_does(n_iter):
+    search = make(SEARCHES[0], estimator=UnlearnableTree(), n_iter=n_iter)
+    with pytest.raises(ValueError, match=f"All the {2 * n_iter} fits failed"):
+        search.fit(X, y)
+
+
+def test_what_the_space_fixes_is_tried_with_the_rest_as_it_is():
+    space = {"penalty": ["l1"], "C": (0.1, 10.0)}
+    search = BayesSearchCV(
+        LogisticRegression(solver="lbfgs"), space, cv=3, random_state=0
+    )
+    with warnings.catch_warnings():
+        # From scikit-learn 1.8 on, `penalty` is deprecated.
+        warnings.simplefilter("ignore", FutureWarning)
+        with pytest.raises(ValueError, match="Solver lbfgs supports only .*") as raised:
+            search.fit(X, y)
+    assert "All the 9 fits of the first 3 trials" in raised.value.__notes__[0]
+
+
+def test_unlucky_settings_do_not_end_a_search():
+    points = [{"quality": q, "bad": "fit"} for q in (0.1, 0.2, 0.3)]
+    space = {"quality": (0.0, 1.0), "bad": [None, "fit"]}
+    search = BayesSearchCV(
+        Sometimes(), space, n_iter=8, cv=2, initial_points=points, random_state=0
+    )
+    with pytest.warns():
+        search.fit(X, y)
+    assert [trial.state for trial in search.trials_[:3]] == ["failed"] * 3
+    assert search.best_params_["bad"] is None and len(search.trials_) == 8
+
+
+def test_an_estimator_that_fails_as_it_is_may_be_mended_by_other_options():
+    pipeline = Pipeline([("fill", "passthrough"), ("svc", SVC())])
+    space = {"fill": ["passthrough", SimpleImputer()], "svc__C": (0.1, 10.0)}
+    points = [{"fill": "passthrough", "svc__C": C} for C in (1.0, 2.0, 3.0)]
+    search = BayesSearchCV(
+        pipeline, space, n_iter=6, cv=2, initial_points=points, random_state=0
+    )
+    with pytest.warns():
+        search.fit(WITH_GAPS, y)
+    assert isinstance(search.best_params_["fill"], SimpleImputer)
+
+
+def test_one_word_among_the_numbers_costs_three_trials():
+    words = X.astype(object)
+    # It is in the test rows of the first split, whose fit works.
+    words[3, 1] = "word"
+    search = BayesSearchCV(CountedSVC(), SVC_SPACE, cv=3, random_state=0)
+    with (
+        pytest.raises(ValueError, match="^could not convert") as raised,
+        pytest.warns(UserWarning, match="Scoring failed"),
+    ):
+        search.fit(words, y)
+    assert CountedSVC.n_fits == 3 * 3 + 2
+    assert "6 of 9 fits of the first 3 trials" in raised.value.__notes__[0]
+
+
+@pytest.mark.parametrize("placeholder", [DummyClassifier(), None])
+def test_a_placeholder_of_a_searched_step_does_not_hide_the_data(placeholder):
+    pipeline = Pipeline([("clf", placeholder)])
+    space = {"clf": [CountedSVC(), CountedSVC(kernel="linear")], "clf__C": (0.1, 10.0)}
+    search = BayesSearchCV(pipeline, space, cv=3, scoring="accuracy", random_state=0)
+    with pytest.raises(ValueError, match="^could not convert string to float: 'word "):
+        search.fit(WITH_WORDS, y)
+    assert CountedSVC.n_fits == 3 * 3 + 1
+
+
+def test_a_warm_started_search_stops_too():
+    earlier = BayesSearchCV(SVC(), SVC_SPACE, n_iter=4, cv=2, random_state=0).fit(X, y)
+    search = BayesSearchCV(
+        SVC(), SVC_SPACE, cv=2, random_state=0, warm_start_from=earlier
+    )
+    with pytest.raises(ValueError, match="Input X contains NaN.") as raised:
+        search.fit(WITH_GAPS, y)
+    assert "All the 6 fits" in raised.value.__notes__[0]
+
+
+def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path):
+    path = tmp_path / "a.journal"
+
+    class Mended(UnlearnableTree):
+        broken = True
+
+        def fit(self, X, y, check_input=True):
+            return super().fit(X, y) if self.broken else self.work(X, y)
+
+        def work(self, X, y):
+            return DecisionTreeClassifier.fit(self, X, y)
+
+    search = make(SEARCHES[0], estimator=Mended(random_state=0), journal=path)
+    for _ in range(2):  # the second one recalls the trials
+        with pytest.raises(LookupError, match="All the 6 fits of the first 3 trials"):
+            search.fit(X, y)
+        assert load_history(path)["state"].tolist() == ["failed"] * 3
+    Mended.broken = False
+    with pytest.warns():
+        search.fit(X, y)
+    assert [trial.state for trial in search.trials_[:4]] == ["failed"] * 3 + [
+        "complete"
+    ]
+
+
+def _trial(number, *errors, skipped=0, score=math.nan):
+    folds = [
+        {"test_scores": math.nan if error else score, "fit_error": error}
+        for error in errors
+    ]
+    folds += [{"fit_error": None, "skipped": True}] * skipped
+    return Trial(number, {"a": number / 4}, folds, math.nan, state="failed")
+
+
+def _traceback(line):
+    return f"Traceback (most recent call last):\n  File 'a.py'\n{line}\n"
+
+
+BAD = _traceback("ValueError: bad")
+
+
+@pytest.mark.parametrize(
+    ("trials", "asks"),
+    [
+        ([_trial(k, BAD, BAD) for k in range(3)], True),
+        ([_trial(k, BAD, skipped=1) for k in range(3)], True),
+        ([_trial(k, _traceback(f"ValueError: bad {k}")) for k in range(3)], True),
+        (
+            [_trial(k, _traceback(f"ValueError: bad '{k}'\n'b'")) for k in range(3)],
+            True,
+        ),
+        ([_trial(k, BAD, None) for k in range(3)], True),
+        ([_trial(k, BAD, None) for k in range(2)] + [_trial(2, None, None)], False),
+        ([_trial(k, BAD, BAD) for k in range(2)], False),
+        ([_trial(k, BAD, BAD) for k in range(4)], False),
+        ([_trial(k, BAD, BAD) for k in range(3, 6)], False),
+        (
+            [_trial(0, BAD, BAD), _trial(1, BAD, None, score=0.5), _trial(2, BAD, BAD)],
+            False,
+        ),
+        ([_trial(k, _traceback(e)) for k, e in enumerate(["A: 1", "B: 1", "A: 1"])], 0),
+        # Nothing is fitted here of what killed a worker.
+        (
+            [_trial(k, "The worker that ran this trial died: 9") for k in range(3)],
+            False,
+        ),
+    ],
+)
+def test_when_it_is_asked_why_all_fits_fail(trials, asks):
+    asked = []
+    space = Space.from_notation({"a": (0.0, 1.0)})
+    start = FailingStart(
+        space, lambda params: params, lambda params, split: asked.append(params)
+    )
+    assert start(History(trials)) is False
+    # The first of the two fits worked.
+    assert asked == ([{}] if asks else [])

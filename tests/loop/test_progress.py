@@ -1,0 +1,256 @@
+"""Lines and bars."""
+
+import math
+import sys
+
+import pytest
+from grid_comparison import Sometimes
+from sklearn.datasets import load_iris
+
+from skbayes import BayesSearchCV
+from skbayes.evaluation.trial import History, Trial
+from skbayes.loop.progress import Lines, PlannedStage, progress_bar
+
+FOLD = {"test_scores": 0.5, "fit_time": 0.0, "score_time": 0.0, "fit_error": None}
+X, y = load_iris(return_X_y=True)
+
+
+class Clock:
+    """Tells the times given, one after the other."""
+
+    def __init__(self, *times):
+        self.times = list(times)
+
+    def __call__(self):
+        return self.times.pop(0)
+
+
+def told(lines, trials):
+    """Report trials, and return what each printed."""
+    history = History()
+    for trial in trials:
+        history.append(trial)
+        lines(trial, history)
+
+
+def ran(number, seconds, stage=0):
+    """Return a trial that took so long."""
+    return Trial(number, {}, [FOLD], 0.5, duration=seconds, stage=stage)
+
+
+def times_left(capsys):
+    """Return the times left that were printed."""
+    lines = capsys.readouterr().out.splitlines()
+    return [float(line.rpartition("left ")[2].rstrip("s")) for line in lines]
+
+
+def test_a_line_per_trial(capsys):
+    lines = Lines([PlannedStage(5)], None, clock=Clock(10.0, 12.0, 16.0, 17.0, 18.0))
+    skipped = {**FOLD, "skipped": True}
+    told(
+        lines,
+        [
+            Trial(0, {"C": 1}, [FOLD], math.nan, state="failed"),
+            Trial(1, {"C": 2}, [FOLD], 0.25),
+            Trial(2, {"C": 3}, [FOLD, FOLD, skipped], 0.5, state="raced"),
+            Trial(3, {"C": 4}, [FOLD, skipped, skipped], 0.5, state="censored"),
+        ],
+    )
+    assert capsys.readouterr().out.splitlines() == [
+        "[1/5] trial 0: failed, best so far none yet, elapsed 2.0s, left 8.0s",
+        "[2/5] trial 1: score 0.25, best so far 0.25 (trial 1), elapsed 6.0s, "
+        "left 9.0s",
+        "[3/5] trial 2: raced after 2 folds, best so far 0.25 (trial 1), "
+        "elapsed 7.0s, left 4.7s",
+        "[4/5] trial 3: censored after 1 folds, best so far 0.25 (trial 1), "
+        "elapsed 8.0s, left 2.0s",
+    ]
+
+
+def test_recalled_trials_take_no_time(capsys):
+    # Six trials of 10 s are recalled within 0.6 s, then each takes 20 s, and proposing
+    # it one more.
+    recalled = {number: ran(number, 10.0) for number in range(6)}
+    clock = Clock(0.0, *[0.1 * k for k in range(1, 7)], 21.6, 42.6, 63.6, 84.6)
+    lines = Lines([PlannedStage(10)], None, recalled, clock=clock)
+    told(lines, [*recalled.values(), *[ran(number, 20.0) for number in range(6, 10)]])
+    # Before one has run, what the earlier run took is all there is to go by.
+    assert times_left(capsys) == [40.0] * 6 + [63.0, 42.0, 21.0, 0.0]
+
+
+def test_a_journal_may_hold_more_stages_than_are_planned(capsys):
+    recalled = {0: ran(0, 4.0), 1: ran(1, 4.0, stage=1)}
+    lines = Lines([PlannedStage(3)], None, recalled, clock=Clock(0, 0, 0, 4.0))
+    told(lines, [*recalled.values(), ran(2, 4.0)])
+    assert times_left(capsys) == [4.0, 4.0, 0.0]
+
+
+def test_what_was_not_finished_runs_among_the_recalled(capsys):
+    # The trial 1 was in flight when the earlier run was killed.
+    recalled = {0: ran(0, 4.0), 2: ran(2, 4.0)}
+    lines = Lines([PlannedStage(6)], None, recalled, clock=Clock(0, 0, 6.0, 6.0, 12.0))
+    told(lines, [ran(0, 4.0), ran(1, 6.0), ran(2, 4.0), ran(3, 6.0)])
+    assert times_left(capsys) == [16.0, 18.0, 18.0, 12.0]
+
+
+@pytest.mark.parametrize("n", [4, 16])
+def test_trials_in_flight_count_by_their_number(n, capsys):
+    # n at a time, 8 s each: n are told at 8 s, n more at 16 s, and so on.
+    n_trials = 4 * n
+    clock = Clock(0.0, *[8.0 * (1 + k // n) for k in range(n_trials)])
+    lines = Lines([PlannedStage(n_trials, n_in_flight=n)], None, clock=clock)
+    told(lines, [ran(k, 8.0) for k in range(n_trials)])
+    left = times_left(capsys)
+    for k, shown in enumerate(left):
+        # What is in flight is over at some time within the next eight seconds.
+        end_of_trial = 32.0 - 8.0 * (1 + k // n)
+        assert end_of_trial - 0.1 <= shown <= end_of_trial + 8.0
+    assert all(now >= later for now, later in zip(left, left[1:], strict=False))
+
+
+def test_the_first_trials_which_start_the_workers_soon_count_for_nothing(capsys):
+    durations = [20.0, 20.0, 2.0, 2.0, 2.0, 2.0]
+    clock = Clock(0.0, 20.0, 20.0, 22.0, 22.0, 24.0, 24.0)
+    lines = Lines([PlannedStage(8, n_in_flight=2)], None, clock=clock)
+    told(lines, [ran(k, seconds) for k, seconds in enumerate(durations)])
+    assert times_left(capsys) == [70.0, 60.0, 27.5, 4.0, 3.0, 2.0]
+
+
+def test_stages_to_come_take_what_their_weights_say(capsys):
+    plan = [PlannedStage(4, weight=0.25, n_in_flight=2), PlannedStage(3, weight=1.0)]
+    lines = Lines(plan, None, clock=Clock(0.0, 1.0, 1.0, 2.0, 2.0, 8.0))
+    told(lines, [*[ran(k, 1.0) for k in range(4)], ran(4, 6.0, stage=1)])
+    assert times_left(capsys) == [13.5, 13.0, 12.5, 12.0, 12.0]
+
+
+def test_a_timeout_bounds_what_is_left(capsys):
+    plan = [PlannedStage(9)]
+    told(Lines(plan, 15.0, clock=Clock(0.0, 10.0, 20.0)), [Trial(0, {}, [FOLD], 0.5)])
+    assert capsys.readouterr().out.endswith("left 5.0s\n")
+    told(Lines(plan, 15.0, clock=Clock(0.0, 20.0)), [Trial(0, {}, [FOLD], 0.5)])
+    assert capsys.readouterr().out.endswith("left 0.0s\n")
+
+
+def test_parameters(capsys):
+    plan = [PlannedStage(1)]
+    lines = Lines(plan, None, with_params=True, clock=Clock(0.0, 1.0))
+    told(lines, [Trial(0, {"C": 2.5, "kernel": "rbf"}, [FOLD], 0.5)])
+    assert (
+        capsys.readouterr().out.splitlines()[1] == "[1/1] trial 0: C=2.5, kernel='rbf'"
+    )
+
+
+@pytest.fixture
+def bars(monkeypatch):
+    """Keep what tqdm is told."""
+    tqdm = pytest.importorskip("tqdm.auto")
+    made = []
+
+    class Bar:
+        def __init__(self, **kwargs):
+            self.said, self.n, self.closed = [kwargs], 0, False
+            made.append(self)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exception):
+            self.closed = True
+
+        def set_postfix_str(self, text):
+            self.said.append(text)
+
+        def update(self):
+            self.n += 1
+
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    return made
+
+
+def test_a_bar_grows_by_each_trial(bars):
+    with progress_bar(3) as report:
+        told(report, [Trial(0, {}, [FOLD], 0.5), Trial(1, {}, [FOLD], 0.25)])
+        assert not bars[0].closed
+    assert bars[0].said[0]["total"] == 3
+    assert bars[0].said[1:] == ["best 0.5 (trial 0)"] * 2
+    assert bars[0].n == 2 and bars[0].closed
+
+
+def test_a_bar_begins_after_the_recalled_trials(bars):
+    trials = [ran(number, 1.0) for number in range(4)]
+    with progress_bar(4, {0: trials[0], 1: trials[1]}) as report:
+        told(report, trials)
+    assert bars[0].said[0]["initial"] == 2
+    assert bars[0].n == 2
+
+
+def test_the_bar_of_a_search(bars, capsys):
+    BayesSearchCV(
+        Sometimes(),
+        {"quality": [1, 2, 3]},
+        n_iter=3,
+        cv=2,
+        progress_bar=True,
+        random_state=0,
+    ).fit(X, y)
+    assert bars[0].n == 3 and bars[0].closed
+    assert bars[0].said[-1] == "best 3 (trial 2)"
+    assert capsys.readouterr().out == ""
+
+
+def test_a_resumed_search_goes_on_where_it_was(bars, tmp_path, capsys):
+    search = BayesSearchCV(
+        Sometimes(),
+        {"quality": (0.0, 1.0)},
+        n_iter=3,
+        cv=2,
+        random_state=0,
+        journal=tmp_path / "a.journal",
+    )
+    search.fit(X, y)
+    search.set_params(n_iter=5, progress_bar=True, verbose=1).fit(X, y)
+    assert bars[0].said[0]["initial"] == 3 and bars[0].said[0]["total"] == 5
+    assert bars[0].n == 2
+    lines = capsys.readouterr().out.splitlines()[1:]
+    heads = [f"[{number + 1}/5] trial {number}:" for number in range(5)]
+    assert [line[: len(head)] for line, head in zip(lines, heads, strict=True)] == heads
+
+
+def test_the_bar_is_closed_when_a_fit_raises(bars):
+    search = BayesSearchCV(
+        Sometimes(bad="fit"),
+        {"quality": [1]},
+        progress_bar=True,
+        error_score="raise",
+        random_state=0,
+    )
+    with pytest.raises(RuntimeError, match="cannot be fitted"):
+        search.fit(X, y)
+    assert bars[0].closed
+
+
+def test_a_real_bar(capsys):
+    pytest.importorskip("tqdm")
+    with progress_bar(2) as report:
+        told(report, [Trial(0, {}, [FOLD], 0.5)])
+    shown = capsys.readouterr().err
+    assert "trials:  50%" in shown and "best 0.5 (trial 0)" in shown
+
+
+def test_tqdm_is_missing(monkeypatch):
+    class Unwanted(Sometimes):
+        def fit(self, X, y):
+            raise AssertionError("fitted all the same")
+
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    search = BayesSearchCV(
+        Unwanted(),
+        {"quality": [1]},
+        progress_bar=True,
+        error_score="raise",
+        random_state=0,
+    )
+    with pytest.raises(
+        ImportError, match=r"progress_bar=True needs tqdm.*skbayes\[progress\]"
+    ):
+        search.fit(X, y)

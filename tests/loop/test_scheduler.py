@@ -1,0 +1,319 @@
+"""The loop, with optimizer, evaluator, executor and clock of the tests' own."""
+
+import math
+from concurrent.futures import BrokenExecutor, Future
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skbayes.evaluation.trial import Trial
+from skbayes.loop.scheduler import Budget, NullJournal, Scheduler, StopReason
+from skbayes.optimizer import SpaceExhausted
+from skbayes.space import Integer, Space
+from skbayes.space.configuration import Configuration
+
+
+class Fake:
+    """All parts of a search at once; trial k takes `seconds[k]`, or one second.
+
+    An executor that lets trials end in the order that `order` chooses, an optimizer that
+    proposes 0, 1, 2, …, up to `size`, and remembers what it knew when it did.
+    """
+
+    last_expected_improvement = None
+    space = Space([{"x": Integer(0, 1000)}])
+
+    def __init__(self, size=math.inf, seconds=(), order=min, **events):
+        self.size, self.seconds, self.order, self.events = size, seconds, order, events
+        self.now = 0.0
+        self.n_asked = 0
+        self.pending, self.told, self.learned = [], [], []
+        self.knew = {}
+        self.started, self.futures = [], {}
+        self.n_in_flight = []
+
+    # the optimizer
+
+    def propose(self):
+        if self.n_asked >= self.size:
+            raise SpaceExhausted
+        configuration = Configuration.of(self.space, {"x": self.n_asked})
+        self.pend(configuration)
+        return configuration
+
+    def pend(self, configuration):
+        self.knew[self.n_asked] = [one["x"] for one, _ in self.told]
+        self.n_asked += 1
+        self.pending.append(configuration.params)
+
+    def forget(self, configuration):
+        self.pending.remove(configuration.params)
+
+    def tell(self, configuration, score, **more):
+        self.pending.remove(configuration.params)
+        self.told.append((configuration.params, score))
+        self.more = more
+
+    def expected_cost(self, configuration):
+        known = sorted(self.seconds[one["x"]] for one, _ in self.told)
+        return float(np.median(known)) if known else None
+
+    # the evaluator
+
+    def prepare(self, number, params):
+        return number, params
+
+    def conclude(self, evaluation, outcome):
+        number, params = evaluation
+        if self.events.get("fails_at") == number:
+            raise ZeroDivisionError
+        if outcome == "interrupted":
+            return None
+        stop = self.events.get("stop_at") == number
+        return Trial(number, params, [], float(number), stop_requested=stop)
+
+    def failed(self, evaluation, text):
+        number, params = evaluation
+        return Trial(number, params, [], math.nan, state="failed", error=text)
+
+    def learn(self, trial):
+        self.learned.append(trial.number)
+
+    def recall(self, trial):
+        return trial
+
+    # the executor
+
+    @property
+    def under_way(self):
+        return sorted(self.futures)
+
+    def start(self, number, task):
+        self.started.append(number)
+        self.futures[number] = Future()
+        self.n_in_flight.append(len(self.futures))
+
+    def finished(self):
+        number = self.order(self.under_way)
+        if number == self.events.get("interrupt_at"):
+            del self.events["interrupt_at"]
+            raise KeyboardInterrupt
+        self.now += self.seconds[number] if self.seconds else 1.0
+        killer = self.events.get("killer")
+        if killer in self.futures:
+            # All that are in flight die with it.
+            ended = {n: self.futures.pop(n) for n in self.under_way}
+            for future in ended.values():
+                future.set_exception(BrokenExecutor("killed"))
+            return ended
+        future = self.futures.pop(number)
+        died = number == self.events.get("interrupted_worker")
+        future.set_result("interrupted" if died else number)
+        return {number: future}
+
+    def drop(self):
+        """Give up what was not begun: all, if work does not go on by itself."""
+        if self.events.get("in_this_thread"):
+            self.futures.clear()
+
+    def run(self, n_iter, n_points=1, log=None, report=None, **budget):
+        scheduler = Scheduler(
+            self,
+            self,
+            self,
+            Budget(n_iter, clock=lambda: self.now, **budget),
+            n_points=n_points,
+            log=log,
+            report=report,
+        )
+        self.history = scheduler.history
+        reason = scheduler.run()
+        return [trial.number for trial in scheduler.history], reason
+
+
+def test_ask_evaluate_tell_in_turn():
+    fake = Fake()
+    numbers, reason = fake.run(n_iter=3)
+    assert reason == StopReason.N_ITER == "n_iter"
+    assert numbers == fake.started == fake.learned == [0, 1, 2]
+    assert fake.told == [({"x": i}, float(i)) for i in range(3)]
+    assert fake.knew == {0: [], 1: [0], 2: [0, 1]}
+    assert fake.pending == []
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_points=st.integers(1, 6),
+    n_iter=st.integers(1, 15),
+)
+def test_what_a_proposal_knows_does_not_depend_on_timing(seed, n_points, n_iter):
+    rng = np.random.default_rng(seed)
+    fake = Fake(order=lambda numbers: int(rng.choice(numbers)))
+    numbers, _ = fake.run(n_iter=n_iter, n_points=n_points)
+    assert numbers == list(range(n_iter))
+    for k in range(n_iter):
+        assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
+    assert max(fake.n_in_flight) <= n_points
+    assert max(fake.n_in_flight) == min(n_points, n_iter)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_points=st.integers(1, 6),
+    killed_after=st.lists(st.integers(0, 14), max_size=3),
+)
+def test_a_log_continues_where_it_ended(seed, n_points, killed_after):
+    rng = np.random.default_rng(seed)
+
+    class Memory(NullJournal):
+        """Dies when it has kept so many results."""
+
+        def record_proposal(self, number, params, expected_improvement):
+            assert number == len(self.proposals)
+            self.proposals.append(params)
+            self.expected_improvements.append(expected_improvement)
+
+        def record_result(self, trial):
+            assert trial.number not in self.results
+            self.results[trial.number] = trial
+            if len(self.results) == self.limit:
+                raise SystemExit
+
+    log = Memory()
+    n_fits = []
+    for log.limit in [*killed_after, 99]:
+        fake = Fake(order=lambda numbers: int(rng.choice(numbers)))
+        try:
+            numbers, _ = fake.run(n_iter=15, n_points=n_points, log=log)
+        except SystemExit:
+            n_fits.append(len(fake.started))
+            continue
+        break
+    assert numbers == list(range(15))
+    assert sorted(log.results) == list(range(15))
+    assert [one["x"] for one in log.proposals] == list(range(15))
+    for k in range(15):
+        assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
+
+
+@pytest.mark.parametrize(
+    "n_iter, size, told_size, n_trials, reason",
+    [
+        (5, 3, math.inf, 3, "exhausted"),  # found out by asking
+        (3, 3, 3, 3, "exhausted"),  # known beforehand
+        (2, 3, 3, 2, "n_iter"),
+        (5, 3, 3, 3, "exhausted"),
+    ],
+)
+@pytest.mark.parametrize("n_points", [1, 2, 9])
+def test_exhausted_space(n_iter, size, told_size, n_trials, reason, n_points):
+    numbers, why = Fake(size).run(
+        n_iter=n_iter, n_configurations=told_size, n_points=n_points
+    )
+    assert (len(numbers), why) == (n_trials, reason)
+
+
+@pytest.mark.parametrize(
+    "seconds, timeout, n_trials",
+    [
+        ([10, 1], 1, 1),  # the first trial always runs
+        ([1, 1, 1, 1], 3, 3),  # 3 s are just enough for three of one second
+        ([1, 1, 1, 1], 2.9, 2),
+        ([1, 5, 1, 1], 9, 4),  # after two: 6 + median 3 <= 9; after three: 7 + 1
+        ([1, 5, 1, 1], 8.9, 2),
+        ([2, 2, 2, 2, 2], math.inf, 5),
+    ],
+)
+def test_timeout_plans_with_the_expected_cost(seconds, timeout, n_trials):
+    fake = Fake(seconds=seconds)
+    numbers, reason = fake.run(n_iter=len(seconds), timeout=timeout)
+    assert len(numbers) == n_trials
+    assert reason == ("timeout" if n_trials < len(seconds) else "n_iter")
+    # What is not begun is no longer pending.
+    assert fake.pending == []
+
+
+@pytest.mark.parametrize("n_points", [1, 3])
+def test_a_request_to_stop_counts_when_the_trial_is_told(n_points):
+    fake = Fake(stop_at=2, order=max)
+    numbers, reason = fake.run(n_iter=9, n_points=n_points)
+    assert reason == "callback"
+    # What is in flight then is finished.
+    assert numbers == list(range(2 + n_points))
+
+
+def test_stoppers():
+    def enough(history):
+        return len(history) == 4
+
+    fake = Fake()
+    assert fake.run(n_iter=9, stoppers=[enough]) == ([0, 1, 2, 3], "stopper")
+    enough.reason = "had_enough"
+    never = lambda history: False  # noqa: E731
+    fake = Fake()
+    assert fake.run(n_iter=9, stoppers=[never, enough])[1] == "had_enough"
+
+
+def test_an_interrupt_before_any_trial_passes_on():
+    with pytest.raises(KeyboardInterrupt):
+        Fake(interrupt_at=0, in_this_thread=True).run(n_iter=1)
+
+
+def test_an_interrupt_later_keeps_what_was_finished():
+    fake = Fake(interrupt_at=2)
+    with pytest.warns(UserWarning, match="interrupted.* 3 finished"):
+        numbers, reason = fake.run(n_iter=9)
+    assert reason == "interrupted"
+    # A executor whose work goes on lets the trial end that was under way.
+    assert numbers == [0, 1, 2]
+    assert fake.pending == []
+
+
+def test_an_interrupt_in_this_thread_gives_up_what_is_not_begun():
+    fake = Fake(interrupt_at=2, in_this_thread=True)
+    with pytest.warns(UserWarning, match="interrupted.* 2 finished"):
+        assert fake.run(n_iter=9, n_points=3) == ([0, 1], "interrupted")
+    assert fake.pending == []
+
+
+def test_an_interrupted_worker_interrupts_the_search():
+    fake = Fake(interrupted_worker=3, order=max)
+    with pytest.warns(UserWarning, match="interrupted.* 5 finished"):
+        numbers, reason = fake.run(n_iter=9, n_points=3)
+    assert reason == "interrupted"
+    # 3 is the one that is given up; what ended beside it counts.
+    assert numbers == [0, 1, 2, 4, 5]
+    assert fake.pending == []
+
+
+@pytest.mark.parametrize("n_points, killer", [(1, 2), (4, 0), (4, 2), (4, 5)])
+def test_a_death_costs_one_trial(n_points, killer):
+    fake = Fake(killer=killer)
+    numbers, reason = fake.run(n_iter=8, n_points=n_points)
+    assert (numbers, reason) == (list(range(8)), "n_iter")
+    failed = [trial.number for trial in fake.history if trial.state == "failed"]
+    assert failed == [killer]
+    assert "died: killed" in fake.history[killer].error
+    for k in range(8):
+        assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
+
+
+def test_an_error_passes_on_when_what_is_in_flight_has_ended():
+    fake = Fake(fails_at=1)
+    with pytest.raises(ZeroDivisionError):
+        fake.run(n_iter=5, n_points=3)
+    assert fake.futures == {}
+    assert [one["x"] for one, _ in fake.told] == [0]
+
+
+def test_report_is_called_after_each_trial_was_told():
+    fake, seen = Fake(), []
+    fake.run(
+        n_iter=3,
+        report=lambda trial, history: seen.append(
+            (trial.number, len(history), len(fake.told))
+        ),
+    )
+    assert seen == [(0, 1, 1), (1, 2, 2), (2, 3, 3)]

@@ -1,0 +1,150 @@
+"""The ready-made stoppers."""
+
+import copy
+import math
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skbayes.evaluation.trial import History, Trial
+from skbayes.loop.stopping import ExpectedImprovementBelow, NoImprovement, TargetScore
+
+
+def history(*scores, state="complete"):
+    """Trials with these scores; a pair gives the state as well."""
+    made = []
+    for number, score in enumerate(scores):
+        score, own = score if isinstance(score, tuple) else (score, state)
+        made.append(Trial(number, {"x": number}, [], score=score, state=own))
+    return History(made)
+
+
+def proposals(*expected):
+    return History(
+        Trial(i, {}, [], score=0.0, expected_improvement=value)
+        for i, value in enumerate(expected)
+    )
+
+
+FAILED = (math.nan, "failed")
+
+
+@pytest.mark.parametrize(
+    "scores, stops",
+    [
+        ([1], False),
+        ([1, 1], False),
+        ([1, 1, 1], True),
+        ([1, 0, 2], False),
+        ([1, 2, 2], False),
+        ([1, 2, 2, 0], True),
+        ([1, FAILED, FAILED], True),
+        ([1, (5.0, "raced"), (9.0, "censored")], True),
+        ([(5.0, "raced"), 1, 1], False),
+        ([FAILED, FAILED], True),
+        ([FAILED, 1], False),
+        ([FAILED, FAILED, -7], False),
+        ([], False),
+    ],
+)
+def test_no_improvement_in_two_trials(scores, stops):
+    assert NoImprovement(2)(history(*scores)) is stops
+
+
+def test_an_improvement_must_exceed_min_delta():
+    rises = history(1.0, 1.25, 1.5)
+    assert NoImprovement(2, min_delta=0.5)(rises) is True
+    assert NoImprovement(2, min_delta=0.49)(rises) is False
+
+
+SCORES = st.lists(st.one_of(st.floats(-9, 9), st.just(FAILED)), max_size=12)
+
+
+@given(SCORES, st.integers(1, 5))
+def test_no_improvement_counts_since_the_best(scores, n_trials):
+    numbers = [s if isinstance(s, float) else -math.inf for s in scores]
+    best, since = -math.inf, 0
+    for number in numbers:
+        since = 0 if number > best else since + 1
+        best = max(best, number)
+    assert NoImprovement(n_trials)(history(*scores)) is (since >= n_trials)
+
+
+@pytest.mark.parametrize(
+    "expected, n_trials, stops",
+    [
+        ([], 1, False),
+        ([None, None], 1, False),
+        ([0.05], 1, True),
+        ([0.1], 1, False),
+        ([0.05, 0.2], 1, False),
+        ([0.2, 0.05, None], 1, True),
+        ([None, 0.05], 2, False),
+        ([0.05, None, 0.05], 2, True),
+        ([0.05, 0.2, 0.05], 2, False),
+        ([math.nan], 1, False),
+    ],
+)
+def test_expected_improvement_below(expected, n_trials, stops):
+    stopper = ExpectedImprovementBelow(0.1, n_trials)
+    assert stopper(proposals(*expected)) is stops
+
+
+@pytest.mark.parametrize(
+    "scores, stops",
+    [
+        ([], False),
+        ([0.8], False),
+        ([0.9], True),
+        ([0.95, 0.1], True),
+        ([FAILED, (0.95, "raced"), (0.95, "censored")], False),
+    ],
+)
+def test_target_score(scores, stops):
+    assert TargetScore(0.9)(history(*scores)) is stops
+
+
+STOPPERS = [
+    (NoImprovement(20, min_delta=0.5), "no_improvement"),
+    (ExpectedImprovementBelow(0.1), "expected_improvement"),
+    (TargetScore(-3), "target_score"),
+]
+
+
+@pytest.mark.parametrize("stopper, reason", STOPPERS, ids=lambda one: repr(one))
+def test_stoppers_are_values(stopper, reason):
+    assert stopper.reason == reason
+    for other in (pickle.loads(pickle.dumps(stopper)), copy.deepcopy(stopper)):
+        assert other == stopper and other.reason == reason
+    assert eval(repr(stopper)) == stopper
+
+
+@pytest.mark.parametrize("stopper, reason", STOPPERS, ids=lambda one: repr(one))
+def test_stoppers_change_nothing(stopper, reason):
+    trials = history(-2.0, FAILED, *[-5.0] * 30)
+    before = copy.deepcopy(trials)
+    assert stopper(trials) is stopper(trials)
+    assert trials == before
+    assert stopper == copy.deepcopy(stopper)
+
+
+@pytest.mark.parametrize(
+    "make, error, match",
+    [
+        (lambda: NoImprovement(0), ValueError, "n_trials must be 1 or more"),
+        (lambda: NoImprovement(2.0), TypeError, "n_trials must be an int"),
+        (lambda: NoImprovement(True), TypeError, "n_trials must be an int"),
+        (lambda: NoImprovement(2, -1), ValueError, "min_delta must be 0 or more"),
+        (lambda: NoImprovement(2, "1"), TypeError, "min_delta must be a number"),
+        (lambda: ExpectedImprovementBelow(0), ValueError, "threshold must be positive"),
+        (lambda: ExpectedImprovementBelow("a"), TypeError, "threshold must be a numb"),
+        (lambda: ExpectedImprovementBelow(1, 0), ValueError, "n_trials must be 1"),
+        (lambda: TargetScore(math.nan), ValueError, "score must be finite"),
+        (lambda: TargetScore(None), TypeError, "score must be a number"),
+    ],
+)
+def test_errors_when_made(make, error, match):
+    with pytest.raises(error, match=match):
+        make()

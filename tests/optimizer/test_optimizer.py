@@ -1,0 +1,1061 @@
+import copy
+import math
+import pickle
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from skbayes.acquisition import UpperConfidenceBound
+from skbayes.optimizer import Optimizer, SpaceExhausted
+from skbayes.space import Choice, Space
+from skbayes.space.candidates import MAX_LISTED
+from skbayes.surrogates import GaussianProcess
+
+MIXED = {
+    "x": (-5.0, 5.0),
+    "C": (1e-3, 1e3, "log-uniform"),
+    "n": (1, 50),
+    "kernel": Choice({"rbf": {"gamma": (1e-3, 1.0)}, "linear": {}}),
+    "flag": [True, False],
+}
+
+
+def score(params):
+    value = -abs(params["x"] - 1) - abs(math.log10(params["C"]) - 1)
+    return value - abs(params["n"] - 20) / 50 - params.get("gamma", 0.5)
+
+
+def run(optimizer, n, objective=score):
+    asked = []
+    for _ in range(n):
+        (params,) = optimizer.ask()
+        optimizer.tell(params, objective(params))
+        asked.append(params)
+    return asked
+
+
+def test_it_finds_the_optimum_of_a_mixed_space():
+    best = []
+    for seed in range(3):
+        optimizer = Optimizer(MIXED, random_state=seed)
+        run(optimizer, 35)
+        best.append(score(optimizer.best_params))
+    assert np.mean(best) > -0.6
+
+
+def test_it_beats_random_search_on_average():
+    def objective(params):
+        return -((params["a"] - 0.3) ** 2) - (params["b"] - 0.7) ** 2
+
+    space = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+    ours, random = [], []
+    for seed in range(5):
+        optimizer = Optimizer(space, random_state=seed)
+        run(optimizer, 15, objective)
+        ours.append(objective(optimizer.best_params))
+        rng = np.random.default_rng(seed)
+        draws = [dict(zip("ab", rng.random(2), strict=True)) for _ in range(15)]
+        random.append(max(map(objective, draws)))
+    assert np.mean(ours) > np.mean(random) / 10
+
+
+def test_the_same_seed_gives_the_same_trials():
+    runs = [run(Optimizer(MIXED, random_state=3), 9) for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert run(Optimizer(MIXED, random_state=4), 9) != runs[0]
+
+
+def test_a_generator_and_a_random_state_are_sources_of_a_seed():
+    for make in (np.random.default_rng, np.random.RandomState):
+        one, other = (run(Optimizer(MIXED, random_state=make(5)), 4) for _ in range(2))
+        assert one == other
+    assert run(Optimizer(MIXED), 3) != run(Optimizer(MIXED), 3)
+
+
+SCRIPT = """
+from skbayes import Optimizer
+optimizer = Optimizer({"a": (0.0, 1.0), "b": ["u", "v", None]}, random_state=1)
+for _ in range(7):
+    params, = optimizer.ask()
+    optimizer.tell(params, params["a"])
+print(repr(params))
+"""
+
+
+def test_trials_repeat_in_other_processes_with_other_hashing():
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1 and "'a'" in outputs.pop()
+
+
+@pytest.mark.parametrize("when", [0, 2, 6])
+def test_a_copy_made_on_the_way_continues_alike(when):
+    optimizer = Optimizer(MIXED, random_state=0)
+    run(optimizer, when)
+    optimizer.ask()
+    again = pickle.loads(pickle.dumps(optimizer))
+    assert run(again, 4) == run(copy.deepcopy(optimizer), 4) == run(optimizer, 4)
+
+
+def test_a_proposal_depends_on_what_was_told_and_not_on_how_it_was_asked():
+    first = Optimizer(MIXED, random_state=0)
+    trials = run(first, 8)
+    replayed = Optimizer(MIXED, random_state=0)
+    for params in trials:
+        replayed.tell(params, score(params))
+    assert replayed.ask() == first.ask()
+
+
+def test_several_at_once_are_as_many_asked_one_by_one():
+    one, other = (Optimizer(MIXED, random_state=0) for _ in range(2))
+    for optimizer in (one, other):
+        run(optimizer, 5)
+    assert one.ask(4) == [other.ask()[0] for _ in range(4)]
+
+
+def test_pending_configurations_keep_others_away():
+    """A batch spreads out, also where the model expects one place to be the best."""
+    spreads = []
+    for seed in range(4):
+        optimizer = Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, random_state=seed)
+        run(optimizer, 5, lambda p: -((p["x"] - 0.4) ** 2) - (p["y"] - 0.6) ** 2)
+        points = np.array([[one["x"], one["y"]] for one in optimizer.ask(8)])
+        gaps = np.linalg.norm(points[:, None] - points, axis=2)
+        spreads.append(np.median(gaps[np.triu_indices(8, 1)]))
+    assert np.median(spreads) > 0.15
+
+
+def test_the_next_proposal_leaves_the_pending_best_alone():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0, n_initial_points=0)
+    for x in (0.0, 0.2, 0.4, 0.8, 1.0):
+        optimizer.tell({"x": x}, -((x - 0.6) ** 2))
+    first, second = (params["x"] for params in optimizer.ask(2))
+    assert abs(first - 0.6) < 0.1
+    assert abs(second - first) > 0.01
+
+
+def test_an_ask_that_fails_leaves_nothing_pending():
+    calls = []
+
+    def constraint(params):
+        calls.append(params)
+        if len(calls) > 700:
+            raise RuntimeError("tired")
+        return True
+
+    optimizer = Optimizer({"x": (0.0, 1.0)}, constraint=constraint, random_state=0)
+    run(optimizer, 2, lambda params: params["x"])
+    calls.clear()
+    with pytest.raises(ValueError, match="tired"):
+        optimizer.ask(40)
+    again = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    run(again, 2, lambda params: params["x"])
+    calls.clear()
+    assert optimizer.ask() == again.ask()
+
+
+FINITE = st.dictionaries(
+    st.sampled_from("abc"),
+    st.sampled_from([[1, 2, 3], ["u", "v"], [None], (1, 4), [0.1, 1.0, 10.0]]),
+    max_size=3,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(FINITE, st.integers(0, 1000), st.integers(1, 3))
+def test_a_finite_space_is_exhausted_in_exactly_its_size(notation, seed, n):
+    optimizer = Optimizer(notation, random_state=seed)
+    size = int(optimizer.space.n_configurations)
+    seen = []
+    while len(seen) < size:
+        batch = optimizer.ask(n)
+        assert len(batch) == min(n, size - len(seen))
+        for place, params in enumerate(batch):
+            optimizer.tell(params, math.nan if place else float(len(seen)))
+        seen += batch
+    assert len({repr(params) for params in seen}) == size
+    with pytest.raises(SpaceExhausted, match=f"All {size} configurations"):
+        optimizer.ask()
+
+
+def test_overlapping_alternatives_are_visited_once():
+    optimizer = Optimizer([{"a": [1, 2]}, {"a": [2, 3]}], random_state=0)
+    assert sorted(params["a"] for params in optimizer.ask(9)) == [1, 2, 3]
+
+
+def test_a_large_finite_space_is_scanned_to_its_end():
+    """Only two cells are allowed, far too few to be met by chance."""
+    optimizer = Optimizer(
+        {"a": (1, 300), "b": (1, 300)},
+        constraint=lambda p: p["a"] == 300 and p["b"] >= 299,
+        random_state=0,
+    )
+    assert optimizer.space.n_configurations > MAX_LISTED
+    assert sorted(params["b"] for params in optimizer.ask(3)) == [299, 300]
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+
+
+def test_a_constraint_is_kept_by_every_proposal():
+    optimizer = Optimizer(
+        {"a": (0.0, 1.0), "b": (0.0, 1.0), "k": (1, 9)},
+        constraint=lambda p: p["a"] + p["b"] < 1,
+        random_state=0,
+    )
+    for params in run(optimizer, 15, lambda p: p["a"] + p["b"]):
+        assert params["a"] + params["b"] < 1
+    best = optimizer.best_params
+    assert best["a"] + best["b"] > 0.95
+
+
+def test_a_constraint_that_allows_nothing_is_found_out():
+    with pytest.raises(ValueError, match="constraint: it allows none of the 3"):
+        Optimizer({"a": [1, 2, 3]}, constraint=lambda params: False)
+    endless = Optimizer(
+        {"a": (0.0, 1.0)}, constraint=lambda params: False, random_state=0
+    )
+    with pytest.raises(SpaceExhausted, match="allowed by the constraint"):
+        endless.ask()
+
+
+def test_failures_steer_away():
+    def objective(params):
+        return math.nan if params["x"] > 0.5 else params["x"]
+
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    asked = run(optimizer, 25, objective)
+    failed = sum(params["x"] > 0.5 for params in asked[8:])
+    assert failed < 9
+    assert 0.4 < optimizer.best_params["x"] <= 0.5
+
+
+def test_failures_only():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    asked = run(optimizer, 8, lambda params: math.nan)
+    assert len({params["x"] for params in asked}) == 8
+    with pytest.raises(ValueError, match="No score"):
+        _ = optimizer.best_params
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_scores_that_are_not_finite_are_failures(value):
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0, n_initial_points=0)
+    optimizer.tell({"x": 0.2}, 1.0)
+    optimizer.tell({"x": 0.9}, value)
+    assert optimizer.best_params == {"x": 0.2}
+    assert optimizer.ask()
+
+
+def test_initial_points_come_first_and_count():
+    points = [{"x": 0.25, "k": "b"}, {"x": 0.5, "k": "a"}]
+    space = {"x": (0.0, 1.0), "k": ["a", "b"]}
+    optimizer = Optimizer(space, initial_points=points, random_state=0)
+    assert optimizer.ask(2) == points
+    told = Optimizer(space, initial_points=points, random_state=0)
+    told.tell(points[0], 0.1)
+    assert told.ask() == [points[1]]
+
+
+def test_with_no_initial_points_the_model_decides_after_one_score():
+    space = {"x": (0.0, 1.0)}
+    optimizer = Optimizer(space, n_initial_points=0, random_state=0)
+    optimizer.tell({"x": 0.5}, 1.0)
+    (params,) = optimizer.ask()
+    # One score says only that what is far away is least known.
+    assert abs(params["x"] - 0.5) > 0.3
+
+
+def test_the_first_configuration_is_the_centre():
+    space = {"x": (-1.0, 3.0), "C": (1e-2, 1e4, "log-uniform"), "k": ["usual", "other"]}
+    (params,) = Optimizer(space, random_state=0).ask()
+    assert params["x"] == 1.0
+    assert params["C"] == pytest.approx(10.0)
+    assert params["k"] == "usual"
+
+
+def test_the_design_does_not_depend_on_scores():
+    runs = []
+    for sign in (1, -1):
+        optimizer = Optimizer(MIXED, n_initial_points=6, random_state=0)
+        runs.append(run(optimizer, 6, lambda params, s=sign: s * params["x"]))
+    assert runs[0] == runs[1]
+
+
+@given(seed=st.integers(0, 1000))
+def test_the_design_covers_each_range_and_each_option(seed):
+    space = {"x": (0.0, 1.0), "k": ["a", "b", "c", "d"], "i": [1, 2]}
+    design = Optimizer(space, n_initial_points=9, random_state=seed).ask(9)
+    assert design[0] == {"i": 2, "k": "a", "x": 0.5}
+    assert sorted(int(8 * params["x"]) for params in design[1:]) == list(range(8))
+    for name in ("k", "i"):
+        counts = Counter(params[name] for params in design[1:])
+        assert set(counts.values()) == {8 // len(space[name])}
+
+
+@given(seed=st.integers(0, 1000))
+def test_the_design_has_every_option_of_a_list_that_is_not_too_long(seed):
+    space = {"x": (0.0, 1.0), "k": list("abcdef"), "l": list("uvw"), "m": list("pqr")}
+    design = Optimizer(space, random_state=seed).ask(8)
+    for name in "klm":
+        assert {params[name] for params in design} == set(space[name])
+
+
+def test_many_trials_in_flight_are_spread_evenly_before_the_first_score():
+    params = Optimizer({"x": (0.0, 1.0)}, n_initial_points=3, random_state=0).ask(67)
+    assert sorted(int(64 * one["x"]) for one in params[3:]) == list(range(64))
+
+
+NESTED = {"a": Choice({"p": {"x": (0.0, 1.0), "k": ["u", "v", "w"]}, "q": {}})}
+
+
+@pytest.mark.parametrize(
+    "space, n",
+    [
+        ({"x": (0.0, 1.0)}, 3),
+        ({"x": (0.0, 1.0), "k": ["a", "b", "c"]}, 4),
+        # The largest branch: the choice, and under "p" a range and two options.
+        (NESTED, 5),
+        ([{"x": (0.0, 1.0)}, {"k": ["a", "b", "c"], "y": (0.0, 1.0)}], 5),
+        ({"k": list("abcdefghijklmn"), "x": (0.0, 1.0)}, 8),
+        # A list of one value is no dimension.
+        ({"x": (0.0, 1.0), "i": [1], "s": ["a"], "y": (0, 9), "z": [1, 2]}, 4),
+    ],
+)
+def test_the_design_grows_with_the_space(space, n):
+    optimizer = Optimizer(space, random_state=0)
+    expected = []
+    for _ in range(n + 1):
+        (params,) = optimizer.ask()
+        expected.append(optimizer.last_expected_improvement)
+        optimizer.tell(params, len(expected) % 3)
+    assert expected[:n] == [None] * n and expected[n] is not None
+
+
+@pytest.mark.parametrize("acquisition", ["ei", "pi", "ucb", UpperConfidenceBound(0.5)])
+def test_acquisitions(acquisition):
+    optimizer = Optimizer({"x": (0.0, 1.0)}, acquisition=acquisition, random_state=0)
+    run(optimizer, 12, lambda params: -abs(params["x"] - 0.3))
+    assert abs(optimizer.best_params["x"] - 0.3) < 0.1
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "matern52"])
+def test_a_surrogate_of_ones_own_making(kernel):
+    surrogate = GaussianProcess(kernel, n_samples=2)
+    optimizer = Optimizer(MIXED, surrogate=surrogate, random_state=0)
+    run(optimizer, 6)
+    assert surrogate.n_options is None and not hasattr(surrogate, "thetas_")
+
+
+def test_points_never_asked_for_are_welcome():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for x in np.linspace(0, 1, 11):
+        optimizer.tell({"x": float(x)}, -abs(x - 0.42))
+    (params,) = optimizer.ask()
+    assert abs(params["x"] - 0.42) < 0.15
+    assert optimizer.n_told == 11
+
+
+def test_a_space_of_one_configuration():
+    optimizer = Optimizer({}, random_state=0)
+    assert optimizer.ask() == [{}]
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+
+
+def test_a_space_object_is_taken_as_it_is():
+    space = Space.from_notation({"x": (0.0, 1.0)})
+    assert Optimizer(space).space is space
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"surrogate": "gauss"}, ValueError, "surrogate must be one of.*'gauss'"),
+        ({"surrogate": object()}, ValueError, "with fit, predict"),
+        ({"surrogate": GaussianProcess}, ValueError, "got the class GaussianProcess"),
+        ({"acquisition": "best"}, ValueError, "acquisition must be one of.*'best'"),
+        ({"n_initial_points": -1}, ValueError, "n_initial_points must be"),
+        ({"n_initial_points": 2.5}, ValueError, "n_initial_points must be"),
+        ({"initial_points": {"x": 1}}, TypeError, "list of dicts"),
+        ({"initial_points": [{"x": 2.0}]}, ValueError, r"initial_points\[0\].*'x'"),
+        ({"initial_points": [{"x": 0.1}, {}]}, ValueError, r"\[1\].*'x' is missing"),
+        (
+            {"initial_points": [{"x": 0.9}], "constraint": lambda p: p["x"] < 0.5},
+            ValueError,
+            "not allowed by the constraint",
+        ),
+        ({"random_state": "a"}, ValueError, "random_state must be"),
+        ({"random_state": -1}, ValueError, "random_state must be"),
+        ({"constraint": 3}, TypeError, "constraint must be a callable"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        Optimizer({"x": (0.0, 1.0)}, **arguments)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
+def test_wrong_numbers_to_ask_for(n):
+    with pytest.raises(ValueError, match="n must be an integer >= 1"):
+        Optimizer({"x": (0.0, 1.0)}).ask(n)
+
+
+def test_whole_floats_are_ints_where_ints_are_expected():
+    spaces = {"depth": (1, 9), "x": (0.0, 1.0), "size": [1, 2]}
+    point = {"x": 0.1 + 0.2, "depth": 3.0, "size": 2.0}
+    optimizer = Optimizer(spaces, initial_points=[point], random_state=0)
+    (asked,) = optimizer.ask()
+    optimizer.tell(point, 1.0)
+    for params in (asked, optimizer.best_params):
+        assert repr(params) == "{'depth': 3, 'size': 2, 'x': 0.30000000000000004}"
+
+
+@pytest.mark.parametrize("notation", [{"x": [1, 2]}, {"x": (0.0, 1.0)}])
+def test_a_constraint_that_raises(notation):
+    def broken(params):
+        return params["y"] > 0
+
+    message = r"constraint: raised KeyError\('y'\) for \{'x':"
+    with pytest.raises(ValueError, match=message):
+        Optimizer(notation, constraint=broken, random_state=0).ask()
+    with pytest.raises(ValueError, match=message):
+        Optimizer(notation, constraint=broken, initial_points=[{"x": 1}])
+
+
+def test_scores_too_large_for_a_float_are_failures():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    optimizer.tell({"x": 0.5}, 10**400)
+    with pytest.raises(ValueError, match="No score"):
+        _ = optimizer.best_params
+
+
+@pytest.mark.parametrize(
+    ("params", "score", "details", "error", "message"),
+    [
+        ({"x": 0.5}, "good", {}, TypeError, "score must be a number"),
+        ({"x": 1.5}, 1.0, {}, ValueError, "'x'"),
+        ({"x": 0.5}, 1.0, {"cost": 0.0}, ValueError, "cost must be > 0"),
+        ({"x": 0.5}, 1.0, {"noise": -1.0}, ValueError, "noise must be >= 0"),
+        ({"x": 0.5}, 1.0, {"censored": True}, ValueError, "cost must be given"),
+    ],
+)
+def test_wrong_things_to_tell(params, score, details, error, message):
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    with pytest.raises(error, match=message):
+        optimizer.tell(params, score, **details)
+    assert optimizer.n_told == 0
+    assert optimizer.ask() == Optimizer({"x": (0.0, 1.0)}, random_state=0).ask()
+
+
+# -- noise ----------------------------------------------------------------------------
+
+
+def test_a_score_told_with_much_noise_misleads_less():
+    """A lucky score at one end draws the proposals, unless it is doubtful."""
+    near = {}
+    for noise in (None, 25.0):
+        optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+        for x in np.linspace(0, 0.7, 8):
+            optimizer.tell({"x": float(x)}, -((x - 0.3) ** 2))
+        optimizer.tell({"x": 1.0}, 0.5, noise=noise)
+        near[noise] = sum(params["x"] > 0.8 for params in optimizer.ask(6))
+    assert near[25.0] < near[None]
+
+
+def test_noise_of_zero_is_no_noise():
+    proposals = []
+    for noise in (None, 0.0, 0):
+        optimizer = Optimizer(MIXED, random_state=0)
+        for params in run(Optimizer(MIXED, random_state=0), 5):
+            optimizer.tell(params, score(params), noise=noise)
+        proposals.append(optimizer.ask(2))
+    assert proposals[0] == proposals[1] == proposals[2]
+
+
+class Minimal:
+    """A surrogate of the first days, which knows no noise."""
+
+    def __init__(self):
+        self._model = GaussianProcess(n_samples=0)
+
+    def fit(self, X, y):
+        self._model.fit(X, y)
+        return self
+
+    def predict(self, X, gradient=False):
+        return self._model.predict(X, gradient)
+
+    def condition(self, X):
+        return self._model.condition(X)
+
+
+def test_a_surrogate_without_noise_serves_as_long_as_there_is_none():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, surrogate=Minimal(), random_state=0)
+    for x in (0.1, 0.4, 0.8):
+        optimizer.tell({"x": x}, x, noise=0.0, cost=1.0)
+    assert optimizer.ask()
+    for teach in (optimizer.tell, optimizer.learn):
+        with pytest.raises(ValueError, match="surrogate .*Minimal.* no parameter"):
+            teach({"x": 0.5}, 1.0, noise=0.1)
+    assert optimizer.n_told == 3
+
+
+def test_a_noisy_failure_is_a_failure():
+    proposals = []
+    for noise in (None, 1.0):
+        optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+        for x in (0.1, 0.4, 0.8):
+            optimizer.tell({"x": x}, x)
+        optimizer.tell({"x": 0.9}, math.nan, noise=noise)
+        proposals.append(optimizer.ask())
+    assert proposals[0] == proposals[1]
+
+
+# -- costs ----------------------------------------------------------------------------
+
+
+def test_costs_are_expected_from_costs_told():
+    optimizer = Optimizer(
+        {"x": (0.0, 1.0), "model": ["small", "large"]}, random_state=0
+    )
+    point = {"x": 0.5, "model": "large"}
+    assert optimizer.expected_cost(point) is None
+    for params in optimizer.ask(20):
+        slow = 100.0 if params["model"] == "large" else 1.0
+        optimizer.tell(params, params["x"], cost=slow * 10 ** params["x"])
+    assert optimizer.expected_cost(point) == pytest.approx(316, rel=0.2)
+    point["model"] = "small"
+    assert optimizer.expected_cost(point) == pytest.approx(3.16, rel=0.2)
+    with pytest.raises(ValueError, match="'x'"):
+        optimizer.expected_cost({"x": 2.0, "model": "large"})
+
+
+def test_costs_do_not_change_proposals():
+    plain, costly = (Optimizer(MIXED, random_state=0) for _ in range(2))
+    for n in range(7):
+        (params,), (same,) = plain.ask(), costly.ask()
+        assert params == same
+        plain.tell(params, score(params))
+        costly.tell(params, score(params), cost=n + 1.0)
+        costly.expected_cost(params)
+
+
+def test_a_censored_trial_teaches_its_cost_and_is_not_the_best():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    with pytest.raises(ValueError, match="No score"):
+        optimizer.tell({"x": 0.5}, 9.0, cost=10.0, censored=True, noise=0.1)
+        _ = optimizer.best_params
+    for x in (0.0, 0.1, 0.2, 0.3, 0.6):
+        optimizer.tell({"x": x}, x, cost=10 ** (2 * x))
+    assert optimizer.best_params == {"x": 0.6}
+    assert optimizer.n_told == 6
+    known = pickle.loads(pickle.dumps(optimizer))
+    optimizer.tell({"x": 0.9}, math.nan, cost=30.0, censored=True)
+    known.tell({"x": 0.9}, math.nan, cost=30.0)
+    costs = [one.expected_cost({"x": 0.9}) for one in (known, optimizer)]
+    assert costs[0] == pytest.approx(30.0, rel=0.2)
+    assert costs[1] > 1.2 * costs[0]
+
+
+def test_a_censored_trial_without_a_score_is_to_the_model_a_failure():
+    proposals = []
+    for details in ({}, {"cost": 5.0, "censored": True}):
+        optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+        for x in (0.1, 0.4, 0.8):
+            optimizer.tell({"x": x}, x, cost=1.0)
+        optimizer.tell({"x": 0.9}, math.nan, **details)
+        proposals.append(optimizer.ask())
+    assert proposals[0] == proposals[1]
+
+
+# -- what the model expects -----------------------------------------------------------
+
+
+def test_predict_is_the_mixture_over_samples():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for x in (0.1, 0.4, 0.6, 0.9):
+        optimizer.tell({"x": x}, -((x - 0.5) ** 2))
+    rows = [{"x": x} for x in (0.0, 0.4, 0.45, 1.0)]
+    mean, sd = optimizer.predict(rows)
+    model = GaussianProcess(n_options=[0], random_state=0)
+    told = np.array([[0.1], [0.4], [0.6], [0.9]])
+    model.fit(told, -((told[:, 0] - 0.5) ** 2))
+    means, sds = model.predict(optimizer.space.encode(rows))
+    np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-5)
+    second = np.mean(sds**2 + means**2, axis=0)
+    np.testing.assert_allclose(sd**2, second - mean**2, rtol=1e-4, atol=1e-15)
+    assert sd[1] < sd[3]
+
+
+def test_predict_does_not_change_what_is_proposed():
+    one, other = (Optimizer({"x": (0.0, 1.0)}, random_state=0) for _ in range(2))
+    for x in (0.1, 0.4, 0.9):
+        for optimizer in (one, other):
+            optimizer.tell({"x": x}, x)
+        one.predict([{"x": 0.5}])
+    assert one.ask() == other.ask()
+
+
+def test_predict_needs_a_score():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    optimizer.tell({"x": 0.5}, float("nan"))
+    with pytest.raises(ValueError, match="No score"):
+        optimizer.predict([{"x": 0.5}])
+    optimizer.tell({"x": 0.1}, 1.0)
+    with pytest.raises(ValueError, match="x"):
+        optimizer.predict([{"x": 7.0}])
+
+
+# -- going on after an interruption ---------------------------------------------------
+
+
+@pytest.mark.parametrize("spaces", [MIXED, {"a": (1, 6), "b": ["u", "v", "w"]}])
+@pytest.mark.parametrize("when", [0, 1, 4, 9])
+def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces, when):
+    def objective(params):
+        return score(params) if spaces is MIXED else params["a"] - len(params["b"])
+
+    def go_on(optimizer, in_flight, n):
+        """Tell the oldest, ask for another; what was done, in order."""
+        record = []
+        for _ in range(n):
+            params = in_flight.pop(0)
+            number = params.get("n", params.get("a"))
+            value = math.nan if number % 5 == 0 else objective(params)
+            details = {"cost": 1.5, "noise": 0.01 if number % 2 else None}
+            optimizer.tell(params, value, **details)
+            (new,) = optimizer.ask()
+            in_flight.append(new)
+            record += [("tell", params, value, details), ("ask", new)]
+        return record
+
+    initial = [{"a": 2, "b": "w"}] if spaces is not MIXED else None
+    first, second = (
+        Optimizer(spaces, initial_points=initial, random_state=3) for _ in range(2)
+    )
+    in_flight = first.ask(3)
+    for params in in_flight:
+        second.pend(params)
+    for what, params, *told in go_on(first, in_flight, when):
+        if what == "tell":
+            second.tell(params, told[0], **told[1])
+        else:
+            second.pend(params)
+    rest = [dict(params) for params in in_flight]
+    assert go_on(second, rest, 5) == go_on(first, in_flight, 5)
+    # Told all that was told, then pended all that was in flight: the same again.
+    third = Optimizer(spaces, initial_points=initial, random_state=3)
+    for row, value, noise in zip(
+        first._told.rows, first._told.scores, first._told.noise, strict=True
+    ):
+        (params,) = first.space.decode(row[None, :])
+        third.tell(params, value, noise=noise)
+    for params in in_flight:
+        third.pend(params)
+    assert third.ask(2) == first.ask(2)
+
+
+def test_what_is_forgotten_is_asked_for_again():
+    optimizer = Optimizer(MIXED, random_state=0)
+    run(optimizer, 5)
+    before = pickle.loads(pickle.dumps(optimizer))
+    first, second = optimizer.ask(2)
+    optimizer.forget(second)
+    assert optimizer.ask() == [second]
+    optimizer.forget(first)
+    optimizer.forget(second)
+    assert optimizer.ask(2) == before.ask(2) == [first, second]
+
+
+def test_a_forgotten_cell_of_a_finite_space_is_open_again():
+    optimizer = Optimizer({"a": [1, 2, 3]}, random_state=0)
+    asked = optimizer.ask(3)
+    optimizer.forget(asked[1])
+    assert optimizer.ask() == [asked[1]]
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+
+
+def test_what_was_told_stays_known_when_its_repetition_is_forgotten():
+    optimizer = Optimizer({"a": [1, 2]}, random_state=0)
+    optimizer.tell({"a": 1}, 0.5)
+    optimizer.pend({"a": 1})
+    optimizer.forget({"a": 1})
+    assert optimizer.ask() == [{"a": 2}]
+    assert optimizer.n_told == 1
+
+
+def test_only_what_is_pending_can_be_forgotten():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    (params,) = optimizer.ask()
+    with pytest.raises(ValueError, match=r"params: \{'x': 0.25\} is not pending"):
+        optimizer.forget({"x": 0.25})
+    optimizer.tell(params, 1.0)
+    with pytest.raises(ValueError, match="is not pending"):
+        optimizer.forget(params)
+    for call in (optimizer.forget, optimizer.pend):
+        with pytest.raises(ValueError, match="'x'"):
+            call({"x": 3.0})
+
+
+# -- knowledge from an earlier search -------------------------------------------------
+
+
+def peak(params):
+    return -((params["x"] - 0.37) ** 2)
+
+
+def test_what_was_learnt_guides_from_the_first_proposal():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for x in np.linspace(0, 1, 9):
+        optimizer.learn({"x": float(x)}, peak({"x": x}))
+    assert optimizer.n_told == 0
+    with pytest.raises(ValueError, match="No score"):
+        _ = optimizer.best_params
+    (params,) = optimizer.ask()
+    assert optimizer.last_expected_improvement is not None
+    assert abs(params["x"] - 0.37) < 0.1
+    optimizer.tell(params, peak(params))
+    assert optimizer.best_params == params and optimizer.n_told == 1
+
+
+def test_what_was_learnt_counts_as_initial_and_leaves_the_rest_of_the_design():
+    cold, warm = (
+        Optimizer(MIXED, n_initial_points=4, random_state=0) for _ in range(2)
+    )
+    design = cold.ask(4)
+    for params in run(Optimizer(MIXED, random_state=9), 2):
+        warm.learn(params, score(params))
+    assert run(warm, 2) == design[:2]
+    assert warm.last_expected_improvement is None
+    assert warm.ask() != design[2:3]
+    assert warm.last_expected_improvement is not None
+
+
+def test_what_was_learnt_stays_a_candidate():
+    optimizer = Optimizer({"a": [1, 2, 3]}, n_initial_points=0, random_state=0)
+    for a in (1, 2, 3):
+        optimizer.learn({"a": a}, a)
+    asked = optimizer.ask(3)
+    assert sorted(params["a"] for params in asked) == [1, 2, 3]
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+
+
+def test_it_does_not_matter_when_something_was_learnt():
+    trials = run(Optimizer(MIXED, random_state=1), 5)
+    early, late = (Optimizer(MIXED, random_state=0) for _ in range(2))
+    told = run(Optimizer(MIXED, random_state=0), 4)
+    for optimizer, order in ((early, "learn tell"), (late, "tell learn")):
+        for what in order.split():
+            for params in trials if what == "learn" else told:
+                getattr(optimizer, what)(params, score(params))
+    assert early.ask(2) == late.ask(2)
+
+
+def test_what_was_learnt_and_told_is_known_twice():
+    """Two scores of one configuration: the model is between them."""
+    improvements = []
+    for scores in ([0.0], [0.0, 4.0], [4.0]):
+        optimizer = Optimizer({"a": [1, 2, 3, 4]}, n_initial_points=0, random_state=0)
+        for a in (1, 3):
+            optimizer.tell({"a": a}, a)
+        for value in scores[:-1]:
+            optimizer.learn({"a": 4}, value)
+        optimizer.tell({"a": 4}, scores[-1])
+        assert optimizer.n_told == 3
+        assert optimizer.ask() == [{"a": 2}]
+        improvements.append(optimizer.last_expected_improvement)
+    assert len(set(improvements)) == 3
+
+
+def test_failures_of_an_earlier_search_steer_away():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    for x in np.linspace(0, 1, 11):
+        optimizer.learn({"x": float(x)}, math.nan if x > 0.55 else float(x))
+    assert sum(params["x"] > 0.6 for params in run(optimizer, 6, peak)) <= 2
+    only_failures = Optimizer({"x": (0.0, 1.0)}, n_initial_points=0, random_state=0)
+    only_failures.learn({"x": 0.5}, math.nan)
+    assert only_failures.ask()
+
+
+def test_noise_belongs_to_the_score_it_came_with():
+    """Learnt with their noise, or told with it: the model is the same."""
+    X, y = np.linspace(0, 1, 6)[:, None], np.array([0.0, 3.0, 1.0, 1.5, 2.0, 0.5])
+    noise = np.array([0.0, 4.0, 0.0, 0.1, 0.0, 2.0])
+    model = GaussianProcess(n_options=[0], random_state=0).fit(X, y, noise)
+    best_f = model.predict(X)[0].max(axis=1)
+    for n_learnt in (0, 3, 6):
+        optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+        for x, value, variance in zip(
+            X[n_learnt:], y[n_learnt:], noise[n_learnt:], strict=True
+        ):
+            optimizer.tell({"x": x[0]}, value, noise=variance)
+        for x, value, variance in zip(
+            X[:n_learnt], y[:n_learnt], noise[:n_learnt], strict=True
+        ):
+            optimizer.learn({"x": x[0]}, value, noise=variance)
+        (params,) = optimizer.ask()
+        mean, sd = (part[:, 0] for part in model.predict([[params["x"]]]))
+        z = (mean - best_f) / sd
+        expected = np.mean(sd * (stats.norm.pdf(z) + z * stats.norm.cdf(z)))
+        assert optimizer.last_expected_improvement == pytest.approx(expected, rel=1e-6)
+
+
+def test_wrong_things_to_learn():
+    optimizer = Optimizer({"x": (0.0, 1.0)})
+    with pytest.raises(TypeError, match="score must be a number"):
+        optimizer.learn({"x": 0.5}, None)
+    with pytest.raises(ValueError, match="'x'"):
+        optimizer.learn({"x": 1.5}, 1.0)
+    with pytest.raises(ValueError, match="noise must be >= 0"):
+        optimizer.learn({"x": 0.5}, 1.0, noise=-1.0)
+
+
+# -- the expected improvement ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("acquisition", ["ei", "pi", "ucb"])
+def test_the_expected_improvement_is_that_of_the_proposal(acquisition):
+    """Compared with the definition, sample by sample of the hyper-parameters."""
+    optimizer = Optimizer({"x": (0.0, 1.0)}, acquisition=acquisition, random_state=0)
+    points = [{"x": float(x)} for x in (0.05, 0.3, 0.55, 0.9)]
+    for params in points:
+        optimizer.tell(params, peak(params))
+    X = np.array([[params["x"]] for params in points])
+    model = GaussianProcess(n_options=[0], random_state=0)
+    model.fit(X, np.array([peak(params) for params in points]))
+    for _ in range(2):  # the second with the first pending
+        (params,) = optimizer.ask()
+        best_f = model.predict(X)[0].max(axis=1)
+        row = np.array([[params["x"]]])
+        mean, sd = (part[:, 0] for part in model.predict(row))
+        z = (mean - best_f) / sd
+        expected = np.mean(sd * (stats.norm.pdf(z) + z * stats.norm.cdf(z)))
+        assert optimizer.last_expected_improvement == pytest.approx(expected, rel=1e-6)
+        model, X = model.condition(row), np.vstack([X, row])
+
+
+def test_the_expected_improvement_has_the_unit_of_the_score():
+    values = []
+    for unit in (1.0, 1000.0):
+        optimizer = Optimizer({"a": [1, 2, 3, 4, 5]}, random_state=0)
+        for a in (1, 2, 4):
+            optimizer.tell({"a": a}, unit * a)
+        optimizer.ask()
+        values.append(optimizer.last_expected_improvement)
+    assert 0 < values[0] < 5
+    assert values[1] == pytest.approx(1000 * values[0], rel=1e-3)
+
+
+def test_only_the_model_expects_improvements():
+    optimizer = Optimizer(
+        {"x": (0.0, 1.0)}, initial_points=[{"x": 0.2}], random_state=0
+    )
+    assert optimizer.last_expected_improvement is None
+    for number in range(6):
+        (params,) = optimizer.ask()
+        assert (optimizer.last_expected_improvement is None) == (number < 3)
+        optimizer.tell(params, peak(params))
+    late = Optimizer({"x": (0.0, 1.0)}, initial_points=[{"x": 0.2}], random_state=0)
+    for x in (0.1, 0.5, 0.7):
+        late.tell({"x": x}, x)
+    late.ask(2)
+    assert late.last_expected_improvement is not None
+    failed = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    run(failed, 5, lambda params: math.nan)
+    assert failed.last_expected_improvement is None
+
+
+def test_the_expected_improvement_is_that_of_the_last_proposal_made():
+    one, other = (Optimizer({"a": (1, 8)}, random_state=0) for _ in range(2))
+    for optimizer in (one, other):
+        run(optimizer, 4, lambda params: params["a"])
+    assert len(one.ask(9)) == 4  # all that are left
+    for _ in range(4):
+        other.ask()
+    assert one.last_expected_improvement == other.last_expected_improvement > 0
+    value = other.last_expected_improvement
+    with pytest.raises(SpaceExhausted):
+        other.ask()
+    assert other.last_expected_improvement == value
+
+
+def test_a_copy_keeps_costs_noise_and_knowledge():
+    optimizer = Optimizer(MIXED, random_state=0)
+    for params in run(Optimizer(MIXED, random_state=5), 3):
+        optimizer.learn(params, score(params), noise=0.2)
+    for params in optimizer.ask(5):
+        optimizer.tell(params, score(params), cost=params["n"] + 1.0, noise=0.1)
+    optimizer.ask()
+    again = pickle.loads(pickle.dumps(optimizer))
+    assert again.last_expected_improvement == optimizer.last_expected_improvement
+    assert again.expected_cost(params) == optimizer.expected_cost(params)
+    assert run(again, 3) == run(optimizer, 3)
+
+
+# -- several objectives -------------------------------------------------------------
+
+
+def two(params):
+    """A point of a tradeoff: near to 0.2, near to 0.8, and not wide."""
+    x, z = params["x"], params["z"]
+    return [-((x - 0.2) ** 2) - z, -((x - 0.8) ** 2) - z]
+
+
+SQUARE = {"x": (0.0, 1.0), "z": (0.0, 1.0)}
+
+
+def test_several_objectives_find_the_whole_front():
+    optimizer = Optimizer(SQUARE, random_state=0)
+    for _ in range(25):
+        (params,) = optimizer.ask()
+        optimizer.tell(params, two(params))
+    front = optimizer.pareto_front
+    places = sorted(params["x"] for params, _ in front if params["z"] < 0.02)
+    # Between the two optima nothing is better than anything else.
+    assert len(places) >= 6
+    assert places[0] < 0.3 and places[-1] > 0.7
+    # Only the two ends would leave a gap of about 0.6.
+    assert np.max(np.diff(places)) < 0.4
+    assert all(scores == two(params) for params, scores in front)
+    with pytest.raises(ValueError, match="2 objectives, and no best"):
+        _ = optimizer.best_params
+
+
+def test_proposals_for_several_objectives_are_pure_functions():
+    def asked(n_points, continued_at=None):
+        optimizer, pending, log = Optimizer(SQUARE, random_state=3), [], []
+        while len(log) < 12:
+            pending += optimizer.ask()
+            log.append(pending[-1])
+            if len(pending) == n_points:
+                params = pending.pop(0)
+                optimizer.tell(params, two(params))
+            if len(log) == continued_at:
+                told = log[: len(log) - len(pending)]
+                optimizer = Optimizer(SQUARE, random_state=3)
+                for params in told:
+                    optimizer.tell(params, two(params))
+                for params in pending:
+                    optimizer.pend(params)
+        return log
+
+    for n_points in (1, 3):
+        assert asked(n_points) == asked(n_points, continued_at=7)
+    assert len({str(params) for params in asked(3)}) == 12
+
+
+def test_failures_among_several_objectives():
+    optimizer = Optimizer(SQUARE, n_initial_points=0, random_state=0)
+    points = [{"x": x, "z": 0.1} for x in (0.1, 0.3, 0.5, 0.7)]
+    optimizer.tell(points[0], np.nan)
+    optimizer.tell(points[1], [0.5, np.nan])
+    optimizer.ask()
+    optimizer.tell(points[2], [0.1, 0.2])
+    assert optimizer.ask() and optimizer.last_expected_improvement > 0
+    optimizer.tell(points[3], float("nan"))
+    assert optimizer.pareto_front == [(points[2], [0.1, 0.2])]
+    optimizer.tell({"x": 0.9, "z": 0.1}, [1.0, 1.0], cost=1.0, censored=True)
+    assert len(optimizer.pareto_front) == 1
+    assert optimizer.ask()
+
+
+def test_noise_of_several_objectives():
+    def proposal(noise):
+        optimizer = Optimizer(SQUARE, random_state=0)
+        for x in np.linspace(0, 1, 6):
+            params = {"x": float(x), "z": 0.5}
+            optimizer.tell(params, two(params), noise=noise)
+        return optimizer.ask()
+
+    assert proposal(None) == proposal([0.0, 0.0])
+    assert proposal([0.5, 0.0]) != proposal([0.0, 0.0])
+    with pytest.raises(ValueError, match="noise must have a number for each of 2"):
+        proposal(0.5)
+
+
+def test_what_was_learnt_counts_for_several_objectives():
+    told, learnt = (Optimizer(SQUARE, random_state=0) for _ in range(2))
+    for x in (0.1, 0.5, 0.9):
+        params = {"x": x, "z": 0.5}
+        told.tell(params, two(params))
+        learnt.learn(params, two(params))
+    assert learnt.pareto_front == []
+    assert learnt.ask() and learnt.last_expected_improvement is not None
+
+
+@pytest.mark.parametrize(
+    "first, second, message",
+    [
+        ([1.0, 2.0], 1.0, "a list of 2 numbers, as before"),
+        ([1.0, 2.0], [1.0, 2.0, 3.0], "a list of 2 numbers, as before"),
+        (1.0, [1.0, 2.0], "a number, as before"),
+        ([1.0, 2.0], [], "a number, or a list"),
+    ],
+)
+def test_the_number_of_objectives_does_not_change(first, second, message):
+    optimizer = Optimizer(SQUARE)
+    optimizer.tell({"x": 0.1, "z": 0.1}, first)
+    with pytest.raises(ValueError, match=message):
+        optimizer.tell({"x": 0.2, "z": 0.1}, second)
+    assert optimizer.n_told == 1
+    with pytest.raises(TypeError, match="score must be a number"):
+        optimizer.tell({"x": 0.2, "z": 0.1}, ["a", "b"])
+
+
+def test_the_number_of_objectives_may_be_given():
+    optimizer = Optimizer(SQUARE, n_objectives=2)
+    with pytest.raises(ValueError, match="a list of 2 numbers"):
+        optimizer.tell({"x": 0.1, "z": 0.1}, 1.0)
+    for wrong in (0, 1.5, "2"):
+        with pytest.raises(ValueError, match="n_objectives must be an integer >= 1"):
+            Optimizer(SQUARE, n_objectives=wrong)
+    with pytest.raises(ValueError, match="proposals from the scores of one objective"):
+        Optimizer(SQUARE, surrogate="tpe", n_objectives=2)
+
+
+@pytest.mark.parametrize("surrogate", ["random", "sobol", "graph", "gp-matern32"])
+def test_surrogates_for_several_objectives(surrogate):
+    space = {"x": list(range(8)), "z": [0.0, 0.5, 1.0]}
+    optimizer = Optimizer(space, surrogate=surrogate, n_objectives=2, random_state=0)
+    asked = []
+    for _ in range(8):
+        asked += optimizer.ask()
+        optimizer.tell(asked[-1], two({"x": asked[-1]["x"] / 7, "z": asked[-1]["z"]}))
+    assert len({str(params) for params in asked}) == 8
+    assert (optimizer.last_expected_improvement is None) == (
+        surrogate in ("random", "sobol")
+    )
+
+
+def test_an_acquisition_for_one_objective_refuses_several():
+    optimizer = Optimizer(SQUARE, acquisition="ucb")
+    with pytest.raises(ValueError, match="acquisition must be 'ei'"):
+        optimizer.tell({"x": 0.1, "z": 0.1}, [1.0, 2.0])
+    assert optimizer.n_told == 0
+    optimizer.tell({"x": 0.1, "z": 0.1}, 1.0)
+
+
+def test_a_finite_space_is_exhausted_with_several_objectives():
+    optimizer = Optimizer({"x": [1, 2, 3], "z": [1, 2]}, random_state=0)
+    for _ in range(6):
+        (params,) = optimizer.ask()
+        optimizer.tell(params, [params["x"], -params["z"]])
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+    assert optimizer.pareto_front == [({"x": 3, "z": 1}, [3.0, -1.0])]

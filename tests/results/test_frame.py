@@ -1,0 +1,323 @@
+"""What is made of `cv_results_`: a data frame, a corrected best score."""
+
+import math
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skbayes import BayesSearchCV
+from skbayes.results.frame import corrected_best_score, results_frame
+
+X, y = load_iris(return_X_y=True)
+
+
+class Anything(ClassifierMixin, BaseEstimator):
+    """Takes parameters of every kind; `count` is its score."""
+
+    def __init__(
+        self, count=0, share=0.5, flag=True, name="a", mixed=1, none=None, part=None
+    ):
+        self.count = count
+        self.share = share
+        self.flag = flag
+        self.name = name
+        self.mixed = mixed
+        self.none = none
+        self.part = part
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+    def score(self, X, y):
+        return float(self.count)
+
+
+PIPELINE = make_pipeline(StandardScaler())
+
+GRID = [
+    {
+        "count": [1, 3],
+        "share": [0.25],
+        "flag": [False],
+        "name": ["b"],
+        "mixed": ["text"],
+        "none": [None],
+        "part": [PIPELINE],
+    },
+    {"count": [2], "mixed": [0.5], "none": [7], "part": [(1, 2)]},
+]
+
+
+@pytest.fixture(scope="module")
+def table():
+    return GridSearchCV(Anything(), GRID, cv=2).fit(X, y).cv_results_
+
+
+# -- data frames ----------------------------------------------------------------------
+
+
+def test_dtypes_in_pandas(table):
+    frame = results_frame(table)
+    kinds = {name: str(frame[f"param_{name}"].dtype) for name in GRID[0]}
+    assert kinds.pop("name") in ("object", "str")
+    assert kinds == {
+        "count": "int64",
+        "share": "float64",
+        "flag": "boolean",
+        "mixed": "object",
+        "none": "object",
+        "part": "object",
+    }
+    assert frame["rank_test_score"].dtype == "int64"
+    assert frame["mean_test_score"].dtype == "float64"
+
+
+def test_values_in_pandas(table):
+    frame = results_frame(table)
+    assert frame["param_count"].tolist() == [1, 3, 2]
+    assert frame["param_mixed"].tolist() == ["text", "text", 0.5]
+    # None is a value; missing is what the candidate does not have.
+    assert frame["param_none"].tolist() == [None, None, 7]
+    assert frame["param_part"].tolist() == [PIPELINE, PIPELINE, (1, 2)]
+    for name in ("share", "flag", "name"):
+        assert frame[f"param_{name}"].isna().tolist() == [False, False, True]
+
+
+def test_an_int_that_is_missing_somewhere():
+    column = np.ma.MaskedArray([1, 2, 3], mask=[False, True, False])
+    frame = results_frame({"param_n": column})
+    assert str(frame["param_n"].dtype) == "Int64"
+    assert frame["param_n"].sum() == 4
+    assert results_frame({"param_n": column}, "polars")["param_n"].to_list() == [
+        1,
+        None,
+        3,
+    ]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_ints_too_large_for_a_column(library):
+    column = np.array([2**70, 1], dtype=object)
+    frame = results_frame({"param_seed": column}, library)
+    assert list(map(int, frame["param_seed"])) == [2**70, 1]
+
+
+def test_polars(table):
+    frame = results_frame(table, "polars")
+    assert isinstance(frame, pl.DataFrame)
+    assert dict(frame.schema) == {
+        **{name: pl.Float64 for name in frame.columns},
+        "param_count": pl.Int64,
+        "param_flag": pl.Boolean,
+        "param_name": pl.String,
+        "param_mixed": pl.String,
+        "param_none": pl.Int64,
+        "param_part": pl.String,
+        "rank_test_score": pl.Int64,
+    }
+    assert frame["param_mixed"].to_list() == ["text", "text", "0.5"]
+    assert frame["param_share"].to_list() == [0.25, 0.25, None]
+    assert frame["param_flag"].to_list() == [False, False, None]
+    np.testing.assert_array_equal(frame["mean_test_score"], table["mean_test_score"])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_sorted_by_rank(table, library):
+    frame = results_frame(table, library, sort_by="score")
+    assert list(frame["param_count"]) == [3, 2, 1]
+    assert list(frame["rank_test_score"]) == [1, 2, 3]
+    assert list(frame["mean_test_score"]) == [3, 2, 1]
+
+
+def test_a_sorted_frame_knows_the_rows(table):
+    assert results_frame(table).index.tolist() == [0, 1, 2]
+    assert results_frame(table, sort_by="score").index.tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_params_on_request(table, library):
+    assert "params" not in results_frame(table, library).columns
+    frame = results_frame(table, library, params=True, sort_by="score")
+    assert frame["params"].to_list() == [table["params"][row] for row in (1, 2, 0)]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_all_columns_are_there(table, library):
+    assert set(results_frame(table, library).columns) == set(table) - {"params"}
+
+
+def test_plain_numbers_are_those_of_pandas(table):
+    ours, theirs = results_frame(table), pd.DataFrame(table)
+    for name in ours.columns.drop([c for c in ours if c.startswith("param_")]):
+        np.testing.assert_array_equal(ours[name], theirs[name])
+
+
+def test_results_are_not_changed(table):
+    before = {name: column.copy() for name, column in table.items()}
+    frame = results_frame(table)
+    frame.loc[:, "mean_test_score"] = -1.0
+    assert table["params"] == before["params"]
+    np.testing.assert_array_equal(table["mean_test_score"], before["mean_test_score"])
+
+
+def test_of_our_search():
+    search = BayesSearchCV(
+        Anything(),
+        {"count": (1, 99), "name": ["a", "b"]},
+        n_iter=4,
+        cv=2,
+        random_state=0,
+    ).fit(X, y)
+    frame = results_frame(search.cv_results_, sort_by="score")
+    assert len(frame) == 4
+    assert frame.index[0] == search.best_index_
+    assert frame["param_count"].dtype == "int64"
+
+
+def test_errors_of_results_frame(table, monkeypatch):
+    with pytest.raises(ValueError, match=r"library must be one of .*'numpy'"):
+        results_frame(table, "numpy")
+    with pytest.raises(ValueError, match=r"sort_by must be one of \['score'\]"):
+        results_frame(table, sort_by="f1")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match="needs polars, which is not installed"):
+        results_frame(table, "polars")
+
+
+# -- the corrected score --------------------------------------------------------------
+
+
+def as_results(s, metric="score"):
+    """`cv_results_` of an array of scores, a row a candidate."""
+    folds = {f"split{k}_test_{metric}": column for k, column in enumerate(s.T)}
+    return {f"mean_test_{metric}": s.mean(axis=1), **folds}
+
+
+def corrected(s, index=None):
+    index = int(np.nanargmax(s.mean(axis=1))) if index is None else index
+    return corrected_best_score(as_results(s), index, s.shape[1])
+
+
+#         best on   fold 0, fold 1, fold 2
+FOLDS = np.array([[0.9, 0.6, 0.6], [0.7, 0.85, 0.7], [0.5, 0.6, 0.9]])
+
+
+def test_by_hand():
+    # The second wins with 2.25 / 3; on the folds the best have 0.9, 0.85 and 0.9.
+    assert corrected(FOLDS) == pytest.approx(2.25 / 3 - (2.65 - 2.25) / 3)
+
+
+def test_of_another_than_the_best_the_same_is_taken_off():
+    optimism = FOLDS[1].mean() - corrected(FOLDS)
+    other = corrected(FOLDS, index=2)
+    assert other == pytest.approx(FOLDS[2].mean() - optimism)
+
+
+TABLES = st.integers(2, 6).flatmap(
+    lambda k: st.lists(
+        st.lists(st.integers(0, 9), min_size=k, max_size=k), min_size=1, max_size=6
+    )
+)
+
+
+@given(TABLES)
+def test_never_above_the_mean_and_exact_for_a_clear_winner(rows):
+    s = np.array(rows, dtype=float)
+    assert corrected(s) <= s.mean(axis=1).max() + 1e-12
+    clear = np.vstack([s, s.max(axis=0) + 1])
+    assert corrected(clear) == pytest.approx(clear[-1].mean())
+
+
+def test_an_easy_fold_changes_nothing():
+    shifted = FOLDS + np.array([5.0, 0.0, -2.0])
+    gain = np.mean([5.0, 0.0, -2.0])
+    assert corrected(shifted) == pytest.approx(corrected(FOLDS) + gain)
+
+
+def test_candidates_with_failed_folds_are_left_out():
+    failed = np.vstack([[math.nan, 9.0, 9.0], FOLDS])
+    assert corrected(failed) == corrected(FOLDS)
+    assert math.isnan(corrected(failed, index=0))
+
+
+def test_candidates_that_halving_dropped_are_left_out():
+    dropped = np.vstack([FOLDS, [1.0, 0.0, 1.0]])
+    table = {**as_results(dropped), "n_resources": np.array([9, 9, 9, 3])}
+    assert corrected_best_score(table, 1, 3) == corrected(FOLDS)
+
+
+def test_one_split_says_nothing():
+    assert math.isnan(corrected(np.array([[1.0], [2.0]])))
+
+
+def biases(n_splits, n_candidates, spread=0.0, n_searches=1500):
+    """Bias of the plain and of the corrected score of the winner, by simulation."""
+    rng = np.random.default_rng(0)
+    errors = np.empty((n_searches, 2))
+    for search in range(n_searches):
+        truth = -spread * np.abs(rng.standard_normal(n_candidates))
+        s = truth[:, None] + rng.standard_normal((n_candidates, n_splits))
+        best = int(np.argmax(s.mean(axis=1)))
+        errors[search] = np.array([s[best].mean(), corrected(s)]) - truth[best]
+    return errors.mean(axis=0)
+
+
+@pytest.mark.parametrize("n_candidates", [5, 30])
+def test_most_of_the_bias_goes_if_all_are_equally_good(n_candidates):
+    plain, left = biases(5, n_candidates)
+    assert plain > 0.4
+    assert abs(left) < 0.4 * plain
+
+
+@pytest.mark.parametrize("n_splits", [3, 5, 10])
+def test_a_known_multiple_is_taken_off(n_splits):
+    # Where c is the expected maximum of standard normals, one a candidate, the best on
+    # a fold has c there, and the winner's mean is c / sqrt(K): c (1 - 1 / sqrt(K)) is
+    # taken off, where c / sqrt(K) is due.
+    plain, left = biases(n_splits, 20)
+    assert (plain - left) / plain == pytest.approx(n_splits**0.5 - 1, rel=0.1)
+
+
+@pytest.mark.parametrize("spread", [0.3, 1.0])
+def test_the_bias_is_smaller_if_candidates_differ(spread):
+    plain, left = biases(5, 20, spread=spread)
+    assert plain > 0.1
+    assert abs(left) < 0.8 * plain
+
+
+def test_another_metric_of_a_real_search():
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), Anything()),
+        {"anything__count": [1, 2]},
+        scoring=["accuracy", "f1_macro"],
+        refit="accuracy",
+        cv=3,
+    ).fit(X, y)
+    score = corrected_best_score(search.cv_results_, 0, 3, metric="accuracy")
+    # All candidates predict the same: no luck in it.
+    assert score == search.best_score_
+
+
+def test_errors_of_the_corrected_score():
+    table = as_results(FOLDS)
+    with pytest.raises(ValueError, match=r"'mean_test_f1'.*\['score'\]"):
+        corrected_best_score(table, 0, 3, "f1")
+    with pytest.raises(ValueError, match="split3_test_score"):
+        corrected_best_score(table, 0, 4)
+    for index in (-1, 3):
+        with pytest.raises(ValueError, match="index must be a row"):
+            corrected_best_score(table, index, 3)

@@ -1,0 +1,297 @@
+"""Every source of trials gives the same arrays."""
+
+import dataclasses
+import math
+import pickle
+import time
+
+import drawn_searches as drawn
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV, load_history
+from skbayes.evaluation.trial import History
+from skbayes.inspection import SearchRecord, read_record
+from skbayes.space import Space
+
+X, y = drawn.X, drawn.y
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("journals")
+
+
+def assert_alike(one, other, leave_out=(), atol=0.0):
+    """The same numbers in all arrays."""
+    for field in dataclasses.fields(SearchRecord):
+        if field.name in {"space", "name", "method", "n_points", *leave_out}:
+            continue
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if field.name in ("scores", "costs"):
+            assert a.keys() == b.keys()
+            for key in a:
+                np.testing.assert_allclose(a[key], b[key])
+        elif isinstance(a, np.ndarray) and a.dtype.kind == "f":
+            np.testing.assert_allclose(a, b, atol=atol, err_msg=field.name)
+        elif isinstance(a, np.ndarray):
+            assert a.tolist() == b.tolist(), field.name
+        else:
+            assert a == b, field.name
+
+
+@pytest.mark.parametrize("kind", drawn.KINDS)
+def test_all_sources_of_a_search_agree(kind, folder):
+    path = str(folder / f"{kind}.journal")
+    search = drawn.search(kind, path)
+    record = read_record(search)
+    assert len(record) == len(search.trials_)
+    assert record.params == search.trials_.params
+    np.testing.assert_array_equal(record.score, [t.score for t in search.trials_])
+    assert record.name == record.method == type(search).__name__
+    assert record.n_points == 1
+    assert_alike(record, read_record(pickle.loads(pickle.dumps(search))))
+
+    # The time of day has fewer digits in a data frame.
+    table = load_history(path)
+    by_journal, by_table = read_record(path), read_record(table)
+    not_known = {"best", "settings"}
+    assert_alike(record, by_journal, not_known, atol=1e-6)
+    assert by_journal.name == kind
+    assert by_journal.method == record.method
+    # No folds' times, no costs; whole numbers are floats where some are missing.
+    assert_alike(by_journal, by_table, {"params", "costs"}, atol=1e-5)
+
+    for other in (by_journal, by_table):
+        assert other.space.parameter_names == record.space.parameter_names
+
+    by_history = read_record(search.trials_, metric=None)
+    not_known |= {"metric", "directions", "scores", "sign"}
+    assert_alike(record, by_history, not_known)
+
+
+def test_times_are_those_of_the_search():
+    begin = time.time()
+    search = BayesSearchCV(
+        SVC(), {"C": (0.1, 10.0)}, n_iter=3, cv=2, random_state=0
+    ).fit(X, y)
+    took = time.time() - begin
+    record = read_record(search)
+    assert record.started[0] == 0.0
+    assert np.all(np.diff(record.started) > 0)
+    assert np.all(record.finished[:-1] <= record.started[1:] + 1e-3)
+    assert record.finished[-1] < took
+    np.testing.assert_allclose(record.finished - record.started, record.duration)
+    times = search.cv_results_["mean_fit_time"]
+    np.testing.assert_allclose(record.fit_time, times)
+
+
+def test_means_and_deviations_are_those_of_cv_results():
+    search = drawn.search("metrics")
+    results = search.cv_results_
+    record = read_record(search)
+    assert record.metric == "neg_log_loss"
+    assert record.label == "log loss (lower is better)"
+    np.testing.assert_array_equal(record.shown, -record.score)
+    for name in ("neg_log_loss", "accuracy"):
+        one = read_record(search, metric=name)
+        np.testing.assert_allclose(one.score, results[f"mean_test_{name}"])
+        np.testing.assert_allclose(one.std, results[f"std_test_{name}"])
+        np.testing.assert_allclose(record.scores[name], one.score)
+    # `one` is about accuracy, by which the search did not choose.
+    assert one.label == "accuracy (higher is better)"
+    assert one.best == int(np.argmax(one.score))
+    assert record.best == search.best_index_
+
+
+def test_an_objective_to_minimize_is_shown_as_it_is():
+    search = drawn.search("pareto")
+    record = read_record(search)
+    sizes = search.cv_results_["mean_test_model_size"]
+    assert record.metric == "model_size"
+    np.testing.assert_allclose(record.shown, sizes)
+    np.testing.assert_allclose(record.score, -sizes)
+    assert record.directions == {"model_size": -1, "accuracy": 1}
+    # A history does not name it, but has both its values and what is maximized.
+    by_history = read_record(search.trials_)
+    assert (by_history.metric, by_history.sign) == ("model_size", -1)
+    assert read_record(search, metric="accuracy").sign == 1
+
+
+def test_what_the_search_chose_is_the_best():
+    for kind in ("pareto", "tradeoff", "stages", "hypertune"):
+        search = drawn.search(kind)
+        record = read_record(search)
+        assert record.params[record.best] == search.best_params_
+
+
+def test_only_trials_on_the_most_rows_can_be_compared():
+    record = read_record(drawn.search("stages").trials_)
+    np.testing.assert_array_equal(record.comparable, record.stage == 1)
+    assert record.stage[record.best] == 1
+    first = read_record(drawn.search("stages").trials_[:5])
+    assert first.comparable.all()
+
+
+def test_failed_trials_have_no_score():
+    search = drawn.search("failures")
+    record = read_record(search)
+    failed = record.state == "failed"
+    assert 0 < failed.sum() < len(record)
+    np.testing.assert_array_equal(np.isnan(record.score), failed)
+    np.testing.assert_array_equal(np.isnan(record.std), failed)
+    assert not np.any(record.comparable & failed)
+
+
+def test_a_search_without_any_good_trial():
+    record = read_record(drawn.history(None, None))
+    assert record.best is None
+    assert np.isnan(record.score).all()
+    assert read_record(History()).best is None
+
+
+def test_folds_that_were_spared_do_not_count():
+    folds = [drawn.fold(0.5), drawn.fold(math.nan, skipped=True, fit_time=math.nan)]
+    raced = dataclasses.replace(drawn.trial(0, 0.4), folds=folds, state="raced")
+    record = read_record(History([raced, drawn.trial(1, 0.3)]))
+    assert record.score.tolist() == [0.4, 0.3]
+    assert record.scores["score"].tolist() == [0.5, 0.3]
+    assert record.std[0] == 0.0
+    assert record.fit_time.tolist() == [0.5, 0.5]
+    assert record.comparable.tolist() == [False, True]
+    assert record.best == 1
+
+
+def test_a_journal_of_a_search_that_runs(tmp_path):
+    path = tmp_path / "night.db"
+    space, params = drawn.running_journal(path, n_done=2, n_running=3)
+    for source in (path, load_history(path)):
+        record = read_record(source)
+        assert record.number.tolist() == [0, 1]
+        assert [one.number for one in record.running] == [2, 3, 4]
+        assert [one.params for one in record.running] == params[2:5]
+        assert all(one.started >= 0 for one in record.running)
+        assert record.n_points == 3
+        assert record.metric == "neg_root_mean_squared_error"
+        assert record.shown.tolist() == [1.0, 0.5]
+        # It is written down with the trials.
+        assert repr(record.space) == repr(space)
+    assert read_record(path).space.encode(record.params).shape == (2, 2)
+    assert read_record(path).name == "night"
+    assert read_record(path, name="mine").name == "mine"
+    assert read_record(path, search_spaces=space).space is space
+
+
+def test_the_space_is_that_of_the_search():
+    record = read_record(drawn.search("bayes"))
+    assert record.space.encode(record.params).shape == (12, 6)
+    # The size of the training set is no parameter of the estimator.
+    assert read_record(drawn.search("tradeoff")).space.parameter_names == ["C"]
+    history = drawn.search("bayes").trials_
+    assert read_record(history).space is None
+    given = read_record(history, search_spaces=drawn.SPACES).space
+    assert given.parameter_names == record.space.parameter_names
+
+
+def test_options_that_are_objects_come_back_with_the_space(tmp_path):
+    path = tmp_path / "journal"
+    options = [math.sin, math.cos]
+    space = {"C": options}
+    with_objects = BayesSearchCV(
+        Holder(), space, n_iter=2, cv=2, journal=path, random_state=0
+    )
+    with_objects.fit(X, y)
+    texts = [one["C"] for one in read_record(path).params]
+    assert sorted(texts) == ["cos", "sin"]
+    assert read_record(path).space.columns[0].dimension.values == ("sin", "cos")
+    objects = [one["C"] for one in read_record(path, search_spaces=space).params]
+    assert objects == [one["C"] for one in with_objects.trials_.params]
+
+
+class Holder(SVC):
+    """Takes anything for C, and does not use it."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def score(self, X, y):
+        return 1.0
+
+
+def test_searches_of_scikit_learn():
+    grid = GridSearchCV(SVC(), {"C": [0.1, 1, 10]}, cv=3, scoring="accuracy").fit(X, y)
+    record = read_record(grid)
+    np.testing.assert_allclose(record.score, grid.cv_results_["mean_test_score"])
+    np.testing.assert_allclose(record.std, grid.cv_results_["std_test_score"])
+    np.testing.assert_allclose(record.fit_time, grid.cv_results_["mean_fit_time"])
+    assert record.metric == "accuracy"
+    assert record.best == grid.best_index_
+    assert record.space.parameter_names == ["C"]
+    assert np.isnan(record.started).all()
+
+    halving = HalvingGridSearchCV(SVC(), {"C": [0.1, 1, 10]}, cv=3, random_state=0)
+    record = read_record(halving.fit(X, y))
+    resources = halving.cv_results_["n_resources"]
+    np.testing.assert_array_equal(record.stage, halving.cv_results_["iter"])
+    np.testing.assert_allclose(record.train_fraction, resources / resources.max())
+    assert record.best == halving.best_index_
+
+
+def test_a_record_is_a_source_too():
+    record = read_record(drawn.history(0.5))
+    assert read_record(record) is record
+    assert read_record(record, name="mine").name == "mine"
+    with pytest.raises(ValueError, match="metric='other'"):
+        read_record(record, metric="other")
+
+
+def test_what_is_no_source(tmp_path):
+    with pytest.raises(TypeError, match="source must be a fitted search"):
+        read_record([1, 2])
+    with pytest.raises(NotFittedError):
+        read_record(BayesSearchCV(SVC(), {"C": [1]}))
+    with pytest.raises(NotFittedError):
+        read_record(GridSearchCV(SVC(), {"C": [1]}))
+    with pytest.raises(FileNotFoundError, match="journal"):
+        read_record(tmp_path / "missing")
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match="has no 'number'"):
+        read_record(pandas.DataFrame({"a": [1]}))
+
+
+def test_wrong_arguments():
+    history = drawn.history(0.5, 0.6)
+    with pytest.raises(ValueError, match="metric must be one of \\['score'\\]"):
+        read_record(history, metric="accuracy")
+    with pytest.raises(TypeError, match="metric must be a string"):
+        read_record(history, metric=3)
+    with pytest.raises(TypeError, match="name must be a string"):
+        read_record(history, name=3)
+    with pytest.raises(ValueError, match="search_spaces does not have what trial 1"):
+        read_record(history, search_spaces={"C": [1.0]})
+    assert isinstance(
+        read_record(history, search_spaces={"C": [1.0, 10.0]}).space, Space
+    )
+
+
+def test_none_among_texts_is_not_lost_in_a_data_frame(folder):
+    path = str(folder / "none.journal")
+    spaces = {"class_weight": [None, "balanced"], "C": (0.1, 10.0)}
+    points = [{"class_weight": one, "C": 1.0} for one in spaces["class_weight"]]
+    BayesSearchCV(
+        SVC(),
+        spaces,
+        n_iter=2,
+        cv=2,
+        initial_points=points,
+        journal=path,
+        random_state=0,
+    ).fit(X, y)
+    record = read_record(load_history(path))
+    assert [one["class_weight"] for one in record.params] == [None, "balanced"]
+    assert record.space is not None

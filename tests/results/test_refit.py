@@ -1,0 +1,237 @@
+"""The rules that choose the candidate to refit."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+)
+
+from skbayes import BayesSearchCV
+from skbayes.results.refit import FastestWithin, OneStandardError
+
+RULES = [
+    OneStandardError(),
+    OneStandardError("C", largest=True, metric="accuracy"),
+    OneStandardError(len),
+    FastestWithin(0.1),
+    FastestWithin(0.1, relative=True, time="mean_score_time", metric="accuracy"),
+]
+
+
+def results(scores, metric="score", fit_time=None, score_time=None, params=None):
+    """`cv_results_` of candidates with these scores on each split."""
+    scores = np.array(scores, dtype=float)
+    n = len(scores)
+    folds = {f"split{k}_test_{metric}": column for k, column in enumerate(scores.T)}
+    return {
+        "params": params or [{"size": i} for i in range(n)],
+        "mean_fit_time": np.array(fit_time or range(n), dtype=float),
+        "mean_score_time": np.array(score_time or range(n), dtype=float),
+        **folds,
+        f"mean_test_{metric}": scores.mean(axis=1),
+    }
+
+
+# The last one is the best: mean 3, deviation 1, standard error 1 / sqrt(3) = 0.577.
+STEPS = [[2, 2, 2], [2.4, 2.4, 2.4], [2.5, 2.5, 2.5], [2.9, 2.9, 2.9], [2, 3, 4]]
+
+
+def test_the_fastest_within_one_standard_error():
+    assert OneStandardError()(results(STEPS)) == 2
+    assert OneStandardError()(results(STEPS, fit_time=[0, 1, 4, 3, 2])) == 4
+
+
+@pytest.mark.parametrize(
+    "rule, chosen",
+    [
+        (OneStandardError("size"), 2),
+        (OneStandardError("size", largest=True), 4),
+        (OneStandardError(lambda params: abs(params["size"] - 3)), 3),
+        (OneStandardError(lambda params: params["size"] == 4), 3),
+    ],
+)
+def test_what_is_simple_may_be_said(rule, chosen):
+    assert rule(results(STEPS)) == chosen
+
+
+def test_the_deviation_has_one_degree_of_freedom_less():
+    # Without, the error would be 0.5 / sqrt(2), and 0.4 below the best too far.
+    pair = results([[0.6, 0.6], [0.5, 1.5]])
+    assert OneStandardError()(pair) == 0
+    far = results([[0.4, 0.4], [0.5, 1.5]])
+    assert OneStandardError()(far) == 1
+
+
+def test_equally_simple_ones_are_told_apart_by_score_then_order():
+    params = [{"size": 1}] * 5
+    assert OneStandardError("size")(results(STEPS, params=params)) == 4
+    tied = results([[1, 2], [1, 2], [1, 2]], params=[{"size": 1}] * 3)
+    assert OneStandardError("size")(tied) == 0
+
+
+@pytest.mark.parametrize("largest", [False, True])
+def test_without_the_parameter_a_candidate_is_the_least_simple(largest):
+    params = [{}, {"size": 9}, {"size": None}, {"size": 7}, {}]
+    rule = OneStandardError("size", largest=largest)
+    assert rule(results(STEPS, params=params)) == 3
+    params[3] = {}
+    # None that is eligible has the parameter: the best.
+    assert rule(results(STEPS, params=params)) == 4
+
+
+def test_fastest_within_epsilon():
+    steps = results([[0.80], [0.88], [0.9]], score_time=[1, 3, 2])
+    assert FastestWithin(0.05)(steps) == 1
+    assert FastestWithin(0.2)(steps) == 0
+    assert FastestWithin(0)(steps) == 2
+    assert FastestWithin(0.05, time="mean_score_time")(steps) == 2
+
+
+def test_relative_to_the_best_whatever_its_sign():
+    losses = results([[-110.0], [-104.0], [-100.0]])
+    assert FastestWithin(0.05, relative=True)(losses) == 1
+    assert FastestWithin(0.05)(losses) == 2
+    gains = results([[90.0], [96.0], [100.0]])
+    assert FastestWithin(0.05, relative=True)(gains) == 1
+
+
+@pytest.mark.parametrize("rule", [OneStandardError(), FastestWithin(100.0)])
+def test_a_candidate_without_a_score_is_never_chosen(rule):
+    table = results([[math.nan, 3], [-math.inf, 3], [math.inf, 3], [2.9, 3.1]])
+    assert rule(table) == 3
+
+
+@pytest.mark.parametrize("rule", [OneStandardError(), FastestWithin(100.0)])
+def test_an_unknown_time_comes_last(rule):
+    table = results([[2.5, 3.5], [2.6, 3.3]], fit_time=[math.nan, 1.0])
+    assert rule(table) == 1
+
+
+@pytest.mark.parametrize("rule", [OneStandardError(), FastestWithin(100.0)])
+def test_what_halving_has_dropped_is_not_chosen(rule):
+    table = {**results(STEPS), "n_resources": np.array([10, 10, 10, 20, 20])}
+    assert rule(table) in (3, 4)
+
+
+def test_another_metric():
+    table = {**results(STEPS), **results(STEPS[::-1], metric="f1")}
+    assert OneStandardError(metric="f1")(table) == 0
+    assert FastestWithin(0.2, metric="score")(table) == 3
+
+
+@pytest.mark.parametrize("rule", [OneStandardError, lambda **m: FastestWithin(1, **m)])
+def test_errors_when_called(rule):
+    with pytest.raises(ValueError, match=r"'mean_test_f1'.*\['score'\]"):
+        rule(metric="f1")(results(STEPS))
+    with pytest.raises(ValueError, match="no candidate has a finite score"):
+        rule()(results([[math.nan, 1]]))
+
+
+def test_errors_of_the_simplicity():
+    with pytest.raises(ValueError, match=r"by='depth'.*\['size'\]"):
+        OneStandardError("depth")(results(STEPS))
+    with pytest.raises(ValueError, match="by='size' must give numbers, got 'big'"):
+        OneStandardError("size")(results(STEPS, params=[{"size": "big"}] * 5))
+    with pytest.raises(ValueError, match="at least two splits"):
+        OneStandardError()(results([[1], [2]]))
+
+
+@pytest.mark.parametrize(
+    "make, error, match",
+    [
+        (lambda: OneStandardError(3), TypeError, "by must be"),
+        (lambda: OneStandardError(largest="C"), TypeError, "largest must be"),
+        (lambda: OneStandardError(metric=None), TypeError, "metric must be"),
+        (lambda: FastestWithin("1"), TypeError, "epsilon must be a number"),
+        (lambda: FastestWithin(True), TypeError, "epsilon must be a number"),
+        (lambda: FastestWithin(-0.1), ValueError, "epsilon must be 0 or more"),
+        (lambda: FastestWithin(math.nan), ValueError, "epsilon must be 0 or more"),
+        (lambda: FastestWithin(1, relative=0.1), TypeError, "relative must be"),
+        (lambda: FastestWithin(1, time="fit"), ValueError, "time must be"),
+        (lambda: FastestWithin(1, metric=1), TypeError, "metric must be"),
+    ],
+)
+def test_errors_when_made(make, error, match):
+    with pytest.raises(error, match=match):
+        make()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_rules_are_values(rule):
+    assert pickle.loads(pickle.dumps(rule)) == rule
+    assert copy.deepcopy(rule) == rule
+    search = clone(GridSearchCV(LogisticRegression(), {"C": [1]}, refit=rule))
+    assert search.refit == rule
+    assert type(rule).__name__ in repr(search)
+
+
+def test_reprs_can_be_pasted():
+    for rule in RULES[:2] + RULES[3:]:
+        assert eval(repr(rule)) == rule
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        GridSearchCV(Ridge(), {"alpha": [1e-3, 0.1, 10.0]}),
+        RandomizedSearchCV(
+            Ridge(), {"alpha": [1e-3, 0.1, 10.0]}, n_iter=3, random_state=0
+        ),
+        BayesSearchCV(Ridge(), {"alpha": [1e-3, 0.1, 10.0]}, random_state=0),
+    ],
+    ids=lambda search: type(search).__name__,
+)
+def test_in_a_search(search):
+    X, y = load_diabetes(return_X_y=True)
+    search.set_params(refit=OneStandardError("alpha", largest=True), cv=5).fit(X, y)
+    # By hand, from the definition.
+    table = search.cv_results_
+    means = table["mean_test_score"]
+    best = [table[f"split{k}_test_score"][np.argmax(means)] for k in range(5)]
+    lowest = max(means) - np.std(best, ddof=1) / np.sqrt(5)
+    alphas = [p["alpha"] for p in table["params"]]
+    assert search.best_params_["alpha"] == max(
+        alpha for alpha, mean in zip(alphas, means, strict=True) if mean >= lowest
+    )
+    assert search.best_estimator_.alpha == search.best_params_["alpha"]
+    assert search.best_index_ == search.refit(search.cv_results_)
+    assert not hasattr(search, "best_score_")
+
+
+@pytest.mark.parametrize("kind", [GridSearchCV, BayesSearchCV])
+def test_with_several_metrics(kind):
+    X, y = load_iris(return_X_y=True)
+    rule = OneStandardError("C", metric="neg_log_loss")
+    search = kind(
+        LogisticRegression(max_iter=500),
+        {"C": [0.01, 1.0, 2.0]},
+        scoring=["accuracy", "neg_log_loss"],
+        refit=rule,
+        cv=3,
+    ).fit(X, y)
+    assert search.best_params_["C"] > 0.01
+    assert search.best_index_ == rule(search.cv_results_)
+
+
+def test_halving_searches_take_a_rule_though_they_ignore_it():
+    X, y = load_iris(return_X_y=True)
+    search = HalvingGridSearchCV(
+        LogisticRegression(max_iter=500),
+        {"C": [0.01, 0.1, 1.0]},
+        refit=FastestWithin(1.0),
+        random_state=0,
+        cv=3,
+    ).fit(X, y)
+    last = search.cv_results_["iter"] == search.cv_results_["iter"].max()
+    assert last[search.refit(search.cv_results_)]
+    assert last[search.best_index_]

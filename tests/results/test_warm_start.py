@@ -1,0 +1,341 @@
+"""What an earlier search knows of the configurations of a space."""
+
+import enum
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from grid_comparison import Sometimes
+from scipy.stats import loguniform
+from sklearn.datasets import load_iris
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+)
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV
+from skbayes.evaluation.trial import History, Trial
+from skbayes.results.frame import results_frame
+from skbayes.results.warm_start import known_results
+from skbayes.space import Choice, Space
+
+X, y = load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def coarse():
+    """A coarse grid, as from a script that was there before."""
+    grid = {"C": np.logspace(-1, 2, 4), "gamma": [0.01, 0.1]}
+    return GridSearchCV(SVC(), grid, cv=2).fit(X, y)
+
+
+def space(**dimensions):
+    return Space.from_notation(dimensions)
+
+
+def rows_of(scores, params):
+    return {"params": params, "mean_test_score": np.array(scores, dtype=float)}
+
+
+def one(value, fine):
+    """What is known of a row with this value of x."""
+    return known_results(rows_of([1.0], [{"x": value}]), fine)
+
+
+# -- coarse grid, then fine search ----------------------------------------------------
+
+
+def test_a_grid_informs_a_search_over_ranges(coarse):
+    fine = space(C=(0.1, 100.0, "log-uniform"), gamma=(1e-3, 1.0, "log-uniform"))
+    known = known_results(coarse, fine)
+    assert [params for params, _, _ in known] == [
+        pytest.approx(params) for params in coarse.cv_results_["params"]
+    ]
+    np.testing.assert_array_equal(
+        [score for _, score, _ in known], coarse.cv_results_["mean_test_score"]
+    )
+    assert {noise for *_, noise in known} == {None}
+
+
+def test_a_narrower_range_drops_the_rest_with_one_warning(coarse):
+    fine = space(C=(0.5, 20.0, "log-uniform"), gamma=(0.05, 1.0))
+    with pytest.warns(UserWarning) as caught:
+        known = known_results(coarse, fine)
+    assert [params["C"] for params, _, _ in known] == pytest.approx([1, 10])
+    (warning,) = caught
+    text = str(warning.message)
+    assert "warm_start_from: 6 of 8 known settings are ignored" in text
+    assert "6 outside search_spaces" in text
+    assert warning.filename == __file__
+
+
+def test_ints_of_a_grid_are_floats_of_a_range_and_the_other_way_round():
+    ((params, _, _),) = one(3, space(x=(1.0, 5.0)))
+    assert params == {"x": 3} and type(params["x"]) is float
+    ((params, _, _),) = one(3.0, space(x=(1, 5)))
+    assert params == {"x": 3} and type(params["x"]) is int
+
+
+@pytest.mark.parametrize("value", [np.float64(2), np.float32(2), np.uint8(2)])
+@pytest.mark.parametrize("values, kind", [((0.0, 5.0), float), ((0, 5), int)])
+def test_numpy_scalars_become_plain(value, values, kind):
+    ((params, _, _),) = one(value, space(x=values))
+    assert params == {"x": 2} and type(params["x"]) is kind
+
+
+@pytest.mark.parametrize("value", ["a", 2, True, None])
+def test_numpy_options_become_plain(value):
+    ((params, _, _),) = one(np.array([value])[0], space(x=["a", 2, True, None]))
+    assert type(params["x"]) is type(value)
+
+
+@pytest.mark.parametrize("value", [9.999999999999999e-06, 1.0000000000000002])
+def test_the_ends_of_a_range_forgive_rounding(value):
+    ((params, _, _),) = one(value, space(x=(1e-5, 1.0, "log-uniform")))
+    assert params["x"] in (1e-5, 1.0)
+
+
+def test_values_of_a_list_forgive_rounding():
+    ((params, _, _),) = one(0.1 + 0.2, space(x=[0.1, 0.2, 0.3]))
+    assert params["x"] == 0.3
+
+
+@pytest.mark.parametrize(
+    "value", [9.9e-6, 1.001, None, "scale", math.nan, math.inf, True, [0.1]]
+)
+def test_what_is_outside(value):
+    with pytest.warns(UserWarning, match="1 of 1 known settings"):
+        assert one(value, space(x=(1e-5, 1.0, "log-uniform"))) == []
+
+
+@pytest.mark.parametrize("params", [{}, {"y": 1}, {"x": 0.5, "y": 1}])
+def test_other_parameters_are_outside(params):
+    with pytest.warns(UserWarning, match="1 outside search_spaces"):
+        assert known_results(rows_of([1.0], [params]), space(x=(0.0, 1.0))) == []
+
+
+def test_conditional_spaces():
+    grid = [{"kernel": ["linear"]}, {"kernel": ["rbf"], "gamma": [0.1, 1.0]}]
+    earlier = GridSearchCV(SVC(), grid, cv=2).fit(X, y)
+    choice = Choice({"linear": {}, "rbf": {"gamma": (0.01, 0.5)}})
+    with pytest.warns(UserWarning, match="1 of 3 known settings"):
+        known = known_results(earlier, space(kernel=choice))
+    assert [params for params, _, _ in known] == [
+        {"kernel": "linear"},
+        {"kernel": "rbf", "gamma": 0.1},
+    ]
+
+
+def test_the_constraint_is_not_asked():
+    fine = Space.from_notation({"x": (0.0, 1.0)}, constraint=lambda params: False)
+    assert one(0.5, fine) == [({"x": 0.5}, 1.0, None)]
+
+
+# -- sources --------------------------------------------------------------------------
+
+
+def test_all_forms_of_the_results_say_the_same(coarse):
+    fine = space(C=(0.01, 1000.0), gamma=(1e-3, 1.0))
+    known = known_results(coarse, fine)
+    for source in (
+        coarse.cv_results_,
+        pd.DataFrame(coarse.cv_results_),
+        results_frame(coarse.cv_results_),
+        results_frame(coarse.cv_results_, params=True),
+        results_frame(coarse.cv_results_, "polars"),
+        results_frame(coarse.cv_results_, "polars", params=True),
+    ):
+        assert known_results(source, fine) == known
+
+
+def test_a_frame_without_params_keeps_none_and_knows_what_is_missing():
+    grid = [{"kernel": ["rbf"], "class_weight": [None]}, {"kernel": ["linear"]}]
+    earlier = GridSearchCV(SVC(), grid, cv=2).fit(X, y)
+    fine = Space.from_notation(grid)
+    known = known_results(results_frame(earlier.cv_results_), fine)
+    assert [params for params, _, _ in known] == earlier.cv_results_["params"]
+
+
+def test_a_randomized_search():
+    earlier = RandomizedSearchCV(
+        SVC(), {"C": loguniform(0.1, 10)}, n_iter=4, cv=2, random_state=0
+    ).fit(X, y)
+    known = known_results(earlier, space(C=(0.1, 10.0)))
+    assert [p for p, _, _ in known] == earlier.cv_results_["params"]
+
+
+def test_a_halving_search_knows_its_last_round():
+    earlier = HalvingGridSearchCV(
+        SVC(), {"C": [0.1, 1.0, 10.0]}, cv=2, random_state=0
+    ).fit(X, y)
+    rounds = earlier.cv_results_["iter"]
+    last = np.flatnonzero(rounds == rounds.max())
+    with pytest.warns(UserWarning, match="without a comparable score"):
+        known = known_results(earlier, space(C=(0.1, 10.0)))
+    assert [p for p, _, _ in known] == [earlier.cv_results_["params"][r] for r in last]
+
+
+def test_several_metrics():
+    earlier = GridSearchCV(
+        SVC(), {"C": [0.1, 1.0]}, scoring=["accuracy", "f1_macro"], refit=False, cv=2
+    ).fit(X, y)
+    fine = space(C=(0.1, 1.0))
+    known = known_results(earlier, fine, "f1_macro")
+    np.testing.assert_array_equal(
+        [score for _, score, _ in known], earlier.cv_results_["mean_test_f1_macro"]
+    )
+    with pytest.raises(ValueError, match=r"warm_start_from.*\['accuracy', 'f1_macro'"):
+        known_results(earlier, fine)
+
+
+@pytest.mark.parametrize("scoring", [None, ["accuracy", "f1_macro"]])
+def test_our_search_its_results_and_its_trials_say_the_same(scoring):
+    refit = "accuracy" if scoring else True
+    earlier = BayesSearchCV(
+        SVC(),
+        {"C": (0.1, 10.0)},
+        n_iter=4,
+        scoring=scoring,
+        refit=refit,
+        cv=2,
+        random_state=0,
+    ).fit(X, y)
+    for metric in scoring or ["score"]:
+        known = known_results(earlier, space(C=(0.1, 10.0)), metric)
+        assert len(known) == 4
+        for source in (earlier.cv_results_, earlier.trials_, list(earlier.trials_)):
+            other = known_results(source, space(C=(0.1, 10.0)), metric)
+            assert [p for p, _, _ in other] == [p for p, _, _ in known]
+            scores = [score for _, score, _ in known]
+            assert [score for _, score, _ in other] == pytest.approx(scores)
+    with pytest.raises(ValueError, match="warm_start_from.*'recall'"):
+        known_results(earlier, space(C=(0.1, 10.0)), "recall")
+    with pytest.raises(ValueError, match="warm_start_from.*'recall'"):
+        known_results(earlier.trials_, space(C=(0.1, 10.0)), "recall")
+
+
+def trial(number, score, state="complete", folds=(), **more):
+    return Trial(number, {"x": number}, list(folds), score=score, state=state, **more)
+
+
+def test_partial_trials_count_with_their_noise():
+    trials = [
+        trial(0, 0.5),
+        trial(1, 0.25, "raced", noise=0.125),
+        trial(2, math.nan, "failed"),
+        trial(3, math.nan, "censored"),
+    ]
+    for source in (trials, tuple(trials), History(trials), iter(trials)):
+        with pytest.warns(UserWarning, match=r"2 of 4 .*2 without a comparable score"):
+            known = known_results(source, space(x=(0, 9)))
+        assert known == [({"x": 0}, 0.5, None), ({"x": 1}, 0.25, 0.125)]
+
+
+def test_partial_trials_of_several_metrics_count_for_the_guiding_one():
+    nan = math.nan
+    folds = [{"test_scores": {"a": 1.0, "b": 2.0}}, {"test_scores": {"a": nan}}]
+    folds[1]["test_scores"]["b"] = nan
+    source = BayesSearchCV(SVC(), {})
+    source.trials_ = History([trial(0, 1.0, "raced", folds, noise=0.5)])
+    source.target_metric_ = "a"
+    assert known_results(source, space(x=(0, 9)), "a") == [({"x": 0}, 1.0, 0.5)]
+    with pytest.warns(UserWarning, match="1 without a comparable score"):
+        assert known_results(source, space(x=(0, 9)), "b") == []
+
+
+class Direction(enum.Enum):
+    """As Optuna has it."""
+
+    MINIMIZE = 1
+    MAXIMIZE = 2
+
+
+def study(*trials, direction=Direction.MAXIMIZE, **more):
+    """A study of Optuna, as far as it is looked at: state, params and value of each."""
+    trials = [
+        SimpleNamespace(state=SimpleNamespace(name=state), params=params, value=value)
+        for state, params, value in trials
+    ]
+    return SimpleNamespace(trials=trials, directions=[direction], **more)
+
+
+ENDED = [("COMPLETE", {"x": 3}, 0.25), ("COMPLETE", {"x": 1.5}, -0.5)]
+
+
+@pytest.mark.parametrize("direction, sign", [("MAXIMIZE", 1), ("MINIMIZE", -1)])
+def test_of_a_study_greater_is_better(direction, sign):
+    source = study(*ENDED, direction=Direction[direction])
+    expected = [({"x": 3.0}, sign * 0.25, None), ({"x": 1.5}, sign * -0.5, None)]
+    # The value stands for the metric that guides the search, whatever it is called.
+    for metric in ("score", "accuracy"):
+        assert known_results(source, space(x=(0.0, 5.0)), metric) == expected
+
+
+def test_a_fitted_search_of_optuna_has_a_study():
+    frozen = [SimpleNamespace(number=0)]
+    source = SimpleNamespace(study_=study(*ENDED), trials_=frozen, fit=None)
+    assert len(known_results(source, space(x=(0.0, 5.0)))) == 2
+    del source.study_
+    with pytest.raises(ValueError, match="this SimpleNamespace is not fitted"):
+        known_results(source, space(x=(0.0, 5.0)))
+
+
+def test_trials_of_a_study_without_a_value():
+    source = study(
+        *ENDED,
+        ("FAIL", {}, None),
+        ("PRUNED", {"x": 2.0}, 0.75),
+        ("RUNNING", {"x": 2.0}, None),
+        ("WAITING", {}, None),
+        ("COMPLETE", {"x": 7.0}, 0.5),
+        ("COMPLETE", {"y": 1.0}, 0.5),
+    )
+    with pytest.warns(UserWarning, match=r"4 of 6 .*2 outside.*2 without a compar"):
+        known = known_results(source, space(x=(0.0, 5.0)))
+    assert [params["x"] for params, _, _ in known] == [3.0, 1.5]
+
+
+def test_a_study_with_several_objectives_is_refused():
+    source = study(*ENDED)
+    source.directions *= 2
+    with pytest.raises(ValueError, match="warm_start_from: the study has 2 objectives"):
+        known_results(source, space(x=(0.0, 5.0)))
+
+
+def test_failed_fits_are_counted_apart():
+    table = rows_of([math.nan, 1.0, -math.inf, 2.0], [{"x": i} for i in range(4)])
+    with pytest.warns(UserWarning) as caught:
+        known = known_results(table, space(x=(0, 2)))
+    assert known == [({"x": 1}, 1.0, None)]
+    assert "3 of 4 known settings are ignored (1 outside search_spaces, 2 without" in (
+        str(caught[0].message)
+    )
+
+
+def test_nothing_is_known_of_nothing():
+    assert known_results([], space(x=(0, 1))) == []
+    assert known_results(rows_of([], []), space(x=(0, 1))) == []
+
+
+@pytest.mark.parametrize(
+    "source, error, match",
+    [
+        (GridSearchCV(SVC(), {}), ValueError, "this GridSearchCV is not fitted"),
+        (BayesSearchCV(SVC(), {}), ValueError, "this BayesSearchCV is not fitted"),
+        ({"params": [{}]}, ValueError, "'mean_test_score'"),
+        ({"mean_test_score": [1.0]}, ValueError, "neither a column 'params'"),
+        (Sometimes, TypeError, "must be a fitted search.*got"),
+        (None, TypeError, "must be a fitted search.*NoneType"),
+        (3, TypeError, "must be a fitted search.*int"),
+        ("search.db", TypeError, "must be a fitted search.*str"),
+        ([{"x": 1}], TypeError, "must be a fitted search.*list"),
+    ],
+)
+def test_errors_name_the_parameter(source, error, match):
+    with pytest.raises(error, match=f"warm_start_from.*{match}"):
+        known_results(source, space(x=(0, 1)))

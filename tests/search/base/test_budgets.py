@@ -1,0 +1,251 @@
+"""What ends a search: `n_iter`, `timeout`, an exhausted space, Ctrl-C."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from grid_comparison import Sometimes
+from sklearn.datasets import load_iris
+
+from skbayes import BayesSearchCV
+from skbayes.loop.stopping import ExpectedImprovementBelow, NoImprovement, TargetScore
+
+X, y = load_iris(return_X_y=True)
+SPACE = {"quality": (0.0, 1.0)}
+
+
+class Interrupted(Sometimes):
+    """Ctrl-C comes in the fit with the number `at`."""
+
+    n_fits = 0
+
+    def __init__(self, quality=0.5, bad=None, at=0):
+        super().__init__(quality, bad)
+        self.at = at
+
+    def fit(self, X, y):
+        type(self).n_fits += 1
+        if type(self).n_fits == self.at:
+            raise KeyboardInterrupt
+        return super().fit(X, y)
+
+
+@pytest.fixture(autouse=True)
+def no_fits_yet():
+    Interrupted.n_fits = 0
+
+
+def test_n_iter():
+    search = BayesSearchCV(Sometimes(), SPACE, n_iter=4, cv=2, random_state=0).fit(X, y)
+    assert search.stop_reason_ == "n_iter"
+    assert len(search.trials_) == 4
+
+
+@pytest.mark.parametrize("n_iter, reason", [(2, "n_iter"), (3, "exhausted")])
+def test_exhausted(n_iter, reason):
+    search = BayesSearchCV(
+        Sometimes(), {"quality": [1, 2, 3]}, n_iter=n_iter, cv=2, random_state=0
+    )
+    assert search.fit(X, y).stop_reason_ == reason
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_interrupt_in_the_first_trial_is_passed_on(at):
+    search = BayesSearchCV(Interrupted(at=at), SPACE, n_iter=4, cv=2, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    assert not hasattr(search, "cv_results_")
+
+
+@pytest.mark.parametrize("at, n_finished", [(3, 1), (6, 2), (7, 3)])
+def test_an_interrupt_later_ends_the_search_cleanly(at, n_finished):
+    search = BayesSearchCV(Interrupted(at=at), SPACE, n_iter=5, cv=2, random_state=0)
+    with pytest.warns(UserWarning, match=f"interrupted.* {n_finished} finished"):
+        search.fit(X, y)
+    assert search.stop_reason_ == "interrupted"
+    assert len(search.trials_) == len(search.cv_results_["params"]) == n_finished
+    # The interrupted trial is neither told nor recorded.
+    assert search.optimizer_.n_told == n_finished
+    assert search.predict(X).shape == (150,)
+    whole = BayesSearchCV(Sometimes(), SPACE, n_iter=5, cv=2, random_state=0)
+    tried = whole.fit(X, y).cv_results_["params"]
+    assert search.cv_results_["params"] == tried[:n_finished]
+
+
+def test_stoppers():
+    search = BayesSearchCV(
+        Sometimes(),
+        {"quality": (0.0, 1.0)},
+        n_iter=30,
+        cv=2,
+        random_state=0,
+        stopper=[TargetScore(2.0), NoImprovement(4)],
+    ).fit(X, y)
+    assert search.stop_reason_ == "no_improvement"
+    best = search.trials_.best.number
+    assert len(search.trials_) == best + 1 + 4
+    search.set_params(stopper=TargetScore(search.best_score_)).fit(X, y)
+    assert search.stop_reason_ == "target_score"
+    assert len(search.trials_) == best + 1
+    search.set_params(stopper=lambda trials: len(trials) == 2).fit(X, y)
+    assert (search.stop_reason_, len(search.trials_)) == ("stopper", 2)
+    assert search.predict(X).shape == (150,)
+
+
+def test_expected_improvement_ends_a_search():
+    search = BayesSearchCV(
+        Sometimes(),
+        {"quality": (0.0, 1.0)},
+        n_iter=30,
+        cv=2,
+        random_state=0,
+        stopper=ExpectedImprovementBelow(1e9),
+    ).fit(X, y)
+    # The first trial that the model proposed.
+    assert search.stop_reason_ == "expected_improvement"
+    assert len(search.trials_) == 4
+
+
+@pytest.mark.parametrize("stopper", [3, [3], "no_improvement", NoImprovement])
+def test_what_is_no_stopper_is_refused(stopper):
+    with pytest.raises((TypeError, ValueError), match="stopper"):
+        BayesSearchCV(Sometimes(), SPACE, n_iter=2, stopper=stopper).fit(X, y)
+
+
+def test_a_timeout_already_spent_allows_the_first_trial_only():
+    search = BayesSearchCV(
+        Sometimes(), SPACE, n_iter=5, cv=2, timeout=1e-9, random_state=0
+    )
+    search.fit(X, y)
+    assert search.stop_reason_ == "timeout"
+    assert len(search.trials_) == 1
+    assert search.predict(X).shape == (150,)
+
+
+def test_a_timeout_shortens_the_sequence_and_never_alters_it():
+    tried = []
+    for timeout in (1e-9, 1e6):
+        search = BayesSearchCV(
+            Sometimes(), SPACE, n_iter=4, cv=2, timeout=timeout, random_state=0
+        ).fit(X, y)
+        tried.append(search.cv_results_["params"])
+    assert tried[0] == tried[1][:1]
+    assert search.stop_reason_ == "n_iter"
+
+
+PROGRAM = """
+import logging
+import sys
+from grid_comparison import Noting
+from sklearn.datasets import load_iris
+from skbayes import BayesSearchCV
+logging.basicConfig(level=logging.DEBUG, format="%(message)s")
+X, y = load_iris(return_X_y=True)
+folder, n_jobs, n_points = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+search = BayesSearchCV(
+    Noting(folder=folder),
+    {"quality": (0.0, 1.0)},
+    n_iter=99,
+    cv=8,
+    verbose=1,
+    n_jobs=n_jobs,
+    n_points=n_points,
+).fit(X, y)
+print(search.stop_reason_, search.optimizer_.n_told, len(search.predict(X)))
+"""
+
+
+def start_search(folder, n_jobs, n_points):
+    """Run the program until it has told two trials."""
+    tests = Path(__file__).parents[2] / "helpers"
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", PROGRAM, folder, str(n_jobs), str(n_points)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Where the tests run in the background, interrupts are ignored from birth on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)]),
+            "JOBLIB_TEMP_FOLDER": str(folder),
+        },
+    )
+    for line in process.stdout:
+        if line.startswith("[2/"):
+            break
+    return process
+
+
+def finish(process):
+    """Return what the program printed, however it ends."""
+    try:
+        return process.communicate(timeout=600)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def wait_until(condition):
+    """Wait for something that will happen; give up after ten minutes."""
+    give_up = time.monotonic() + 600
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+
+
+def n_marks(folder, kind):
+    return len(list(folder.glob(f"*.{kind}")))
+
+
+posix = pytest.mark.skipif(
+    os.name != "posix", reason="a terminal's signals are POSIX's"
+)
+
+
+@posix
+@pytest.mark.parametrize(
+    "n_jobs, n_points, whole_group", [(1, 1, False), (2, 3, False), (2, 3, True)]
+)
+def test_ctrl_c_from_a_terminal(n_jobs, n_points, whole_group, tmp_path):
+    process = start_search(tmp_path, n_jobs, n_points)
+    # A terminal sends the signal to the workers too.
+    send = os.killpg if whole_group else os.kill
+    send(process.pid, signal.SIGINT)
+    out, err = finish(process)
+    assert process.returncode == 0, err
+    reason, n_told, n_predicted = out.splitlines()[-1].split()
+    assert (reason, n_predicted) == ("interrupted", "150")
+    n_asked = len(re.findall(r"^trial \d+ started", err, re.MULTILINE))
+    assert 2 <= int(n_told) <= n_asked < 99
+    # Of the trials in flight, folds that had not begun were not run, …
+    between_trials = n_jobs == 1 and int(n_told) == n_asked
+    assert n_marks(tmp_path, "begun") < 8 * n_asked or between_trials
+    # … and, unless they were interrupted too, those that had begun were ended.
+    if not whole_group and n_jobs > 1:
+        assert n_marks(tmp_path, "ended") == n_marks(tmp_path, "begun")
+    assert not list(tmp_path.glob("skbayes*"))
+
+
+@posix
+def test_a_second_ctrl_c_passes_on_at_once(tmp_path):
+    process = start_search(tmp_path, n_jobs=2, n_points=3)
+    # From now on each fit takes ten minutes.
+    (tmp_path / "slowly").touch()
+    wait_until(lambda: n_marks(tmp_path, "slow") > 0)
+    os.kill(process.pid, signal.SIGINT)
+    # The first is heard when what keeps other fits from beginning is there.
+    wait_until(lambda: list(tmp_path.glob("skbayes*/stop")))
+    os.kill(process.pid, signal.SIGINT)
+    _, err = finish(process)
+    assert process.returncode != 0
+    # Whatever loky says about the end of its workers.
+    assert "\nKeyboardInterrupt\n" in err
+    assert not list(tmp_path.glob("skbayes*"))

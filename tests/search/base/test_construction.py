@@ -1,0 +1,397 @@
+"""Rules C1 … C6 and T1 … T3: constructing, validating, displaying, tagging."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from grid_comparison import searches
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    clone,
+    is_classifier,
+    is_clusterer,
+    is_outlier_detector,
+    is_regressor,
+)
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.ensemble import IsolationForest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import estimator_checks, get_tags
+
+from skbayes import BayesSearchCV, compat
+from skbayes.space import Choice, Space
+from skbayes.surrogates import GaussianProcess
+
+X, y = load_iris(return_X_y=True)
+
+
+class NeverFitted(SVC):
+    def fit(self, X, y):
+        pytest.fail("a fit was made")
+
+
+class Anything(ClassifierMixin, BaseEstimator):
+    """Takes any object as a parameter."""
+
+    def __init__(self, C=1, step=None):
+        self.C = C
+        self.step = step
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+def test_c1_constructor_stores_arguments_untouched_and_validates_nothing():
+    sentinels = {
+        name: object()
+        for name in inspect.signature(BayesSearchCV.__init__).parameters
+        if name != "self"
+    }
+    search = BayesSearchCV(**sentinels)
+    for name, value in sentinels.items():
+        assert getattr(search, name) is value
+
+
+def test_c1_the_defaults_are_those_of_grid_search_wherever_it_has_them():
+    ours = inspect.signature(BayesSearchCV.__init__).parameters
+    theirs = inspect.signature(GridSearchCV.__init__).parameters
+    for name in set(theirs) & set(ours) - {"self"}:
+        a, b = ours[name].default, theirs[name].default
+        assert a is b or a == b or (np.isnan(a) and np.isnan(b)), name
+
+
+def test_c2_clone_and_nested_parameters():
+    search = BayesSearchCV(SVC(), {"C": [1, 2]}, n_iter=3, timeout=5.0)
+    copy = clone(search)
+    assert copy.estimator is not search.estimator
+    a, b = search.get_params(), copy.get_params()
+    assert a.keys() == b.keys()
+    for name in set(a) - {"estimator", "error_score"}:
+        assert a[name] == b[name], name
+    search.set_params(estimator__C=3, n_iter=7)
+    assert search.estimator.C == 3
+    assert search.n_iter == 7
+    assert "estimator__gamma" in search.get_params()
+
+
+def test_c2_arguments_after_the_space_are_keyword_only():
+    kinds = [p.kind for p in inspect.signature(BayesSearchCV).parameters.values()]
+    assert kinds[:2] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
+    assert set(kinds[2:]) == {inspect.Parameter.KEYWORD_ONLY}
+
+
+def test_c3_every_argument_has_a_constraint():
+    arguments = set(inspect.signature(BayesSearchCV).parameters)
+    assert arguments == set(BayesSearchCV._parameter_constraints)
+
+
+WRONG = {
+    "estimator": object(),
+    "search_spaces": 3,
+    "n_iter": 0,
+    "timeout": -1,
+    "surrogate": "oracle",
+    "acquisition": "hope",
+    "n_initial_points": -1,
+    "initial_points": {"C": 1},
+    "constraint": "C < 3",
+    "target_metric": 3,
+    "scoring": "nonsense",
+    "n_jobs": "many",
+    "refit": 3.5,
+    "cv": 1.5,
+    "verbose": -1,
+    "pre_dispatch": 1.5,
+    "random_state": "seed",
+    "error_score": "ignore",
+    "return_train_score": "yes",
+}
+
+
+@pytest.mark.parametrize("name", sorted(WRONG))
+def test_c3_wrong_argument_is_named(name):
+    search = BayesSearchCV(LogisticRegression(), {"C": [1, 2]}, random_state=0)
+    search.set_params(**{name: WRONG[name]})
+    with pytest.raises((TypeError, ValueError), match=name):
+        search.fit(X, y)
+
+
+def test_c4_fit_alters_no_argument():
+    spaces = {"C": [1.0, 2.0], "tol": [1e-3, 1e-4]}
+    points = [{"C": 2.0, "tol": 1e-3}]
+    data, labels = X.copy(), y.copy()
+    search = BayesSearchCV(
+        LogisticRegression(max_iter=500),
+        spaces,
+        initial_points=points,
+        n_iter=3,
+        cv=2,
+        random_state=0,
+    )
+    before = {name: getattr(search, name) for name in search.get_params(deep=False)}
+    inner = search.estimator.get_params()
+    search.fit(data, labels)
+    assert {n: getattr(search, n) for n in before} == before
+    assert all(getattr(search, n) is v for n, v in before.items())
+    assert search.estimator.get_params() == inner
+    assert not hasattr(search.estimator, "coef_")
+    assert spaces == {"C": [1.0, 2.0], "tol": [1e-3, 1e-4]}
+    assert points == [{"C": 2.0, "tol": 1e-3}]
+    np.testing.assert_array_equal(data, X)
+    np.testing.assert_array_equal(labels, y)
+
+
+def test_c5_repr_is_short_and_evaluable():
+    search = BayesSearchCV(Ridge(alpha=2), {"alpha": [1, 2]}, n_iter=5)
+    again = eval(repr(search), {"BayesSearchCV": BayesSearchCV, "Ridge": Ridge})
+    assert repr(again) == repr(search)
+    assert len(repr(search)) < 200
+
+
+def test_c5_html_shows_the_best_estimator_after_fit():
+    search = BayesSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2, random_state=0)
+    assert "estimator: SVC" in search._repr_html_()
+    assert "best_estimator_: SVC" not in search._repr_html_()
+    search.fit(X, y)
+    assert "best_estimator_: SVC" in search._repr_html_()
+    unrefitted = clone(search).set_params(refit=False).fit(X, y)
+    assert "best_estimator_: SVC" not in unrefitted._repr_html_()
+
+
+def _failed_checks(search):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = estimator_checks.check_estimator(search, on_fail=None)
+    assert len(results) > 40
+    return {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+
+
+@pytest.mark.parametrize(
+    "estimator, grid",
+    [
+        (LogisticRegression(max_iter=50), {"C": [0.1, 1.0]}),
+        (Ridge(), {"alpha": [0.1, 1.0]}),
+    ],
+    ids=["classifier", "regressor"],
+)
+def test_c6_no_estimator_check_fails_that_grid_search_passes(estimator, grid):
+    ours = BayesSearchCV(estimator, grid, n_iter=2, cv=2, error_score="raise")
+    theirs = GridSearchCV(estimator, grid, cv=2, error_score="raise")
+    failed = _failed_checks(ours)
+    assert set(failed) <= set(_failed_checks(theirs)), failed
+
+
+def test_c6_estimator_checks_with_a_model_in_charge():
+    search = BayesSearchCV(
+        LogisticRegression(max_iter=50), {"C": (0.1, 10.0, "log-uniform")}, n_iter=2
+    )
+    theirs = GridSearchCV(LogisticRegression(max_iter=50), {"C": [0.1, 1.0]})
+    failed = _failed_checks(search)
+    assert set(failed) <= set(_failed_checks(theirs)), failed
+
+
+KINDS = [is_classifier, is_regressor, is_clusterer, is_outlier_detector]
+INNER = [
+    LogisticRegression(),
+    Ridge(),
+    KMeans(),
+    IsolationForest(),
+    SVC(kernel="precomputed"),
+]
+
+
+@pytest.mark.parametrize("inner", INNER, ids=lambda e: type(e).__name__)
+def test_t1_t2_tags_are_those_of_the_inner_estimator(inner):
+    for estimator in (inner, make_pipeline(StandardScaler(), inner)):
+        search, theirs = searches(estimator, {})
+        for kind in KINDS:
+            assert kind(search) == kind(estimator)
+        ours = get_tags(search)
+        assert ours == get_tags(theirs)
+        own = get_tags(estimator)
+        assert ours.input_tags.pairwise == own.input_tags.pairwise
+        assert ours.input_tags.sparse == own.input_tags.sparse
+        assert ours.array_api_support == own.array_api_support
+        assert ours.classifier_tags == own.classifier_tags
+        assert ours.regressor_tags == own.regressor_tags
+
+
+def test_t3_precomputed_kernel_is_cut_on_both_axes():
+    kernel = X @ X.T
+    search = BayesSearchCV(
+        SVC(kernel="precomputed"), {"C": [0.1, 1.0]}, n_iter=2, random_state=0
+    )
+    direct = BayesSearchCV(
+        SVC(kernel="linear"), {"C": [0.1, 1.0]}, n_iter=2, random_state=0
+    )
+    np.testing.assert_allclose(
+        search.fit(kernel, y).cv_results_["mean_test_score"],
+        direct.fit(X, y).cv_results_["mean_test_score"],
+    )
+    with pytest.raises(ValueError):
+        search.fit(kernel[:, :20], y)
+
+
+@pytest.mark.parametrize(
+    "spaces, culprit",
+    [
+        ({"C": [1, 2], "nonsense": [1, 2]}, "nonsense"),
+        ({"C": []}, "C"),
+        ({"C": (2.0, 1.0)}, "C"),
+        ({"C": (0.0, 1.0, "log-uniform")}, "C"),
+        ({"C": (np.nan, 1.0)}, "C"),
+        ([{"C": [1, 2]}, {"nonsense__C": (1, 9)}], "nonsense"),
+    ],
+)
+def test_mistakes_in_the_space_are_found_before_any_fit(spaces, culprit):
+    search = BayesSearchCV(NeverFitted(), spaces, random_state=0)
+    with pytest.raises(ValueError, match=culprit):
+        search.fit(X, y)
+
+
+def test_a_name_that_only_some_options_refuse_is_found_before_any_fit():
+    pipe = make_pipeline(StandardScaler(), SVC())
+    spaces = [{"svc__C": [1, 2]}, {"svc": [GaussianNB()], "svc__C": [1, 2]}]
+    with pytest.raises(ValueError, match="svc__C"):
+        BayesSearchCV(pipe, spaces).fit(X, y)
+
+
+def test_initial_point_outside_of_the_space():
+    search = BayesSearchCV(
+        Ridge(), {"alpha": [1, 2]}, initial_points=[{"alpha": 9}], random_state=0
+    )
+    with pytest.raises(ValueError, match="initial_points"):
+        search.fit(X, y)
+
+
+def test_whole_floats_reach_the_estimator_as_ints():
+    search = BayesSearchCV(
+        DecisionTreeClassifier(),
+        {"max_depth": (1, 9), "min_samples_leaf": [1, 2]},
+        initial_points=[{"max_depth": 3.0, "min_samples_leaf": 2.0}],
+        n_iter=1,
+        error_score="raise",
+        random_state=0,
+    ).fit(X, y)
+    assert repr(search.best_params_) == "{'max_depth': 3, 'min_samples_leaf': 2}"
+
+
+def test_the_points_of_a_clone_are_options_of_its_space():
+    spaces = {"C": [1, 2], "step": [KFold(3), StandardScaler()]}
+    point = {"C": 1, "step": spaces["step"][0]}
+    search = clone(
+        BayesSearchCV(
+            Anything(), spaces, initial_points=[point], n_iter=1, random_state=0
+        )
+    )
+    assert search.initial_points[0]["step"] is not search.search_spaces["step"][0]
+    search.fit(X, y)
+    assert search.best_params_["step"] is search.search_spaces["step"][0]
+
+
+@pytest.mark.parametrize("n_points, n_iter", [(3, 2), (2, 2), (4, 3)])
+def test_more_initial_points_than_iterations(n_points, n_iter):
+    points = [{"alpha": alpha} for alpha in (1.0, 2.0, 3.0, 3)][:n_points]
+    search = BayesSearchCV(
+        Ridge(),
+        {"alpha": (0.5, 5.0)},
+        initial_points=points,
+        n_iter=n_iter,
+        random_state=0,
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(X, y)
+    messages = [str(w.message) for w in caught if "initial_points" in str(w.message)]
+    if n_points == 3:
+        (message,) = messages
+        assert "3 different settings" in message and "n_iter=2" in message
+        (where,) = [w.filename for w in caught if message == str(w.message)]
+        assert where == __file__
+    else:
+        assert not messages
+    assert search.cv_results_["params"] == points[:n_iter]
+
+
+def test_a_constraint_that_raises_is_found_before_any_fit():
+    spaces = {
+        "kernel": Choice({"linear": {}, "rbf": {"gamma": (1e-3, 1.0, "log-uniform")}}),
+        "C": (0.1, 10.0),
+    }
+    search = BayesSearchCV(
+        NeverFitted(),
+        spaces,
+        constraint=lambda params: params["gamma"] < 0.5,
+        random_state=0,
+    )
+    with pytest.raises(ValueError, match="constraint: raised KeyError.'gamma'"):
+        search.fit(X, y)
+
+
+class NoParameters:
+    def fit(self, X, y):
+        pytest.fail("a fit was made")
+
+    def score(self, X, y):
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [(SVC, r"estimator .*the class SVC"), (NoParameters(), "Cannot clone object")],
+)
+def test_a_wrong_estimator_is_no_mistake_of_the_space(wrong, message):
+    with pytest.raises(TypeError, match=message):
+        BayesSearchCV(wrong, {"C": [1, 2]}).fit(X, y)
+
+
+@pytest.mark.parametrize("spaces", [{"C": [1, 2]}, {"C": (0.1, 1.0)}])
+def test_a_surrogate_class_is_refused_before_any_fit(spaces):
+    search = BayesSearchCV(
+        NeverFitted(), spaces, surrogate=GaussianProcess, random_state=0
+    )
+    with pytest.raises(ValueError, match="surrogate .*the class GaussianProcess"):
+        search.fit(X, y)
+
+
+def test_a_space_and_a_constraint():
+    space = Space.from_notation({"alpha": [1, 2, 3]})
+    search = BayesSearchCV(
+        Ridge(), space, constraint=lambda p: p["alpha"] > 1, random_state=0
+    )
+    search.fit(X, y)
+    assert search.cv_results_["params"] == [{"alpha": 2}, {"alpha": 3}]
+    assert space.constraint is None
+
+
+def test_constraint_that_allows_nothing():
+    search = BayesSearchCV(
+        Ridge(), {"alpha": [1, 2]}, constraint=lambda p: False, random_state=0
+    )
+    with pytest.raises(ValueError, match="constraint"):
+        search.fit(X, y)
+
+
+def test_cv_object_is_not_consumed_by_the_constructor():
+    splits = KFold(3).split(X)
+    search = BayesSearchCV(Ridge(), {"alpha": [1, 2]}, cv=splits)
+    assert search.cv is splits
+    assert len(list(splits)) == 3
+
+
+def test_the_class_is_a_search_to_scikit_learn():
+    search = BayesSearchCV(Ridge(), {"alpha": [1, 2]})
+    assert isinstance(search, compat.BaseSearchCV)

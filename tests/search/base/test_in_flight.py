@@ -1,0 +1,352 @@
+"""Several trials in flight, on every backend."""
+
+import os
+import threading
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+import sklearn
+from grid_comparison import assert_same_tables
+from joblib.executor import MemmappingExecutor
+from recording_callbacks import Stopper
+from scripted_estimators import (
+    Crowd,
+    Fatal,
+    Inside,
+    NeedsFrame,
+    RaisesIntricate,
+    Restless,
+    Threads,
+)
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV
+from skbayes.compat import HAS_CALLBACKS
+
+X, y = load_iris(return_X_y=True)
+SMOOTH = {"C": (1e-2, 1e2, "log-uniform"), "gamma": (1e-3, 1.0, "log-uniform")}
+LOCAL = ["loky", "threading", "multiprocessing", "sequential"]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            processes=True,
+            dashboard_address=":0",
+            silence_logs=50,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(params=[*LOCAL, "dask"])
+def backend(request):
+    """Run the test with two workers of each backend, four with Dask."""
+    more = {"n_jobs": 2}
+    if request.param == "dask":
+        more = {"client": request.getfixturevalue("cluster")}
+    with joblib.parallel_config(request.param, **more):
+        yield request.param
+
+
+def smooth(**kwargs):
+    arguments = {"n_points": 4, "n_initial_points": 3, "n_iter": 8, "cv": 3}
+    arguments |= {"random_state": 0, **kwargs}
+    return BayesSearchCV(SVC(), SMOOTH, **arguments)
+
+
+def restless(model=None, **kwargs):
+    model = Restless() if model is None else model
+    return smooth(**kwargs).set_params(
+        estimator=model, search_spaces={"quality": (0.0, 1.0)}
+    )
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return smooth().fit(X, y)
+
+
+def assert_same_search(a, b):
+    assert_same_tables(a.cv_results_, b.cv_results_)
+    assert a.best_params_ == b.best_params_
+    assert [t.number for t in a.trials_] == list(range(len(a.trials_)))
+    assert [t.expected_improvement for t in a.trials_] == [
+        t.expected_improvement for t in b.trials_
+    ]
+
+
+# --- the same trials -----------------------------------------------------------------
+
+
+def test_trials_in_flight_are_proposed_without_each_other(reference):
+    alone = smooth(n_points=1).fit(X, y).cv_results_["params"]
+    tried = reference.cv_results_["params"]
+    # The design does not depend on results; what follows does.
+    assert tried[:3] == alone[:3]
+    assert tried[3:] != alone[3:]
+    assert reference.n_points_ == 4
+
+
+@pytest.mark.parametrize(
+    "n_workers, n_points", [(1, 1), (2, 2), (4, 3), (8, 4), (16, 6), (64, 21)]
+)
+def test_as_many_trials_in_flight_as_keep_the_workers_busy(n_workers, n_points):
+    X, y = np.zeros((10, 1)), np.zeros(10)
+    search = restless(n_iter=1, n_points="auto", cv=5)
+    with joblib.parallel_config("threading", n_jobs=n_workers):
+        assert search.fit(X, y).n_points_ == n_points
+        # Folds of a raced trial are fitted one after the other.
+        search.set_params(racing=True).fit(X, y)
+        raced = 1 if n_workers == 1 else 1.5 * n_workers + 1
+        assert search.n_points_ == min(raced, 16)
+        # No fit waits for a worker while the time of its trial runs.
+        search.set_params(racing=False, trial_timeout=60.0).fit(X, y)
+    assert search.n_points_ == max(1, n_workers // 5)
+
+
+def test_a_journal_keeps_the_number_of_trials_in_flight(tmp_path):
+    path = tmp_path / "journal.db"
+
+    def run(n_jobs, n_iter, **kwargs):
+        arguments = {"n_points": "auto", "n_iter": n_iter, **kwargs}
+        return restless(n_jobs=n_jobs, **arguments).fit(X, y)
+
+    whole = run(1, 8, n_points=2)
+    run(2, 5, journal=path)
+    continued = run(1, 8, journal=path)
+    assert continued.n_points_ == 2
+    assert_same_search(continued, whole)
+    with pytest.raises(ValueError, match="n_points: 2 in the journal, 1 now"):
+        run(1, 8, journal=path, n_points=1)
+
+
+def test_same_trials_on_every_backend(backend, reference):
+    assert_same_search(smooth().fit(X, y), reference)
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_same_trials_whatever_n_jobs(n_jobs, reference):
+    assert_same_search(smooth(n_jobs=n_jobs).fit(X, y), reference)
+
+
+def test_same_trials_whatever_the_timing(backend):
+    with joblib.parallel_config("sequential"):
+        expected = restless().fit(X, y)
+    assert_same_search(restless().fit(X, y), expected)
+
+
+def test_same_trials_from_another_thread(backend, reference):
+    searches = []
+    settings = joblib.parallel.get_active_backend()[0], 2
+
+    def run():
+        with joblib.parallel_config(settings[0], n_jobs=settings[1]):
+            searches.append(smooth().fit(X, y))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(60)
+    assert_same_search(searches[0], reference)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_nested_in_cross_val_score(n_jobs):
+    search = smooth(n_iter=5)
+    expected = cross_val_score(search, X, y, cv=2)
+    search.set_params(n_jobs=n_jobs)
+    np.testing.assert_array_equal(
+        cross_val_score(search, X, y, cv=2, n_jobs=2), expected
+    )
+
+
+def test_configuration_and_routing_reach_every_fit(backend):
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=150)
+    with sklearn.config_context(
+        enable_metadata_routing=True, transform_output="pandas"
+    ):
+        model = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=True),
+            NeedsFrame(),
+            LogisticRegression(max_iter=500).set_fit_request(sample_weight=True),
+        )
+        scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
+        search = BayesSearchCV(
+            model,
+            {"logisticregression__C": [1e-3, 1e-2, 1e-1, 1.0, 10.0]},
+            n_iter=5,
+            cv=3,
+            scoring=scorer,
+            n_points=4,
+            error_score="raise",
+            random_state=0,
+        )
+        got = clone(search).fit(X, y, sample_weight=weights)
+        with joblib.parallel_config("sequential"):
+            alone = search.set_params(n_points=1).fit(X, y, sample_weight=weights)
+    # Of a finite space all is tried, in the same order.
+    assert_same_tables(got.cv_results_, alone.cv_results_)
+    assert len(np.unique(got.cv_results_["mean_test_score"])) > 2
+
+
+# --- what else runs ------------------------------------------------------------------
+
+
+def test_never_more_fits_at_once_than_workers(backend, tmp_path):
+    search = restless(Crowd(folder=str(tmp_path)), n_iter=6, refit=False).fit(X, y)
+    n_workers = {"sequential": 1, "dask": 4}.get(backend, 2)
+    most = max(trial.scores["score"].max() for trial in search.trials_)
+    assert most <= n_workers
+    # They do run side by side.
+    assert most > 1 or backend == "sequential"
+
+
+@pytest.mark.parametrize("backend_name", ["loky", "threading", "multiprocessing"])
+def test_inside_of_a_fit_joblib_does_as_in_grid_search(backend_name):
+    with joblib.parallel_config(backend_name):
+        grid = GridSearchCV(Inside(), {"quality": [0, 1]}, cv=3, n_jobs=2).fit(X, y)
+        ours = restless(Inside(), n_iter=4, n_jobs=2).fit(X, y)
+    seen = set(grid.cv_results_["mean_test_score"])
+    assert set(ours.cv_results_["mean_test_score"]) == seen
+
+
+def test_linear_algebra_is_bounded_in_processes(monkeypatch):
+    # Or the workers would inherit the tests' own limit.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    search = restless(Threads(), n_iter=4, n_jobs=2, refit=False).fit(X, y)
+    limit = max(1, joblib.cpu_count() // 2)
+    assert max(search.cv_results_["mean_test_score"]) <= limit
+
+
+def test_what_the_fits_do_not_need_stays_at_home(reference):
+    lock = threading.Lock()
+
+    def never(history):
+        return lock.locked()
+
+    search = smooth(
+        n_jobs=2, stopper=never, constraint=lambda params: not lock.locked()
+    )
+    assert_same_search(search.fit(X, y), reference)
+
+
+# --- what goes wrong -----------------------------------------------------------------
+
+
+@pytest.fixture
+def temp_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
+    return tmp_path
+
+
+def left_over(folder):
+    return [name for name in os.listdir(folder) if name.startswith("skbayes")]
+
+
+def with_failures(search):
+    with pytest.warns(FitFailedWarning):
+        warnings.filterwarnings("ignore", category=UserWarning)
+        return search.fit(X, y)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
+@pytest.mark.parametrize("where", ["loky", "dask"])
+def test_a_dying_worker_costs_its_trial_alone(where, request, temp_folder):
+    # The third of the four that are in flight at first.
+    fatal = restless().fit(X, y).trials_[2].params["quality"]
+    expected = with_failures(restless(Fatal(fatal=fatal)))
+    more = {"n_jobs": 2}
+    if where == "dask":
+        more = {"client": request.getfixturevalue("cluster")}
+    with joblib.parallel_config(where, **more):
+        if not joblib.parallel.get_active_backend()[0].supports_retrieve_callback:
+            pytest.skip("joblib before 1.4 takes a fit that Dask cancels for a result")
+        search = with_failures(restless(Fatal(fatal=fatal, end="kill")))
+    states = [trial.state for trial in search.trials_]
+    assert states == ["complete"] * 2 + ["failed"] + ["complete"] * 5
+    assert_same_search(search, expected)
+    assert "worker that ran this trial died" in search.trials_[2].error
+    assert left_over(temp_folder) == []
+
+
+def test_an_error_of_the_cleanup_after_a_death_is_that_death(monkeypatch):
+    fatal = restless().fit(X, y).trials_[2].params["quality"]
+    expected = with_failures(restless(Fatal(fatal=fatal)))
+    terminate = MemmappingExecutor.terminate
+    calls = []
+
+    def stumble(executor, kill_workers=False):
+        terminate(executor, kill_workers)
+        calls.append(kill_workers)
+        raise AttributeError("the pool is gone")
+
+    monkeypatch.setattr(MemmappingExecutor, "terminate", stumble)
+    with joblib.parallel_config("loky", n_jobs=2):
+        search = with_failures(restless(Fatal(fatal=fatal, end="kill")))
+    assert_same_search(search, expected)
+    assert True in calls
+
+
+@pytest.mark.parametrize("where", ["loky", "threading"])
+def test_an_error_is_raised_when_those_in_flight_have_ended(where, temp_folder):
+    tried = restless().fit(X, y).trials_
+    model = Fatal(fatal=tried[4].params["quality"])
+    with joblib.parallel_config(where, n_jobs=2):
+        search = restless(model, error_score="raise")
+        with pytest.raises(RuntimeError, match="ends badly") as raised:
+            search.fit(X, y)
+        if where == "loky":
+            assert "Raised in a worker" in "".join(raised.value.__notes__)
+        assert not hasattr(search, "cv_results_")
+        # Nothing is left broken behind.
+        assert len(restless(n_iter=2).fit(X, y).trials_) == 2
+    assert left_over(temp_folder) == []
+
+
+def test_an_error_that_cannot_be_pickled_breaks_no_pool():
+    search = restless(RaisesIntricate(), error_score="raise", n_jobs=2)
+    with pytest.raises(RuntimeError, match="Intricate: 1 and 2"):
+        search.fit(X, y)
+
+
+@pytest.mark.skipif(not HAS_CALLBACKS, reason="callbacks came with scikit-learn 1.9")
+@pytest.mark.parametrize("where, n_jobs", [("loky", 1), ("loky", 2), ("threading", 2)])
+def test_a_callback_that_returns_true_ends_the_search_at_the_same_trial(where, n_jobs):
+    # In the second of the three splits of trial 1.
+    search = restless(n_jobs=n_jobs).set_callbacks(Stopper(4))
+    with joblib.parallel_config(where):
+        search.fit(X, y)
+    assert search.stop_reason_ == "callback"
+    # What is in flight when trial 1 is told is finished.
+    assert len(search.trials_) == 5
+    expected = restless().fit(X, y).cv_results_["params"]
+    assert search.cv_results_["params"] == expected[:5]
+
+
+def test_the_folder_with_the_data_is_gone_after_the_search(temp_folder):
+    smooth(n_jobs=2, n_iter=2).fit(X, y)
+    assert left_over(temp_folder) == []
+
+
+def test_a_folder_that_cannot_be_made_is_named_before_any_fit(tmp_path):
+    (tmp_path / "file").touch()
+    search = smooth(n_jobs=2)
+    with joblib.parallel_config("loky", temp_folder=str(tmp_path / "file")):
+        with pytest.raises(OSError, match="temp_folder"):
+            search.fit(X, y)

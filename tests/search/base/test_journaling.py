@@ -1,0 +1,302 @@
+"""A search that keeps a journal: killed, continued, changed, watched."""
+
+import contextlib
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from grid_comparison import Slow, Sometimes, assert_same_tables
+from sklearn.datasets import load_iris
+from sklearn.model_selection import ShuffleSplit
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV, load_history
+
+X, y = load_iris(return_X_y=True)
+SPACE = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
+
+
+def make(path, n_iter=8, **kwargs):
+    arguments = {"cv": 3, "random_state": 0, **kwargs}
+    return BayesSearchCV(SVC(), SPACE, n_iter=n_iter, journal=path, **arguments)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "search.db"
+
+
+@pytest.mark.parametrize("n_points", [1, 3])
+def test_more_trials_continue_the_same_search(path, n_points):
+    whole = make(None, n_points=n_points).fit(X, y)
+    make(path, 3, n_points=n_points).fit(X, y)
+    continued = make(path, n_points=n_points).fit(X, y)
+    assert_same_tables(continued.cv_results_, whole.cv_results_)
+    assert [t.expected_improvement for t in continued.trials_] == [
+        t.expected_improvement for t in whole.trials_
+    ]
+    assert continued.optimizer_.ask() == whole.optimizer_.ask()
+    # One file is left, and it holds all trials.
+    assert os.listdir(path.parent) in ([path.name], [path.name, path.name + "-lock"])
+    frame = load_history(path)
+    np.testing.assert_array_equal(frame["score"], whole.cv_results_["mean_test_score"])
+
+
+@pytest.mark.parametrize(
+    "version, unknown",
+    [
+        (1, ["stage", "train_fraction", "subset", "started"]),
+        (2, ["started"]),
+    ],
+)
+def test_a_journal_of_an_older_format_goes_on(path, version, unknown):
+    first = make(path, 3).fit(X, y)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        names = ", ".join(f"'$.{name}'" for name in unknown)
+        connection.execute(
+            f"UPDATE results SET details = json_remove(details, {names})"
+        )
+        connection.execute("DELETE FROM search WHERE name = 'space'")
+        connection.execute(f"PRAGMA user_version={version}")
+        connection.commit()
+    frame = load_history(path)
+    assert list(frame["state"]) == ["complete"] * 3
+    assert frame.attrs["space"] is None
+    continued = make(path).fit(X, y)
+    assert_same_tables(continued.cv_results_, make(None).fit(X, y).cv_results_)
+    # When they began follows from when they were recorded, a moment after they ended.
+    guessed = [trial.started for trial in continued.trials_[:3]]
+    np.testing.assert_allclose(guessed, [t.started for t in first.trials_], atol=2.0)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+
+
+class Counted(SVC):
+    """Counts its fits."""
+
+    n_fits = 0
+
+    def fit(self, X, y):
+        type(self).n_fits += 1
+        return super().fit(X, y)
+
+
+def test_nothing_finished_is_fitted_again(path):
+    def fits_of(n_iter):
+        Counted.n_fits = 0
+        BayesSearchCV(
+            Counted(),
+            SPACE,
+            n_iter=n_iter,
+            cv=2,
+            refit=False,
+            journal=path,
+            random_state=0,
+        ).fit(X, y)
+        return Counted.n_fits
+
+    assert [fits_of(3), fits_of(4), fits_of(4), fits_of(2)] == [6, 2, 0, 0]
+
+
+def test_without_a_seed_the_journal_keeps_one(path):
+    first = make(path, 4, random_state=None).fit(X, y)
+    second = make(path, 6, random_state=None).fit(X, y)
+    assert second.cv_results_["params"][:4] == first.cv_results_["params"]
+    with pytest.raises(ValueError, match="random_state"):
+        make(path, 6, random_state=0).fit(X, y)
+
+
+def test_splits_that_cannot_be_drawn_again_are_the_journals(path):
+    first = make(path, 3, cv=ShuffleSplit(3)).fit(X, y)
+    second = make(path, 5, cv=ShuffleSplit(3)).fit(X, y)
+    assert first.trials_[0].scores["score"].tolist() == (
+        second.trials_[0].scores["score"].tolist()
+    )
+
+
+def test_a_one_shot_iterable_of_splits_is_the_journals(path):
+    def search(n_iter):
+        return make(path, n_iter, cv=ShuffleSplit(3).split(X))
+
+    first, second = search(3).fit(X, y), search(4).fit(X, y)
+    assert first.trials_ == second.trials_[:3]
+
+
+CHANGES = {
+    "estimator": {"estimator__gamma": 0.5},
+    "search_spaces": {"search_spaces": {"C": (1e-2, 1e3, "log-uniform")}},
+    "scoring": {"scoring": "f1_macro"},
+    "splits": {"cv": ShuffleSplit(3, random_state=1)},
+    "n_points": {"n_points": 2},
+    "random_state": {"random_state": 1},
+    "acquisition": {"acquisition": "ucb"},
+    "n_initial_points": {"n_initial_points": 4},
+    "initial_points": {"initial_points": [{"C": 1.0, "kernel": "rbf"}]},
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_another_search_is_refused_and_the_difference_named(path, name):
+    make(path, 3).fit(X, y)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=rf"journal.*another search[\s\S]*{name}"):
+        make(path).set_params(**CHANGES[name]).fit(X, y)
+    assert path.read_bytes() == before
+
+
+def test_other_data_are_refused(path):
+    make(path, 3).fit(X, y)
+    with pytest.raises(ValueError, match=r"another search[\s\S]*X: "):
+        make(path).fit(X + 1e-9, y)
+    with pytest.raises(ValueError, match=r"another search[\s\S]*y: "):
+        make(path).fit(X, y[::-1])
+
+
+def test_a_wrong_argument_leaves_no_journal(path):
+    with pytest.raises(ValueError, match="initial_points"):
+        make(path, initial_points=[{"nonsense": 1}]).fit(X, y)
+    assert not path.exists()
+
+
+def test_kept_fits_of_a_winner_of_an_earlier_run_are_fitted_again(path):
+    whole = make(None, return_oof="predict", return_fold_estimators=True).fit(X, y)
+    make(path).fit(X, y)
+    again = make(path, return_oof="predict", return_fold_estimators=True).fit(X, y)
+    np.testing.assert_array_equal(again.oof_predictions_, whole.oof_predictions_)
+    assert len(again.fold_estimators_) == 3
+
+
+def test_failed_trials_are_kept_as_such(path):
+    def search(n_iter):
+        return BayesSearchCV(
+            Sometimes(),
+            {"quality": (0.0, 1.0), "bad": [None, "fit"]},
+            n_iter=n_iter,
+            cv=2,
+            journal=path,
+            random_state=0,
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        first, second = search(6).fit(X, y), search(8).fit(X, y)
+    assert [t.state for t in second.trials_[:6]] == [t.state for t in first.trials_]
+    assert "failed" in {t.state for t in first.trials_}
+    assert [t.error for t in second.trials_[:6]] == [t.error for t in first.trials_]
+
+
+# Imports once; then each line read starts a search in a process of its own.
+PROGRAM = """
+import os, sys, traceback
+from sklearn.datasets import load_iris
+from grid_comparison import Slow
+from skbayes import BayesSearchCV
+X, y = load_iris(return_X_y=True)
+search = BayesSearchCV(
+    Slow(), {"quality": (0.0, 1.0)}, n_iter=8, cv=2, random_state=0, refit=False,
+    n_points=int(sys.argv[2]), n_jobs=int(sys.argv[3]), journal=sys.argv[1],
+)
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        try:
+            search.fit(X, y)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitpid(child, 0)[1], flush=True)
+"""
+
+
+def kill_at_random(path, n_points, n_jobs, n_kills, seconds):
+    """Start the search again and again and kill it; return how often it was killed."""
+    tests = Path(__file__).parents[2] / "helpers"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)])}
+    rng = random.Random(0)
+    finished, n_killed = {}, 0
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(path), str(n_points), str(n_jobs)],
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for _ in range(n_kills):
+            print(file=process.stdin, flush=True)
+            child = int(process.stdout.readline())
+            time.sleep(rng.random() * seconds)
+            try:
+                os.killpg(child, signal.SIGKILL)
+            except ProcessLookupError:  # not born yet, or ended
+                pass
+            n_killed += int(process.stdout.readline()) == signal.SIGKILL
+            if path.exists() and path.stat().st_size:
+                frame = load_history(path)
+                now = dict(zip(frame["number"], frame["finished"], strict=True))
+                # Nothing finished is lost, or made again.
+                for number, when in finished.items():
+                    assert now[number] == when
+                finished = {n: when for n, when in now.items() if when == when}
+        process.stdin.close()
+    return n_killed, finished
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
+@pytest.mark.parametrize(
+    "n_points, n_jobs, n_kills, seconds", [(1, 1, 12, 0.5), (3, 2, 8, 1.0)]
+)
+def test_killed_at_random_instants_it_ends_as_if_it_had_not_been(
+    path, n_points, n_jobs, n_kills, seconds
+):
+    n_killed, finished = kill_at_random(path, n_points, n_jobs, n_kills, seconds)
+    assert n_killed >= n_kills // 2
+    arguments = {"n_iter": 8, "cv": 2, "random_state": 0, "n_points": n_points}
+    space = {"quality": (0.0, 1.0)}
+    whole = BayesSearchCV(Slow(), space, refit=False, **arguments).fit(X, y)
+    resumed = BayesSearchCV(Slow(), space, refit=False, journal=path, **arguments)
+    assert_same_tables(resumed.fit(X, y).cv_results_, whole.cv_results_)
+    frame = load_history(path)
+    assert len(frame) == 8
+    now = dict(zip(frame["number"], frame["finished"], strict=True))
+    assert finished.items() <= now.items()
+
+
+def test_a_running_search_can_be_watched_and_not_joined(path):
+    seen = {}
+
+    class Watching(SVC):
+        def fit(self, X, y):
+            if "frame" not in seen and path.exists():
+                frame = load_history(path)
+                if len(frame) > 2:
+                    seen["frame"] = frame
+                    with pytest.raises(RuntimeError, match="journal"):
+                        make(path).fit(X, y)
+                    seen["refused"] = True
+            return super().fit(X, y)
+
+    BayesSearchCV(Watching(), SPACE, n_iter=5, cv=3, random_state=0, journal=path).fit(
+        X, y
+    )
+    assert seen["refused"]
+    assert list(seen["frame"]["number"]) == [0, 1, 2]
+
+
+def test_on_workers(path):
+    whole = make(None, n_points=3).fit(X, y)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        make(path, 4, n_points=3).fit(X, y)
+    again = make(path, n_points=3, n_jobs=2).fit(X, y)
+    assert_same_tables(again.cv_results_, whole.cv_results_)

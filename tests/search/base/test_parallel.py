@@ -1,0 +1,199 @@
+"""Rules P1 … P4 and S3: workers, pickles, and what is printed."""
+
+import io
+import pickle
+import re
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pytest
+from grid_comparison import assert_same_tables
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_validate,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV
+
+X, y = load_iris(return_X_y=True)
+SMOOTH = {"C": (1e-2, 1e2, "log-uniform"), "gamma": (1e-3, 1.0, "log-uniform")}
+
+
+def smooth(**kwargs):
+    arguments = {"n_iter": 6, "cv": 3, "random_state": 0, "n_points": 1, **kwargs}
+    return BayesSearchCV(SVC(), SMOOTH, **arguments)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return smooth().fit(X, y)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+def test_p1_same_trials_whatever_n_jobs(n_jobs, reference):
+    search = smooth(n_jobs=n_jobs).fit(X, y)
+    assert_same_tables(search.cv_results_, reference.cv_results_)
+    assert search.best_params_ == reference.best_params_
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "sequential"])
+def test_p1_p2_same_trials_on_every_backend(backend, reference):
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        search = smooth().fit(X, y)
+    assert_same_tables(search.cv_results_, reference.cv_results_)
+
+
+@pytest.mark.parametrize("pre_dispatch", [1, "all", "2*n_jobs"])
+def test_p3_pre_dispatch(pre_dispatch, reference):
+    search = smooth(n_jobs=2, pre_dispatch=pre_dispatch).fit(X, y)
+    assert_same_tables(search.cv_results_, reference.cv_results_)
+
+
+def test_splits_from_a_generator_with_worker_processes():
+    def splits():
+        yield from StratifiedKFold(3).split(X, y)
+
+    with joblib.parallel_config("loky", n_jobs=2):
+        search = smooth().set_params(cv=splits(), n_points=2).fit(X, y)
+    alone = smooth(n_points=2).fit(X, y)
+    assert_same_tables(search.cv_results_, alone.cv_results_)
+
+
+def _pickled(search, tmp_path):
+    joblib.dump(search, tmp_path / "search.joblib")
+    cloudpickle = pytest.importorskip("cloudpickle")
+    return [
+        pickle.loads(pickle.dumps(search)),
+        joblib.load(tmp_path / "search.joblib"),
+        cloudpickle.loads(cloudpickle.dumps(search)),
+    ]
+
+
+def test_p4_pickles_before_fit(tmp_path, reference):
+    for copy in _pickled(smooth(), tmp_path):
+        assert_same_tables(copy.fit(X, y).cv_results_, reference.cv_results_)
+
+
+def test_p4_pickles_after_fit(tmp_path):
+    search = smooth(n_jobs=2).fit(X, y)
+    for copy in _pickled(search, tmp_path):
+        assert_same_tables(copy.cv_results_, search.cv_results_)
+        np.testing.assert_array_equal(copy.predict(X), search.predict(X))
+        assert copy.trials_ == search.trials_
+        # The optimizer goes on where it was.
+        assert (
+            copy.optimizer_.ask() == pickle.loads(pickle.dumps(search)).optimizer_.ask()
+        )
+
+
+def test_p4_lambdas_of_the_constructor_do_not_live_on_what_fit_made():
+    search = smooth(scoring=lambda e, X, y: e.score(X, y)).fit(X, y)
+    for name in ("trials_", "cv_results_", "best_estimator_", "optimizer_"):
+        pickle.dumps(getattr(search, name))
+
+
+def test_p4_loads_in_a_fresh_process(tmp_path, reference):
+    path = tmp_path / "search.pickle"
+    path.write_bytes(pickle.dumps(reference))
+    code = (
+        "import pickle, sys\n"
+        "from sklearn.datasets import load_iris\n"
+        "search = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "X, y = load_iris(return_X_y=True)\n"
+        "print(repr(search.score(X, y).item() if hasattr(search.score(X, y), 'item')"
+        " else search.score(X, y)), len(search.trials_), search.stop_reason_)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    score, n_trials, reason = done.stdout.split()
+    assert float(score) == reference.score(X, y)
+    assert (int(n_trials), reason) == (6, "n_iter")
+
+
+def test_nested_in_a_pipeline(reference):
+    pipe = make_pipeline(StandardScaler(with_mean=False, with_std=False), smooth())
+    pipe.fit(X, y)
+    assert_same_tables(pipe[-1].cv_results_, reference.cv_results_)
+    assert clone(pipe).set_params(bayessearchcv__n_iter=2).fit(X, y)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_nested_in_cross_validate(n_jobs):
+    grid = {"C": [0.1, 1.0, 10.0]}
+    ours = BayesSearchCV(SVC(), grid, n_iter=3, cv=2)
+    theirs = GridSearchCV(SVC(), grid, cv=2)
+    a, b = (
+        cross_validate(s, X, y, cv=3, n_jobs=n_jobs, return_estimator=True)
+        for s in (ours, theirs)
+    )
+    np.testing.assert_array_equal(a["test_score"], b["test_score"])
+    assert [s.best_params_ for s in a["estimator"]] == [
+        s.best_params_ for s in b["estimator"]
+    ]
+    np.testing.assert_array_equal(
+        cross_val_predict(ours, X, y, cv=3), cross_val_predict(theirs, X, y, cv=3)
+    )
+
+
+def printed(search):
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdout", out)
+        search.fit(X, y)
+    return out.getvalue().splitlines()
+
+
+def test_s3_silent_by_default():
+    assert printed(smooth()) == []
+
+
+def test_s3_one_line_per_trial():
+    search = smooth(verbose=1)
+    first, *lines = printed(search)
+    assert first == "Fitting 3 folds for each of 6 candidates, totalling 18 fits"
+    assert len(lines) == 6
+    best = -np.inf
+    for number, (line, trial) in enumerate(zip(lines, search.trials_, strict=True)):
+        shown = re.fullmatch(
+            r"\[(\d)/6\] trial (\d): score (\S+), best so far (\S+) \(trial (\d)\), "
+            r"elapsed \d+\.\ds, left \d+\.\ds",
+            line,
+        )
+        best = max(best, trial.score)
+        assert (int(shown[1]), int(shown[2])) == (number + 1, number)
+        assert float(shown[3]) == pytest.approx(trial.score, rel=1e-5)
+        assert float(shown[4]) == pytest.approx(best, rel=1e-5)
+        assert search.trials_[int(shown[5])].score == best
+
+
+@pytest.mark.parametrize("verbose", [2, 3, 10])
+def test_s3_lines_of_each_fit_are_scikit_learns(verbose):
+    grid = {"C": [0.1, 1.0]}
+    ours = printed(BayesSearchCV(SVC(), grid, n_iter=2, cv=2, verbose=verbose))
+    theirs = printed(GridSearchCV(SVC(), grid, cv=2, verbose=verbose))
+
+    def timeless(lines):
+        return [
+            re.sub(r"\.*|\s*total time=.*", "", re.sub(r"\d+\.\ds$", "", line))
+            for line in lines
+            if "] trial " not in line
+        ]
+
+    assert timeless(ours) == timeless(theirs)
+    lines = [line for line in ours if "] trial " in line]
+    assert len(lines) == 4
+    assert "score" in lines[0]
+    assert lines[1] == "[1/2] trial 0: C=0.1"

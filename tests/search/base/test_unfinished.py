@@ -1,0 +1,179 @@
+"""Trials that are not finished: `racing` and `trial_timeout`."""
+
+import threading
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from fake_clock import TakesTime
+from grid_comparison import Sometimes, assert_same_tables
+from scripted_estimators import Restless
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV
+
+X, y = load_breast_cancer(return_X_y=True)
+X, y = X[:200], y[:200]
+SMOOTH = {"C": (1e-4, 1e3, "log-uniform"), "gamma": (1e-9, 1e2, "log-uniform")}
+FLOWERS, KINDS = load_iris(return_X_y=True)
+
+
+def racing(**kwargs):
+    arguments = {"racing": True, "n_iter": 14, "cv": 5, "random_state": 0, **kwargs}
+    return BayesSearchCV(SVC(), SMOOTH, **arguments)
+
+
+@pytest.fixture(scope="module")
+def raced():
+    # Whatever is not finished, nobody is warned of.
+    return racing(return_train_score=True).fit(X, y)
+
+
+def test_hopeless_trials_are_given_up(raced):
+    results = raced.cv_results_
+    assert set(results["state"]) == {"complete", "raced"}
+    given_up = results["state"] == "raced"
+    assert results["state"].shape == (14,)
+    for column in ("mean_test_score", "std_test_score", "mean_train_score"):
+        np.testing.assert_array_equal(np.isnan(results[column]), given_up)
+    splits = np.array([results[f"split{i}_test_score"] for i in range(5)])
+    # Their first folds have scores, and the last one has none.
+    assert np.isfinite(splits[0]).all()
+    np.testing.assert_array_equal(np.isnan(splits[4]), given_up)
+    assert results["rank_test_score"][given_up].min() > (~given_up).sum()
+    assert results["state"][raced.best_index_] == "complete"
+    assert raced.best_score_ == np.nanmax(results["mean_test_score"])
+
+
+def test_raced_trials_are_told_with_noise(raced):
+    for trial in raced.trials_:
+        partial = trial.state == "raced"
+        assert (trial.noise is not None) == partial
+        assert np.isfinite(trial.score)
+        assert sum("skipped" in fold for fold in trial.folds) == (
+            np.isnan(trial.scores["score"]).sum()
+        )
+        # What the first folds promise is no better than the best.
+        assert trial.score <= raced.best_score_
+
+
+def test_racing_spares_no_winner(raced):
+    for trial in raced.trials_:
+        if trial.state == "raced":
+            grid = {name: [value] for name, value in trial.params.items()}
+            whole = GridSearchCV(SVC(), grid, cv=5).fit(X, y)
+            assert whole.best_score_ < raced.best_score_
+
+
+@pytest.mark.parametrize("n_points", [1, 4])
+def test_the_same_trials_race_whatever_n_jobs(n_points):
+    alone = racing(n_points=n_points).fit(X, y)
+    for backend in (1, 2):
+        pair = racing(n_points=n_points, n_jobs=backend).fit(X, y)
+        assert_same_tables(pair.cv_results_, alone.cv_results_)
+    assert "raced" in alone.cv_results_["state"]
+
+
+def test_a_greater_risk_gives_up_more(raced):
+    bold = racing(racing=0.3).fit(X, y)
+    assert sum(bold.cv_results_["state"] == "raced") > 0
+    never = racing(racing=1e-100).fit(X, y)
+    assert set(never.cv_results_["state"]) == {"complete"}
+
+
+def test_several_metrics_race_by_the_one_that_guides():
+    search = racing(scoring=["accuracy", "roc_auc"], refit="roc_auc").fit(X, y)
+    given_up = search.cv_results_["state"] == "raced"
+    assert given_up.any()
+    for name in ("accuracy", "roc_auc"):
+        missing = np.isnan(search.cv_results_[f"mean_test_{name}"])
+        np.testing.assert_array_equal(missing, given_up)
+
+
+def test_a_callable_cannot_choose_what_was_given_up():
+    search = racing(refit=lambda results: int(np.argmax(results["state"] == "raced")))
+    with pytest.raises(ValueError, match="refit chose row .* not finished"):
+        search.fit(X, y)
+    assert len(search.cv_results_["params"]) == 14
+
+
+def test_without_them_there_is_no_state():
+    search = BayesSearchCV(SVC(), {"C": [1.0]}, n_iter=1, cv=2, random_state=0).fit(
+        X, y
+    )
+    assert "state" not in search.cv_results_
+
+
+def test_other_scores_that_are_not_finite_are_warned_of_all_the_same():
+    def scoring(estimator, X, y):
+        return {"a": estimator.quality, "b": np.nan}
+
+    def fit(cls, **more):
+        search = cls(
+            Sometimes(), {"quality": [1.0, 2.0]}, scoring=scoring, refit="a", **more
+        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            search.fit(FLOWERS, KINDS)
+        return [str(w.message) for w in caught if "non-finite" in str(w.message)]
+
+    assert fit(BayesSearchCV, n_iter=2) == fit(GridSearchCV) != []
+
+
+# --- the limit per trial -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_takes_too_long_is_censored(n_jobs, fake_clock, monkeypatch):
+    search = BayesSearchCV(
+        TakesTime(),
+        {"quality": [0.1, 0.3, 0.9]},
+        n_iter=3,
+        cv=5,
+        n_points=1,
+        trial_timeout=1.0,
+        random_state=0,
+    )
+    monkeypatch.setattr(TakesTime, "together", threading.Barrier(n_jobs))
+    # Threads, which share the clock.
+    with joblib.parallel_config("threading", n_jobs=n_jobs):
+        search.fit(FLOWERS, KINDS)
+    slow, *fast = sorted(search.trials_, key=lambda trial: -trial.params["quality"])
+    assert [trial.state for trial in fast] == ["complete"] * 2
+    assert slow.state == "censored"
+    n_fitted = sum("skipped" not in fold for fold in slow.folds)
+    # A running fold is not interrupted; no further one is begun.
+    assert n_fitted == n_jobs
+    assert slow.duration == pytest.approx(1.2 * n_jobs)
+    assert slow.score == pytest.approx(np.nanmean(slow.scores["score"]))
+    assert search.best_params_ == {"quality": 0.3}
+    assert np.isnan(search.cv_results_["mean_test_score"]).sum() == 1
+    assert sorted(search.cv_results_["state"]) == ["censored", "complete", "complete"]
+
+
+def test_if_all_are_too_slow_the_limit_is_named():
+    search = BayesSearchCV(
+        Restless(),
+        {"quality": [1, 2]},
+        n_iter=2,
+        cv=2,
+        trial_timeout=1e-9,
+        random_state=0,
+    )
+    with pytest.raises(ValueError, match="trial_timeout=1e-09"):
+        search.fit(FLOWERS, KINDS)
+    # The first fold always is fitted.
+    assert [trial.state for trial in search.trials_] == ["censored"] * 2
+    assert np.isfinite(search.cv_results_["split0_test_score"]).all()
+
+
+def test_a_generous_limit_changes_nothing():
+    tables = [
+        racing(racing=False, n_iter=4, trial_timeout=limit).fit(X, y).cv_results_
+        for limit in (None, 1e6)
+    ]
+    assert list(tables[1].pop("state")) == ["complete"] * 4
+    assert_same_tables(*tables)

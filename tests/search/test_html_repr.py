@@ -1,0 +1,144 @@
+import html
+import re
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC
+
+from skbayes import (
+    BayesSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+)
+from skbayes.search.html_repr import result_html
+
+X, y = load_iris(return_X_y=True)
+SPACE = {"C": (0.1, 10.0)}
+
+
+def _search(**settings):
+    return BayesSearchCV(SVC(), SPACE, n_iter=3, cv=2, random_state=0, **settings)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return _search().fit(X, y)
+
+
+def _cells(search):
+    """The block as a reader sees it: labels, and the text beside them."""
+    rows = re.findall(r"<tr.*?</tr>", result_html(search), re.DOTALL)
+    cells = [re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL) for row in rows]
+    return {_text(label): _text(value) for label, value in cells}
+
+
+def _text(markup):
+    return html.unescape(re.sub(r"<[^>]*>", "", markup.replace("<br>", "\n")))
+
+
+def test_before_fit_it_is_the_diagram_alone():
+    search = _search()
+    assert result_html(search) == ""
+    assert "skbayes-result" not in search._repr_html_()
+
+
+def test_both_protocols_show_diagram_and_block(fitted):
+    for shown in (fitted._repr_html_(), fitted._repr_mimebundle_()["text/html"]):
+        assert shown.count("sk-top-container") >= 1
+        assert shown.endswith(result_html(fitted))
+
+
+def test_the_block_says_what_was_found(fitted):
+    cells = _cells(fitted)
+    assert list(cells) == ["Best score", "Best settings", "Trials", "Time", "Ended"]
+    assert cells["Best score"].startswith(f"{fitted.best_score_:.4g} ± ")
+    assert cells["Best score"].endswith("over 2 splits")
+    assert cells["Best settings"] == f"C = {fitted.best_params_['C']:.6g}"
+    assert cells["Trials"] == "3"
+    assert cells["Time"].endswith("for the refit")
+    assert cells["Ended"] == "n_iter trials were made"
+
+
+def test_the_text_form_is_scikit_learns(fitted):
+    grid = GridSearchCV(SVC(), SPACE, cv=2)
+    assert repr(fitted).startswith("BayesSearchCV(cv=2, estimator=SVC()")
+    assert fitted._repr_mimebundle_()["text/plain"] == repr(fitted)
+    assert repr(grid).startswith("GridSearchCV(cv=2, estimator=SVC()")
+
+
+def test_no_block_where_the_user_wants_text(fitted):
+    with sklearn.config_context(display="text"):
+        assert not hasattr(fitted, "_repr_html_")
+        assert list(fitted._repr_mimebundle_()) == ["text/plain"]
+
+
+def test_values_are_escaped_and_cut():
+    nasty = "<script>alert('x')</script>" + "a" * 500
+    search = BayesSearchCV(
+        make_pipeline(FunctionTransformer(), SVC()),
+        {"functiontransformer__kw_args": [None], "svc__class_weight": [{1: 2.0}]},
+        cv=2,
+        random_state=0,
+    ).fit(X, y)
+    search.best_params_["svc__class_weight"] = nasty
+    shown = result_html(search)
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "a" * 200 not in shown
+
+
+def test_the_metric_of_several():
+    search = _search(scoring=["accuracy", "f1_macro"], refit="f1_macro").fit(X, y)
+    assert "Best f1_macro" in _cells(search)
+    unchosen = clone(search).set_params(refit=False).fit(X, y)
+    assert list(_cells(unchosen)) == ["Trials", "Time", "Ended"]
+
+
+def test_a_choice_by_a_callable_has_no_score():
+    search = _search(refit=lambda results: 1).fit(X, y)
+    assert list(_cells(search))[0] == "Best settings"
+
+
+def test_failed_trials_are_counted():
+    search = BayesSearchCV(
+        SVC(), {"kernel": ["rbf", "rfb", "lin"]}, cv=2, random_state=0
+    )
+    with pytest.warns(UserWarning, match="non-finite"):
+        with pytest.warns(FitFailedWarning):
+            search.fit(X, y)
+    assert _cells(search)["Trials"] == "3, 2 failed"
+    assert _cells(search)["Ended"] == "every setting was tried"
+
+
+def test_no_settings():
+    search = BayesSearchCV(SVC(), {}, cv=2, random_state=0).fit(X, y)
+    assert _cells(search)["Best settings"] == "those of the estimator"
+
+
+def test_what_the_other_searches_add():
+    settings = {"n_iter": 4, "cv": 2, "random_state": 0}
+    stages = MultiStageSearchCV(SVC(), SPACE, stages=[0.5, 1.0], **settings)
+    stages.fit(X, y)
+    shown = _cells(stages)["Stages"]
+    counts = [int(n) for n in re.findall(r"(\d+) on", shown)]
+    assert counts == np.bincount([t.stage for t in stages.trials_]).tolist()
+
+    objectives = {"accuracy": "max", "score_time": "min"}
+    pareto = ParetoSearchCV(SVC(), SPACE, objectives, **settings).fit(X, y)
+    cells = _cells(pareto)
+    assert cells["Pareto front"] == f"{len(pareto.pareto_params_)} of 4 trials"
+    chosen = pareto.cv_results_["mean_test_accuracy"][pareto.best_index_]
+    assert cells["Chosen: accuracy"] == f"{chosen:.4g}"
+
+    tradeoff = TradeoffSearchCV(SVC(), SPACE, **settings).fit(X, y)
+    cells = _cells(tradeoff)
+    assert cells["Trained on"] == f"{tradeoff.best_train_fraction_:.0%} of the rows"
+    assert cells["Its fit time"] == f"{tradeoff.best_cost_:.3g} s"

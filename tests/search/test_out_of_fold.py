@@ -1,0 +1,200 @@
+"""What is kept of the winner's fits."""
+
+import numpy as np
+import pytest
+from grid_comparison import Sometimes
+from scripted_estimators import Restless
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import (
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_predict,
+)
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV
+from skbayes.search.out_of_fold import check_partition, fit_folds, out_of_fold
+
+X, y = load_iris(return_X_y=True)
+SPACE = {"C": [1e-3, 1.0, 1e-2]}
+
+
+def search(model=None, space=SPACE, **kwargs):
+    arguments = {"n_iter": 3, "cv": 3, "random_state": 0, **kwargs}
+    arguments = {"return_fold_estimators": True, **arguments}
+    return BayesSearchCV(model or SVC(), space, **arguments)
+
+
+@pytest.mark.parametrize("n_jobs, n_points", [(1, 1), (2, 1), (2, 3)])
+def test_predictions_are_those_of_cross_val_predict(n_jobs, n_points):
+    ours = search(n_jobs=n_jobs, n_points=n_points, return_oof="predict").fit(X, y)
+    expected = cross_val_predict(SVC(**ours.best_params_), X, y, cv=3)
+    np.testing.assert_array_equal(ours.oof_predictions_, expected)
+    splits = list(StratifiedKFold(3).split(X, y))
+    scores = [
+        fit.score(X[test], y[test])
+        for fit, (_, test) in zip(ours.fold_estimators_, splits, strict=True)
+    ]
+    best = [
+        ours.cv_results_[f"split{i}_test_score"][ours.best_index_] for i in range(3)
+    ]
+    assert scores == best
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
+def test_columns(method):
+    model = LogisticRegression(max_iter=500)
+    ours = search(model, return_oof=method).fit(X, y)
+    expected = cross_val_predict(
+        LogisticRegression(max_iter=500, **ours.best_params_), X, y, cv=3, method=method
+    )
+    np.testing.assert_allclose(ours.oof_predictions_, expected)
+
+
+def test_regression_and_shuffled_splits():
+    data, target = load_diabetes(return_X_y=True)
+    cv = KFold(4, shuffle=True, random_state=0)
+    ours = search(Ridge(), {"alpha": [0.1, 1.0, 9.0]}, cv=cv, return_oof="predict")
+    ours.fit(data, target)
+    expected = cross_val_predict(Ridge(**ours.best_params_), data, target, cv=cv)
+    np.testing.assert_allclose(ours.oof_predictions_, expected)
+
+
+@pytest.mark.parametrize(
+    "method, missing", [("predict_proba", 0.0), ("decision_function", -np.inf)]
+)
+def test_a_class_that_a_training_set_lacks(method, missing):
+    # Four classes in their order: each test set is one class, which no other holds.
+    labels = np.repeat(np.arange(4), 10)
+    data = np.random.default_rng(0).normal(size=(40, 3)) + labels[:, None]
+    cv = KFold(4)
+    model = LogisticRegression(max_iter=500)
+    ours = search(model, cv=cv, return_oof=method).fit(data, labels)
+    got = ours.oof_predictions_
+    assert got.shape == (40, 4)
+    np.testing.assert_array_equal(got[np.arange(40), labels], missing)
+    with pytest.warns(RuntimeWarning, match="Number of classes in training fold"):
+        expected = cross_val_predict(
+            LogisticRegression(max_iter=500, **ours.best_params_),
+            data,
+            labels,
+            cv=cv,
+            method=method,
+        )
+    others = np.arange(4) != labels[:, None]
+    np.testing.assert_allclose(got[others], expected[others])
+
+
+def test_only_two_classes_left_for_a_decision():
+    labels = np.repeat(np.arange(3), 10)
+    data = np.random.default_rng(0).normal(size=(30, 3)) + labels[:, None]
+    ours = search(
+        LogisticRegression(max_iter=500), cv=KFold(3), return_oof="decision_function"
+    )
+    got = ours.fit(data, labels).oof_predictions_
+    assert got.shape == (30, 3)
+    # The two columns tell the same, from both sides.
+    first = ours.fold_estimators_[0].decision_function(data[:10])
+    np.testing.assert_array_equal(got[:10], np.c_[np.full(10, -np.inf), -first, first])
+
+
+def test_a_precomputed_kernel():
+    ours = search(SVC(kernel="precomputed"), return_oof="predict")
+    ours.fit(rbf_kernel(X), y)
+    model = SVC(kernel="precomputed", **ours.best_params_)
+    np.testing.assert_array_equal(
+        ours.oof_predictions_, cross_val_predict(model, rbf_kernel(X), y, cv=3)
+    )
+
+
+class Counting(Restless):
+    """Counts its fits, and refuses more than allowed."""
+
+    n_fits = 0
+
+    def fit(self, X, y, heaviness=None):
+        type(self).n_fits += 1
+        self.total_ = None if heaviness is None else heaviness.sum()
+        return Sometimes.fit(self, X, y)
+
+
+@pytest.fixture(autouse=True)
+def no_fits_yet():
+    Counting.n_fits = 0
+
+
+@pytest.mark.parametrize("refit", [True, lambda results: 1])
+def test_nothing_is_fitted_twice(refit):
+    ours = search(Counting(), {"quality": [0.1, 0.9, 0.3, 0.6]}, n_iter=4, refit=refit)
+    ours.fit(X, y)
+    assert Counting.n_fits == 4 * 3 + 1
+    expected = {"quality": 0.3 if refit is True else 0.9}
+    assert ours.best_params_ == expected
+    assert [fit.quality for fit in ours.fold_estimators_] == [expected["quality"]] * 3
+
+
+def test_a_winner_from_the_journal_is_fitted_again(tmp_path):
+    ours = search(Counting(), {"quality": [0.1, 0.9, 0.3]}, journal=tmp_path / "j")
+    heaviness = np.arange(150.0)
+    ours.set_params(random_state=0).fit(X, y, heaviness=heaviness)
+    assert Counting.n_fits == 3 * 3 + 1
+    # A journal keeps no estimators.
+    ours.fit(X, y, heaviness=heaviness)
+    assert Counting.n_fits == 3 * 3 + 1 + 3 + 1
+    for fit, (train, _) in zip(
+        ours.fold_estimators_, StratifiedKFold(3).split(X, y), strict=True
+    ):
+        assert fit.quality == 0.3
+        # Fit parameters are cut along with the rows.
+        assert fit.total_ == train.sum()
+
+
+def test_a_cv_that_tests_some_rows_twice_is_refused_before_any_fit():
+    ours = search(
+        Counting(), {"quality": [1]}, cv=ShuffleSplit(3), return_oof="predict"
+    )
+    with pytest.raises(ValueError, match="return_oof needs a cv"):
+        ours.fit(X, y)
+    assert Counting.n_fits == 0
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"return_oof": "predict_proba"}, "return_oof='predict_proba' is not a method"),
+        ({"return_oof": "predict", "refit": False}, "refit must not be False"),
+        ({"return_fold_estimators": True, "refit": False}, "refit must not be False"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_before_any_fit(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        search(Counting(), {"quality": [1]}, **arguments).fit(X, y)
+    assert Counting.n_fits == 0
+
+
+def test_nothing_is_kept_unasked():
+    ours = search(return_fold_estimators=False).fit(X, y)
+    assert not hasattr(ours, "fold_estimators_")
+    assert not hasattr(ours, "oof_predictions_")
+    assert not any("estimator" in fold for fold in ours.trials_.folds)
+
+
+def test_several_outputs_as_lists_are_refused():
+    class Lists(Sometimes):
+        def predict_proba(self, X):
+            return [np.zeros((len(X), 2))] * 2
+
+    fits = fit_folds(Lists(), {}, X, y, [(np.arange(150), np.arange(150))], {})
+    with pytest.raises(ValueError, match="several outputs"):
+        out_of_fold(fits, X, [(np.arange(150), np.arange(150))], "predict_proba")
+
+
+@pytest.mark.parametrize("tests", [[[0, 1], [1, 2]], [[0], [1]], [[0, 1], [2, 3]]])
+def test_check_partition(tests):
+    splits = [(None, np.array(test)) for test in tests]
+    with pytest.raises(ValueError, match="every sample exactly once"):
+        check_partition(splits, 3)
+    check_partition([(None, np.array([2, 0])), (None, np.array([1]))], 3)

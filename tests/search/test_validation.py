@@ -1,0 +1,192 @@
+import numpy as np
+import pytest
+import sklearn
+from scipy import sparse, stats
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import KFold
+from sklearn.neighbors import KernelDensity
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+
+from skbayes import BayesSearchCV
+from skbayes.loop.stopping import NoImprovement
+from skbayes.search._validation import (
+    check_arguments,
+    check_data,
+    check_stoppers,
+    check_values,
+)
+from skbayes.space import Categorical, Choice, Integer, Real, Space
+
+X, y = load_iris(return_X_y=True)
+
+
+def _search(estimator=None, **settings):
+    return BayesSearchCV(SVC() if estimator is None else estimator, {}, **settings)
+
+
+def _check_values(estimator, notation):
+    check_values(estimator, Space.from_notation(notation), lambda params: params)
+
+
+# -- arguments --------------------------------------------------------------------
+
+
+def test_any_other_arguments_pass():
+    for scoring in (
+        None,
+        "accuracy",
+        ["accuracy", "f1_macro"],
+        {"a": "accuracy", "b": make_scorer(accuracy_score)},
+        lambda estimator, X, y: 1.0,
+    ):
+        check_arguments(_search(scoring=scoring))
+    check_arguments(_search(cv=KFold()))
+    check_arguments(_search(cv=[(np.arange(100), np.arange(100, 150))]))
+
+
+@pytest.mark.parametrize("wrap", [lambda s: s, lambda s: ["accuracy", s]])
+def test_unknown_metrics(wrap):
+    with pytest.raises(ValueError, match="scoring: 'acuracy'.*Did you mean 'accuracy'"):
+        check_arguments(_search(scoring=wrap("acuracy")))
+
+
+def test_functions_of_labels_among_scorers():
+    with pytest.raises(TypeError, match=r"make_scorer\(accuracy_score\)"):
+        check_arguments(_search(scoring={"ours": accuracy_score}))
+
+
+def test_stoppers():
+    stopper = NoImprovement(3)
+    assert check_stoppers(None) == []
+    assert check_stoppers(stopper) == [stopper]
+    assert check_stoppers([stopper, max]) == [stopper, max]
+    with pytest.raises(TypeError, match=r"write NoImprovement\(\.\.\.\)"):
+        check_stoppers([stopper, NoImprovement])
+
+
+# -- data -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [SVC(), make_pipeline(StandardScaler(), SVR())])
+def test_a_target_that_is_needed(estimator):
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        check_data(_search(estimator), X, None)
+
+
+@pytest.mark.parametrize("estimator", [KMeans(), KernelDensity(), StandardScaler()])
+def test_a_target_that_is_not_needed(estimator):
+    assert check_data(_search(estimator), X, None)[1] is None
+
+
+def test_an_estimator_that_says_nothing_of_its_target():
+    class Plain:
+        def fit(self, X, y=None):
+            return self
+
+    check_data(_search(Plain()), X, None)
+
+
+def test_data_are_made_indexable():
+    rows, target = check_data(_search(), sparse.coo_matrix(X), y)
+    assert rows[[0, 1]].shape == (2, 4)
+    assert target is y
+
+
+@pytest.mark.parametrize(
+    "target, scoring, complaint",
+    [
+        (y, "roc_auc", "scoring='roc_auc' does not suit the target y"),
+        (y, ["accuracy", "precision"], "scoring='precision' does not suit"),
+        (np.where(y > 0, "yes", "no"), {"mine": "f1"}, "scoring='f1'.*pos_label"),
+    ],
+)
+def test_metrics_that_do_not_suit_the_target(target, scoring, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        check_data(_search(scoring=scoring), X, target)
+
+
+@pytest.mark.parametrize(
+    "estimator, target, scoring",
+    [
+        (SVC(), y, ["accuracy", "f1_macro", "roc_auc_ovr", "neg_log_loss"]),
+        (SVC(), y > 0, ["roc_auc", "f1", "average_precision", "neg_brier_score"]),
+        (SVC(), list(np.where(y > 0, "yes", "no")), ["roc_auc", "balanced_accuracy"]),
+        (Ridge(), load_diabetes().target[:150], ["r2", "neg_mean_gamma_deviance"]),
+        (Ridge(), np.c_[y, y], "r2"),
+        (KMeans(), y, "adjusted_rand_score"),
+        (SVC(), np.eye(3)[y], "f1_macro"),
+        (SVC(), y, lambda estimator, X, y: 1 / 0),
+    ],
+)
+def test_metrics_that_suit_the_target(estimator, target, scoring):
+    check_data(_search(estimator, scoring=scoring), X, target)
+
+
+def test_a_rare_class_counts_in_many_rows():
+    target = np.zeros(5000, dtype=int)
+    target[-1] = 1
+    target[-2] = 2
+    many = np.zeros((5000, 1))
+    with pytest.raises(ValueError, match="scoring='f1'"):
+        check_data(_search(scoring="f1"), many, target)
+    check_data(_search(scoring="f1"), many, np.minimum(target, 1))
+
+
+# -- values -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "notation, complaint",
+    [
+        ({"C": (-2.0, 0.0)}, "'C': no value is right. The 'C' parameter of SVC"),
+        ({"C": ["1", "2"]}, "without quotes"),
+        ({"C": [(0.1, 1.0)]}, "without a list around it"),
+        ({"degree": (1.0, 9.0)}, "whole numbers"),
+        ({"kernel": ["rfb", "lin"]}, "Got 'rfb' instead"),
+        ({"tol": stats.norm(-99, 1)}, "'tol'"),
+        ([{"C": [1.0]}, {"C": [-1.0], "kernel": ["rbf"]}], "Got -1.0"),
+        ({"kernel": Choice({"rbf": {}, "poly": {"degree": ["a", "b"]}})}, "'degree'"),
+    ],
+)
+def test_a_parameter_without_any_right_value(notation, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        _check_values(SVC(), notation)
+
+
+@pytest.mark.parametrize(
+    "notation",
+    [
+        {"C": (-2.0, 2.0), "kernel": ["rfb", "rbf"], "degree": Integer(1, 9)},
+        {"tol": stats.norm(0, 1), "gamma": Categorical(["scale", 0.1, "x"])},
+        {"C": Real(1e-9, 1e9, "log-uniform"), "class_weight": [None, {0: 2}]},
+        {},
+    ],
+)
+def test_one_right_value_is_enough(notation):
+    _check_values(SVC(), notation)
+
+
+def test_values_of_a_step_are_those_of_what_stands_there():
+    model = make_pipeline(StandardScaler(), SVC())
+    _check_values(model, {"svc__C": (0.1, 1.0), "standardscaler": ["passthrough"]})
+    with pytest.raises(ValueError, match="'svc__C'.*parameter of SVC"):
+        _check_values(model, {"svc__C": ["a"]})
+    # "lbfgs" is no C, but may be a solver where another model stands.
+    other = {"svc": [SVC(), LogisticRegression()], "svc__C": [1.0, 2.0]}
+    _check_values(model, other)
+
+
+def test_nothing_is_checked_where_the_user_wants_no_checks():
+    with sklearn.config_context(skip_parameter_validation=True):
+        _check_values(SVC(), {"C": ["a"]})
+
+
+def test_the_estimator_is_not_changed():
+    model = SVC(C=7.0)
+    _check_values(model, {"C": [1.0, 2.0]})
+    assert model.C == 7.0

@@ -1,0 +1,83 @@
+import math
+
+import numpy as np
+import pytest
+
+from skbayes.space import Space, candidates
+from skbayes.space.candidates import Candidates, SpaceExhausted
+
+
+def make(notation, constraint=None):
+    return Candidates(Space.from_notation(notation, constraint))
+
+
+def test_what_is_known_does_not_remain():
+    found = make({"a": [1, 2, 3]})
+    rows = found.unseen()
+    found.add(rows[1])
+    np.testing.assert_array_equal(found.unseen(), rows[[0, 2]])
+    assert found.is_known(rows[1]) and not found.is_known(rows[0])
+    assert found.filter_new(rows).tolist() == [True, False, True]
+    found.discard(rows[1])
+    np.testing.assert_array_equal(found.unseen(), rows)
+
+
+def test_nothing_remains_once_all_is_known():
+    found = make({"a": [1, 2]})
+    for row in found.unseen():
+        found.add(row)
+    for look in (found.remaining, lambda: found.draw(np.random.default_rng(0))):
+        with pytest.raises(SpaceExhausted, match="All 2"):
+            look()
+
+
+def test_cells_that_the_constraint_rejects_do_not_count():
+    found = make({"a": [1, 2, 3, 4]}, lambda params: params["a"] > 1)
+    assert found.n_configurations == 3
+    assert len(found.unseen()) == 3
+
+
+def test_the_constraint_is_asked_once_a_configuration():
+    asked = []
+
+    def constraint(params):
+        asked.append(params["a"])
+        return params["a"] < 0.5
+
+    found = make({"a": (0.0, 1.0)}, constraint)
+    X = np.array([[0.25], [0.75], [0.25]])
+    for _ in range(3):
+        assert found.filter_new(X).tolist() == [True, False, True]
+    assert sorted(set(asked)) == [0.25, 0.75] and len(asked) <= 3
+
+
+def test_draws_are_new_and_allowed():
+    found = make({"a": (0.0, 1.0), "b": (1, 9)}, lambda params: params["a"] < 0.2)
+    X = found.draw(np.random.default_rng(0))
+    assert len(X) and np.all(found.filter_new(X))
+    assert all(params["a"] < 0.2 for params in found.space.decode(X))
+
+
+def test_overlapping_dicts_hold_one_row_a_setting():
+    found = make([{"a": (1, 10_001)}, {"a": (1, 10_001)}], lambda p: p["a"] <= 3)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        found.add(found.draw(rng)[0])
+    with pytest.raises(SpaceExhausted):
+        found.draw(rng)
+
+
+def test_a_scan_is_bounded(monkeypatch):
+    monkeypatch.setattr(candidates, "MAX_SCANNED", 60_000)
+    found = make({"a": (1, 2**20), "b": (1, 2**20)}, lambda params: False)
+    with pytest.raises(SpaceExhausted, match="allowed by the constraint"):
+        found.draw(np.random.default_rng(0))
+
+
+def test_a_space_of_very_many_columns_is_infinite_enough():
+    found = make({f"p{place}": (0, 2**30) for place in range(40)} | {"x": (0.0, 1.0)})
+    assert found.n_configurations == math.inf
+    assert len(found.draw(np.random.default_rng(0)))
+    finite = make({f"p{place}": (0, 2**30) for place in range(40)})
+    assert finite.n_configurations == (2**30 + 1) ** 40
+    assert len(finite.draw(np.random.default_rng(0)))

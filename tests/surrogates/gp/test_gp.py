@@ -1,0 +1,441 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+
+from skbayes.surrogates import GaussianProcess
+from skbayes.surrogates.gp.gp import n_learning_points, winsorize_low
+
+LENGTH_SCALES = np.array([0.3, 0.5, 1.0, 2.0])
+FIXED = {"length_scales": LENGTH_SCALES, "amplitude": 1.3, "noise": 1e-3}
+KERNELS = {
+    "rbf": RBF(LENGTH_SCALES),
+    "matern32": Matern(LENGTH_SCALES, nu=1.5),
+    "matern52": Matern(LENGTH_SCALES, nu=2.5),
+}
+
+
+def make_data(n=30, D=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, D))
+    return X, np.sin(5 * X[:, 0]) + X[:, -1] + 0.1 * rng.standard_normal(n), rng
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_predictions_equal_scikit_learns_at_the_same_hyper_parameters(kernel):
+    X, y, rng = make_data()
+    model = GaussianProcess(kernel, hyperparameters=FIXED).fit(X, y)
+    tamed = winsorize_low(y)
+    offset, unit = tamed.mean(), tamed.std()
+    reference = GaussianProcessRegressor(
+        ConstantKernel(1.3) * KERNELS[kernel], alpha=1e-3, optimizer=None
+    ).fit(X, (tamed - offset) / unit)
+    candidates = np.vstack([rng.random((40, 4)), X[:5]])
+    mean, sd = model.predict(candidates)
+    expected_mean, expected_sd = reference.predict(candidates, return_std=True)
+    np.testing.assert_allclose(mean[0], offset + unit * expected_mean, atol=1e-8)
+    np.testing.assert_allclose(sd[0], unit * expected_sd, atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_known_variances_are_scikit_learns_alpha(kernel):
+    X, y, rng = make_data()
+    noise = rng.exponential(0.5, len(y))
+    noise[:5] = 0.0
+    model = GaussianProcess(kernel, hyperparameters=FIXED).fit(X, y, noise=noise)
+    tamed = winsorize_low(y)
+    offset, unit = tamed.mean(), tamed.std()
+    pending, candidates = rng.random((3, 4)), np.vstack([rng.random((40, 4)), X[:9]])
+    X_all = np.vstack([X, pending])
+    believed = model.predict(pending)[0][0]
+    y_all = (np.append(tamed, believed) - offset) / unit
+    # What is pending is believed, and has no noise but the learnt one.
+    alpha = 1e-3 + np.append(noise, np.zeros(3)) / unit**2
+    for n, ours in ((30, model), (33, model.condition(pending))):
+        reference = GaussianProcessRegressor(
+            ConstantKernel(1.3) * KERNELS[kernel], alpha=alpha[:n], optimizer=None
+        ).fit(X_all[:n], y_all[:n])
+        mean, sd = ours.predict(candidates)
+        expected_mean, expected_sd = reference.predict(candidates, return_std=True)
+        np.testing.assert_allclose(mean[0], offset + unit * expected_mean, atol=1e-8)
+        np.testing.assert_allclose(sd[0], unit * expected_sd, atol=1e-8)
+
+
+def test_variances_of_zero_change_nothing():
+    X, y, rng = make_data()
+    candidates = rng.random((5, 4))
+    plain = GaussianProcess().fit(X, y).predict(candidates)
+    zero = GaussianProcess().fit(X, y, noise=np.zeros(30)).predict(candidates)
+    np.testing.assert_array_equal(zero, plain)
+
+
+def test_known_variances_explain_what_would_be_learnt_as_noise():
+    X, y, rng = make_data(60)
+    noise = np.where(np.arange(60) % 2, 4.0, 0.0)
+    noisy = y + np.sqrt(noise) * rng.standard_normal(60)
+    model = GaussianProcess(n_samples=0)
+    learnt = []
+    for known in (None, noise):
+        # The same model: what is learnt from one noise is not kept for another.
+        model.fit(X, noisy, noise=known)
+        learnt.append(np.exp(model.thetas_[0, -1]) * noisy.var())
+    assert learnt[1] < 0.2 < 1.0 < learnt[0]
+    clean = np.arange(60) % 2 == 0
+    error = model.predict(X)[0][0] - y
+    assert np.sqrt(np.mean(error[clean] ** 2)) < 0.2
+
+
+@pytest.mark.parametrize(("scale", "variance"), [(1.0, 1e8), (1e-140, 1e200)])
+def test_a_score_that_is_nothing_but_noise_is_ignored(scale, variance):
+    """Also where its variance is infinite in units of the scores' spread."""
+    X, y, rng = make_data(15)
+    candidates = rng.random((5, 4))
+    mean, sd = GaussianProcess(n_samples=0).fit(X, scale * y).predict(candidates)
+    # Told at the mean of the others, so that only its variance matters.
+    with_it = GaussianProcess(n_samples=0).fit(
+        np.vstack([X, candidates[:1]]),
+        scale * np.append(y, winsorize_low(y).mean()),
+        noise=np.append(np.zeros(15), variance),
+    )
+    new_mean, new_sd = with_it.predict(candidates)
+    np.testing.assert_allclose(new_mean / scale, mean / scale, atol=0.1)
+    np.testing.assert_allclose(new_sd, sd, rtol=0.1)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_gradients_agree_with_finite_differences(kernel):
+    X, y, rng = make_data()
+    X[:, 2] = np.rint(X[:, 2] * 2) / 2  # three options
+    X[::3, 1] = np.nan
+    model = GaussianProcess(kernel, n_options=[0, 0, 3, 0], n_samples=3).fit(X, y)
+    candidates = rng.random((10, 4))
+    candidates[:, 2] = 0.5
+    _, _, d_mean, d_sd = model.predict(candidates, gradient=True)
+    h = 1e-6
+    for column in (0, 1, 3):
+        step = h * np.eye(4)[column]
+        ahead, behind = (
+            model.predict(candidates + step),
+            model.predict(candidates - step),
+        )
+        for analytic, one, other in zip((d_mean, d_sd), ahead, behind, strict=True):
+            numeric = (one - other) / (2 * h)
+            np.testing.assert_allclose(analytic[..., column], numeric, atol=1e-6)
+    assert not np.any(d_mean[..., 2]) and not np.any(d_sd[..., 2])
+
+
+def test_shapes_for_samples_and_mode():
+    X, y, rng = make_data(12)
+    candidates = rng.random((7, 4))
+    for n_samples, S in ((0, 1), (5, 5), (None, 8)):
+        model = GaussianProcess(n_samples=n_samples).fit(X, y)
+        shapes = [part.shape for part in model.predict(candidates, gradient=True)]
+        assert shapes == [(S, 7), (S, 7), (S, 7, 4), (S, 7, 4)]
+        assert model.thetas_.shape == (S, 6)
+
+
+def test_the_fewer_observations_the_more_samples():
+    counts = []
+    for n in (5, 80, 400):
+        X, y, _ = make_data(n)
+        counts.append(len(GaussianProcess().fit(X, y).thetas_))
+    assert counts[0] == 8 > counts[1] > counts[2] == 1
+
+
+def test_milestones_follow_closely():
+    marks = [n_learning_points(n) for n in range(1, 600)]
+    assert marks[:21] == [*range(1, 21), 20]
+    assert all(mark <= n < 1.2 * mark for n, mark in enumerate(marks, 1))
+    assert marks == sorted(marks)
+    assert len(set(marks[100:])) < 25
+
+
+def test_what_is_learnt_does_not_depend_on_earlier_fits():
+    X, y, rng = make_data(40)
+    candidates = rng.random((5, 4))
+    model = GaussianProcess()
+    for n in (19, 20, 21, 25, 40, 23):
+        fresh = GaussianProcess().fit(X[:n], y[:n])
+        model.fit(X[:n], y[:n])
+        np.testing.assert_array_equal(model.thetas_, fresh.thetas_)
+        np.testing.assert_array_equal(
+            model.predict(candidates), fresh.predict(candidates)
+        )
+
+
+def test_inputs_are_not_modified_and_fits_repeat():
+    X, y, rng = make_data()
+    X[0, 1] = np.nan
+    X_before, y_before, candidates = X.copy(), y.copy(), rng.random((5, 4))
+    first = GaussianProcess(random_state=3).fit(X, y).predict(candidates)
+    again = GaussianProcess(random_state=3).fit(X, y).predict(candidates)
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(y, y_before)
+    np.testing.assert_array_equal(first, again)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**31), st.sampled_from([0.0, 1e-12, 1e-9, 1e-6]))
+def test_duplicates_and_near_duplicates_are_harmless(seed, gap):
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.random((4, 3)), 8, axis=0)
+    X = np.clip(X + gap * rng.standard_normal(X.shape), 0, 1)
+    y = np.repeat(rng.random(4), 8) + gap * rng.standard_normal(32)
+    mean, sd = GaussianProcess().fit(X, y).predict(X)
+    assert np.all(np.isfinite(mean)) and np.all(np.isfinite(sd)) and np.all(sd > 0)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.9, 1e9, -3.3e-7, 1e300])
+def test_constant_targets(value):
+    X, _, rng = make_data(10)
+    mean, sd = GaussianProcess().fit(X, np.full(10, value)).predict(rng.random((5, 4)))
+    np.testing.assert_allclose(mean, value, rtol=1e-9, atol=1e-9)
+    assert np.all(np.isfinite(sd)) and np.all(sd > 0)
+
+
+def test_a_single_observation():
+    mean, sd = GaussianProcess().fit(np.array([[0.5]]), [0.3]).predict([[0.5], [1.0]])
+    np.testing.assert_allclose(mean, 0.3)
+    assert np.all(sd[:, 0] < sd[:, 1])
+
+
+def test_a_far_outlier_does_not_flatten_the_rest():
+    X = np.linspace(0, 1, 21)[:, None]
+    y = np.sin(5 * X[:, 0])
+    spoilt = np.append(y, -1e9)
+    model = GaussianProcess().fit(np.vstack([X, [[0.52]]]), spoilt)
+    candidates = np.array([[0.1], [0.3], [0.9]])
+    mean = model.predict(candidates)[0].mean(axis=0)
+    np.testing.assert_allclose(mean, np.sin(5 * candidates[:, 0]), atol=0.15)
+
+
+def test_taming_touches_bad_scores_only():
+    y = np.array([-1e6, 0.0, 1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(winsorize_low(y), [-1.0, 0.0, 1.0, 2.0, 3.0])
+    only_one_differs = np.array([0.0, *np.ones(9)])
+    np.testing.assert_array_equal(winsorize_low(only_one_differs), only_one_differs)
+
+
+def plateau_and_outlier():
+    x = np.append(np.linspace(0, 1, 21), 0.52)
+    return x[:, None], np.append(np.minimum(np.sin(5 * x[:21]), 0), -1e9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
+def test_the_floor_is_what_bad_scores_are_raised_to(scale):
+    X = np.linspace(0.0, 1.0, 8)[:, None]
+    y = scale * np.array([0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.2, 0.1])
+    model = GaussianProcess(n_samples=0).fit(X, y)
+    assert model.floor_ == pytest.approx(np.min(winsorize_low(y)))
+    assert model.condition(X[:1] + 0.05).floor_ == model.floor_
+    assert GaussianProcess(n_samples=0).fit(X[:6], y[:6]).floor_ is None
+    assert GaussianProcess(n_samples=0).fit(X[:3], np.full(3, scale)).floor_ is None
+    assert GaussianProcess(n_samples=0, tame_scores=False).fit(X, y).floor_ is None
+
+
+def test_taming_is_continuous_where_scores_nearly_tie():
+    _, y = plateau_and_outlier()
+    noise = 1e-9 * np.random.default_rng(0).standard_normal(len(y))
+    np.testing.assert_allclose(winsorize_low(y + noise), winsorize_low(y), atol=1e-8)
+
+
+def test_an_outlier_beside_a_plateau_leaves_what_is_bad_distinct():
+    X, y = plateau_and_outlier()
+    mean = GaussianProcess().fit(X, y).predict(np.array([[0.2], [0.9]]))[0].mean(axis=0)
+    assert mean[0] == pytest.approx(0.0, abs=0.05)
+    assert -2.0 < mean[1] < -0.05
+
+
+def check_scale(scale, noise, scaled_noise):
+    X, y, rng = make_data(15)
+    candidates = rng.random((5, 4))
+    mean, sd = GaussianProcess().fit(X, y, noise).predict(candidates)
+    scaled = GaussianProcess().fit(X, scale * y, scaled_noise)
+    scaled_mean, scaled_sd = scaled.predict(candidates)
+    np.testing.assert_allclose(scaled_mean / scale, mean, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(scaled_sd / scale, sd, rtol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-13, 1.0, 1e13, 1e290])
+def test_the_scale_of_the_scores_does_not_matter(scale):
+    check_scale(scale, None, None)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-13, 1e13, 1e140])
+def test_the_scale_of_the_scores_and_their_variances_does_not_matter(scale):
+    noise = np.linspace(0, 1, 15)
+    check_scale(scale, noise, scale**2 * noise)
+
+
+def test_the_noise_is_learnt():
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 1))
+    clean = np.sin(5 * X[:, 0])
+    noisy = clean + 0.5 * rng.standard_normal(60)
+    learnt = [
+        np.exp(GaussianProcess(n_samples=0).fit(X, y).thetas_[0, -1])
+        for y in (clean, noisy)
+    ]
+    assert learnt[0] < 0.01 < 0.1 < learnt[1]
+
+
+def test_a_column_that_does_not_matter_gets_a_long_length_scale():
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2))
+    length_scales = GaussianProcess(n_samples=0).fit(X, np.sin(8 * X[:, 0])).thetas_[0]
+    assert length_scales[1] > length_scales[0] + 1.0
+
+
+def test_unordered_options_are_exchangeable():
+    """Renaming the options renames the predictions and changes nothing else."""
+    rng = np.random.default_rng(0)
+    option, x = rng.integers(0, 3, 25), rng.random(25)
+    y = np.array([0.0, 1.0, 0.3])[option] + 0.2 * x
+    renamed = np.array([2, 0, 1])
+    candidates = np.array([0, 1, 2])
+
+    def predict(observed, asked):
+        X = np.column_stack([x, observed / 2])
+        model = GaussianProcess(n_options=[0, 3], n_samples=0).fit(X, y)
+        return model.predict(np.column_stack([np.full(3, 0.4), asked / 2]))
+
+    for one, other in zip(
+        predict(option, candidates),
+        predict(renamed[option], renamed[candidates]),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_inactive_columns_do_not_leak():
+    """What is inactive has one place, whatever the other rows do in that column."""
+    X, y, _ = make_data()
+    X[::2, 1] = np.nan
+    model = GaussianProcess(hyperparameters=FIXED).fit(X, y)
+    far = dict(FIXED, length_scales=np.array([0.3, 1e6, 1.0, 2.0]))
+    inactive = X[::2]
+    alone = GaussianProcess(hyperparameters=FIXED).fit(inactive, y[::2])
+    without = GaussianProcess(hyperparameters=far).fit(inactive, y[::2])
+    for one, other in zip(
+        alone.predict(inactive), without.predict(inactive), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+    assert np.all(np.isfinite(model.predict(X)[0]))
+
+
+def test_conditioning_equals_the_joint_process():
+    X, y, rng = make_data()
+    pending, candidates = rng.random((3, 4)), rng.random((20, 4))
+    model = GaussianProcess(hyperparameters=FIXED).fit(X, y)
+    conditioned = model.condition(pending)
+    believed = model.predict(pending)[0][0]
+    tamed = winsorize_low(y)
+    offset, unit = tamed.mean(), tamed.std()
+    joint = GaussianProcessRegressor(
+        ConstantKernel(1.3) * KERNELS["matern52"], alpha=1e-3, optimizer=None
+    ).fit(np.vstack([X, pending]), (np.append(tamed, believed) - offset) / unit)
+    mean, sd = conditioned.predict(candidates)
+    expected_mean, expected_sd = joint.predict(candidates, return_std=True)
+    np.testing.assert_allclose(mean[0], offset + unit * expected_mean, atol=1e-8)
+    np.testing.assert_allclose(sd[0], unit * expected_sd, atol=1e-8)
+
+
+def test_leaving_one_out_is_predicting_from_the_others():
+    X, y, rng = make_data()
+    noise = rng.exponential(0.1, len(y))
+    model = GaussianProcess(hyperparameters=FIXED, tame_scores=False)
+    mean, sd = model.fit(X, y, noise).leave_one_out()
+    assert mean.shape == sd.shape == (1, 30)
+    offset, unit = y.mean(), y.std()
+    alpha = 1e-3 + noise / unit**2
+    for place in (0, 7, 29):
+        others = np.arange(30) != place
+        reference = GaussianProcessRegressor(
+            ConstantKernel(1.3) * KERNELS["matern52"],
+            alpha=alpha[others],
+            optimizer=None,
+        ).fit(X[others], (y[others] - offset) / unit)
+        expected_mean, expected_sd = reference.predict(X[[place]], return_std=True)
+        expected_sd = np.sqrt(expected_sd**2 + alpha[place])
+        np.testing.assert_allclose(mean[0, place], offset + unit * expected_mean[0])
+        np.testing.assert_allclose(sd[0, place], unit * expected_sd[0])
+
+
+def test_without_taming_bad_scores_are_taken_as_they_are():
+    X, y, _ = make_data()
+    y[3] = -100.0
+    means = [
+        GaussianProcess(hyperparameters=FIXED, tame_scores=tamed)
+        .fit(X, y)
+        .predict(X[[3]])[0][0, 0]
+        for tamed in (True, False)
+    ]
+    assert means[0] == pytest.approx(winsorize_low(y)[3], abs=0.5)
+    assert means[1] == pytest.approx(-100.0, abs=5.0)
+
+
+def test_conditioning_keeps_means_and_shrinks_deviations():
+    X, y, rng = make_data()
+    pending, candidates = rng.random((3, 4)), rng.random((20, 4))
+    model = GaussianProcess().fit(X, y)
+    mean, sd = model.predict(candidates)
+    new_mean, new_sd = model.condition(pending).predict(candidates)
+    np.testing.assert_allclose(new_mean, mean, atol=1e-6)
+    assert np.all(new_sd <= sd + 1e-9)
+    assert np.all(
+        model.condition(pending).predict(pending)[1] < model.predict(pending)[1]
+    )
+    np.testing.assert_array_equal(model.predict(candidates)[1], sd)
+
+
+def test_many_observations_are_learnt_from_a_part_of_them():
+    X, y, rng = make_data(300)
+    model = GaussianProcess().fit(X, y)
+    error = model.predict(X)[0].mean(axis=0) - y
+    assert np.sqrt(np.mean(error**2)) < 0.3 * np.std(y)
+
+
+def test_pickling_keeps_predictions():
+    X, y, rng = make_data()
+    model = GaussianProcess().fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    candidates = rng.random((4, 4))
+    np.testing.assert_array_equal(again.predict(candidates), model.predict(candidates))
+
+
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        (np.zeros(3), r"noise must have shape \(2,\), got \(3,\)"),
+        (0.1, r"noise must have shape \(2,\)"),
+        ([0.1, -0.1], "noise must be finite and >= 0"),
+        ([0.1, np.nan], "noise must be finite and >= 0"),
+        ([np.inf, 0.1], "noise must be finite and >= 0"),
+    ],
+)
+def test_variances_that_are_none_are_refused(noise, message):
+    with pytest.raises(ValueError, match=message):
+        GaussianProcess().fit(np.zeros((2, 1)), np.zeros(2), noise=noise)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.zeros((2, 1)), np.zeros(3), r"\(2, 1\) and \(3,\)"),
+        (np.zeros((0, 1)), np.zeros(0), "n >= 1"),
+        (np.zeros(3), np.zeros(3), "X must have shape"),
+        (np.zeros((2, 1)), [0.0, np.nan], "y must be finite"),
+    ],
+)
+def test_mistakes_are_refused(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        GaussianProcess().fit(X, y)
+
+
+def test_an_unknown_kernel_is_refused():
+    with pytest.raises(ValueError, match="kernel must be one of.*'cubic'"):
+        GaussianProcess("cubic")

@@ -1,0 +1,268 @@
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+from skbayes import Optimizer
+from skbayes.surrogates import GaussianProcess, MonotonicGP
+from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS, JointCovariance
+
+
+def make_data(n=20, D=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, D))
+    return X, X.sum(axis=1) + 0.3 * rng.standard_normal(n), rng
+
+
+def fixed(D, length_scale=0.5, noise=0.05):
+    scales = np.full(D, length_scale)
+    return {"length_scales": scales, "amplitude": 1.0, "noise": noise}
+
+
+def grow(points):
+    return {"sign_points": points, "signs": np.ones(points.shape)}
+
+
+# -- without signs ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", SMOOTH_KERNELS)
+@pytest.mark.parametrize("noise", [None, 0.2])
+@pytest.mark.parametrize("signs", [{}, "none known"])
+def test_without_signs_it_is_the_plain_process(kernel, noise, signs):
+    X, y, rng = make_data(30, 3)
+    X[::4, 1] = np.nan
+    X[:, 2] = np.rint(X[:, 2] * 2) / 2
+    noise = None if noise is None else np.full(30, noise)
+    if signs:
+        signs = {"sign_points": rng.random((4, 3)), "signs": np.zeros((4, 3))}
+    options = {"n_options": [0, 0, 3], "random_state": 3}
+    plain = GaussianProcess(kernel, **options).fit(X, y, noise)
+    ours = MonotonicGP(kernel, **signs, **options).fit(X, y, noise)
+    candidates = rng.random((25, 3))
+    for theirs, mine in (
+        (plain, ours),
+        (plain.condition(candidates[:3]), ours.condition(candidates[:3])),
+    ):
+        expected = (*theirs.predict(candidates, gradient=True), *theirs.leave_one_out())
+        got = (*mine.predict(candidates, gradient=True), *mine.leave_one_out())
+        for one, other in zip(got, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-8)
+
+
+# -- the posterior --------------------------------------------------------------------
+
+
+def by_rejection(model, X, y, candidates, n_draws=600_000):
+    """Means and deviations of draws from the plain process that have the signs."""
+    D, n = X.shape[1], len(X)
+    given = model.hyperparameters
+    points = np.repeat(model.sign_points, D, axis=0)
+    columns = np.tile(np.arange(D), len(model.sign_points))
+    plain = GaussianProcess(model.kernel, hyperparameters=given, tame_scores=False).fit(
+        X, y
+    )
+    offset, unit = y.mean(), y.std()
+    joint = JointCovariance(
+        plain._embedding, np.vstack([X, candidates]), points, columns, model.kernel
+    )
+    K = joint.correlations(given["length_scales"])
+    solved = np.linalg.solve(K[:n, :n] + given["noise"] * np.eye(n), K[:n, n:])
+    mean, S = (y - offset) / unit @ solved, K[n:, n:] - K[n:, :n] @ solved
+    root = np.linalg.cholesky(S + 1e-10 * np.eye(len(S))).T
+    rng = np.random.default_rng(0)
+    m, kept = len(candidates), []
+    for _ in range(n_draws // 50_000):
+        draws = mean + rng.standard_normal((50_000, len(mean))) @ root
+        kept.append(draws[np.all(draws[:, m:] > 0, axis=1), :m])
+    values = offset + unit * np.vstack(kept)
+    return values.mean(axis=0), values.std(axis=0), len(values)
+
+
+@pytest.mark.parametrize("kernel", SMOOTH_KERNELS)
+@pytest.mark.parametrize(
+    ("D", "n", "n_points", "seed", "in_mean", "in_sd"),
+    # In one dimension with one sign nothing but the sampling error is left.
+    [(1, 6, 1, 3, None, None), (1, 5, 4, 1, 0.05, 0.05), (2, 6, 8, 1, 0.15, 0.25)],
+)
+def test_it_agrees_with_rejection_sampling(
+    kernel, D, n, n_points, seed, in_mean, in_sd
+):
+    X, y, rng = make_data(n, D, seed)
+    model = MonotonicGP(
+        kernel,
+        **grow(rng.random((n_points, D))),
+        hyperparameters=fixed(D),
+        tame_scores=False,
+    ).fit(X, y)
+    candidates = rng.random((8, D))
+    mean, sd = model.predict(candidates)
+    expected_mean, expected_sd, accepted = by_rejection(model, X, y, candidates)
+    assert accepted > 2000 and model.converged_
+    error = 4 / np.sqrt(accepted)
+    assert np.max(np.abs(mean[0] - expected_mean) / expected_sd) < (in_mean or error)
+    assert np.max(np.abs(sd[0] / expected_sd - 1)) < (in_sd or error)
+
+
+@pytest.mark.parametrize("kernel", SMOOTH_KERNELS)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_noisy_monotone_data_stay_monotone_in_the_declared_range(kernel, sign):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.random((12, 1))
+        y = sign * np.tanh(3 * X[:, 0]) + 0.25 * rng.standard_normal(12)
+        at = np.linspace(0, 1, 21)[:, None]
+        grid = np.linspace(0, 1, 201)[:, None]
+        model = MonotonicGP(kernel, sign_points=at, signs=np.full((21, 1), sign)).fit(
+            X, y
+        )
+        means = model.predict(grid)[0]
+        assert model.converged_
+        assert np.all(sign * np.diff(means, axis=1) > -1e-3 * np.ptp(means))
+        loose = GaussianProcess(kernel, hyperparameters=fixed(1, 0.1, 0.01)).fit(X, y)
+        assert np.any(sign * np.diff(loose.predict(grid)[0]) < -1e-2)
+
+
+def test_one_column_knows_of_its_own_signs_only():
+    X, y, rng = make_data(8, 2)
+    points = rng.random((10, 2))
+    signs = np.tile([1.0, 0.0], (10, 1))
+    options = {"hyperparameters": fixed(2, 0.3), "kernel": "rbf"}
+    model = MonotonicGP(sign_points=points, signs=signs, **options).fit(X, y)
+    slopes = model.predict(points, gradient=True)[2][0]
+    plain = GaussianProcess(**options).fit(X, y).predict(points, gradient=True)[2][0]
+    assert np.all(slopes[:, 0] > -1e-6)
+    assert np.any(plain[:, 0] < -0.1) and np.any(slopes[:, 1] < -0.1)
+
+
+@given(st.integers(0, 10_000), st.sampled_from(sorted(SMOOTH_KERNELS)))
+@settings(max_examples=10, deadline=None)
+def test_signs_never_make_it_less_certain(seed, kernel):
+    X, y, rng = make_data(6, 2, seed)
+    options = {"hyperparameters": fixed(2), "kernel": kernel}
+    candidates = rng.random((20, 2))
+    model = MonotonicGP(**grow(rng.random((4, 2))), **options).fit(X, y)
+    plain = GaussianProcess(**options).fit(X, y)
+    assert np.all(model.predict(candidates)[1] <= plain.predict(candidates)[1] + 1e-9)
+
+
+def test_the_wider_the_likelihood_the_less_the_signs_say():
+    X, y, rng = make_data(6, 2)
+    points, candidates = rng.random((6, 2)), rng.random((20, 2))
+    means = [
+        MonotonicGP(**grow(points), nu=nu, hyperparameters=fixed(2)).fit(X, -y)
+        for nu in (1e-6, np.array([1.0, 1.0]), 1e6)
+    ]
+    hard, soft, none = (model.predict(candidates)[0][0] for model in means)
+    plain = GaussianProcess("rbf", hyperparameters=fixed(2)).fit(X, -y)
+    expected = plain.predict(candidates)[0][0]
+    np.testing.assert_allclose(none, expected, atol=1e-4)
+    assert np.ptp(soft - expected) < 0.7 * np.ptp(hard - expected)
+
+
+# -- as every surrogate --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", SMOOTH_KERNELS)
+def test_gradients_agree_with_finite_differences(kernel):
+    X, y, rng = make_data(15, 3)
+    X[:, 1] = np.rint(X[:, 1] * 2) / 2
+    signs = np.tile([1.0, 0.0, -1.0], (6, 1))
+    points, candidates = rng.random((6, 3)), rng.random((10, 3))
+    points[:, 1] = candidates[:, 1] = 0.5
+    model = MonotonicGP(
+        kernel, sign_points=points, signs=signs, n_options=[0, 3, 0], n_samples=3
+    ).fit(X, y)
+    mean, sd, d_mean, d_sd = model.predict(candidates, gradient=True)
+    assert mean.shape == sd.shape == (3, 10)
+    assert d_mean.shape == d_sd.shape == (3, 10, 3)
+    h = 1e-6
+    for column in (0, 2):
+        step = h * np.eye(3)[column]
+        ahead = model.predict(candidates + step)
+        behind = model.predict(candidates - step)
+        for analytic, one, other in zip((d_mean, d_sd), ahead, behind, strict=True):
+            numeric = (one - other) / (2 * h)
+            np.testing.assert_allclose(analytic[..., column], numeric, atol=1e-5)
+    assert not np.any(d_mean[..., 1]) and not np.any(d_sd[..., 1])
+
+
+def test_what_is_pending_leaves_means_and_lowers_deviations():
+    X, y, rng = make_data(12, 2)
+    model = MonotonicGP(**grow(rng.random((6, 2)))).fit(X, y, np.full(12, 0.01))
+    candidates, pending = rng.random((20, 2)), rng.random((3, 2))
+    after = model.condition(pending)
+    np.testing.assert_allclose(
+        after.predict(candidates)[0], model.predict(candidates)[0], atol=1e-8
+    )
+    assert np.all(after.predict(candidates)[1] <= model.predict(candidates)[1] + 1e-9)
+    assert np.all(after.predict(pending)[1] < 0.9 * model.predict(pending)[1])
+
+
+def test_a_pickled_copy_predicts_alike_and_fitting_twice_changes_nothing():
+    X, y, rng = make_data(9, 2)
+    model = MonotonicGP(**grow(rng.random((5, 2)))).fit(X, y)
+    expected = model.predict(X)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), expected)
+    np.testing.assert_array_equal(again.fit(X, y).predict(X), expected)
+
+
+def test_an_optimizer_takes_it():
+    points = np.linspace(0.0, 0.5, 6)[:, None]
+    optimizer = Optimizer(
+        {"x": (0.0, 10.0)}, surrogate=MonotonicGP(**grow(points)), random_state=0
+    )
+    for _ in range(12):
+        (params,) = optimizer.ask()
+        optimizer.tell(params, -((params["x"] - 7.0) ** 2))
+    assert abs(optimizer.best_params["x"] - 7.0) < 0.2
+
+
+# -- mistakes ------------------------------------------------------------------------
+
+
+def test_it_warns_if_propagation_does_not_converge(monkeypatch):
+    monkeypatch.setattr("skbayes.surrogates.gp.ep.MAX_SWEEPS", 2)
+    X, y, rng = make_data(6, 1)
+    model = MonotonicGP(**grow(rng.random((4, 1))), n_samples=0)
+    with pytest.warns(ConvergenceWarning, match="did not converge in 2 sweeps"):
+        model.fit(X, y)
+    assert not model.converged_
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MonotonicGP(**grow(model.sign_points), n_samples=0).fit(X, y)
+    assert model.converged_ and model.n_sweeps_ > 2
+
+
+def test_a_kernel_that_is_not_twice_differentiable_is_refused():
+    with pytest.raises(ValueError, match="kernel must be one of"):
+        MonotonicGP("matern32")
+
+
+@pytest.mark.parametrize("nu", [0.0, -1.0, np.array([1.0, 0.0])])
+def test_a_likelihood_without_width_is_refused(nu):
+    with pytest.raises(ValueError, match="nu must be > 0"):
+        MonotonicGP(nu=nu)
+
+
+@pytest.mark.parametrize(
+    ("points", "signs", "message"),
+    [
+        ([[0.5, 0.5]], [[1.0]], "shape"),
+        ([[0.5]], [[1.0]], "shape"),
+        ([[0.5, 0.5]], [[0.5, 0.0]], r"\+1, -1 or 0"),
+        ([[0.5, 0.5]], [[0.0, 1.0]], "unordered"),
+        ([[np.nan, 0.5]], [[1.0, 0.0]], "inactive"),
+    ],
+)
+def test_wrong_signs_are_refused(points, signs, message):
+    X, y, _ = make_data(5, 2)
+    model = MonotonicGP(sign_points=points, signs=signs, n_options=[0, 2])
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)

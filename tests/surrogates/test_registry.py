@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from skbayes.space import Space
+from skbayes.space.candidates import Candidates
+from skbayes.surrogates import (
+    AdditiveGaussianProcess,
+    GaussianProcess,
+    GraphField,
+    ParzenEstimator,
+)
+from skbayes.surrogates.registry import MODELS, SURROGATES, make_surrogate
+
+SMALL = Candidates(
+    Space.from_notation(
+        {"a": [1, 2, 3], "b": ["u", "v", "w"]}, lambda p: p["a"] < 3 or p["b"] == "u"
+    )
+)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_predict_scores(name):
+    if name == "trees":
+        pytest.importorskip("lightgbm")
+    model = make_surrogate(name, SMALL, seed=7)
+    assert model.n_options == [0, 3]
+    X = SMALL.unseen()
+    mean, sd = model.fit(X[:4], np.arange(4.0)).predict(X)
+    assert mean.shape == sd.shape == (len(mean), len(X))
+    assert np.all(np.isfinite(mean)) and np.all(sd > 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel"),
+    [("gp-matern52", "matern52"), ("gp-rbf", "rbf"), ("gp-matern32", "matern32")],
+)
+def test_gaussian_processes_by_their_kernels(name, kernel):
+    model = make_surrogate(name, SMALL, seed=7)
+    assert type(model) is GaussianProcess
+    assert (model.kernel, model.random_state) == (kernel, 7)
+
+
+def test_the_default_is_additive_on_grids_only():
+    endless = Candidates(Space.from_notation({"a": (0.0, 1.0), "b": [1, 2]}))
+    model = make_surrogate("gp", endless, seed=7)
+    assert type(model) is GaussianProcess and model.kernel == "matern52"
+    for name, candidates in (("gp", SMALL), ("gp-additive", endless)):
+        model = make_surrogate(name, candidates, seed=7)
+        assert type(model) is AdditiveGaussianProcess
+        assert (model.kernel, model.random_state) == ("matern32", 7)
+
+
+def test_an_instance_is_copied_and_told_of_the_space():
+    for own in (GaussianProcess("rbf", random_state=3), GraphField("matern52")):
+        model = make_surrogate(own, SMALL, seed=7)
+        assert own.n_options is None and model.n_options == [0, 3]
+        assert model.kernel == own.kernel
+    assert make_surrogate(GaussianProcess(n_options=[0, 0]), SMALL, 7).n_options == [
+        0,
+        0,
+    ]
+
+
+def test_the_nodes_of_a_graph_are_what_is_allowed():
+    np.testing.assert_array_equal(make_surrogate("graph", SMALL, 0).nodes, SMALL.cells)
+    assert len(SMALL.cells) == 7
+
+
+@pytest.mark.parametrize(
+    ("space", "size"),
+    [
+        ({"x": (0.0, 1.0)}, "infinitely many"),
+        ({"a": (1, 50), "b": (1, 50)}, "2,500"),
+        ({"a": (1, 500), "b": (1, 500)}, "250,000"),
+    ],
+)
+def test_a_graph_of_too_many_configurations_is_refused(space, size):
+    candidates = Candidates(Space.from_notation(space))
+    for surrogate in ("graph", GraphField()):
+        with pytest.raises(ValueError, match=f"finite space.*2,000.*has {size}"):
+            make_surrogate(surrogate, candidates, 0)
+
+
+@pytest.mark.parametrize("surrogate", ["random", "sobol", "tpe", ParzenEstimator()])
+def test_what_is_no_model_of_a_score(surrogate):
+    assert surrogate in SURROGATES or isinstance(surrogate, ParzenEstimator)
+    with pytest.raises(ValueError, match="does not predict scores"):
+        make_surrogate(surrogate, SMALL, 0)

@@ -1,0 +1,245 @@
+import sys
+
+import numpy as np
+import pytest
+from sklearn.pipeline import Pipeline
+
+from skbayes.space import Choice, Space
+from skbayes.text import LiblinearClassifier, NGramVectorizer
+from skbayes.text.search_spaces import (
+    SPACES,
+    _alternatives,
+    _merged,
+    first_points,
+    text_space,
+)
+from skbayes.utils.optional import tell_once
+
+PIPELINE = Pipeline(
+    [("vectorizer", NGramVectorizer()), ("classifier", LiblinearClassifier())]
+)
+
+
+def _draws(space, n):
+    whole = Space.from_notation(space)
+    uniform = np.random.default_rng(0).random((n, whole.n_columns))
+    return whole.decode(whole.from_uniform(uniform))
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_all_parameters_exist(space):
+    for params in _draws(text_space(space), 100):
+        PIPELINE.set_params(**params)
+        vectorizer = PIPELINE.named_steps["vectorizer"]
+        vectorizer.fit(["a text of some words, a few words"] * 5 + ["other text"] * 5)
+
+
+def test_the_papers_space():
+    space = Space.from_notation(text_space("paper"))
+    corners = {
+        "vectorizer__ngram_range": (2, 3),
+        "vectorizer__weighting": "tf",
+        "vectorizer__stop_words": None,
+        "classifier__penalty": "l1",
+        "classifier__C": 1e-5,
+        "classifier__tol": 1e-1,
+    }
+    assert corners in space
+    assert {**corners, "vectorizer__ngram_range": (3, 2)} not in space
+    assert {**corners, "classifier__tol": 0.2} not in space
+
+
+def test_the_papers_representations_lie_in_the_extended_space():
+    extended = Space.from_notation(text_space("extended", classifier=None))
+    for params in _draws(text_space("paper", classifier=None), 50):
+        if params["vectorizer__ngram_range"][1] > 1:
+            params["vectorizer__max_gap"] = 0
+        if params["vectorizer__weighting"] != "binary":
+            params["vectorizer__sublinear_tf"] = False
+        params |= {
+            "vectorizer__analyzer": "word",
+            "vectorizer__stemmer": None,
+            "vectorizer__normalize_numbers": False,
+            "vectorizer__min_df": 1,
+            "vectorizer__max_df": 1.0,
+            "vectorizer__norm": None,
+        }
+        assert params in extended
+
+
+def test_the_extended_space_is_the_default():
+    spaces = [Space.from_notation(text_space(*name)) for name in ([], ["extended"])]
+    assert repr(spaces[0]) == repr(spaces[1])
+    names = {column.name for column in spaces[0].columns}
+    assert "vectorizer__analyzer" in names
+    # The tolerance is that of the classifier, and not searched.
+    assert "classifier__tol" not in names
+
+
+@pytest.mark.parametrize(
+    "n_texts, limits",
+    [(10, {1}), (99, {1}), (100, {1, 2}), (250, {1, 2, 3, 5}), (None, {1, 2, 3, 5})],
+)
+def test_few_texts_have_no_frequent_ngrams(n_texts, limits):
+    assert _offered(text_space(n_texts=n_texts), "min_df") == limits
+
+
+@pytest.mark.parametrize("language", ["english", "german"])
+def test_first_points_lie_in_the_space(language):
+    space = Space.from_notation(text_space("extended", language=language))
+    assert all(point in space for point in first_points(language))
+
+
+def test_languages():
+    # Stop words but no stems, stems but no stop words, and neither.
+    assert text_space("paper", language="korean")[0]["vectorizer__stop_words"] == [
+        None,
+        "korean",
+    ]
+    words = dict(
+        zip(
+            ["word", "char", "char_wb"],
+            text_space("extended", language="irish")[0][
+                "vectorizer__analyzer"
+            ].sub_spaces,
+            strict=True,
+        )
+    )["word"][0]
+    assert words["vectorizer__stemmer"] == [None, "irish"]
+    assert words["vectorizer__stop_words"] == [None]
+    assert text_space("paper", language=None)[0]["vectorizer__stop_words"] == [None]
+    with pytest.raises(ValueError, match="language='klingon' is not known"):
+        text_space("paper", language="klingon")
+
+
+def test_own_stop_words():
+    space = text_space("paper", language="klingon", stop_words=["b", "a"])
+    assert space[1]["vectorizer__stop_words"] == [None, ("a", "b")]
+
+
+def _space(base, changes):
+    return Space.from_notation(_alternatives(_merged(base, changes)))
+
+
+def test_changes_keep_sub_spaces_of_what_is_left():
+    base = {"kind": Choice({"a": {"x": [1, 2], "y": [3]}, "b": {"x": [5]}}), "z": [0]}
+    space = _space(base, {"kind": ["a"], "x": [2], "new": [1]})
+    assert {"kind": "a", "x": 2, "y": 3, "z": 0, "new": 1} in space
+    assert int(space.n_configurations) == 1
+
+
+def test_changes_hold_wherever_a_parameter_stands():
+    base = {"kind": Choice({"a": {"x": [1, 2]}, "b": {"x": [5]}, "c": {}})}
+    space = _space(base, {"x": [7, 8]})
+    assert int(space.n_configurations) == 5
+    assert {"kind": "b", "x": 8} in space
+    assert {"kind": "c"} in space
+
+
+def _ranges(space):
+    """The orders of words on each branch of the tree."""
+    found = []
+    for one in space:
+        value = one["vectorizer__ngram_range"]
+        found.append(
+            list(value.dimension.values) if isinstance(value, Choice) else value
+        )
+    return found
+
+
+def test_orders_are_a_tree():
+    tree = [[(1, 1), (1, 2), (1, 3)], [(2, 2), (2, 3)], [(3, 3)]]
+    assert _ranges(text_space("paper")) == tree
+    words = text_space("extended")[0]["vectorizer__analyzer"].sub_spaces[0]
+    assert _ranges(words) == tree
+    # What is not about the order is one parameter for all branches.
+    space = Space.from_notation(text_space("paper"))
+    names = [column.name for column in space.columns]
+    assert sum(name == "classifier__C" for name in names) == 1
+    assert sum(name == "vectorizer__ngram_range" for name in names) == 3
+
+
+@pytest.mark.parametrize(
+    "wanted, tree",
+    [
+        ([(1, 2)], [[(1, 2)]]),
+        ([(2, 2), (1, 2), (1, 1)], [[(1, 2), (1, 1)], [(2, 2)]]),
+        ([(1, 1), (1, 5)], [[(1, 1)], [(1, 5)]]),
+    ],
+)
+def test_changes_of_the_tree(wanted, tree):
+    changes = {"vectorizer__ngram_range": wanted}
+    assert _ranges(text_space("paper", changes=changes)) == tree
+    of_kinds = text_space("extended", changes=changes)[0]["vectorizer__analyzer"]
+    assert _ranges(of_kinds.sub_spaces[0]) == tree
+    for of_characters in of_kinds.sub_spaces[1:]:
+        assert _ranges(of_characters) == [wanted]
+    n_gaps = [
+        len(sub["vectorizer__max_gap"])
+        for one in of_kinds.sub_spaces[0]
+        if isinstance(one["vectorizer__ngram_range"], Choice)
+        for (sub,) in one["vectorizer__ngram_range"].sub_spaces
+        if sub
+    ]
+    assert n_gaps == [2 for n in wanted if n in [(1, 2), (2, 2)]]
+
+
+def test_unknown_space():
+    with pytest.raises(ValueError, match="space must be one of"):
+        text_space("large")
+
+
+# -- packages that are not installed ------------------------------------------------
+
+
+@pytest.fixture
+def no_package(monkeypatch):
+    for module in ("snowballstemmer", "stop_words"):
+        monkeypatch.setitem(sys.modules, module, None)
+    tell_once.cache_clear()
+    yield
+    tell_once.cache_clear()
+
+
+def _offered(space, name):
+    columns = Space.from_notation(space).columns
+    return {
+        value
+        for column in columns
+        if column.name == f"vectorizer__{name}"
+        for value in column.dimension.values
+    }
+
+
+def test_english_stems_are_left_out_without_their_package(no_package, caplog):
+    for _ in range(2):
+        space = text_space("extended")
+    assert _offered(space, "stemmer") == {None}
+    assert _offered(space, "stop_words") == {None, "english"}
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "stemming needs snowballstemmer" in record.message
+    assert 'pip install "skbayes[text]"' in record.message
+
+
+def test_the_papers_space_needs_no_package_in_english(no_package, caplog):
+    text_space("paper")
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_another_language_needs_a_package(space, no_package):
+    with pytest.raises(ImportError, match=r'"skbayes\[text\]"'):
+        text_space(space, language="german")
+    own = text_space(space, language="german", stop_words=["und"])
+    assert _offered(own, "stop_words") == {None, ("und",)}
+
+
+def test_one_of_two_packages_is_enough(monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "stop_words", None)
+    tell_once.cache_clear()
+    space = text_space("extended", language="german")
+    assert _offered(space, "stemmer") == {None, "german"}
+    assert _offered(space, "stop_words") == {None}
+    assert "stop words of 'german' needs stop-words" in caplog.text
+    tell_once.cache_clear()

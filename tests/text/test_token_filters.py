@@ -1,0 +1,39 @@
+import sys
+
+import pytest
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from skbayes.text import NGramVectorizer
+from skbayes.text.token_filters import check_stemmer, stem_all, stop_word_list
+
+
+def test_english_is_scikit_learns():
+    assert set(stop_word_list("english")) == ENGLISH_STOP_WORDS
+
+
+@pytest.mark.parametrize("language, word", [("german", "und"), ("russian", "не")])
+def test_other_languages(language, word):
+    assert word in stop_word_list(language)
+    assert stem_all(["haus"], "german") == ["haus"]
+
+
+def test_words_of_ones_own():
+    assert stop_word_list({"b", "a"}) == ("a", "b")
+    assert stop_word_list(None) == ()
+
+
+@pytest.mark.parametrize("module", ["stop_words", "snowballstemmer"])
+def test_what_is_not_installed(module, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    arguments = {"stop_words": {"stop_words": "german"}}.get(
+        module, {"stemmer": "german"}
+    )
+    with pytest.raises(ImportError, match=r'pip install "skbayes\[text\]"'):
+        NGramVectorizer(**arguments).fit(["ein Text"])
+
+
+def test_unknown_languages():
+    with pytest.raises(ValueError, match="stemmer: there is none for 'klingon'"):
+        check_stemmer("klingon")
+    with pytest.raises(ValueError, match="no list for 'klingon'"):
+        stop_word_list("klingon")
