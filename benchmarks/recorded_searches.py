@@ -50,8 +50,8 @@ from skbayes import (
     TextRepresentationSearchCV,
     TradeoffSearchCV,
 )
+from skbayes.loop import NoImprovement
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real
-from skbayes.stopping import NoImprovement
 
 FILE = Path(__file__).resolve().parent / "results/recorded_searches/searches.json"
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "joblib", "lightgbm")
