@@ -18,8 +18,8 @@ from skbayes.space.configuration import Configuration
 class Fake:
     """All parts of a search at once; trial k takes `seconds[k]`, or one second.
 
-    An executor that lets trials end in the order that `order` chooses, an optimizer that
-    proposes 0, 1, 2, …, up to `size`, and remembers what it knew when it did.
+    An executor that lets trials end in the order that `order` chooses, and an optimizer
+    that proposes 0, 1, 2, …, up to `size`, and remembers what it knew when it did.
     """
 
     last_expected_improvement = None
