@@ -28,7 +28,11 @@ from skbayes.evaluation.evaluator import (
 )
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, Trial
-from skbayes.journal.fingerprint import describe_search, splits_are_reproducible
+from skbayes.journal.fingerprint import (
+    describe_search,
+    search_facts,
+    splits_are_reproducible,
+)
 from skbayes.journal.journal import Journal
 from skbayes.journal.reader import read_trials
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
@@ -374,6 +378,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
             self.journal,
             space=space,
             identity=describe_search(self, space, X, y, fit_params),
+            facts=search_facts(self),
             seed=seed if isinstance(self.random_state, Integral) else None,
             drawn_seed=seed,
             n_points=None if self.n_points == "auto" else int(self.n_points),

@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.space.choice import Choice
 from skbayes.space.dimensions import (
-    Categorical,
-    Choice,
     Dimension,
     Integer,
-    Ordinal,
     Real,
     is_finite,
     is_number,
@@ -26,6 +24,7 @@ from skbayes.space.dimensions import (
 )
 from skbayes.space.distribution import Distribution
 from skbayes.space.equality import OptionKey
+from skbayes.space.lists import Categorical, Ordinal
 
 __all__ = ["parse_dict", "parse_dimension", "parse_spaces"]
 
