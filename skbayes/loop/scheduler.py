@@ -107,7 +107,7 @@ class NullJournal:
         """Keep where a stage begins, before its first proposal."""
 
     def record_proposal(
-        self, number: int, params: dict[str, Any], expected_improvement: float | None
+        self, number: int, params: Configuration, expected_improvement: float | None
     ) -> None:
         """Keep what was asked for, before it is begun."""
 
@@ -295,7 +295,7 @@ class Scheduler:
             self._reason = StopReason.TIMEOUT
             return
         if number >= len(self.log.proposals):
-            self.log.record_proposal(number, configuration.params, expected_improvement)
+            self.log.record_proposal(number, configuration, expected_improvement)
         self._n_asked += 1
         self._asked[number] = configuration, expected_improvement
         self._evaluations[number] = self.evaluator.prepare(number, configuration.params)

@@ -40,7 +40,8 @@ from skbayes.loop.failures import FailingStart
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.loop.scheduler import Budget, NullJournal
 from skbayes.loop.stages import Outcome, Stage, run_stages
-from skbayes.results.frame import corrected_best_score, results_frame
+from skbayes.results.correction import corrected_best_score
+from skbayes.results.frame import results_frame
 from skbayes.results.warm_start import known_results
 from skbayes.search._validation import (
     check_arguments,

@@ -198,8 +198,8 @@ class HyperTuneSearchCV(BayesSearchCV):
     best_score_corrected_ : float
         `best_score_` less what it owes to having been chosen as the best, estimated by
         the method of Tibshirani & Tibshirani (2009); see
-        :func:`skbayes.results.frame.corrected_best_score`. There whenever `best_score_`
-        is.
+        :func:`skbayes.results.correction.corrected_best_score`. There whenever
+        `best_score_` is.
     best_params_ : dict
         The best parameters of a trial on all data. Not there with several metrics and
         ``refit=False``.

@@ -17,8 +17,7 @@ from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.validation import check_surrogate
-from skbayes.results.frame import as_frame
-from skbayes.results.frame_attribute import FrameAttribute
+from skbayes.results.frame import FrameAttribute
 from skbayes.results.stage_correlation import stage_correlation
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.space import Space
@@ -208,8 +207,8 @@ class MultiStageSearchCV(BayesSearchCV):
     best_score_corrected_ : float
         `best_score_` less what it owes to having been chosen as the best, estimated by
         the method of Tibshirani & Tibshirani (2009); see
-        :func:`skbayes.results.frame.corrected_best_score`. There whenever `best_score_`
-        is.
+        :func:`skbayes.results.correction.corrected_best_score`. There whenever
+        `best_score_` is.
     best_params_ : dict
         The best parameters. Not there with several metrics and ``refit=False``.
     best_index_ : int
@@ -320,7 +319,7 @@ class MultiStageSearchCV(BayesSearchCV):
         "best_of": [compat.StrOptions({"last_stage", "all_stages"})],
     }
 
-    stage_correlation_ = FrameAttribute(lambda search, columns: as_frame(columns))
+    stage_correlation_ = FrameAttribute()
 
     _subset_parameter = "stages"
 

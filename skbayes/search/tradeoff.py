@@ -23,8 +23,7 @@ from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
 from skbayes.evaluation.trial import History, Trial
 from skbayes.journal.reader import read_trials
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
-from skbayes.results.frame import with_params
-from skbayes.results.frame_attribute import FrameAttribute
+from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Ordinal, Space
@@ -330,9 +329,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     # A trial with a low score may have the best tradeoff.
     del _parameter_constraints["racing"]
 
-    tradeoff_curve_ = FrameAttribute(
-        lambda search, columns: with_params(columns, search.cv_results_)
-    )
+    tradeoff_curve_ = FrameAttribute(with_params=True)
 
     _subset_parameter = "train_sizes"
     _separate_costs = True
