@@ -114,7 +114,3 @@ def corrected_best_score(
     winner = candidates[np.argmax(candidates.mean(axis=1))]
     optimism = np.mean(candidates.max(axis=0) - winner)
     return float(np.mean(s[index]) - optimism)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

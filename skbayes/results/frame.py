@@ -151,17 +151,17 @@ def as_frame(
 
     With `cv_results`, columns with the parameters of its rows in column "trial" follow.
     """
-    keys = [key for key in cv_results or () if key.startswith("param_")]
+    results = {k: v for k, v in (cv_results or {}).items() if k.startswith("param")}
     try:
         import pandas
     except ImportError:
-        return {**columns, **{key: cv_results[key][columns["trial"]] for key in keys}}
+        params = {k: v[columns["trial"]] for k, v in results.items() if k != "params"}
+        return {**columns, **params}
     frame = pandas.DataFrame(columns)
     if cv_results is None:
         return frame
-    params = results_frame({key: cv_results[key] for key in ["params", *keys]})
-    params = params.iloc[columns["trial"]].reset_index(drop=True)
-    return pandas.concat([frame, params], axis=1)
+    shown = results_frame(results).iloc[columns["trial"]].reset_index(drop=True)
+    return pandas.concat([frame, shown], axis=1)
 
 
 class FrameAttribute:
@@ -259,7 +259,3 @@ _COLUMNS: dict[str, Callable[[Any, list[Any], np.ndarray], Any]] = {
     "pandas": _pandas_column,
     "polars": _polars_column,
 }
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

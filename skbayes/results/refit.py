@@ -236,7 +236,3 @@ def _cheapest(costs: FloatArray, means: FloatArray, lowest: float) -> int:
     rows = np.flatnonzero(means >= lowest)
     costs = np.where(np.isnan(costs), np.inf, costs)[rows]
     return int(rows[np.lexsort((rows, -means[rows], costs))[0]])
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -16,7 +16,7 @@ def study_of(source: Any) -> Any:
     return study if known and not isinstance(study, type) else None
 
 
-def results_of_study(study: Any) -> list[tuple[dict[str, Any], float, None]]:
+def results_of_study(study: Any) -> list[tuple[dict[str, Any], float, float | None]]:
     """Return parameters, value and noise (None) of the finished trials of a study.
 
     Greater values are better: those of a study that minimizes are negated, and those of
