@@ -61,7 +61,7 @@ def is_finite(value: Any) -> bool:
 
 
 def on_lattice(position: ArrayLike) -> FloatArray:
-    """Nearest multiples of 1 / LATTICE in [0, 1]."""
+    """Nearest points of the lattice in [0, 1]."""
     inside = np.minimum(np.maximum(position, 0.0), 1.0)
     return np.asarray(np.rint(inside * LATTICE) / LATTICE, dtype=np.float64)
 
