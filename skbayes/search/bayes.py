@@ -1,4 +1,4 @@
-"""BayesSearchCV: GridSearchCV's contract, with a model choosing what to try."""
+"""Bayesian search over hyper-parameters: `BayesSearchCV`."""
 
 from __future__ import annotations
 
@@ -313,41 +313,12 @@ class BayesSearchCV(BaseBayesSearchCV):
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
     ) -> None:
-        super().__init__(
-            estimator=estimator,
-            search_spaces=search_spaces,
-            n_iter=n_iter,
-            timeout=timeout,
-            constraint=constraint,
-            target_metric=target_metric,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            n_points=n_points,
-            stopper=stopper,
-            trial_timeout=trial_timeout,
-            racing=racing,
-            warm_start_from=warm_start_from,
-            journal=journal,
-            progress_bar=progress_bar,
-            return_fold_estimators=return_fold_estimators,
-            return_oof=return_oof,
-        )
-        self.surrogate = surrogate
-        self.acquisition = acquisition
-        self.n_initial_points = n_initial_points
-        self.initial_points = initial_points
+        self._store(locals())
 
     def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
-        return self._first_optimizer(space, seed, self.n_iter)
+        return self._optimizer_for(space, seed, self.n_iter)
 
-    def _first_optimizer(self, space: Space, seed: int, n_iter: int) -> Optimizer:
+    def _optimizer_for(self, space: Space, seed: int, n_iter: int) -> Optimizer:
         """Make the optimizer of a search of so many trials."""
         points = list(self.initial_points or [])
         # Every configuration will be tried, so there is nothing to choose. In

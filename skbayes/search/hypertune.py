@@ -1,4 +1,4 @@
-"""HyperTuneSearchCV: what small samples say about the full data."""
+"""Search with derivative signs learned from small samples: `HyperTuneSearchCV`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.evaluation.evaluator import check_candidates
-from skbayes.evaluation.subsets import Fidelity, Subsets
+from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.subsets import Fidelity
 from skbayes.evaluation.trial import History, Trial
-from skbayes.loop.stages import Stage
+from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.monotonicity import check_monotonicity
@@ -355,40 +356,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
     ) -> None:
-        super().__init__(
-            estimator=estimator,
-            search_spaces=search_spaces,
-            n_iter=n_iter,
-            timeout=timeout,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            initial_points=initial_points,
-            constraint=constraint,
-            target_metric=target_metric,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            n_points=n_points,
-            stopper=stopper,
-            trial_timeout=trial_timeout,
-            racing=racing,
-            warm_start_from=warm_start_from,
-            journal=journal,
-            progress_bar=progress_bar,
-            return_fold_estimators=return_fold_estimators,
-            return_oof=return_oof,
-        )
-        self.complexity = complexity
-        self.subset_fraction = subset_fraction
-        self.n_subsets = n_subsets
-        self.n_small_iter = n_small_iter
+        self._store(locals())
 
     # -- the two parts of the search ----------------------------------------------
 
@@ -404,7 +372,6 @@ class HyperTuneSearchCV(BayesSearchCV):
                 stacklevel=4,
             )
         self._plan: MonotonicityPlan | None = None
-        self._known: list[tuple] = []
         if self._n_small(space) == 0:
             return super()._make_optimizer(space, seed)
         self._on_all_data(space, seed, None)  # so that mistakes show now
@@ -442,58 +409,50 @@ class HyperTuneSearchCV(BayesSearchCV):
             )
         return n_small
 
-    def _stages(self, space: Space) -> list[Stage]:
-        n_small = self._n_small(space) * self.n_subsets
-        if n_small == 0:
-            return super()._stages(space)
+    def _stages(self, run: SearchRun) -> list[Stage]:
+        self.signs_ = check_monotonicity(self.complexity, self.estimator, run.space)
+        n_small = self._n_small(run.space) * self.n_subsets
+        self._two_parts = n_small > 0
+        if not self._two_parts:
+            return super()._stages(run)
+        size = self._small_size(run)
+
+        def assign(k: int, params: dict[str, Any]) -> tuple[dict, Fidelity]:
+            return params, Fidelity(train_size=size, subset=k % self.n_subsets)
+
         return [
             Stage(
-                lambda seed, history: self._make_optimizer(space, seed),
+                lambda seed, history: self._make_optimizer(run.space, seed),
                 n_small,
-                self._small_setting,
+                assign,
+                [assign(k, {})[1] for k in range(self.n_subsets)],
                 weight=self.subset_fraction,
                 n_points=self.n_subsets,
             ),
             Stage(
-                lambda seed, history: self._second(space, seed, history),
+                lambda seed, history: self._second(run, seed, history),
                 self.n_iter - n_small,
             ),
         ]
 
-    def _small_setting(self, k: int, params: dict[str, Any]) -> tuple[dict, Fidelity]:
-        subset = k % self.n_subsets
-        return params, Fidelity(train_size=self._small_size, subset=subset)
-
-    def _settings(self) -> list[Fidelity]:
-        return [self._small_setting(k, {})[1] for k in range(self.n_subsets)]
-
-    def _draw_subsets(
-        self, X: Any, y: Any, splits: list[tuple], split_params: dict, seed: int
-    ) -> Subsets | None:
-        n_samples = self._n_samples(X)
-        sizes = [len(np.arange(n_samples)[train]) for train, _ in splits]
+    def _small_size(self, run: SearchRun) -> float | int:
+        """Return the training size of small samples, with enough rows per class."""
+        rows = np.arange(run.n_samples)
+        n_train = min(len(rows[train]) for train, _ in run.splits)
         n_classes = 1
-        if is_classifier(self.estimator) and type_of_target(y) in (
+        if is_classifier(self.estimator) and type_of_target(run.y) in (
             "binary",
             "multiclass",
         ):
-            n_classes = len(np.unique(y))
-        self._small_size: float | int = float(self.subset_fraction)
-        least = min(MIN_ROWS * n_classes, min(sizes) // 2)
-        if self.subset_fraction * min(sizes) < least:
-            self._small_size = least
-        return super()._draw_subsets(X, y, splits, split_params, seed)
+            n_classes = len(np.unique(run.y))
+        least = min(MIN_ROWS * n_classes, n_train // 2)
+        if self.subset_fraction * n_train < least:
+            return least
+        return float(self.subset_fraction)
 
-    def _inform(self, optimizer: Any, known: list[tuple], space: Space) -> None:
-        """Keep what is known of all data for the search on them."""
-        if isinstance(optimizer, RoundRobinOptimizer):
-            self._known = known
-        else:
-            super()._inform(optimizer, known, space)
-
-    def _second(self, space: Space, seed: int, history: History) -> Optimizer:
+    def _second(self, run: SearchRun, seed: int, history: History) -> Optimizer:
         """Make the optimizer of the search on all data."""
-        self._plan = plan_monotonicity(space, self.signs_, history, seed)
+        self._plan = plan_monotonicity(run.space, self.signs_, history, seed)
         if self._plan is None:
             warnings.warn(
                 "No trial on a small sample has a score; the search on all data goes "
@@ -513,8 +472,8 @@ class HyperTuneSearchCV(BayesSearchCV):
                 "parameters carry less weight.",
                 names,
             )
-        optimizer = self._on_all_data(space, seed, self._plan)
-        super()._inform(optimizer, self._known, space)
+        optimizer = self._on_all_data(run.space, seed, self._plan)
+        self._warm_start(optimizer, run)
         return optimizer
 
     def _on_all_data(
@@ -552,26 +511,11 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _more_columns(self, history: History) -> dict[str, list]:
-        columns = super()._more_columns(history)
-        small = [self._is_small(trial) for trial in history]
-        columns["stage"] = [0 if one else 1 for one in small]
-        columns["train_fraction"] = [trial.train_fraction for trial in history]
-        columns["subset"] = [
-            trial.subset if one else -1
-            for trial, one in zip(history, small, strict=True)
-        ]
-        return columns
-
-    def _is_small(self, trial: Trial) -> bool:
-        return trial.stage == 0 and self._two_parts
-
-    def _results(self, history: History) -> dict[str, Any]:
-        space = Space.from_notation(self.search_spaces, constraint=self.constraint)
-        self._two_parts = self._n_small(space) > 0
-        results = super()._results(history)
-        self._describe(space, history)
-        whole = np.array([not self._is_small(trial) for trial in history])
+    def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        history = outcome.history
+        results = super()._tabulate(run, outcome)
+        self._describe(run.space, history)
+        whole = results["stage"] > 0
         if not np.any(whole):
             warnings.warn(
                 "The search ended before a trial on all data; the best is that on a "
@@ -590,6 +534,19 @@ class HyperTuneSearchCV(BayesSearchCV):
             results[key] = ranks
         return results
 
+    def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
+        stages = np.array([self._stage(trial) for trial in history])
+        subsets = np.array([trial.subset for trial in history])
+        return super()._extra_columns(run, history) | {
+            "stage": list(stages),
+            "train_fraction": [trial.train_fraction for trial in history],
+            "subset": list(np.where(stages == 0, subsets, -1)),
+        }
+
+    def _stage(self, trial: Trial) -> int:
+        """Return 0 for a trial on a small sample, and 1 for one on all data."""
+        return trial.stage if self._two_parts else 1
+
     def _describe(self, space: Space, history: History) -> None:
         """Set the attributes that say what the small samples gave."""
         plan = self._plan
@@ -604,7 +561,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         scored = [
             trial
             for trial in history
-            if not self._is_small(trial) and trial.state == "complete"
+            if self._stage(trial) > 0 and trial.state == "complete"
         ]
         if plan is None or not scored:
             return
@@ -616,8 +573,10 @@ class HyperTuneSearchCV(BayesSearchCV):
         names = {space.columns[column].name for column in model.columns_in_force_}
         self.signs_in_force_ = {n: s for n, s in self.signs_.items() if n in names}
 
-    def _select(self, results: dict[str, Any], refit_metric: Any) -> None:
-        super()._select(results, refit_metric)
+    def _select(
+        self, run: SearchRun, results: dict[str, Any], refit_metric: Any
+    ) -> None:
+        super()._select(run, results, refit_metric)
         chosen = getattr(self, "best_index_", None)
         if not callable(self.refit) or chosen is None:
             return

@@ -1,4 +1,4 @@
-"""MultiStageSearchCV: most trials on a part of the training rows, the best on all."""
+"""Search in stages on growing training sets: `MultiStageSearchCV`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from skbayes import compat
+from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import History
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.validation import check_surrogate
@@ -360,41 +361,7 @@ class MultiStageSearchCV(BayesSearchCV):
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
     ) -> None:
-        super().__init__(
-            estimator=estimator,
-            search_spaces=search_spaces,
-            n_iter=n_iter,
-            timeout=timeout,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            initial_points=initial_points,
-            constraint=constraint,
-            target_metric=target_metric,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            n_points=n_points,
-            stopper=stopper,
-            trial_timeout=trial_timeout,
-            racing=racing,
-            warm_start_from=warm_start_from,
-            journal=journal,
-            progress_bar=progress_bar,
-            return_fold_estimators=return_fold_estimators,
-            return_oof=return_oof,
-        )
-        self.stages = stages
-        self.trials_per_stage = trials_per_stage
-        self.n_promoted = n_promoted
-        self.multi_fidelity = multi_fidelity
-        self.best_of = best_of
+        self._store(locals())
 
     # -- before the first fit -----------------------------------------------------
 
@@ -410,7 +377,7 @@ class MultiStageSearchCV(BayesSearchCV):
         if given is None:
             return _shares(int(self.n_iter), n_stages)
         whole = all(
-            isinstance(n, Integral) and not isinstance(n, bool) and n >= 1
+            isinstance(n, Integral) and not isinstance(n, bool) and int(n) >= 1
             for n in given
         )
         if len(given) != n_stages or not whole:
@@ -420,26 +387,8 @@ class MultiStageSearchCV(BayesSearchCV):
             )
         return [int(n) for n in given]
 
-    def _settings(self) -> list[Fidelity]:
-        return [Fidelity(train_size=size) for size in self._sizes()]
-
-    def _draw_subsets(self, *args: Any) -> Subsets | None:
-        subsets = super()._draw_subsets(*args)
-        settings = self._settings()
-        self.train_fractions_ = [
-            1.0 if subsets is None else subsets.fraction(one) for one in settings
-        ]
-        if self.train_fractions_ != sorted(self.train_fractions_):
-            raise ValueError(
-                "stages: training sets must not become smaller from stage to stage, "
-                f"got {self.stages!r}."
-            )
-        return subsets
-
     def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
-        self._sizes()
-        self._mixes_fidelities()
-        return self._first_optimizer(space, seed, self._n_trials()[0])
+        return self._optimizer_for(space, seed, self._n_trials()[0])
 
     def _mixes_fidelities(self) -> bool:
         """Whether later models learn from earlier stages; ValueError if they cannot."""
@@ -460,41 +409,59 @@ class MultiStageSearchCV(BayesSearchCV):
             )
         return bool(self.multi_fidelity)
 
-    def _inform(self, optimizer: Any, known: list[tuple], space: Space) -> None:
+    def _warm_start(self, optimizer: Any, run: SearchRun) -> None:
         if len(self.stages) == 1:
-            super()._inform(optimizer, known, space)
+            super()._warm_start(optimizer, run)
             return
-        allowed = [one for one in known if space.allows(one[0])]
+        # Scores on all rows are not those of the first stage.
+        allowed = [one for one in run.known if run.space.allows(one[0])]
         allowed.sort(key=lambda one: -one[1])
         for params, _, _ in allowed[: self.n_promoted]:
             optimizer.enqueue(params)
 
     # -- the stages ---------------------------------------------------------------
 
-    def _stages(self, space: Space) -> list[Stage]:
-        rows = zip(
-            self._settings(), self._n_trials(), self.train_fractions_, strict=True
-        )
+    def _stages(self, run: SearchRun) -> list[Stage]:
+        fidelities = [Fidelity(train_size=size) for size in self._sizes()]
+        self._mixes_fidelities()
+        makers: list[Callable] = [self._first_optimizer(run)]
+        makers += [
+            partial(self._next_optimizer, run, index, fidelity)
+            for index, fidelity in enumerate(fidelities)
+            if index > 0
+        ]
         return [
-            Stage(
-                partial(self._next_optimizer, space, index),
-                n_trials,
-                _always(setting),
-                weight=fraction,
+            Stage(make, n_trials, _always(fidelity), (fidelity,))
+            for make, n_trials, fidelity in zip(
+                makers, self._n_trials(), fidelities, strict=True
             )
-            for index, (setting, n_trials, fraction) in enumerate(rows)
         ]
 
+    def _draw_subsets(self, run: SearchRun, stages: Sequence[Stage]) -> Subsets | None:
+        run.subsets = super()._draw_subsets(run, stages)
+        self.train_fractions_ = [stage.weight_in(run) for stage in stages]
+        if self.train_fractions_ != sorted(self.train_fractions_):
+            raise ValueError(
+                "stages: training sets must not become smaller from stage to stage, "
+                f"got {self.stages!r}."
+            )
+        return run.subsets
+
     def _next_optimizer(
-        self, space: Space, index: int, seed: int, history: History
+        self,
+        run: SearchRun,
+        index: int,
+        fidelity: Fidelity,
+        seed: int,
+        history: History,
     ) -> Optimizer:
         """Make the optimizer of a later stage of what the stages before have found."""
         promoted = _promoted(history, index - 1, int(self.n_promoted))
         if not promoted:
             _warn_of_failure(history, index - 1, self.stages[index - 1])
         return Optimizer(
-            space,
-            surrogate=self._informed_surrogate(space, index, seed, history),
+            run.space,
+            surrogate=self._informed_surrogate(run, fidelity, seed, history),
             acquisition=self.acquisition,
             n_initial_points=len(promoted) or self.n_initial_points,
             initial_points=promoted or self.initial_points,
@@ -502,7 +469,7 @@ class MultiStageSearchCV(BayesSearchCV):
         )
 
     def _informed_surrogate(
-        self, space: Space, index: int, seed: int, history: History
+        self, run: SearchRun, fidelity: Fidelity, seed: int, history: History
     ) -> Any:
         """Return the surrogate, or one that knows the history, too."""
         seen = [trial for trial in history if trial.state == "complete"]
@@ -510,29 +477,33 @@ class MultiStageSearchCV(BayesSearchCV):
             return self.surrogate
         surrogate = check_surrogate(self.surrogate)
         return MultiFidelity(
-            make_surrogate(surrogate, Candidates(space), seed),
-            space.encode([trial.params for trial in seen]),
+            make_surrogate(surrogate, Candidates(run.space), seed),
+            run.space.encode([trial.params for trial in seen]),
             np.array([trial.score for trial in seen]),
             np.array([trial.train_fraction for trial in seen]),
-            self.train_fractions_[index],
+            run.train_fraction(fidelity),
         )
 
     # -- after the last trial -----------------------------------------------------
 
-    def _more_columns(self, history: History) -> dict[str, list]:
-        return super()._more_columns(history) | {
+    def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        history = outcome.history
+        self.optimizers_ = outcome.optimizers
+        self.stage_correlation_ = stage_correlation(
+            history, outcome.optimizers, self.train_fractions_
+        )
+        self.all_cv_results_ = {
+            key: column
+            for key, column in super()._tabulate(run, outcome).items()
+            if not key.startswith("rank_test_")
+        }
+        return self._table(run, self._ranked(history))
+
+    def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
+        return super()._extra_columns(run, history) | {
             "stage": [trial.stage for trial in history],
             "train_fraction": [trial.train_fraction for trial in history],
         }
-
-    def _results(self, history: History) -> dict[str, Any]:
-        everything = super()._results(history)
-        self.all_cv_results_ = {
-            key: column
-            for key, column in everything.items()
-            if not key.startswith("rank_test_")
-        }
-        return self._table(self._ranked(history))
 
     def _ranked(self, history: History) -> History:
         """Return the trials among which the best is chosen."""
@@ -541,16 +512,6 @@ class MultiStageSearchCV(BayesSearchCV):
             return history
         stage = history[-1].stage if best is None else best.stage
         return History([trial for trial in history if trial.stage == stage])
-
-    def _ranked_trials(self) -> Sequence[Trial]:
-        return self._ranked(self.trials_)
-
-    def _keep(self, outcome: Outcome) -> None:
-        super()._keep(outcome)
-        self.optimizers_ = outcome.optimizers
-        self.stage_correlation_ = stage_correlation(
-            outcome.history, outcome.optimizers, self.train_fractions_
-        )
 
     def _result_rows(self) -> list[tuple[str, str]]:
         counts = [0] * len(self.train_fractions_)
@@ -577,8 +538,8 @@ def _shares(n_iter: int, n_stages: int) -> list[int]:
     return [each + (stage < left) for stage in range(n_cheap)] + [n_iter - cheap]
 
 
-def _always(setting: Fidelity) -> Callable[[int, dict], tuple[dict, Fidelity]]:
-    return lambda number, params: (params, setting)
+def _always(fidelity: Fidelity) -> Callable[[int, dict], tuple[dict, Fidelity]]:
+    return lambda number, params: (params, fidelity)
 
 
 def _promoted(history: History, stage: int, n: int) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""ParetoSearchCV: several objectives at once, and the tradeoffs between them."""
+"""Search for the Pareto front of several objectives: `ParetoSearchCV`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
@@ -22,7 +21,8 @@ from skbayes.acquisition.hypervolume import (
     reference_point,
 )
 from skbayes.evaluation.objectives import Objectives
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.run import SearchRun
+from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
@@ -285,31 +285,7 @@ float
         journal: str | PathLike | None = None,
         progress_bar: bool = False,
     ) -> None:
-        super().__init__(
-            estimator=estimator,
-            search_spaces=search_spaces,
-            n_iter=n_iter,
-            timeout=timeout,
-            constraint=constraint,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            n_points=n_points,
-            stopper=stopper,
-            trial_timeout=trial_timeout,
-            warm_start_from=warm_start_from,
-            journal=journal,
-            progress_bar=progress_bar,
-        )
-        self.objectives = objectives
-        self.surrogate = surrogate
-        self.n_initial_points = n_initial_points
-        self.initial_points = initial_points
+        self._store(locals())
 
     # -- what is scored -----------------------------------------------------------
 
@@ -324,16 +300,10 @@ float
     def scoring(self, scoring: None) -> None:
         """Nothing to set: it follows from `objectives`."""
 
-    def _make_target(self, scorers: Any) -> Objectives:
+    def _make_objective(self, scorers: Any) -> Objectives:
         objectives = Objectives(self.objectives)
         _check_choice(self.refit, objectives.names, "refit")
         return objectives
-
-    def _measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
-        return Objectives(self.objectives).measures
-
-    def _score_of(self, trial: Trial) -> list[float]:
-        return Objectives(self.objectives).of_trial(trial)
 
     def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
         return Optimizer(
@@ -345,7 +315,8 @@ float
             random_state=seed,
         )
 
-    def _known_results(self, space: Space, target: Objectives) -> list[tuple]:
+    def _known_results(self, run: SearchRun) -> list[tuple]:
+        space, objectives = run.space, run.objective
         source = self._knowledge(space)
         if source is None:
             return []
@@ -357,7 +328,7 @@ float
         # Trials are scored by each of their objectives, whichever was the first.
         source = getattr(source, "trials_", source)
         columns: list[dict[bytes, tuple]] = []
-        for name in target.names:
+        for name in objectives.names:
             with warnings.catch_warnings():
                 if columns:
                     # It warns of what it leaves out, which is much the same for each.
@@ -369,23 +340,20 @@ float
         return [
             (
                 columns[0][key][0],
-                [float(target.signs[j] * one[key][1]) for j, one in enumerate(columns)],
+                [
+                    float(objectives.signs[j] * one[key][1])
+                    for j, one in enumerate(columns)
+                ],
                 None,
             )
             for key in known
         ]
 
-    def _best_known(self, known: list[tuple]) -> list[dict[str, Any]]:
-        if not known:
-            return []
-        front = is_nondominated(np.array([scores for _, scores, _ in known]))
-        return [one[0] for one, on_it in zip(known, front, strict=True) if on_it]
-
     # -- after the last trial -----------------------------------------------------
 
-    def _results(self, history: History) -> dict[str, Any]:
-        results = super()._results(history)
-        objectives = Objectives(self.objectives)
+    def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        results = super()._tabulate(run, outcome)
+        objectives = run.objective
         for name, sign in zip(objectives.names, objectives.signs, strict=True):
             means = -sign * results[f"mean_test_{name}"]
             worst = np.max(means[np.isfinite(means)], initial=0.0) + 1.0
@@ -398,9 +366,10 @@ float
                 del results[key]
         return results
 
-    def _select(self, results: dict[str, Any], refit_metric: Any) -> None:
-        """Set what describes the front, and the `best_*` attributes."""
-        objectives = Objectives(self.objectives)
+    def _select(
+        self, run: SearchRun, results: dict[str, Any], refit_metric: Any
+    ) -> None:
+        objectives = run.objective
         Y = objectives.of_results(results, self.trials_)
         if not np.any(np.all(np.isfinite(Y), axis=1)):
             raise ValueError(
@@ -488,10 +457,9 @@ float
             If the search was not fitted.
         """
         check_is_fitted(self, "pareto_params_")
-        X, y = indexable(X, y)
-        routed = compat.route_fit_params(self, compat.check_fit_params(X, params))
+        run = self._run_of_refit(X, y, params)
         self._choose(choice, "choice")
-        self._refit(X, y, routed.estimator.fit)
+        self._refit(run, None)
         return self
 
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
