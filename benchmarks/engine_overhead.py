@@ -160,7 +160,7 @@ def loop(n_points: int, journal: bool, n_trials: int) -> float:
             executor,
             Budget(n_trials),
             n_points=n_points,
-            log=log,
+            journal=log,
         )
         began = time.perf_counter()
         scheduler.run()

@@ -30,27 +30,22 @@ class _Listed(Dimension):
     _positions: FloatArray
 
     def __init__(self, items: Sequence[Any]) -> None:
-        self._buckets, repeated = self._sort_into_buckets(items)
-        kept = sorted(place for bucket in self._buckets.values() for place in bucket)
-        self.values = tuple(items[place] for place in kept)
-        self.repeated = tuple(items[place] for place in repeated)
+        self.values, self.repeated = self._sort_into_buckets(items)
         self.n_values = len(self.values)
-        if repeated:
-            self._buckets, _ = self._sort_into_buckets(self.values)
 
-    def _sort_into_buckets(
-        self, items: Sequence[Any]
-    ) -> tuple[dict[int, list[int]], list[int]]:
-        """Return the places of distinct items by their hashes, and those of repeats."""
-        buckets: dict[int, list[int]] = {}
+    def _sort_into_buckets(self, items: Sequence[Any]) -> tuple[tuple, tuple]:
+        """Return distinct items and repeated ones; keep the places of the former."""
+        self._buckets: dict[int, list[int]] = {}
+        values: list[Any] = []
         repeated = []
-        for place, item in enumerate(items):
-            bucket = buckets.setdefault(self._hash(item), [])
-            if any(self._equal(item, items[other]) for other in bucket):
-                repeated.append(place)
+        for item in items:
+            bucket = self._buckets.setdefault(self._hash(item), [])
+            if any(self._equal(item, values[place]) for place in bucket):
+                repeated.append(item)
             else:
-                bucket.append(place)
-        return buckets, repeated
+                bucket.append(len(values))
+                values.append(item)
+        return tuple(values), tuple(repeated)
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_buckets"}
@@ -64,15 +59,12 @@ class _Listed(Dimension):
     def index(self, value: Any) -> int:
         """Place of `value` in the list of values; ValueError if it is not there."""
         if not self._buckets:
-            self._buckets, _ = self._sort_into_buckets(self.values)
+            self._sort_into_buckets(self.values)
         value = native(value)
         bucket = self._buckets.get(self._hash(value), [])
         # Identity first: comparing estimators takes long.
-        for place in bucket:
-            if self.values[place] is value:
-                return place
-        for place in bucket:
-            if self._equal(self.values[place], value):
+        for place in sorted(bucket, key=lambda place: self.values[place] is not value):
+            if self.values[place] is value or self._equal(self.values[place], value):
                 return place
         # An option that was changed since is in the bucket of its former hash.
         for place, own in enumerate(self.values):
