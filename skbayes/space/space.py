@@ -350,24 +350,11 @@ class Space:
             ) from error
 
     def canonicalize(self, params: Mapping[str, Any]) -> Params:
-        """Return a configuration written by a user as the space would propose it.
+        """Return a configuration of the space in the form that is proposed.
 
-        Parameters
-        ----------
-        params : dict
-            A configuration of the space.
-
-        Returns
-        -------
-        params : dict
-            The same with its names in order and the values that the dimensions would
-            propose: 3 for 3.0 where ints are expected. Floats of a continuous
-            dimension keep their exact value.
-
-        Raises
-        ------
-        ValueError
-            If it is not a configuration of the space; the message names the parameter.
+        Names are in order, and values are those that the dimensions propose: 3 for 3.0
+        where ints are expected. Floats of a continuous dimension keep their exact
+        value. ValueError if it is not a configuration of the space.
         """
         return self.canonicalize_row(params, self.encode([params])[0])
 
