@@ -223,8 +223,8 @@ def _identity(path: str) -> tuple[int, int, int] | None:
 # -- checks -----------------------------------------------------------------------
 
 
-def _check_bytes(path: str) -> None:
-    """Refuse a file that is neither a journal nor missing nor empty.
+def _check_bytes(path: str) -> bool:
+    """Whether a file may be a journal; False if it is missing or empty, else refused.
 
     The header is read as bytes, so that SQLite never opens a foreign file.
     """
@@ -232,25 +232,14 @@ def _check_bytes(path: str) -> None:
         with open(path, "rb") as file:
             header = file.read(100)
     except FileNotFoundError:
-        return
+        return False
     except OSError as error:
         raise type(error)(f"journal: {path!r} cannot be read: {error}") from error
     if not header:
-        return
+        return False
     if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
         raise _foreign(path)
     version, application_id = struct.unpack(">60xI4xI", header[:72])
-    _check_header(path, application_id, version)
-
-
-def _foreign(path: str) -> ValueError:
-    return ValueError(
-        f"journal: {path!r} is not a journal of skbayes. It was left as it is; give "
-        "the journal another name."
-    )
-
-
-def _check_header(path: str, application_id: int, version: int) -> None:
     if application_id != APPLICATION_ID:
         raise _foreign(path)
     if version != FORMAT:
@@ -259,6 +248,14 @@ def _check_header(path: str, application_id: int, version: int) -> None:
             f"is {version}, this release reads {FORMAT} only). It was left as it is; "
             "give the journal another name."
         )
+    return True
+
+
+def _foreign(path: str) -> ValueError:
+    return ValueError(
+        f"journal: {path!r} is not a journal of skbayes. It was left as it is; give "
+        "the journal another name."
+    )
 
 
 def _check_tables(connection: sqlite3.Connection) -> None:
@@ -277,10 +274,9 @@ def reader(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
     path = os.path.realpath(os.fspath(path))
     if not os.path.isfile(path):
         raise FileNotFoundError(f"journal: there is no file {path!r}.")
+    if not _check_bytes(path):
+        raise _foreign(path)
     with _explained(path), contextlib.closing(_open_reader(path)) as connection:
-        (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        _check_header(path, application_id, version)
         connection.execute("BEGIN")
         with guard_against_damage(path):
             _check_tables(connection)
