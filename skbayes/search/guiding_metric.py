@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from skbayes import compat
@@ -36,7 +35,7 @@ class GuidingMetric:
         If `target_metric` names none of the metrics, or contradicts `refit`.
     """
 
-    measures: Mapping[str, Any] = MappingProxyType({})
+    measures: Mapping[str, Any] = {}
     separate_costs = False
 
     def __init__(self, search: Any, scorers: Any) -> None:

@@ -26,6 +26,7 @@ from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
+from skbayes.search._docs import share_parameters
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
@@ -44,6 +45,7 @@ _NOT_HERE = (
 )
 
 
+@share_parameters
 class ParetoSearchCV(BaseBayesSearchCV):
     """Bayesian search for the best tradeoffs between several objectives.
 
@@ -81,9 +83,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     n_iter : int, default=50
         The most configurations to try. If the space has no more than that, each is
         tried once.
-    timeout : float or None, default=None
-        Seconds the search may take, without the refit, as for
-        :class:`~skbayes.BayesSearchCV`.
+    {timeout}
     surrogate : str or surrogate object, default="gp"
         The model of each objective, as for :class:`~skbayes.BayesSearchCV`: "gp" is a
         Gaussian process. "tpe" is for one objective only.
@@ -92,9 +92,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         :class:`~skbayes.BayesSearchCV`.
     initial_points : list of dict or None, default=None
         Configurations to try first, each with all parameters it needs.
-    constraint : callable or None, default=None
-        ``constraint(params) -> bool``; combinations for which it is False are never
-        tried.
+    {constraint}
     n_jobs : int or None, default=None
         How many fits run at the same time, as for GridSearchCV. Times are longer, and
         less comparable, where fits share a processor.
@@ -109,18 +107,15 @@ class ParetoSearchCV(BaseBayesSearchCV):
     verbose : int, default=0
         From 1 on, one line is printed per trial, whose score is the first objective
         (negated if it is to be small).
-    pre_dispatch : int or str, default="2*n_jobs"
-        How many fits are handed to the workers ahead of time, as in joblib.
+    {pre_dispatch}
     random_state : int, RandomState instance or None, default=None
         Makes the choice of configurations repeatable; see Notes.
     error_score : "raise" or number, default=np.nan
         Score of a fit that fails. A trial with a failed fit has no costs, and is on no
         front. "raise" passes the error on, also that of a cost's callable; otherwise it
         is a warning.
-    return_train_score : bool, default=False
-        Whether `cv_results_` holds scores on the training sets too.
-    n_points : int or "auto", default="auto"
-        Number of trials in flight, as for :class:`~skbayes.BayesSearchCV`.
+    {return_train_score}
+    {n_points}
     stopper : callable, list of callable or None, default=None
         Called with `trials_` so far after each trial; the search ends when one returns
         True. The score of a trial is its first objective (negated if it is to be
@@ -164,28 +159,19 @@ float
         `score` scores by. Not there with ``refit=False``; see :meth:`select`.
     scorer_ : dict of str to callable
         The scorers among the objectives.
-    n_splits_ : int
-        Number of splits.
-    refit_time_ : float
-        Seconds taken by the refit.
+    {n_splits_}
+    {refit_time_}
     multimetric_ : bool
         True.
     target_metric_ : str
         The first objective.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, if the best estimator has them.
-    n_features_in_ : int
-        Number of features seen during `fit`, if the best estimator has it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if the best estimator has them.
-    trials_ : History
-        The trials in the order they were made.
-    optimizer_ : Optimizer
-        The optimizer with everything it was told.
-    stop_reason_ : str
-        Why the search ended, as for :class:`~skbayes.BayesSearchCV`.
-    n_points_ : int
-        Number of trials in flight.
+    {classes_}
+    {n_features_in_}
+    {feature_names_in_}
+    {trials_}
+    {optimizer_}
+    {stop_reason_}
+    {n_points_}
 
     See Also
     --------

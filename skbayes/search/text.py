@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from skbayes import compat
 from skbayes.evaluation.run import SearchRun
+from skbayes.search._docs import share_parameters
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.space import Space
@@ -58,6 +59,7 @@ class _CountingSearch(MultiStageSearchCV):
         return None if self.n_refit is None else np.arange(self.n_refit)
 
 
+@share_parameters
 class TextRepresentationSearchCV(MultiStageSearchCV):
     """Search for the representation of texts together with their classifier.
 
@@ -138,9 +140,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         How many configurations are spread over the space before the model decides.
     initial_points : list of dict or None, default=None
         Configurations to try first, with all parameters they need.
-    constraint : callable or None, default=None
-        ``constraint(params) -> bool``; combinations for which it is False are never
-        tried.
+    {constraint}
     target_metric : str or None, default=None
         With several metrics, the one that guides the search.
     scoring : str, callable, list, tuple, dict or None, default=None
@@ -159,10 +159,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Makes the choice of configurations repeatable.
     error_score : "raise" or number, default=np.nan
         Score of a fit that fails, such as one whose settings leave no n-grams.
-    return_train_score : bool, default=False
-        Whether `cv_results_` holds scores on the training sets too.
-    n_points : int or "auto", default="auto"
-        Number of trials in flight, as for :class:`~skbayes.BayesSearchCV`.
+    {return_train_score}
+    {n_points}
     stopper : callable, list of callable or None, default=None
         Ends the search when it returns True.
     trial_timeout : float or None, default=None
@@ -194,22 +192,17 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         One row per trial of the last stage, with the columns that GridSearchCV has.
     all_cv_results_ : dict of str to ndarray
         The same of all stages, without ranks.
-    trials_ : History
-        The trials in the order they were made.
-    optimizer_ : Optimizer
-        The optimizer with everything it was told.
+    {trials_}
+    {optimizer_}
     stop_reason_ : str
         Why the search ended.
     n_splits_ : int
         Number of splits, 1 with `dev`.
-    refit_time_ : float
-        Seconds taken by the refit.
+    {refit_time_}
     scorer_ : callable or dict of str to callable
         What scored the fits.
-    multimetric_ : bool
-        Whether there are several metrics.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, if the best estimator has them.
+    {multimetric_}
+    {classes_}
 
     See Also
     --------

@@ -26,6 +26,7 @@ from skbayes.loop.stages import Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results
+from skbayes.search._docs import share_parameters
 from skbayes.search.base import BaseBayesSearchCV, best_row
 from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.space import Ordinal, Space
@@ -39,6 +40,7 @@ __all__ = ["TradeoffSearchCV", "envelope"]
 SIZE = "train_size"
 
 
+@share_parameters
 class TradeoffSearchCV(BaseBayesSearchCV):
     r"""Bayesian search for the best score less a multiple of the cost.
 
@@ -56,8 +58,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     Parameters
     ----------
-    estimator : estimator object
-        The estimator to tune; it provides `score`, or `scoring` is given.
+    {estimator}
     search_spaces : dict, list of dict, or Space
         As for :class:`~skbayes.BayesSearchCV`; without the size of the training set.
     tradeoff : float, default=0.5
@@ -85,9 +86,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         loss that is never above 1. None: scores have to lie between 0 and 1.
     n_iter : int, default=20
         The most configurations to try.
-    timeout : float or None, default=None
-        Seconds the search may take, without the refit, as for
-        :class:`~skbayes.BayesSearchCV`.
+    {timeout}
     surrogate : str or surrogate object, default="gp"
         The model of the score, as for :class:`~skbayes.BayesSearchCV`, but for "tpe",
         which has none. Costs have a Gaussian process of their own.
@@ -112,57 +111,27 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     constraint : callable or None, default=None
         ``constraint(params) -> bool``; combinations for which it is False are never
         tried. `params` holds "train_size", too.
-    target_metric : str or None, default=None
-        With several metrics, the one that guides the search when `refit` does not name
-        one. None stands for the first metric. With one metric None is all there is to
-        say; its name in `scoring` is accepted too.
-    scoring : str, callable, list, tuple, dict or None, default=None
-        As for GridSearchCV: one metric, several, or a callable that returns either.
-        None takes the estimator's own `score`.
-    n_jobs : int or None, default=None
-        How many fits run at the same time. None means 1 unless in a
-        :obj:`joblib.parallel_config` context, which also says where (processes,
-        threads, a Dask cluster); -1 means all processors. The trials are the same for
-        every `n_jobs` if `n_points` is given.
+    {target_metric}
+    {scoring}
+    {n_jobs}
     refit : bool, str or callable, default=True
         Whether to fit the chosen configuration on the chosen share of all data. With
         several metrics the name of the one that counts, or False. A callable receives
         `cv_results_` and returns the row to choose.
-    cv : int, splitter, iterable or None, default=None
-        As for GridSearchCV. The splits are drawn once and shared by all trials, also
-        those of a splitter that shuffles without a seed.
-    verbose : int, default=0
-        From 1 on, one line is printed per trial: its score, the best so far, the time
-        elapsed and the time that is probably left. From 2 on, also its parameters, and
-        GridSearchCV's lines per fit. Nothing is printed otherwise; the logger
-        ``skbayes`` tells of each trial.
-    pre_dispatch : int or str, default="2*n_jobs"
-        How many fits are handed to the workers ahead of time, as in joblib.
+    {cv}
+    {verbose}
+    {pre_dispatch}
     random_state : int, RandomState instance or None, default=None
         Makes the choice of configurations repeatable for the same costs; measured times
         are never quite the same again.
-    error_score : "raise" or number, default=np.nan
-        Score of a fit that fails. "raise" passes its error on. A trial whose fits all
-        fail is told to the model as failed; only if every fit of the search fails is
-        that an error.
-    return_train_score : bool, default=False
-        Whether `cv_results_` holds scores on the training sets too.
-    n_points : int or "auto", default="auto"
-        Number of trials in flight. "auto" is 1 with one worker; with more workers it is
-        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``, or
-        with `trial_timeout` the number whose fits need not wait for a worker. The
-        number used is `n_points_`. Trial k is proposed from the results of the trials
-        up to k - `n_points_`, so that what is tried depends on that number and not on
-        timing.
+    {error_score}
+    {return_train_score}
+    {n_points}
     stopper : callable, list of callable or None, default=None
         Called with `trials_` so far after each trial; the search ends when one returns
         True. Ready-made ones are in :mod:`skbayes.loop.stopping`; they go by scores
         alone.
-    trial_timeout : float or None, default=None
-        Seconds after which no further fit of a trial is begun, counted from when it was
-        handed to the workers. Running fits are not cut short. What the finished ones
-        promise is told to the model; the trial cannot be chosen. With it, what is tried
-        depends on timing.
+    {trial_timeout}
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already: a fitted search, its `cv_results_`, a data frame of
         these, the path of a journal, or a study of Optuna with one objective (negated
@@ -170,21 +139,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         TradeoffSearchCV keep their sizes and, if it was the same, their cost (in a
         journal only one that has a name); those of another search count for the largest
         size, at unknown cost. The best by score is tried again first.
-    journal : path or None, default=None
-        A file in which every trial is recorded when it is finished. A search that is
-        run again with the same journal, after a crash or with a larger `n_iter`, goes
-        on where it was. The file of another search (estimator, space, data, splits,
-        scoring, settings) is refused. See :func:`skbayes.load_history`.
-    progress_bar : bool, default=False
-        Whether a bar shows the progress, in notebooks a widget; needs tqdm.
-    return_fold_estimators : bool, default=False
-        Whether the estimators that were fitted on the splits with the best parameters
-        are kept, as `fold_estimators_`. With a callable `refit` those of all trials are
-        kept until the search ends.
-    return_oof : str or None, default=None
-        The name of a method such as "predict" or "predict_proba": what it gives for
-        each sample, by the best parameters fitted on a split without it, becomes
-        `oof_predictions_`. Needs a `cv` that tests each sample once.
+    {journal}
+    {progress_bar}
+    {return_fold_estimators}
+    {return_oof}
 
     Attributes
     ----------
@@ -216,35 +174,20 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     train_fractions_ : list of float
         Share of the training rows of each size, from the smallest, the mean over the
         splits.
-    scorer_ : callable or dict of str to callable
-        What scored the fits; a dict with several metrics.
-    n_splits_ : int
-        Number of splits.
-    refit_time_ : float
-        Seconds taken by the refit. Not there with ``refit=False``.
-    multimetric_ : bool
-        Whether there are several metrics.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, if the best estimator has them.
-    n_features_in_ : int
-        Number of features seen during `fit`, if the best estimator has it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if the best estimator has them.
-    trials_ : History
-        The trials in the order they were made, as
-        :class:`~skbayes.evaluation.trial.Trial`.
-    optimizer_ : Optimizer
-        The optimizer with everything it was told.
-    stop_reason_ : str
-        Why the search ended, as for :class:`~skbayes.BayesSearchCV`.
-    n_points_ : int
-        Number of trials in flight.
-    fold_estimators_ : list of estimators
-        With `return_fold_estimators`, one for each split.
-    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        With `return_oof`, in the order of the samples.
-    target_metric_ : str
-        The metric that guided the search; "score" if there is one only.
+    {scorer_}
+    {n_splits_}
+    {refit_time_}
+    {multimetric_}
+    {classes_}
+    {n_features_in_}
+    {feature_names_in_}
+    {trials_}
+    {optimizer_}
+    {stop_reason_}
+    {n_points_}
+    {fold_estimators_}
+    {oof_predictions_}
+    {target_metric_}
 
     See Also
     --------
