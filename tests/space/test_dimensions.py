@@ -284,3 +284,24 @@ def test_a_continuous_dimension_has_no_grid():
 )
 def test_repr_can_be_evaluated(dimension):
     assert repr(eval(repr(dimension))) == repr(dimension)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "is_log"),
+    [
+        (Real(1, 1000), False),
+        (Real(10, 11, "log-uniform"), True),
+        (Integer(1, 2), False),
+        (Integer(1, 2, "log-uniform"), True),
+        (Ordinal([1, 10, 100]), True),
+        (Ordinal([1, 2, 3]), False),
+        (Ordinal(["low", "high"]), False),
+        (Ordinal([5]), False),
+        (Categorical([1, 10, 100]), False),
+        (Distribution(stats.loguniform(1e-3, 1e3)), True),
+        (Distribution(stats.uniform(1, 8)), False),
+        (Distribution(stats.norm()), False),
+    ],
+)
+def test_which_dimensions_are_logarithmic(dimension, is_log):
+    assert dimension.is_log is is_log
