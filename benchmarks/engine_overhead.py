@@ -46,6 +46,7 @@ from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.scheduler import Budget, Scheduler
 from skbayes.space import Space
+from skbayes.space.configuration import Configuration
 
 N_FOLDS = 5
 NOTATION = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
@@ -62,20 +63,21 @@ class Thoughtless:
         self._names = names
         self._rng = np.random.default_rng(0)
 
-    def ask(self, n: int = 1) -> list[dict[str, Any]]:
+    def propose(self) -> Configuration:
         """Draw at random."""
-        return [{name: float(self._rng.random()) for name in self._names}]
+        row = self._rng.random(len(self._names))
+        return Configuration(dict(zip(self._names, row.tolist(), strict=True)), row)
 
-    def tell(self, params: dict[str, Any], score: float, **more: Any) -> None:
+    def tell(self, params: Configuration, score: float, **more: Any) -> None:
         """Learn nothing."""
 
-    def pend(self, params: dict[str, Any]) -> None:
+    def pend(self, params: Configuration) -> None:
         """Do nothing."""
 
-    def forget(self, params: dict[str, Any]) -> None:
+    def forget(self, params: Configuration) -> None:
         """Do nothing."""
 
-    def expected_cost(self, params: dict[str, Any]) -> None:
+    def expected_cost(self, params: Configuration) -> None:
         """Expect nothing."""
 
 
@@ -158,7 +160,7 @@ def loop(n_points: int, journal: bool, n_trials: int) -> float:
             executor,
             Budget(n_trials),
             n_points=n_points,
-            log=log,
+            journal=log,
         )
         began = time.perf_counter()
         scheduler.run()
@@ -172,10 +174,10 @@ def journal_calls(n_trials: int) -> tuple[np.ndarray, np.ndarray]:
     with a_journal(True) as journal:
         assert journal is not None
         for number in range(n_trials):
-            params = optimizer.ask()[0]
-            trial = a_trial(number, params)
+            configuration = optimizer.propose()
+            trial = a_trial(number, configuration.params)
             began = time.perf_counter()
-            journal.record_proposal(number, params, 0.1)
+            journal.record_proposal(number, configuration, 0.1)
             between = time.perf_counter()
             journal.record_result(trial)
             seconds[:, number] = between - began, time.perf_counter() - between

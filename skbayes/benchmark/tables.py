@@ -86,7 +86,7 @@ class RowSpace(Space):
     def _is_row(self, params: Params) -> bool:
         return self.encode([params])[0].tobytes() in self._keys_of_rows
 
-    def cells(self, indices: np.ndarray) -> FloatArray:
+    def enumerate(self, indices: np.ndarray) -> FloatArray:
         """Rows with the given numbers, in ascending order of their positions.
 
         Parameters

@@ -59,7 +59,7 @@ class BackgroundSample:
         # Only of lists is it clear that their values are equally likely.
         if self.space.overlaps or not all(hasattr(d, "values") for d in dimensions):
             return None
-        X = Candidates(self.space).cells
+        X = Candidates(self.space).rows
         if X is None:
             return None
         counts = np.array([dimension.n_values for dimension in dimensions])

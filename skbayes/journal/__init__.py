@@ -1,9 +1,8 @@
 """Journals: the trials of a search in an SQLite file, and their reader."""
 
-from skbayes.journal.journal import Journal
 from skbayes.journal.reader import load_history
 
-__all__ = ["Journal", "load_history"]
+__all__ = ["load_history"]
 
 
 def __dir__() -> list[str]:

@@ -1,9 +1,9 @@
-"""Data by their type, shape and digest, whatever holds them and however they lie.
+"""Digests of data, whatever holds them and however they lie in memory.
 
 The digest of an array is that of its elements in C order, little-endian; of a sparse
 matrix that of its sorted CSR form; of a data frame that of its columns with their names
 and dtypes, without the index; of text that of its UTF-8 bytes. Large arrays are hashed
-where they lie, in blocks where they must be rearranged, and never copied as a whole.
+in place, or in blocks where they must be rearranged, and never copied as a whole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import scipy.sparse
 
 __all__ = ["Digest", "is_data"]
 
-# Bytes that are rearranged at a time: small enough for the processor's caches.
+# Bytes that are rearranged at a time, few enough for the processor's caches.
 BLOCK = 2**20
 
 # Python objects that are hashed at a time.
@@ -26,23 +26,12 @@ CHUNK = 4096
 # Kinds of NumPy types whose elements are their bytes.
 _NUMERIC = frozenset("biufcmM")
 
-# Names of so many columns are shown in the text; all of them are hashed.
+# Columns of a wider frame are counted in the text, not named; all names are hashed.
 MAX_COLUMNS = 30
 
 
 def is_data(value: Any) -> bool:
-    """Whether a value is an array, a sparse matrix, or a data frame or column.
-
-    Parameters
-    ----------
-    value : object
-        Anything.
-
-    Returns
-    -------
-    data : bool
-        False for lists, which may hold anything.
-    """
+    """Whether a value is an array, a sparse matrix, or a data frame or column."""
     if isinstance(value, type | np.generic):
         return False
     if isinstance(value, np.ndarray) or scipy.sparse.issparse(value):
@@ -57,35 +46,18 @@ def _library(value: Any) -> str:
 
 
 class Digest:
-    """A digest of data.
-
-    Parameters
-    ----------
-    describe : callable
-        Gives a text for any object among the elements.
-    """
+    """Digest of data; `describe` returns a text for any object among the elements."""
 
     def __init__(self, describe: Callable[[Any], str]) -> None:
         self._describe = describe
         self._hash = hashlib.blake2b(digest_size=16)
 
     def text(self, data: Any) -> str:
-        """Describe data in one line.
-
-        Parameters
-        ----------
-        data : array, sparse matrix, data frame, column, or list
-            The data.
-
-        Returns
-        -------
-        text : str
-            What they are, and their digest.
-        """
+        """Describe data in one line, with their digest."""
         return f"{self._add(data)}, blake2b {self._hash.hexdigest()}"
 
     def _add(self, data: Any) -> str:
-        """Add data to the hash; return in words what they are."""
+        """Add data to the hash; return a description of their type."""
         if isinstance(data, list | tuple):
             self._add_list(data)
             return f"{type(data).__name__} of {len(data)} items"
@@ -104,7 +76,7 @@ class Digest:
         return f"array of {_name(array.dtype)} with shape {array.shape}"
 
     def _tag(self, *facts: Any) -> None:
-        """Add what says how the bytes that follow are to be read."""
+        """Add how the bytes that follow are to be read."""
         self._hash.update(repr(facts).encode() + b"\n")
 
     # -- arrays -------------------------------------------------------------------
@@ -128,7 +100,7 @@ class Digest:
         if array.flags.c_contiguous and array.dtype == little:
             self._hash.update(array.reshape(-1).view(np.uint8).data)
             return
-        # Whatever its layout, its rows one after the other are its C order.
+        # The rows one after the other are the C order of any layout.
         rows = np.atleast_1d(array)
         bytes_per_row = max(rows[:1].nbytes, 1)
         step = max(BLOCK // bytes_per_row, 1)
@@ -143,7 +115,7 @@ class Digest:
             csr.sum_duplicates()
         self._tag("sparse", csr.shape)
         for part in (csr.indptr, csr.indices):
-            # 32 or 64 bits, as it comes.
+            # Indices have 32 or 64 bits.
             for i in range(0, len(part), BLOCK):
                 self._add_bytes(part[i : i + BLOCK].astype(np.int64))
         self._add_array(csr.data)
@@ -173,7 +145,7 @@ class Digest:
         self._tag("frame", names, dtypes, frame.shape)
         numeric = [_is_numeric(dtype) for dtype in frame.dtypes]
         if all(numeric) and len(set(dtypes)) == 1 and library == "pandas":
-            self._add_block_of_columns(frame)
+            self._add_bytes(frame.to_numpy())
         else:
             for j in range(frame.shape[1]):
                 column = frame.iloc[:, j] if library == "pandas" else frame[:, j]
@@ -182,12 +154,6 @@ class Digest:
         if len(names) > MAX_COLUMNS:
             shown = f"{len(names)} columns"
         return f"{library}.DataFrame with {len(frame)} rows of ({shown})"
-
-    def _add_block_of_columns(self, frame: Any) -> None:
-        """Add columns of one type, row by row: so they lie in memory, mostly."""
-        step = max(BLOCK // (8 * frame.shape[1]), 1)
-        for i in range(0, len(frame), step):
-            self._add_bytes(frame.iloc[i : i + step].to_numpy())
 
     def _add_column(self, column: Any) -> None:
         if _library(column) == "polars":

@@ -1,9 +1,9 @@
-"""What makes a search this one: canonical texts, the same in every process.
+"""Identity of a search as canonical texts, and facts about it as JSON.
 
-A text says what something is, part by part, so that two searches can be compared and
-the difference can be named. It does not depend on addresses, on the hashes of strings,
-on the layout of arrays, on the state of random generators, or on the releases of
-libraries.
+A text describes a value, so that two searches can be compared part by part and the
+difference can be named. It is the same in every process: it does not depend on
+addresses, on the hashes of strings, on the layout of arrays, on the state of random
+generators, or on the releases of libraries.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import inspect
 import random
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
 
 from skbayes.journal.digest import Digest, is_data
-from skbayes.results.warm_start import results_of_study, study_of
 from skbayes.space import Distribution, Integer, Ordinal, Real, Space
-from skbayes.space.dimensions import native
+from skbayes.space.dimensions import is_number, native
 from skbayes.space.equality import keeps_more_than_parameters, same
+from skbayes.utils.optuna_study import results_of_study, study_of
 
-__all__ = ["describe", "describe_search", "splits_are_reproducible"]
+__all__ = ["describe", "describe_search", "search_facts", "splits_are_reproducible"]
 
 # Parameters of a search that change how long it runs, where, and what is made of its
-# trials; or that the journal compares by itself.
+# trials, or that the journal compares otherwise.
 NOT_OF_THE_SEARCH = frozenset(
     {
         "best_of",
@@ -55,17 +55,17 @@ _PARTS = frozenset(
     {"constraint", "cv", "estimator", "scoring", "search_spaces", "target_metric"}
 )
 
-# Parameters of any estimator that change how it is fitted, not to what. A cache is
-# another object each time.
+# Parameters of estimators that do not change what is fitted. A cache is another object
+# in each process.
 NOT_OF_AN_ESTIMATOR = frozenset({"memory", "n_jobs", "verbose"})
 
-# What else a pickle holds, and no two releases of a library alike.
+# What the states of objects hold besides, different in each release of a library.
 _NOT_OF_A_STATE = frozenset({"__doc__", "_sklearn_version"})
 
-# A list of more items is given by its digest.
+# A longer list is described by its digest.
 MAX_ITEMS = 200
 
-# What is nested deeper is not looked at.
+# Values that are nested deeper are not described.
 MAX_DEPTH = 50
 
 _GENERATORS = (
@@ -76,89 +76,84 @@ _GENERATORS = (
 )
 
 
+# Settings that readers of a journal use.
+_FACTS = ("tradeoff", "cost", "score_range")
+
+
 def describe_search(
     search: Any, space: Space, X: Any, y: Any, fit_params: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Describe what decides which trials a search makes, and what they give.
+    """Describe, part by part, all that decides which trials a search makes.
 
-    Parameters
-    ----------
-    search : estimator
-        The search. What counts is its class and all of its parameters, except for those
-        that only say how long it runs, where, and what is done with its trials:
-        `n_iter`, `timeout`, `stopper`, `n_jobs`, `pre_dispatch`, `verbose`,
-        `progress_bar`, `journal`, `return_fold_estimators`, `return_oof`,
-        `trials_per_stage` and `best_of`; `refit` counts only as far as it names the
-        metric that guides the search. `random_state` and `n_points` do not count here
-        because the journal keeps them by themselves.
-        Of the estimator, `n_jobs`, `verbose` and `memory` do not count at any depth,
-        and scikit-learn's own estimators are told apart by the parameters that are not
-        at their defaults.
-    space : Space
-        The space that its `search_spaces` stand for.
-    X, y : array-like
-        The data.
-    fit_params : dict
-        Further arguments of `fit`.
-
-    Returns
-    -------
-    identity : dict of str to str
-        A text for each part.
-
-    Warns
-    -----
-    UserWarning
-        If it depends on something that has no name, such as a lambda: a later search is
-        then taken to have the same.
+    That is its class, its parameters but for `NOT_OF_THE_SEARCH`, the data and the
+    arguments of `fit`. Of `refit` the metric that guides the search counts. Of
+    estimators, the parameters in `NOT_OF_AN_ESTIMATOR` do not count at any depth, and
+    scikit-learn's own are described by the parameters that are not at their defaults.
+    Warns about values without a name, such as a lambda, which are taken to be equal.
     """
     params = search.get_params(deep=False)
-    describer = _Describer()
-    parts: dict[str, Callable[[], str]] = {
-        "search": lambda: _qualified(type(search)),
-        "estimator": lambda: describer(params["estimator"]),
-        "search_spaces": lambda: _describe_space(space, describer),
-        "constraint": lambda: describer(space.constraint),
-        "X": lambda: _describe_data(X, describer),
-        "y": lambda: _describe_data(y, describer),
-        "scoring": lambda: describer(params.get("scoring")),
-        "target_metric": lambda: describer(_target_metric(params)),
-        "splits": lambda: _describe_splitter(params.get("cv"), describer),
+    parts: dict[str, Any] = {
+        "search": type(search),
+        "estimator": params["estimator"],
+        "search_spaces": space,
+        "constraint": space.constraint,
+        "X": X,
+        "y": y,
+        "scoring": params.get("scoring"),
+        "target_metric": _target_metric(params),
+        "splits": _splitter(params.get("cv")),
+        **{f"fit_params: {name}": fit_params[name] for name in sorted(fit_params)},
     }
-    for name in sorted(fit_params):
-        parts[f"fit_params: {name}"] = functools.partial(
-            _describe_data, fit_params[name], describer
-        )
     for name in sorted(params.keys() - NOT_OF_THE_SEARCH - _PARTS):
-        value = params[name]
-        if name == "warm_start_from":
-            value = _knowledge(value)
-        parts[f"settings: {name}"] = functools.partial(describer, value)
+        known = name == "warm_start_from"
+        parts[f"settings: {name}"] = _knowledge(params[name]) if known else params[name]
+    describer = _Describer()
     identity = {}
-    for part, text in parts.items():
+    for part, value in parts.items():
         describer.part = part
-        identity[part] = text()
+        data = part in ("X", "y") or part.startswith("fit_params")
+        # Lists of data are described by their digest, however short.
+        digest = data and isinstance(value, list | tuple)
+        identity[part] = Digest(describer).text(value) if digest else describer(value)
     describer.warn()
     return identity
 
 
+def search_facts(search: Any) -> dict[str, Any]:
+    """Return the facts about a search that readers of its journal use, as plain JSON.
+
+    These are the name of its class (`search`), `scoring` and `target_metric`, None
+    unless they are names, the direction of each of its `objectives`, those of its
+    `settings` that are numbers or names, and whether it `chooses_train_size`.
+    """
+    params = search.get_params(deep=False)
+    settings = {name: _plain(params[name]) for name in _FACTS if name in params}
+    return {
+        "search": type(search).__name__,
+        "scoring": _plain(params.get("scoring")),
+        "target_metric": _plain(_target_metric(params)),
+        "objectives": {
+            name: given if isinstance(given, str) else given[0]
+            for name, given in (params.get("objectives") or {}).items()
+        },
+        "settings": {n: value for n, value in settings.items() if value is not None},
+        "chooses_train_size": "train_sizes" in params,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a name, a number or a pair of numbers; None for any other value."""
+    value = native(value)
+    if isinstance(value, list | tuple) and len(value) == 2:
+        pair = list(map(native, value))
+        return pair if all(map(is_number, pair)) else None
+    return value if isinstance(value, str) or is_number(value) else None
+
+
 def describe(value: Any) -> str:
-    """Describe anything by a text that is the same in another process.
+    """Describe any value by a text that is the same in another process.
 
-    Parameters
-    ----------
-    value : object
-        An estimator, a function, data, or any other value.
-
-    Returns
-    -------
-    text : str
-        Its canonical text.
-
-    Warns
-    -----
-    UserWarning
-        If there is something in it that has no name, such as a lambda.
+    Warns about values without a name, such as a lambda.
 
     Examples
     --------
@@ -176,16 +171,7 @@ def describe(value: Any) -> str:
 def splits_are_reproducible(cv: Any) -> bool:
     """Whether a `cv` draws the same splits again, in this process or another.
 
-    Parameters
-    ----------
-    cv : int, splitter, iterable or None
-        As for a search.
-
-    Returns
-    -------
-    reproducible : bool
-        False for a splitter that shuffles without a seed of its own and for an iterator
-        that is spent when it was read.
+    False for a splitter that shuffles without a seed, and for an iterator.
     """
     if cv is None or isinstance(cv, int | np.integer):
         return True
@@ -196,22 +182,15 @@ def splits_are_reproducible(cv: Any) -> bool:
     return isinstance(cv.random_state, int | np.integer)
 
 
-def _describe_splitter(cv: Any, describer: _Describer) -> str:
-    """Describe what the splits that are kept in the journal were drawn by."""
+def _splitter(cv: Any) -> Any:
+    """Return what is to be described of a `cv` whose splits the journal keeps."""
     if splits_are_reproducible(cv):
         return "compared one by one"
-    return "an iterator" if isinstance(cv, Iterator) else describer(cv)
-
-
-def _describe_data(data: Any, describer: _Describer) -> str:
-    """Describe an argument of `fit`; lists by their digest, however short."""
-    if isinstance(data, list | tuple):
-        return Digest(describer).text(data)
-    return describer(data)
+    return "an iterator" if isinstance(cv, Iterator) else cv
 
 
 def _target_metric(params: Mapping[str, Any]) -> Any:
-    """Which of several metrics guides the search."""
+    """Return which of several metrics guides the search."""
     scoring, refit = params.get("scoring"), params.get("refit")
     wanted = params.get("target_metric")
     if scoring is None or isinstance(scoring, str):
@@ -224,10 +203,10 @@ def _target_metric(params: Mapping[str, Any]) -> Any:
 
 
 def _knowledge(source: Any) -> Any:
-    """Leave out of the results to start from what changes when they are made again."""
+    """Return the results of a warm start without times, which no two runs share."""
     study = study_of(source)
     if study is not None:
-        # The same study may be loaded again, which gives another object.
+        # A study that is loaded again is another object.
         return results_of_study(study)
     results = getattr(source, "cv_results_", source)
     if not isinstance(results, Mapping):
@@ -235,40 +214,11 @@ def _knowledge(source: Any) -> Any:
     return {name: results[name] for name in results if "_time" not in str(name)}
 
 
-def _describe_space(space: Space, describe: Callable[[Any], str]) -> str:
-    """Write down a space with all that its options open."""
-
-    def branch(tree: Iterable[tuple[int, list]]) -> str:
-        return "{" + ", ".join(entry(*pair) for pair in tree) + "}"
-
-    def entry(place: int, options: list) -> str:
-        name = space.columns[place].name
-        dimension = space.columns[place].dimension
-        opened = " or ".join(map(branch, options))
-        if name is None:
-            return f"either {opened}"
-        text = f"{name!r}: {values(dimension)}"
-        return f"{text} opens {opened}" if options else text
-
-    def values(dimension: Any) -> str:
-        if isinstance(dimension, Distribution):
-            return describe(dimension.distribution)
-        if hasattr(dimension, "values"):
-            scale = f" ({dimension.scale})" if isinstance(dimension, Ordinal) else ""
-            options = describe(list(dimension.values))
-            return f"{type(dimension).__name__}{scale} {options}"
-        if isinstance(dimension, Real | Integer):
-            return repr(dimension)
-        return describe(dimension)
-
-    return branch(space.tree)
-
-
 def _parameters(estimator: Any) -> dict[str, Any]:
-    """Return the parameters of an estimator that say what it is.
+    """Return the parameters that describe an estimator.
 
-    Of scikit-learn's own estimators, those that are not at their defaults: releases
-    differ in what else there is, and in how a default is written.
+    Of scikit-learn's own, those that are not at their defaults: releases differ in the
+    others, and in how a default is written.
     """
     params = estimator.get_params(deep=False)
     defaults: dict[str, Any] = {}
@@ -283,7 +233,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 
 
 def _qualified(thing: Any) -> str:
-    """Name of a class or function with its module, without the private parts of it."""
+    """Name of a class or function with the public parts of its module's name."""
     module = getattr(thing, "__module__", None) or ""
     parts = [
         part
@@ -294,24 +244,18 @@ def _qualified(thing: Any) -> str:
 
 
 class _Describer:
-    """Describes values, and remembers what it could not tell from another.
-
-    Attributes
-    ----------
-    part : str
-        Where the values belong, for the warning.
-    """
+    """Descriptions of values, with those of `part` that cannot be compared."""
 
     def __init__(self) -> None:
         self.part = "value"
         self._unverifiable: list[str] = []
-        # Values that are being described, so that what holds itself has an end.
+        # Values whose description is under way: a value may hold itself.
         self._open: list[Any] = []
-        # Whether what estimators learnt counts too.
+        # Whether the state of fitted estimators counts.
         self._whole = False
 
     def warn(self) -> None:
-        """Warn, once, if something could not be told from another."""
+        """Warn, once, of all values that cannot be compared."""
         if self._unverifiable:
             listed = ", ".join(dict.fromkeys(self._unverifiable))
             warnings.warn(
@@ -351,6 +295,8 @@ class _Describer:
             return _qualified(value)
         if is_data(value):
             return Digest(self).text(value)
+        if isinstance(value, Space):
+            return self._space(value)
         if isinstance(value, list | tuple | AbstractSet | Mapping):
             return self._collection(value)
         if isinstance(value, _GENERATORS):
@@ -388,6 +334,21 @@ class _Describer:
         plain = kind in (list, tuple, dict, set, frozenset)
         return text if plain else f"{_qualified(kind)}{text}"
 
+    def _space(self, space: Space) -> str:
+        """Describe the columns of a space, and the tree that they are in."""
+        texts = [f"{c.name!r}: {self._dimension(c.dimension)}" for c in space.columns]
+        return f"{{{', '.join(texts)}}}, tree {space.tree}"
+
+    def _dimension(self, dimension: Any) -> str:
+        if isinstance(dimension, Distribution):
+            return self(dimension.distribution)
+        if hasattr(dimension, "values"):
+            scale = f" ({dimension.scale})" if isinstance(dimension, Ordinal) else ""
+            options = self(list(dimension.values))
+            return f"{type(dimension).__name__}{scale} {options}"
+        ranged = isinstance(dimension, Real | Integer)
+        return repr(dimension) if ranged else self(dimension)
+
     def _named(self, values: Mapping[str, Any]) -> list[str]:
         return [f"{name}={self(values[name])}" for name in sorted(values)]
 
@@ -407,7 +368,7 @@ class _Describer:
         """Describe a frozen distribution of scipy.stats."""
         dist = frozen.dist
         known = type(dist).__module__.startswith("scipy.stats")
-        # Those with data of their own, such as rv_histogram, are more than their names.
+        # Some have data of their own, such as rv_histogram.
         known = known and type(dist).__name__.endswith("_gen")
         arguments = [*map(self, frozen.args), *self._named(frozen.kwds)]
         name = dist.name if known else self._object(dist)
@@ -424,7 +385,7 @@ class _Describer:
         return name
 
     def _object(self, value: Any) -> str:
-        """Describe any other object by what a pickle of it would hold."""
+        """Describe any other object by what its pickle would hold."""
         name = _qualified(type(value))
         try:
             reduced = value.__reduce_ex__(4)

@@ -1,4 +1,4 @@
-"""A search's history on disk, so that a search that was killed goes on where it was."""
+"""Journal of a search: its trials on disk, from which a killed search is continued."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from skbayes.journal.json_space import to_outline
 from skbayes.journal.rows import pack_split, stored_trials, trial_row, unpack_split
 from skbayes.journal.sqlite_file import Durability, JournalFile, guard_against_damage
 from skbayes.space import Space
+from skbayes.space.configuration import Configuration
 
 __all__ = ["Journal"]
 
@@ -25,48 +26,34 @@ Splits = Sequence[tuple[Any, Any]]
 # before and after the place where they begin to differ.
 MAX_SHOWN, BEFORE, AFTER = 160, 40, 80
 
-# Before the number of a stage, among the facts about the search.
+# Names of the rows of the table `search` that hold the first trial of a stage.
 _STAGE = "stage "
 
 
 class Journal:
-    """The history of one search in a file, open for the length of one `fit`.
+    """Trials of one search in a file, open for the length of one `fit`.
 
-    Open it with :meth:`open`, as a context manager. Every proposal is durable before it
-    is evaluated, every result before a proposal is made from it.
-
-    Parameters
-    ----------
-    file : JournalFile
-        The file, locked, with the tables of a journal.
-    space : Space
-        What the parameters are chosen from.
+    Opened by :meth:`open`, as a context manager. A proposal is durable before it is
+    evaluated, a result before a proposal is made from it.
 
     Attributes
     ----------
     seed : int
-        The seed of the proposals.
+        Seed of the proposals.
     n_points : int
-        How many trials are in flight at most.
+        Largest number of trials in flight.
     identity : dict of str to str
-        What makes the search this one, part by part.
+        Descriptions of the parts of the search, which a later run must equal.
     splits : list of (train, test)
-        The splits that all trials share.
+        Splits that all trials share.
     proposals : list of dict
-        The parameters of the trials that earlier runs asked for, in order.
+        Parameters of the trials that earlier runs asked for, in order.
     expected_improvements : list of float or None
-        What was expected of each.
+        What the model expected of each.
     results : dict of int to Trial
-        The trials that earlier runs finished, by number. Their parameters are what
-        was proposed.
+        Trials that earlier runs finished, by number.
     stages : dict of int to int
-        Of a search in stages, the first trial of each stage that has begun, but for
-        the first stage.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged.
+        First trial of each stage that has begun, but for the first stage.
     """
 
     def __init__(self, file: JournalFile, space: Space) -> None:
@@ -100,43 +87,41 @@ class Journal:
         n_points: int | None,
         splits: Splits,
         reproducible_splits: bool,
-        drawn_seed: int | None = None,
+        drawn_seed: int = 0,
         default_n_points: int = 1,
         durability: Durability = "auto",
+        facts: Mapping[str, Any] | None = None,
     ) -> Journal:
-        """Begin a journal, or go on with one of the same search.
+        """Begin a journal, or continue one of the same search.
 
         Parameters
         ----------
         path : str or os.PathLike
             The file. If it is missing or empty it becomes a journal.
         space : Space
-            The space of the search.
+            Search space.
         identity : dict of str to str
-            What makes the search this one, part by part, as
-            :func:`skbayes.journal.fingerprint.describe_search` says it.
+            What :func:`skbayes.journal.fingerprint.describe_search` returns.
         seed : int or None
-            The seed of the proposals; None for whichever the journal has.
+            Seed of the proposals; None for that of the journal.
         n_points : int or None
-            How many trials are in flight at most; None for what the journal has.
+            Largest number of trials in flight; None for that of the journal.
         splits : sequence of (train, test)
-            The splits as drawn now, index arrays or boolean masks.
+            Splits as drawn now, index arrays or boolean masks.
         reproducible_splits : bool
-            Whether `splits` must be those of the journal. If not (they were shuffled
-            without a seed, or come from an iterator), those of the journal are used.
-        drawn_seed : int or None, default=None
-            What a new journal takes for a `seed` that is None; None for any.
+            Whether `splits` must equal those of the journal. If not, those of the
+            journal are used.
+        drawn_seed : int, default=0
+            Seed of a new journal where `seed` is None.
         default_n_points : int, default=1
-            What a new journal takes for an `n_points` that is None.
+            `n_points` of a new journal where it is None.
         durability : {"auto", "full"}, default="auto"
-            "full": not even a power cut loses a trial; each takes tens of
-            milliseconds longer. "auto": a power cut may lose the last ones, the death
-            of the process none.
-
-        Returns
-        -------
-        journal : Journal
-            With what earlier runs found.
+            With "full" not even a power cut loses a trial; each takes tens of
+            milliseconds longer. With "auto" a power cut may lose the last ones, the
+            death of the process none.
+        facts : dict or None, default=None
+            What :func:`skbayes.journal.fingerprint.search_facts` returns, for readers
+            of a new journal.
 
         Raises
         ------
@@ -147,26 +132,26 @@ class Journal:
         TypeError
             If the splits are no index arrays.
         ValueError
-            If the file is no journal, of a newer format, damaged, or of another search;
+            If the file is no journal, of another format, damaged, or of another search;
             it is left as it is.
         """
         packed = [(pack_split(train), pack_split(test)) for train, test in splits]
         file = JournalFile(path, durability)
         try:
             if file.is_new:
-                if seed is None:
-                    seed = _any_seed() if drawn_seed is None else drawn_seed
-                in_flight = default_n_points if n_points is None else n_points
-                search = {"seed": str(seed), "n_points": int(in_flight)}
-                search |= {"created": time.time(), "runs": 0}
-                # For whoever looks at it from outside; what counts is the identity.
-                search["space"] = json.dumps(to_outline(space))
-                rows = {"search": search.items(), "identity": identity.items()}
+                search = {
+                    "seed": str(drawn_seed if seed is None else seed),
+                    "n_points": int(default_n_points if n_points is None else n_points),
+                    "created": time.time(),
+                    "runs": 0,
+                    "facts": json.dumps({**(facts or {}), "space": to_outline(space)}),
+                }
                 numbered = [(i, *pair) for i, pair in enumerate(packed)]
+                rows = {"search": search.items(), "identity": identity.items()}
                 file.create({**rows, "splits": numbered})
             journal = cls(file, space)
             differences = [
-                *_facts_that_differ(journal, seed, n_points),
+                *_numbers_that_differ(journal, seed, n_points),
                 *_parts_that_differ(journal.identity, identity),
                 *_splits_that_differ(journal.splits, splits, reproducible_splits),
             ]
@@ -193,44 +178,21 @@ class Journal:
                 self.results[stored.number] = trial
 
     def record_stage(self, stage: int, first: int) -> None:
-        """Write down where a stage begins, unless it is known.
-
-        Parameters
-        ----------
-        stage : int
-            Its number, at least 1.
-        first : int
-            The number of its first trial.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; what was written before is kept.
-        """
+        """Write down the number of a stage's first trial, unless it is known."""
         if stage not in self.stages:
             self._file.insert("search", (f"{_STAGE}{stage}", first))
             self.stages[stage] = first
 
     def record_proposal(
-        self, number: int, params: Mapping[str, Any], expected_improvement: float | None
+        self,
+        number: int,
+        params: Mapping[str, Any] | Configuration,
+        expected_improvement: float | None,
     ) -> None:
-        """Write down what was asked for.
+        """Write down what trial `number` is to evaluate; numbers have no gaps.
 
-        Parameters
-        ----------
-        number : int
-            The trial's number, from 0, without gaps.
-        params : dict
-            The configuration.
-        expected_improvement : float or None
-            What the model expected of it.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; what was written before is kept.
-        ValueError
-            If `params` is not of the space, or the number was recorded before.
+        OSError if it cannot be written, ValueError if `params` is not of the space or
+        the number was recorded before. What was written before is kept.
         """
         record = json.dumps(to_record(self._space, params))
         expected = expected_improvement
@@ -238,26 +200,15 @@ class Journal:
         self._file.insert("proposals", (number, record, expected, time.time()))
 
     def record_result(self, trial: Trial) -> None:
-        """Write down a finished trial.
+        """Write down a finished trial, which is durable on return.
 
-        Parameters
-        ----------
-        trial : Trial
-            The trial; it is durable when this returns.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; what was written before is kept.
-        TypeError
-            If it holds something that is neither a number nor text.
-        ValueError
-            If it was recorded before.
+        OSError if it cannot be written, TypeError if it holds something that is neither
+        a number nor text, ValueError if it was recorded before.
         """
         self._file.insert("results", trial_row(trial))
 
     def close(self) -> None:
-        """End the use of the file; no other is left beside it."""
+        """Close the file; no other file is left beside it."""
         self._file.close()
 
     def __enter__(self) -> Journal:
@@ -267,11 +218,7 @@ class Journal:
         self.close()
 
 
-def _any_seed() -> int:
-    return int(np.random.SeedSequence().generate_state(1)[0])
-
-
-# -- whether it is the same search ------------------------------------------------
+# -- comparison with the search of a journal --------------------------------------
 
 
 def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
@@ -282,7 +229,7 @@ def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
     )
 
 
-def _facts_that_differ(
+def _numbers_that_differ(
     journal: Journal, seed: int | None, n_points: int | None
 ) -> list[str]:
     triples = [
@@ -299,10 +246,9 @@ def _facts_that_differ(
 def _parts_that_differ(
     stored: Mapping[str, str], given: Mapping[str, str]
 ) -> list[str]:
-    nothing = "nothing"
     differences = []
     for part in sorted(stored.keys() | given.keys()):
-        one, other = stored.get(part, nothing), given.get(part, nothing)
+        one, other = stored.get(part, "nothing"), given.get(part, "nothing")
         if one != other:
             one, other = _excerpts(one, other)
             differences.append(f"{part}: {one} in the journal, {other} now")
@@ -310,7 +256,7 @@ def _parts_that_differ(
 
 
 def _excerpts(one: str, other: str) -> tuple[str, str]:
-    """Cut long descriptions down to where they begin to differ."""
+    """Shorten long descriptions to the place where they begin to differ."""
     if max(len(one), len(other)) <= MAX_SHOWN:
         return one, other
     start = max(len(os.path.commonprefix([one, other])) - BEFORE, 0)

@@ -2,8 +2,8 @@
 
 A record maps each parameter's name to a number, or, for a dimension that is a list of
 values, to a dict: the `column` of the space, the place of the `option` in its list, and
-for the reader's eye the `value`, or a short `text` if it is no plain value. Arbitrary
-objects thus never leave the process, and reading a record makes none.
+for the reader the `value`, or a short `text` if it is no plain value. No object is
+written, and reading a record makes none.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.space.dimensions import Dimension, is_number
+from skbayes.space import Dimension, Space
+from skbayes.space.configuration import Configuration
+from skbayes.space.dimensions import is_number
 from skbayes.space.equality import same
-from skbayes.space.space import Params, Space
+from skbayes.space.space import Params
 
 __all__ = ["adapt_record", "from_record", "readable", "shown", "to_record"]
 
@@ -24,34 +26,18 @@ __all__ = ["adapt_record", "from_record", "readable", "shown", "to_record"]
 MAX_TEXT = 120
 
 
-def to_record(space: Space, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn a configuration into a record.
-
-    Parameters
-    ----------
-    space : Space
-        The space it belongs to.
-    params : dict
-        The configuration.
-
-    Returns
-    -------
-    record : dict
-        What JSON can hold, by parameter.
-
-    Raises
-    ------
-    ValueError
-        If it is not a configuration of the space; the message names the parameter.
-    """
-    own = space.canonicalize(params)
-    row = space.encode([own])[0]
+def to_record(
+    space: Space, params: Mapping[str, Any] | Configuration
+) -> dict[str, Any]:
+    """Return a configuration of the space as a record; ValueError for another dict."""
+    configuration = Configuration.of(space, params)
     entries = {}
-    for place, (column, position) in enumerate(zip(space.columns, row, strict=True)):
-        if column.name is not None and not math.isnan(position):
-            value = own[column.name]
-            entries[column.name] = _entry(place, column.dimension, value, position)
-    return {name: entries[name] for name in own}
+    for place, position in enumerate(configuration.row.tolist()):
+        name, dimension = space.columns[place].name, space.columns[place].dimension
+        if name is not None and not math.isnan(position):
+            value = configuration.params[name]
+            entries[name] = _entry(place, dimension, value, position)
+    return {name: entries[name] for name in configuration.params}
 
 
 def _entry(place: int, dimension: Dimension, value: Any, position: float) -> Any:
@@ -60,22 +46,11 @@ def _entry(place: int, dimension: Dimension, value: Any, position: float) -> Any
         return {"column": place, "option": option, **shown(value)}
     if is_number(value):
         return value
-    return {"column": place, "position": float(position), **shown(value)}
+    return {"column": place, "position": position, **shown(value)}
 
 
 def shown(value: Any) -> dict[str, Any]:
-    """Return what a reader sees of an option.
-
-    Parameters
-    ----------
-    value : object
-        The option.
-
-    Returns
-    -------
-    entry : dict
-        What :func:`readable` understands: the `value`, or a `text` in its place.
-    """
+    """Return what a reader sees of an option: its `value` or a short `text`."""
     return {"value": value} if _is_plain(value) else {"text": _short_text(value)}
 
 
@@ -93,30 +68,15 @@ def _short_text(value: Any) -> str:
     try:
         name = getattr(value, "__qualname__", None)
         text = name if isinstance(name, str) else " ".join(repr(value).split())
-    except Exception:  # somebody else's __repr__
+    except Exception:  # raised by the object's own __repr__
         text = f"<{type(value).__qualname__}>"
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
 def from_record(space: Space, record: Mapping[str, Any]) -> Params:
-    """Turn a record back into the configuration.
+    """Return the configuration of a record, with the options that `space` holds.
 
-    Parameters
-    ----------
-    space : Space
-        The space whose configuration it was; options are this space's own objects.
-    record : dict
-        What :func:`to_record` returned.
-
-    Returns
-    -------
-    params : dict
-        The configuration: the same values, of the same types.
-
-    Raises
-    ------
-    ValueError
-        If it is no record of a configuration of this space.
+    ValueError for a record of another space.
     """
     params = {name: _value(space, name, entry) for name, entry in record.items()}
     own = space.canonicalize(params)
@@ -143,33 +103,20 @@ def _value(space: Space, name: str, entry: Any) -> Any:
 
 
 def adapt_record(space: Space, record: Mapping[str, Any]) -> Params | None:
-    """Find the configuration of another space that a record stands for.
+    """Find the configuration of any space that a record stands for; None without one.
 
-    Parameters
-    ----------
-    space : Space
-        The space that it should belong to. It need not be the one that the record is
-        from: plain values are looked for by themselves, other options by their texts.
-    record : dict
-        What :func:`to_record` returned, possibly for another space.
-
-    Returns
-    -------
-    params : dict or None
-        The configuration; None if the space has none such, or if the text of an option
-        fits several.
+    Plain values are looked for by themselves, other options by their texts, of which
+    each must fit one option.
     """
     params = {}
     for name, entry in record.items():
-        if not isinstance(entry, Mapping):
-            params[name] = entry
-        elif "value" in entry:
-            params[name] = entry["value"]
-        else:
+        if isinstance(entry, Mapping) and "value" not in entry:
             found = _options_with_text(space, name, entry.get("text"))
             if len(found) != 1:
                 return None
             params[name] = found[0]
+        else:
+            params[name] = readable(entry)
     try:
         return space.canonicalize(params)
     except ValueError:
@@ -189,18 +136,7 @@ def _options_with_text(space: Space, name: str, text: Any) -> list[Any]:
 
 
 def readable(entry: Any) -> Any:
-    """Return what to show of one parameter of a record.
-
-    Parameters
-    ----------
-    entry : object
-        What a record holds for the parameter.
-
-    Returns
-    -------
-    value : int, float, bool, str or None
-        The value, or a short text in place of an object.
-    """
+    """Return what to show of one parameter of a record: its value or a short text."""
     if not isinstance(entry, Mapping):
         return entry
     return entry["value"] if "value" in entry else entry.get("text")

@@ -1,11 +1,10 @@
-"""Looking at a journal from outside: a search that runs, was killed, or has ended."""
+"""Readers of journals, of searches that run, were killed, or have ended."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,10 +49,11 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
         - `started` and `finished` (UTC), `duration` in seconds, and `error`, the first
           traceback.
 
-        ``history.attrs`` holds the search's `seed`, `n_points` and `n_splits`;
-        `identity`, a description of all that makes it this search; and `space`, what it
-        chose from as ``skbayes.journal.json_space`` writes it, None where that is not
-        known.
+        ``history.attrs`` holds facts about the search: its `seed`, `n_points`,
+        `n_splits`, class (`search`), `scoring`, `target_metric` and `objectives` where
+        they have names, some `settings`, and the `space` as
+        ``skbayes.journal.json_space`` writes it, None where that cannot be written;
+        also `identity`, the descriptions that a later run is compared with.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
     OSError
         If there is no such file, or it cannot be read.
     ValueError
-        If it is no journal, of a newer format, or damaged.
+        If it is no journal, of another format, or damaged.
 
     Examples
     --------
@@ -90,13 +90,8 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
         ) from error
     facts, trials = read_journal(path)
     with guard_against_damage(os.fspath(path)):
-        columns = _columns(trials)
-    frame = pd.DataFrame(
-        {
-            name: pd.Series(values, dtype=object).infer_objects()
-            for name, values in columns.items()
-        }
-    )
+        rows, columns = _table(trials)
+    frame = pd.DataFrame(rows, columns=columns, dtype=object).infer_objects()
     for name in ("started", "finished"):
         frame[name] = pd.to_datetime(frame[name].astype(float), unit="s", utc=True)
     frame.attrs = facts
@@ -106,27 +101,7 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
 def read_journal(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], list[StoredTrial]]:
-    """Read what stands in a journal.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The journal.
-
-    Returns
-    -------
-    facts : dict
-        The search's `seed`, `n_points`, `n_splits`, `identity` and `space`.
-    trials : list of StoredTrial
-        All trials, in the order they were asked for.
-
-    Raises
-    ------
-    OSError
-        If there is no such file, or it cannot be read.
-    ValueError
-        If it is no journal, of a newer format, or damaged.
-    """
+    """Read the facts about the search and all its trials, in order of their numbers."""
     with reader(path) as connection:
         search = dict(connection.execute("SELECT name, value FROM search"))
         facts = {
@@ -134,35 +109,16 @@ def read_journal(
             "n_points": int(search["n_points"]),
             "n_splits": connection.execute("SELECT count(*) FROM splits").fetchone()[0],
             "identity": dict(connection.execute("SELECT part, text FROM identity")),
-            "space": json.loads(search.get("space", "null")),
+            **json.loads(search["facts"]),
         }
         return facts, list(stored_trials(connection.execute))
 
 
 def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial], int]:
-    """Read the finished trials of a journal that are configurations of a space.
+    """Read the finished trials that belong to a space, and count the others.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The journal.
-    space : Space
-        The space, not necessarily that of the journal. Numbers and strings are looked
-        for by themselves, other options by the text that stands for them.
-
-    Returns
-    -------
-    trials : list of Trial
-        Those found, in order, with the parameters as this space has them.
-    n_dropped : int
-        How many finished trials the space does not have.
-
-    Raises
-    ------
-    OSError
-        If there is no such file, or it cannot be read.
-    ValueError
-        If it is no journal, of a newer format, or damaged.
+    The space need not be that of the journal: numbers and strings are looked for by
+    themselves, other options by the texts that stand for them.
     """
     found = []
     n_dropped = 0
@@ -178,64 +134,63 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
     return found, n_dropped
 
 
-# -- columns ----------------------------------------------------------------------
+# -- rows of the data frame -------------------------------------------------------
+
+_FIDELITY = {"stage": 0, "train_fraction": 1.0, "subset": 0}
 
 
-def _columns(stored: list[StoredTrial]) -> dict[str, list[Any]]:
-    """Values by column, NaN where a trial has none."""
-    made = [None if one.details is None else one.trial({}) for one in stored]
-    shown = [
-        {f"param_{name}": readable(one.record[name]) for name in sorted(one.record)}
+def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return one dict a trial, without what it does not have, and all columns."""
+    trials = [None if one.details is None else one.trial({}) for one in stored]
+    finished = [trial for trial in trials if trial is not None]
+    params = [
+        {f"param_{name}": readable(entry) for name, entry in one.record.items()}
         for one in stored
     ]
-    measured = [{} if trial is None else _measures(trial, made) for trial in made]
-    return {
-        "number": [one.number for one in stored],
-        "state": ["unfinished" if t is None else t.state for t in made],
-        "score": [math.nan if t is None else t.score for t in made],
-        "expected_improvement": [one.expected_improvement for one in stored],
-        **_aligned(shown, sorted({name for row in shown for name in row})),
-        **_aligned(measured, dict.fromkeys(name for row in measured for name in row)),
-        **_settings(made),
-        "started": [_started(*pair) for pair in zip(stored, made, strict=True)],
-        "finished": [one.finished for one in stored],
-        "duration": [math.nan if t is None else t.duration for t in made],
-        "error": [None if t is None else t.error for t in made],
-    }
+    measured = [{} if trial is None else _measures(trial, finished) for trial in trials]
+    mixed = any(
+        getattr(t, n) != plain for t in finished for n, plain in _FIDELITY.items()
+    )
+    fidelity = list(_FIDELITY) if mixed else []
+    columns = [
+        *("number", "state", "score", "expected_improvement"),
+        *sorted({name for row in params for name in row}),
+        *dict.fromkeys(name for row in measured for name in row),
+        *fidelity,
+        *("started", "finished", "duration", "error"),
+    ]
+    rows = []
+    for one, trial, shown, measures in zip(
+        stored, trials, params, measured, strict=True
+    ):
+        row = {
+            "number": one.number,
+            "state": "unfinished",
+            "expected_improvement": one.expected_improvement,
+            "started": one.asked,
+            "error": None,
+        }
+        if trial is not None:
+            names = ("state", "score", *fidelity, "duration", "error")
+            row |= {name: getattr(trial, name) for name in names}
+            row |= {"started": _started(one, trial), "finished": one.finished}
+        rows.append({**row, **shown, **measures})
+    return rows, columns
 
 
-def _settings(trials: list[Trial | None]) -> dict[str, list[Any]]:
-    """Return what the trials were made on, by column, unless it is all alike."""
-    plain = {"stage": 0, "train_fraction": 1.0, "subset": 0}
-    columns = {
-        name: [math.nan if trial is None else getattr(trial, name) for trial in trials]
-        for name in plain
-    }
-    finished = [trial for trial in trials if trial is not None]
-    if all(getattr(t, name) == plain[name] for t in finished for name in plain):
-        return {}
-    return columns
+def _started(stored: StoredTrial, trial: Trial) -> float:
+    """Time at which the fits began, of a resumed trial the last time."""
+    if trial.started is not None:
+        return trial.started
+    return stored.asked if stored.finished is None else stored.finished - trial.duration
 
 
-def _aligned(rows: list[dict], names: Iterable[str]) -> dict[str, list[Any]]:
-    return {name: [row.get(name, math.nan) for row in rows] for name in names}
-
-
-def _started(stored: StoredTrial, trial: Trial | None) -> float:
-    """When the fits began; those of a trial that was resumed, the last time."""
-    if trial is None or stored.finished is None:
-        return stored.asked
-    if trial.started is None:
-        return stored.finished - trial.duration
-    return trial.started
-
-
-def _measures(trial: Trial, others: list[Trial | None]) -> dict[str, float]:
+def _measures(trial: Trial, finished: list[Trial]) -> dict[str, float]:
     """Scores and times of one trial, by column."""
     fitted = trial.fitted
     columns: dict[str, float] = {}
     for kind in ("test", "train"):
-        for metric, scores in _scores(trial, others, kind).items():
+        for metric, scores in _scores(trial, finished, kind).items():
             columns[f"mean_{kind}_{metric}"] = _mean(scores[fitted])
             for i, score in enumerate(scores):
                 columns[f"split{i}_{kind}_{metric}"] = float(score)
@@ -244,14 +199,12 @@ def _measures(trial: Trial, others: list[Trial | None]) -> dict[str, float]:
     return columns
 
 
-def _scores(
-    trial: Trial, others: list[Trial | None], kind: str
-) -> dict[str, np.ndarray]:
+def _scores(trial: Trial, finished: list[Trial], kind: str) -> dict[str, np.ndarray]:
     """Scores by metric; a trial that failed wholly may not know the metrics."""
     own = trial.scores if kind == "test" else trial.train_scores
     if trial.state != "failed" or own.keys() != {"score"}:
         return own
-    known = [other.scores.keys() for other in others if other and other.scores]
+    known = [other.scores.keys() for other in finished if other.scores]
     metrics = next((names for names in known if names != own.keys()), own.keys())
     return dict.fromkeys(metrics, own["score"])
 

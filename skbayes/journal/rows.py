@@ -1,4 +1,4 @@
-"""What the rows of a journal hold: splits as bytes, trials as JSON, and no pickles."""
+"""Rows of a journal: splits as bytes, trials as JSON, and no pickles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skbayes.evaluation.trial import Trial
 
 __all__ = ["StoredTrial", "pack_split", "stored_trials", "trial_row", "unpack_split"]
 
-# What is kept of each fold; whatever else it holds stays in memory alone.
+# What is kept of each fold.
 FOLD_KEYS = frozenset(
     {
         "test_scores",
@@ -31,29 +31,20 @@ FOLD_KEYS = frozenset(
     }
 )
 
-# The fields of a trial that are kept with its proposal instead.
-_OF_PROPOSAL = ("number", "params")
+# Fields of a trial that are kept with its result; the others are its proposal's.
+_FIELDS = [
+    field.name
+    for field in dataclasses.fields(Trial)
+    if field.name not in ("number", "params")
+]
 
 
 @dataclasses.dataclass(frozen=True)
 class StoredTrial:
-    """A trial as it stands in the journal.
+    """Trial as it stands in the journal; `asked` and `finished` are seconds since 1970.
 
-    Parameters
-    ----------
-    number : int
-        The trial's number.
-    record : dict
-        Its parameters, as :mod:`skbayes.journal.json_params` writes them.
-    expected_improvement : float or None
-        What was expected of it when it was proposed.
-    asked : float
-        When that was, in seconds since 1970.
-    details : dict or None
-        The other fields of :class:`~skbayes.evaluation.trial.Trial`; None if it did not
-        finish.
-    finished : float or None
-        When it did.
+    `record` holds the parameters as :mod:`skbayes.journal.json_params` writes them,
+    `details` the other fields of the trial, None if it is not finished.
     """
 
     number: int
@@ -64,44 +55,13 @@ class StoredTrial:
     finished: float | None
 
     def trial(self, params: dict[str, Any]) -> Trial:
-        """Make the finished trial again.
-
-        Parameters
-        ----------
-        params : dict
-            The configuration that `record` stands for.
-
-        Returns
-        -------
-        trial : Trial
-            The trial as it was recorded. What an older journal does not say, when it
-            began, follows from when it was recorded.
-        """
+        """Return the finished trial; `params` are what `record` stands for."""
         assert self.details is not None
-        details = dict(self.details)
-        if "started" not in details and self.finished is not None:
-            details["started"] = self.finished - details.get("duration", 0.0)
-        return Trial(number=self.number, params=params, **details)
+        return Trial(number=self.number, params=params, **self.details)
 
 
 def stored_trials(execute: Callable[[str], Iterable[tuple]]) -> Iterator[StoredTrial]:
-    """Read all trials in the order in which they were asked for.
-
-    Parameters
-    ----------
-    execute : callable
-        Runs a statement of SQL and returns the rows.
-
-    Yields
-    ------
-    stored : StoredTrial
-        One after the other.
-
-    Raises
-    ------
-    ValueError
-        If what is there is no history of a search.
-    """
+    """Read all trials in order of their numbers; ValueError if they are damaged."""
     rows = execute(
         "SELECT proposals.number, params, expected_improvement, asked, details, "
         "finished FROM proposals LEFT JOIN results USING (number) "
@@ -134,40 +94,9 @@ def _details(text: Any) -> dict[str, Any]:
         raise ValueError("the results of a trial are no list of folds")
     if not isinstance(details["score"], int | float):
         raise ValueError("the score of a trial is no number")
-    if not isinstance(details.get("started"), int | float | None):
+    if not isinstance(details["started"], int | float | None):
         raise ValueError("the beginning of a trial is no number")
     return details
-
-
-def trial_row(trial: Trial) -> tuple:
-    """Turn a finished trial into a row of the table of results.
-
-    Parameters
-    ----------
-    trial : Trial
-        The trial.
-
-    Returns
-    -------
-    row : tuple
-        Number, state, score, all details as JSON, and the time.
-
-    Raises
-    ------
-    TypeError
-        If it holds something that is neither a number nor text.
-    """
-    details = {
-        field.name: getattr(trial, field.name)
-        for field in dataclasses.fields(trial)
-        if field.name not in _OF_PROPOSAL
-    }
-    details["folds"] = [
-        {key: value for key, value in fold.items() if key in FOLD_KEYS}
-        for fold in trial.folds
-    ]
-    text = json.dumps(details, default=_plain)
-    return trial.number, trial.state, float(trial.score), text, time.time()
 
 
 def _plain(value: Any) -> Any:
@@ -177,30 +106,28 @@ def _plain(value: Any) -> Any:
     return value.item()
 
 
+# One encoder for all trials: json.dumps makes one for each call.
+_encode = json.JSONEncoder(default=_plain).encode
+
+
+def trial_row(trial: Trial) -> tuple:
+    """Return the row of a finished trial in the table of results."""
+    details = {name: getattr(trial, name) for name in _FIELDS}
+    details["folds"] = [
+        {key: value for key, value in fold.items() if key in FOLD_KEYS}
+        for fold in trial.folds
+    ]
+    return trial.number, trial.state, float(trial.score), _encode(details), time.time()
+
+
 def pack_split(indices: Any) -> bytes:
-    """Turn indices or a mask into a few bytes.
-
-    Parameters
-    ----------
-    indices : array-like of shape (n,)
-        Indices, or a boolean mask.
-
-    Returns
-    -------
-    data : bytes
-        Compressed, in NumPy's own format without pickles.
-
-    Raises
-    ------
-    TypeError
-        If they are something else.
-    """
+    """Compress indices or a mask, shape (n,); TypeError for anything else."""
     array = np.asarray(indices)
     if not array.size:
         array = array.astype(np.intp)
     _check_split(array)
     if array.dtype.kind != "b":
-        # The steps of ascending indices are nearly all alike: they take no room.
+        # The steps of ascending indices are nearly all alike, and compress well.
         array = np.diff(array, prepend=array.dtype.type(0))
     file = io.BytesIO()
     np.save(file, array, allow_pickle=False)
@@ -208,23 +135,7 @@ def pack_split(indices: Any) -> bytes:
 
 
 def unpack_split(data: bytes) -> np.ndarray:
-    """Turn the bytes back.
-
-    Parameters
-    ----------
-    data : bytes
-        What :func:`pack_split` returned.
-
-    Returns
-    -------
-    indices : ndarray of shape (n,)
-        Of the type they had.
-
-    Raises
-    ------
-    TypeError, ValueError, zlib.error
-        If the bytes are something else.
-    """
+    """Return the indices or the mask that `pack_split` compressed."""
     array = np.load(io.BytesIO(zlib.decompress(data)), allow_pickle=False)
     _check_split(array)
     return array if array.dtype.kind == "b" else np.cumsum(array, dtype=array.dtype)

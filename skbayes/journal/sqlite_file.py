@@ -1,9 +1,8 @@
-"""The file of a journal: SQLite, locked while it is written, and never trusted.
+"""SQLite files of journals: locked by the one writer, open to readers, never trusted.
 
-Three states of a file are told apart before anything is written to it: empty or not
-there (it becomes a journal), a journal of this format, and anything else, which is left
-as it is. Whoever writes holds an exclusive lock on a second file beside it, for as long
-as the search lasts; the journal itself can be read all the while.
+A file that is missing or empty becomes a journal; one that holds a journal of this
+format is continued; any other file is left as it is. The writer holds an exclusive lock
+on a second file beside the journal until the search ends; readers need no lock.
 """
 
 from __future__ import annotations
@@ -22,15 +21,12 @@ __all__ = ["APPLICATION_ID", "FORMAT", "JournalFile", "guard_against_damage", "r
 
 Durability = Literal["auto", "full"]
 
-# In the header of the file: "skby", and the version of what is in the tables below.
-# Format 1 knows no stages and no training subsets: all its trials are of one stage and
-# made on all rows. Format 2 does not say when the fits of a trial began, nor what the
-# space is. What goes on with a file of an older format makes it one of the newest.
+# In the header of the file: "skby", and the version of the tables below.
 APPLICATION_ID = 0x736B6279
-FORMAT = 3
+FORMAT = 4
 
-# `details` holds every field of a trial exactly; `state` and `score` stand beside it
-# for whoever looks at the file with sqlite3.
+# `details` holds every field of a trial exactly; `state` and `score` repeat two of them
+# for users of the sqlite3 shell.
 SCHEMA = {
     "search": "CREATE TABLE search (name TEXT PRIMARY KEY, value) WITHOUT ROWID",
     "identity": "CREATE TABLE identity (part TEXT PRIMARY KEY, text TEXT) "
@@ -42,44 +38,25 @@ SCHEMA = {
     "score REAL, details TEXT, finished REAL)",
 }
 
-# Seconds that a reader may keep the writer waiting: for a commit, and at the end.
+# Seconds that the writer waits for readers: at a commit, and when it closes the file.
 PATIENCE, LAST_PATIENCE = 30.0, 1.0
 
-# How often the lock is tried anew when its file was removed at just that moment.
+# Attempts to take the lock while other processes remove its file.
 MAX_TRIES = 20
 
 
 class JournalFile:
-    """A journal opened for writing, locked against any other writer.
+    """Journal opened for writing, locked against any other writer.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file. If it is missing or empty it becomes a journal.
-    durability : {"auto", "full"}, default="auto"
-        "auto": a commit survives the death of the process, and as a rule a power cut,
-        which may lose the last commits. "full": it survives both, and takes tens of
-        milliseconds. Where the file system refuses the former it is the latter.
-
-    Attributes
-    ----------
-    is_new : bool
-        Whether there was no journal yet.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read or written.
-    RuntimeError
-        If another search holds it.
-    ValueError
-        If it is no journal, of a newer format, or damaged.
+    With `durability` "auto" a commit survives the death of the process, and a power cut
+    may lose the last commits; with "full", or where the file system refuses the former,
+    a commit survives both and takes tens of milliseconds.
     """
 
     def __init__(
         self, path: str | os.PathLike[str], durability: Durability = "auto"
     ) -> None:
-        # Whichever way it is named, it has one lock.
+        # All names of a file share one lock.
         self.path = os.path.realpath(os.fspath(path))
         if not os.path.isdir(os.path.dirname(self.path)):
             raise FileNotFoundError(
@@ -106,13 +83,7 @@ class JournalFile:
             raise
 
     def create(self, rows: dict[str, Iterable[tuple]]) -> None:
-        """Make the tables of a new journal, all or nothing.
-
-        Parameters
-        ----------
-        rows : dict of str to iterable of tuple
-            Their first rows, by table.
-        """
+        """Create the tables and their first rows, all or nothing."""
         self.execute("BEGIN IMMEDIATE")
         try:
             self.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -129,7 +100,7 @@ class JournalFile:
             raise
 
     def start_writing(self) -> None:
-        """Choose how commits are made, and see that the file can be written."""
+        """Set the journal mode of SQLite, and check that the file can be written."""
         mode = None
         if self._durability == "auto":
             with contextlib.suppress(OSError):
@@ -138,23 +109,22 @@ class JournalFile:
             self.execute("PRAGMA journal_mode=DELETE")
         self.execute(f"PRAGMA synchronous={'NORMAL' if mode == 'wal' else 'FULL'}")
         self.execute("UPDATE search SET value = value + 1 WHERE name = 'runs'")
-        self.execute(f"PRAGMA user_version={FORMAT}")
 
     def execute(self, statement: str, values: tuple = ()) -> list[tuple]:
-        """Run a statement of SQL and return its rows; threads take turns."""
+        """Run a statement of SQL and return its rows, one thread at a time."""
         with self._mutex, _explained(self.path):
             return self._connection.execute(statement, values).fetchall()
 
     def insert(self, table: str, row: tuple) -> None:
-        """Add a row to a table; it is durable unless in a transaction."""
+        """Add a row to a table; outside of a transaction it is durable on return."""
         marks = ", ".join("?" * len(row))
         self.execute(f"INSERT INTO {table} VALUES ({marks})", row)
 
     def close(self) -> None:
-        """Leave one file behind, and let others have it."""
+        """Merge SQLite's own files into the journal, and release the lock."""
         if self._lock is None:
             return
-        # If a reader or a full disk prevents it, the files beside stay: they are valid.
+        # If a reader or a full disk prevents it, the files stay, and are valid.
         with contextlib.suppress(sqlite3.Error):
             connection = self._connection
             connection.execute(f"PRAGMA busy_timeout={int(LAST_PATIENCE * 1000)}")
@@ -166,8 +136,8 @@ class JournalFile:
 
     def _unlock(self) -> None:
         if self._lock is not None:
-            # While it is held: whoever opened it before will find that it has gone.
-            # What is not empty is no file of ours.
+            # Removed while the lock is held, so that a process that has opened it
+            # notices. A file that is not empty is not a lock file.
             with contextlib.suppress(OSError):
                 if not os.path.getsize(self._lock_path):
                     os.unlink(self._lock_path)
@@ -180,7 +150,7 @@ def _uri(path: str, mode: str) -> str:
 
 
 def _connect(path: str, mode: str, patience: float = PATIENCE) -> sqlite3.Connection:
-    """Open a database so that nothing written in it is executed or believed."""
+    """Open a database without executing or trusting what its schema holds."""
     connection = sqlite3.connect(
         _uri(path, mode),
         uri=True,
@@ -188,7 +158,7 @@ def _connect(path: str, mode: str, patience: float = PATIENCE) -> sqlite3.Connec
         isolation_level=None,
         check_same_thread=False,
     )
-    # Unlike sqlite3's own, it says what is wrong by a ValueError.
+    # Invalid text raises a ValueError, unlike sqlite3's own factory.
     connection.text_factory = bytes.decode
     for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
         connection.execute(f"PRAGMA {pragma}")
@@ -210,14 +180,14 @@ def _hold(lock_path: str, path: str) -> sqlite3.Connection:
         try:
             lock = _connect(lock_path, "rwc", patience=0.0)
             seen.append(_identity(lock_path))
-            # Nothing is ever written; a journal of this file itself would be litter.
+            # Nothing is written to the lock file; it needs no journal of its own.
             lock.execute("PRAGMA journal_mode=MEMORY")
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.DatabaseError as error:
             if lock is not None:
                 lock.close()
             raise _no_lock(error, lock_path, path) from error
-        # Its last holder may have removed it after it was opened here, or before.
+        # The last holder may have removed the file before or after it was opened.
         seen.append(_identity(lock_path))
         if seen[0] is not None and seen[0] == seen[1] == seen[2]:
             return lock
@@ -238,39 +208,47 @@ def _no_lock(error: sqlite3.DatabaseError, lock_path: str, path: str) -> Excepti
 
 
 def _identity(path: str) -> tuple[int, int, int] | None:
-    """Tell a file from another that takes its name later; None if there is none.
+    """Identify a file by its inode; None if there is none.
 
-    It is never opened for this: closing it would end the lock of this very process.
+    The file is not opened: closing it would release the lock of this process.
     """
     try:
         status = os.stat(path)
     except FileNotFoundError:
         return None
-    # The number of a file that was removed is given to the next one made.
+    # Inode numbers are reused, hence the time.
     return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
-# -- what the file is -------------------------------------------------------------
+# -- checks -----------------------------------------------------------------------
 
 
-def _check_bytes(path: str) -> None:
-    """Refuse what is no journal; a file that is missing or empty may become one.
+def _check_bytes(path: str) -> bool:
+    """Whether a file may be a journal; False if it is missing or empty, else refused.
 
-    The header is read as bytes, so that SQLite never touches somebody else's file.
+    The header is read as bytes, so that SQLite never opens a foreign file.
     """
     try:
         with open(path, "rb") as file:
             header = file.read(100)
     except FileNotFoundError:
-        return
+        return False
     except OSError as error:
         raise type(error)(f"journal: {path!r} cannot be read: {error}") from error
     if not header:
-        return
+        return False
     if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
         raise _foreign(path)
     version, application_id = struct.unpack(">60xI4xI", header[:72])
-    _check_header(path, application_id, version)
+    if application_id != APPLICATION_ID:
+        raise _foreign(path)
+    if version != FORMAT:
+        raise ValueError(
+            f"journal: {path!r} was written by another release of skbayes (its format "
+            f"is {version}, this release reads {FORMAT} only). It was left as it is; "
+            "give the journal another name."
+        )
+    return True
 
 
 def _foreign(path: str) -> ValueError:
@@ -280,18 +258,8 @@ def _foreign(path: str) -> ValueError:
     )
 
 
-def _check_header(path: str, application_id: int, version: int) -> None:
-    if application_id != APPLICATION_ID:
-        raise _foreign(path)
-    if version > FORMAT:
-        raise ValueError(
-            f"journal: {path!r} was written by a newer release of skbayes (its format "
-            f"is {version}, this release knows {FORMAT}). It was left as it is."
-        )
-
-
 def _check_tables(connection: sqlite3.Connection) -> None:
-    """See that there is nothing but the tables of a journal, whole ones."""
+    """Check that the file holds the tables of a journal only, undamaged."""
     found = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     if sorted(found) != sorted(("table", name, sql) for name, sql in SCHEMA.items()):
         raise ValueError("it has other tables than a journal")
@@ -302,32 +270,13 @@ def _check_tables(connection: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def reader(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
-    """Open a journal to look at it, at one instant of its life, without a lock.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The file.
-
-    Yields
-    ------
-    connection : sqlite3.Connection
-        In a transaction, so that what it shows does not change.
-
-    Raises
-    ------
-    OSError
-        If there is no such file, or it cannot be read.
-    ValueError
-        If it is no journal, of a newer format, or damaged.
-    """
+    """Open a journal for reading in one transaction, without a lock."""
     path = os.path.realpath(os.fspath(path))
     if not os.path.isfile(path):
         raise FileNotFoundError(f"journal: there is no file {path!r}.")
+    if not _check_bytes(path):
+        raise _foreign(path)
     with _explained(path), contextlib.closing(_open_reader(path)) as connection:
-        (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        _check_header(path, application_id, version)
         connection.execute("BEGIN")
         with guard_against_damage(path):
             _check_tables(connection)
@@ -335,10 +284,9 @@ def reader(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
 
 
 def _open_reader(path: str) -> sqlite3.Connection:
-    """Connect, for reading only if that is possible.
+    """Connect for reading, with write access where that fails.
 
-    What a process that was killed left half written must be undone before it can be
-    read, which SQLite does by itself if it may.
+    SQLite must roll back the unfinished commit of a killed process before it can read.
     """
     connection = _connect(path, "ro")
     try:
@@ -367,18 +315,7 @@ _DAMAGE = (sqlite3.DatabaseError, ValueError, LookupError, TypeError, RecursionE
 
 @contextlib.contextmanager
 def guard_against_damage(path: str) -> Iterator[None]:
-    """Turn whatever reading a damaged journal raises into one clear error.
-
-    Parameters
-    ----------
-    path : str
-        The file, for the message.
-
-    Raises
-    ------
-    ValueError
-        If what is inside the context finds that it cannot be read.
-    """
+    """Turn the errors of reading a damaged journal into a ValueError that says so."""
     try:
         yield
     except sqlite3.OperationalError:
@@ -389,7 +326,7 @@ def guard_against_damage(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Turn what SQLite raises into errors that name the journal."""
+    """Turn the errors of SQLite into errors that name the journal."""
     try:
         yield
     except sqlite3.IntegrityError as error:
@@ -402,6 +339,5 @@ def _explained(path: str) -> Iterator[None]:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB":
             raise _foreign(path) from error
         raise _damaged(path, error) from error
-    except UnicodeDecodeError as error:
-        # In a message about a name in it.
+    except UnicodeDecodeError as error:  # raised by SQLite for a name in a message
         raise _damaged(path, error) from error

@@ -110,7 +110,7 @@ class NullJournal:
         """Record where a stage begins, before its first proposal."""
 
     def record_proposal(
-        self, number: int, params: dict[str, Any], expected_improvement: float | None
+        self, number: int, params: Configuration, expected_improvement: float | None
     ) -> None:
         """Record what was asked for, before it is begun."""
 
@@ -284,7 +284,7 @@ class Scheduler:
         else:
             params = configuration.params
             if not recalled:
-                self.journal.record_proposal(number, params, improvement)
+                self.journal.record_proposal(number, configuration, improvement)
             self._evaluations[number] = self.evaluator.prepare(number, params)
             self.executor.start(number, self._evaluations[number])
             logger.debug("trial %d started: %r", number, params)

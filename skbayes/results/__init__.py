@@ -1,6 +1,7 @@
 """Results of searches: data frames, refit rules, corrected scores and warm starts."""
 
-from skbayes.results.frame import corrected_best_score, results_frame
+from skbayes.results.correction import corrected_best_score
+from skbayes.results.frame import results_frame
 from skbayes.results.refit import FastestWithin, OneStandardError
 from skbayes.results.warm_start import known_results
 

@@ -1,8 +1,6 @@
-"""What can be made of `cv_results_`: a data frame, a less flattering best score.
+"""Data frames of the results of searches, and the scores in them.
 
-Everything here takes the `cv_results_` of any of scikit-learn's searches as well.
-Symbols: ``s`` of shape (n_candidates, n_splits) are the scores of one metric, a row a
-candidate, a column a fold.
+Each function takes the `cv_results_` of any search of scikit-learn as well.
 """
 
 from __future__ import annotations
@@ -12,10 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from skbayes.space.dimensions import FloatArray, native
 
-__all__ = ["corrected_best_score", "results_frame"]
+__all__ = ["FrameAttribute", "results_frame"]
 
 _MEAN = "mean_test_"
 
@@ -64,106 +63,6 @@ def fold_scores(
     if not folds or (n_splits is not None and len(folds) < n_splits):
         raise ValueError(f"there are no scores 'split{len(folds)}_test_{metric}'")
     return np.column_stack(folds)
-
-
-def corrected_best_score(
-    cv_results: Mapping[str, Any],
-    index: int,
-    n_splits: int,
-    metric: str = "score",
-) -> float:
-    r"""Correct the score of the best candidate for having been chosen as the best.
-
-    The highest of many cross-validated scores is partly luck: on new data the winner
-    does less well, the more so the more candidates there were and the closer they are.
-    This estimates how much from the scores of the folds, without another fit.
-
-    Parameters
-    ----------
-    cv_results : dict
-        The `cv_results_` of a search. Candidates whose score is NaN on any fold are
-        left out, and so are those that a successive halving dropped.
-    index : int
-        Row of the chosen candidate. If it is not the one with the highest mean, the
-        same amount is taken off, which is then more than its due.
-    n_splits : int
-        Number of splits.
-    metric : str, default="score"
-        Name of the metric, "score" where there is only one.
-
-    Returns
-    -------
-    score : float
-        The corrected score, never above the mean score. NaN if the candidate has no
-        score on some fold, or if there is one split only, which says nothing on luck.
-
-    Raises
-    ------
-    ValueError
-        If there are no such scores, or `index` is not a row.
-
-    Notes
-    -----
-    The method is that of [1]_. Let :math:`s_k(j)` be the score of candidate :math:`j`
-    on fold :math:`k` of :math:`K`, :math:`\bar s(j)` its mean and
-    :math:`\hat\jmath` the candidate with the best mean. On each fold it is compared
-    with the candidate that happens to be the best there:
-
-    .. math::
-
-        \text{corrected score} = \bar s(\hat\jmath) - \frac1K \sum_{k=1}^K
-        \Bigl( \max_j s_k(j) - s_k(\hat\jmath) \Bigr).
-
-    The luck of being the best on one fold stands for the luck of being the best on
-    average, as if the two were equally large. Where all candidates are equally good and
-    all scores independent and normal, the expected correction is
-    :math:`\sqrt K - 1` times the optimism: 0.73 of it for three folds, 1.24 for five,
-    2.16 for ten. On real data the folds are not independent, since a candidate that
-    suits this data set by chance does so on all of them, and less is taken off.
-    Measured by ``benchmarks/corrected_score.py`` on random searches over support vector
-    machines for 100 rows: with five folds it removes 65 % of the optimism where the
-    labels are random, and all of it where there is something to learn; with ten, 117 %
-    and 143 %, so that the corrected score is somewhat too low. If one candidate is the
-    best on every fold, nothing is corrected.
-
-    The candidates are taken as given beforehand, where a Bayesian search has chosen the
-    later ones by the scores of the earlier ones; repeated cross-validation tests on the
-    same rows again. Nothing corrects what is wrong with the splits themselves, such as
-    groups torn apart. A nested cross-validation, at many times the cost, or a test set
-    kept aside is the better answer where the number itself matters.
-
-    References
-    ----------
-    .. [1] R. J. Tibshirani and R. Tibshirani, "A bias correction for the minimum error
-       rate in cross-validation", Annals of Applied Statistics 3(2), 2009.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from sklearn.svm import SVC
-    >>> from skbayes.results.frame import corrected_best_score
-    >>> X, y = load_iris(return_X_y=True)
-    >>> grid = GridSearchCV(SVC(), {"C": [0.1, 1, 10, 100]}, cv=5).fit(X, y)
-    >>> corrected = corrected_best_score(
-    ...     grid.cv_results_, grid.best_index_, grid.n_splits_
-    ... )
-    >>> bool(0.9 < corrected <= grid.best_score_)
-    True
-    """
-    means = mean_scores(cv_results, metric)
-    if not 0 <= index < len(means):
-        raise ValueError(
-            f"index must be a row of the results, 0 to {len(means) - 1}, got {index!r}"
-        )
-    s = fold_scores(cv_results, metric, n_splits)
-    usable = np.isfinite(means) & np.isfinite(s).all(axis=1)
-    if n_splits < 2 or not usable[index]:
-        return float("nan")
-    candidates = s[usable]
-    winner = candidates[np.argmax(candidates.mean(axis=1))]
-    optimism = np.mean(candidates.max(axis=0) - winner)
-    return float(np.mean(s[index]) - optimism)
 
 
 # -- data frames ----------------------------------------------------------------------
@@ -245,33 +144,55 @@ def results_frame(
     return module.DataFrame(columns, schema_overrides={"params": module.Object})
 
 
-def as_frame(columns: Mapping[str, np.ndarray]) -> Any:
-    """Return a data frame of pandas, or a dict of arrays where it is not installed."""
-    try:
-        import pandas
-    except ImportError:
-        return dict(columns)
-    return pandas.DataFrame(columns)
+def as_frame(
+    columns: Mapping[str, Any], cv_results: Mapping[str, Any] | None = None
+) -> Any:
+    """Return a data frame of pandas, or a dict of arrays where it is not installed.
 
-
-def with_params(columns: Mapping[str, Any], cv_results: Mapping[str, Any]) -> Any:
-    """Put the parameters of the rows of `cv_results_` in column "trial" beside others.
-
-    A data frame of pandas, or a dict of arrays where it is not installed.
+    With `cv_results`, columns with the parameters of its rows in column "trial" follow.
     """
-    rows = columns["trial"]
-    keys = [key for key in cv_results if key.startswith("param_")]
+    results = {k: v for k, v in (cv_results or {}).items() if k.startswith("param")}
     try:
         import pandas
     except ImportError:
-        return {**columns, **{key: cv_results[key][rows] for key in keys}}
-    frame = results_frame({key: cv_results[key] for key in ["params", *keys]})
-    params = frame.iloc[rows].reset_index(drop=True)
-    return pandas.concat([pandas.DataFrame(columns), params], axis=1)
+        params = {k: v[columns["trial"]] for k, v in results.items() if k != "params"}
+        return {**columns, **params}
+    frame = pandas.DataFrame(columns)
+    if cv_results is None:
+        return frame
+    shown = results_frame(results).iloc[columns["trial"]].reset_index(drop=True)
+    return pandas.concat([frame, shown], axis=1)
+
+
+class FrameAttribute:
+    """Attribute of a fitted search that is kept as arrays, and read as a data frame.
+
+    A search that holds a data frame could not be unpickled without pandas. With
+    `with_params` the parameters of the trials in column "trial" are added.
+    """
+
+    def __init__(self, with_params: bool = False) -> None:
+        self._with_params = with_params
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, search: Any, owner: type | None = None) -> Any:
+        if search is None:
+            return self
+        check_is_fitted(search, "cv_results_")
+        if self._name not in vars(search):
+            kind = type(search).__name__
+            raise AttributeError(f"{kind!r} object has no attribute {self._name!r}.")
+        results = search.cv_results_ if self._with_params else None
+        return as_frame(vars(search)[self._name], results)
+
+    def __set__(self, search: Any, columns: Mapping[str, Any]) -> None:
+        vars(search)[self._name] = columns
 
 
 def _order(cv_results: Mapping[str, Any], sort_by: str | None) -> np.ndarray:
-    """Return the rows in the order they are shown in."""
+    """Return the rows in the order in which they are shown."""
     if sort_by is None:
         return np.arange(len(next(iter(cv_results.values()))))
     key = f"rank_test_{sort_by}"
@@ -314,10 +235,9 @@ def _type_of(values: list[Any]) -> type:
 def _pandas_column(pandas: Any, values: list[Any], missing: np.ndarray) -> Any:
     shown = [None if gone else v for v, gone in zip(values, missing, strict=True)]
     kind = _type_of([v for v, gone in zip(values, missing, strict=True) if not gone])
-    if kind is bool:
-        return pandas.array(shown, dtype="boolean" if missing.any() else "bool")
-    if kind is int:
-        return pandas.array(shown, dtype="Int64" if missing.any() else "int64")
+    if kind in (bool, int):
+        names = {bool: ("bool", "boolean"), int: ("int64", "Int64")}
+        return pandas.array(shown, dtype=names[kind][int(missing.any())])
     if kind is float:
         return np.array(shown, dtype=float)
     array = _objects(shown)
@@ -330,19 +250,12 @@ def _polars_column(polars: Any, values: list[Any], missing: np.ndarray) -> Any:
     kind = _type_of([value for value in shown if value is not None])
     if kind is object:
         shown = [None if value is None else str(value) for value in shown]
-    return polars.Series(shown, dtype=_polars_dtype(polars, kind), strict=False)
-
-
-def _polars_dtype(polars: Any, kind: type) -> Any:
     names = {bool: "Boolean", int: "Int64", float: "Float64"}
-    return getattr(polars, names.get(kind, "String"))
+    dtype = getattr(polars, names.get(kind, "String"))
+    return polars.Series(shown, dtype=dtype, strict=False)
 
 
 _COLUMNS: dict[str, Callable[[Any, list[Any], np.ndarray], Any]] = {
     "pandas": _pandas_column,
     "polars": _polars_column,
 }
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -1,4 +1,4 @@
-"""Rules that choose the candidate to refit: not always the one with the best score.
+"""Refit rules, which choose a simple or fast candidate among the best ones.
 
 A rule is called with `cv_results_` and returns a row of it, as scikit-learn expects of
 a callable `refit`. Candidates without a score (NaN) are never chosen.
@@ -97,18 +97,7 @@ class OneStandardError:
         _check_metric(self.metric)
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
-        """Choose a candidate.
-
-        Parameters
-        ----------
-        cv_results : dict
-            The `cv_results_` of a search.
-
-        Returns
-        -------
-        index : int
-            Row of the chosen candidate.
-        """
+        """Return the row of `cv_results` that is chosen."""
         means = _usable_means(cv_results, self.metric)
         best = fold_scores(cv_results, self.metric)[np.nanargmax(means)]
         if len(best) < 2:
@@ -199,18 +188,7 @@ class FastestWithin:
         _check_metric(self.metric)
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
-        """Choose a candidate.
-
-        Parameters
-        ----------
-        cv_results : dict
-            The `cv_results_` of a search.
-
-        Returns
-        -------
-        index : int
-            Row of the chosen candidate.
-        """
+        """Return the row of `cv_results` that is chosen."""
         means = _usable_means(cv_results, self.metric)
         best = np.nanmax(means)
         margin = self.epsilon * (abs(best) if self.relative else 1.0)
@@ -258,7 +236,3 @@ def _cheapest(costs: FloatArray, means: FloatArray, lowest: float) -> int:
     rows = np.flatnonzero(means >= lowest)
     costs = np.where(np.isnan(costs), np.inf, costs)[rows]
     return int(rows[np.lexsort((rows, -means[rows], costs))[0]])
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -1,4 +1,4 @@
-"""How well the scores on smaller training sets predicted those on larger ones."""
+"""Rank correlations between the stages of a search."""
 
 from __future__ import annotations
 
@@ -13,54 +13,6 @@ from skbayes.space.candidates import key_of
 
 __all__ = ["spearman", "stage_correlation"]
 
-
-def stage_correlation(
-    history: History, optimizers: Sequence[Any], train_fractions: Sequence[float]
-) -> dict[str, np.ndarray]:
-    """Compare each stage of a search with the next.
-
-    Parameters
-    ----------
-    history : History
-        The trials of all stages.
-    optimizers : sequence of Optimizer
-        Those of the stages.
-    train_fractions : sequence of float
-        Shares of the training rows of the stages.
-
-    Returns
-    -------
-    columns : dict of str to ndarray
-        A row for each stage that another one with trials follows, the columns being
-        those of `stage_correlation_` of :class:`~skbayes.MultiStageSearchCV`.
-    """
-    rows = []
-    for stage in range(len(optimizers) - 1):
-        own, following = (
-            [t for t in history if t.stage == s and t.state == "complete"]
-            for s in (stage, stage + 1)
-        )
-        if not following:
-            continue
-        pairs = _pairs(own, following, optimizers[stage])
-        scores = [trial.score for trial in following]
-        rows.append(
-            {
-                "stage": stage,
-                "next_stage": stage + 1,
-                "train_fraction": train_fractions[stage],
-                "next_train_fraction": train_fractions[stage + 1],
-                "n_both": len(pairs),
-                "rank_correlation": spearman(*np.reshape(pairs, (-1, 2)).T),
-                "n_next": len(following),
-                "model_correlation": spearman(
-                    _expected(following, optimizers[stage]), scores
-                ),
-            }
-        )
-    return {name: np.array([row[name] for row in rows]) for name in _COLUMNS}
-
-
 _COLUMNS = (
     "stage",
     "next_stage",
@@ -73,10 +25,47 @@ _COLUMNS = (
 )
 
 
+def stage_correlation(
+    history: History, optimizers: Sequence[Any], train_fractions: Sequence[float]
+) -> dict[str, np.ndarray]:
+    """Compare each stage of a search with the next that has trials.
+
+    The columns are those of `stage_correlation_` of
+    :class:`~skbayes.MultiStageSearchCV`; `train_fractions` are the stages' shares of
+    the training rows.
+    """
+    rows = []
+    for stage in range(len(optimizers) - 1):
+        own, following = (
+            [t for t in history if t.stage == s and t.state == "complete"]
+            for s in (stage, stage + 1)
+        )
+        if not following:
+            continue
+        pairs = _pairs(own, following, optimizers[stage])
+        scores = [trial.score for trial in following]
+        rows.append(
+            (
+                stage,
+                stage + 1,
+                train_fractions[stage],
+                train_fractions[stage + 1],
+                len(pairs),
+                spearman(*np.reshape(pairs, (-1, 2)).T),
+                len(following),
+                spearman(_expected(following, optimizers[stage]), scores),
+            )
+        )
+    return {
+        name: np.array([row[place] for row in rows])
+        for place, name in enumerate(_COLUMNS)
+    }
+
+
 def _pairs(
     own: list[Trial], following: list[Trial], optimizer: Any
 ) -> list[tuple[float, float]]:
-    """Return the scores of what was tried in both stages."""
+    """Return the scores of the configurations that both stages tried."""
     keys = [
         list(map(key_of, optimizer.space.encode([t.params for t in trials])))
         for trials in (own, following)
@@ -90,7 +79,7 @@ def _pairs(
 
 
 def _expected(trials: list[Trial], optimizer: Any) -> np.ndarray | None:
-    """Return what a stage's model says of configurations; None if it has none."""
+    """Return the scores that a stage's model predicts; None if it has no model."""
     try:
         mean: np.ndarray = optimizer.predict([trial.params for trial in trials])[0]
     except ValueError:
@@ -99,18 +88,7 @@ def _expected(trials: list[Trial], optimizer: Any) -> np.ndarray | None:
 
 
 def spearman(one: Any, other: Any) -> float:
-    """Return the rank correlation of two lists.
-
-    Parameters
-    ----------
-    one, other : array-like of shape (n,) or None
-        The lists.
-
-    Returns
-    -------
-    correlation : float
-        From -1 to 1; NaN where nothing is ranked.
-    """
+    """Return the rank correlation of two lists, NaN where nothing is ranked."""
     if one is None or len(one) < 2:
         return float("nan")
     ranks = np.array([rankdata(one), rankdata(other)])

@@ -1,7 +1,8 @@
-"""Warm start: what an earlier search knows of the configurations of a space."""
+"""Warm starts from the results of earlier searches."""
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 from skbayes.evaluation.trial import History, Trial
 from skbayes.results.frame import mean_scores
 from skbayes.space import Space
+from skbayes.utils.optuna_study import results_of_study, study_of
 
-__all__ = ["known_results", "results_of_study", "study_of"]
+__all__ = ["known_results", "study_of"]
 
 Params = dict[str, Any]
 Known = tuple[Params, float, float | None]
@@ -84,22 +86,16 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     [{'C': 1.0}, {'C': 10.0}, {'C': 100.0}]
     """
     rows = _known_rows(source, metric)
+    scored = [row for row in rows if np.isfinite(row[1])]
     known: list[Known] = []
-    n_without_score = 0
-    for params, score, noise in rows:
-        if not np.isfinite(score):
-            n_without_score += 1
-            continue
-        try:
+    for params, score, noise in scored:
+        with contextlib.suppress(ValueError):  # outside of the space
             known.append((_own(space, params), float(score), noise))
-        except ValueError:
-            pass  # outside: counted below
-    n_outside = len(rows) - len(known) - n_without_score
     reasons = []
-    if n_outside:
-        reasons.append(f"{n_outside} outside search_spaces")
-    if n_without_score:
-        reasons.append(f"{n_without_score} without a comparable score")
+    if len(known) < len(scored):
+        reasons.append(f"{len(scored) - len(known)} outside search_spaces")
+    if len(scored) < len(rows):
+        reasons.append(f"{len(rows) - len(scored)} without a comparable score")
     if reasons:
         warnings.warn(
             f"warm_start_from: {len(rows) - len(known)} of {len(rows)} known settings "
@@ -143,81 +139,14 @@ def _known_rows(source: Any, metric: str) -> list[Known]:
         results = {str(name): results[name].to_list() for name in results.columns}
     if isinstance(results, Mapping):
         return _rows_of_results(results, metric)
-    listed = _listed(results)
-    if listed is None or not all(isinstance(one, Trial) for one in listed):
+    trials = list(results) if hasattr(results, "__iter__") else [None]
+    if not all(isinstance(one, Trial) for one in trials):
         raise TypeError(
             "warm_start_from must be a fitted search, its cv_results_ as a dict or "
             "data frame, trials, or a study of Optuna, got "
             f"{type(source).__name__}"
         )
-    return _rows_of_trials(listed, metric, "score")
-
-
-def _listed(source: Any) -> list[Any] | None:
-    try:
-        return list(source)
-    except TypeError:
-        return None
-
-
-def study_of(source: Any) -> Any:
-    """Return the study of Optuna that `source` is, or that an OptunaSearchCV made.
-
-    Parameters
-    ----------
-    source : object
-        Anything.
-
-    Returns
-    -------
-    study : optuna.study.Study or None
-        The study; None if there is none. Optuna is not imported.
-
-    Examples
-    --------
-    >>> from skbayes.results.warm_start import study_of
-    >>> print(study_of({"params": [{"C": 1}], "mean_test_score": [0.9]}))
-    None
-    """
-    study = getattr(source, "study_", source)
-    known = hasattr(study, "trials") and hasattr(study, "directions")
-    return study if known and not isinstance(study, type) else None
-
-
-def results_of_study(study: Any) -> list[Known]:
-    """Return the results of the finished trials of a study.
-
-    Parameters
-    ----------
-    study : optuna.study.Study
-        A study with one objective.
-
-    Returns
-    -------
-    results : list of (params, score, None)
-        Parameters, and values of which greater is better: negated if the study
-        minimizes, NaN for failed and pruned trials.
-
-    Raises
-    ------
-    ValueError
-        If there are several objectives.
-    """
-    if len(study.directions) != 1:
-        raise ValueError(
-            f"warm_start_from: the study has {len(study.directions)} objectives; only "
-            "a study with one can be used"
-        )
-    sign = -1.0 if study.directions[0].name == "MINIMIZE" else 1.0
-    return [
-        (
-            dict(trial.params),
-            sign * trial.value if trial.state.name == "COMPLETE" else np.nan,
-            None,
-        )
-        for trial in study.trials
-        if trial.state.name not in ("RUNNING", "WAITING")
-    ]
+    return _rows_of_trials(trials, metric, "score")
 
 
 def _rows_of_results(results: Mapping[str, Any], metric: str) -> list[Known]:
@@ -258,7 +187,7 @@ def _params_of(results: Mapping[str, Any]) -> list[Any]:
 def _is_missing(value: Any) -> bool:
     if isinstance(value, float):
         return bool(np.isnan(value))
-    # What pandas puts into columns of nullable dtypes.
+    # The missing value of pandas's nullable dtypes.
     return type(value).__name__ == "NAType"
 
 

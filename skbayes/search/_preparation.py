@@ -21,7 +21,11 @@ from skbayes.evaluation.data_transfer import transfer_data
 from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.trial import History
-from skbayes.journal.fingerprint import describe_search, splits_are_reproducible
+from skbayes.journal.fingerprint import (
+    describe_search,
+    search_facts,
+    splits_are_reproducible,
+)
 from skbayes.journal.journal import Journal
 from skbayes.journal.reader import read_trials
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
@@ -148,6 +152,7 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bo
             default_n_points=run.n_points,
             splits=run.splits,
             reproducible_splits=splits_are_reproducible(search.cv),
+            facts=search_facts(search),
         )
     run.journal = stack.enter_context(journal)
     drawn = run.seed

@@ -25,7 +25,8 @@ from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.progress import PlannedStage
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Outcome, Stage, run_stages
-from skbayes.results.frame import corrected_best_score, results_frame
+from skbayes.results.correction import corrected_best_score
+from skbayes.results.frame import results_frame
 from skbayes.results.warm_start import known_results
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import (

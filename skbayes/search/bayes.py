@@ -259,7 +259,7 @@ def _all_points(search_spaces: Any, space: Space) -> list[dict]:
     """Return every configuration of a finite space, in GridSearchCV's order."""
     points = _grid_points(search_spaces, space)
     if points is None:
-        points = space.decode(space.cells(np.arange(int(space.n_configurations))))
+        points = space.decode(space.enumerate(np.arange(int(space.n_configurations))))
     return [point for point in points if space.allows(point)]
 
 

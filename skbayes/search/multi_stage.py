@@ -18,8 +18,7 @@ from skbayes.evaluation.trial import History
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.validation import check_surrogate
-from skbayes.results.frame import as_frame
-from skbayes.results.frame_attribute import FrameAttribute
+from skbayes.results.frame import FrameAttribute
 from skbayes.results.stage_correlation import stage_correlation
 from skbayes.search._docs import share_parameters
 from skbayes.search.bayes import BayesSearchCV
@@ -251,7 +250,7 @@ class MultiStageSearchCV(BayesSearchCV):
         "best_of": [compat.StrOptions({"last_stage", "all_stages"})],
     }
 
-    stage_correlation_ = FrameAttribute(lambda search, columns: as_frame(columns))
+    stage_correlation_ = FrameAttribute()
 
     _subset_parameter = "stages"
 

@@ -24,8 +24,7 @@ from skbayes.evaluation.objectives import Objectives
 from skbayes.evaluation.run import SearchRun
 from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.results.frame import with_params
-from skbayes.results.frame_attribute import FrameAttribute
+from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import known_source
@@ -244,9 +243,7 @@ float
         del _parameter_constraints[_not_here]
     del _not_here
 
-    pareto_front_ = FrameAttribute(
-        lambda search, columns: with_params(columns, search.cv_results_)
-    )
+    pareto_front_ = FrameAttribute(with_params=True)
 
     def __init__(
         self,

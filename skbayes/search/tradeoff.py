@@ -24,8 +24,7 @@ from skbayes.evaluation.trial import History, Trial
 from skbayes.journal.reader import read_trials
 from skbayes.loop.stages import Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
-from skbayes.results.frame import with_params
-from skbayes.results.frame_attribute import FrameAttribute
+from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import known_source
@@ -276,9 +275,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     # A trial with a low score may have the best tradeoff.
     del _parameter_constraints["racing"]
 
-    tradeoff_curve_ = FrameAttribute(
-        lambda search, columns: with_params(columns, search.cv_results_)
-    )
+    tradeoff_curve_ = FrameAttribute(with_params=True)
 
     _subset_parameter = "train_sizes"
 

@@ -1,14 +1,9 @@
-"""What may be chosen: dimensions, trees of them, and how users write them."""
+"""Search spaces: dimensions, trees of them, and the notations of users."""
 
-from skbayes.space.dimensions import (
-    Categorical,
-    Choice,
-    Dimension,
-    Integer,
-    Ordinal,
-    Real,
-)
+from skbayes.space.choice import Choice
+from skbayes.space.dimensions import Dimension, Integer, Real
 from skbayes.space.distribution import Distribution
+from skbayes.space.lists import Categorical, Ordinal
 from skbayes.space.space import Column, Space
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Which configurations of a space are still to be had.
+"""Candidates: the configurations of a space that can still be proposed.
 
 Symbols (D columns):
 
@@ -17,12 +17,11 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["Candidates", "SpaceExhausted", "key_of"]
 
-# A finite space of at most this many cells is listed once and for all.
+# A finite space of at most this many configurations is enumerated once.
 MAX_LISTED = 20_000
 
-# Random draws in search of a configuration that is allowed and new, a batch at a
-# time, before a larger finite space is scanned cell by cell, and the most cells that
-# are scanned before it is given up.
+# Size and number of the batches of random draws before a larger finite space is
+# scanned, and the most configurations that are scanned.
 DRAWS, N_DRAW_BATCHES, MAX_SCANNED = 256, 64, 1_000_000
 
 
@@ -31,61 +30,37 @@ class SpaceExhausted(Exception):
 
 
 def key_of(row: FloatArray) -> bytes:
-    """Identity of an encoded configuration.
-
-    Parameters
-    ----------
-    row : ndarray of shape (D,)
-        The configuration.
-
-    Returns
-    -------
-    key : bytes
-        Equal for equal configurations, and hashable.
-    """
+    """Identity of an encoded configuration, shape (D,), which is hashable."""
     return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
 
 
 class Candidates:
-    """The allowed configurations of a space, less those that are known.
+    """Allowed configurations of a space that are not known.
 
-    Parameters
-    ----------
-    space : Space
-        The space, with its constraint.
-
-    Attributes
-    ----------
-    n_configurations : int or float
-        Number of configurations that can be proposed, ``math.inf`` if infinite. In a
-        space of up to 20,000 cells those that the constraint rejects do not count.
-
-    Raises
-    ------
-    ValueError
-        If the constraint allows none of the cells of a space that is listed.
+    `n_configurations` counts those that can be proposed; of a finite space that is not
+    enumerated, also those that the constraint rejects. `rows` are all allowed rows,
+    known or not, of a space that is enumerated, else None. ValueError if the constraint
+    allows none of them.
     """
 
     def __init__(self, space: Space) -> None:
         self.space = space
         self._known: set[bytes] = set()
-        # What the constraint said; it may be slow, and is asked once a configuration.
+        # What the constraint said of each configuration: it may be slow.
         self._verdicts: dict[bytes, bool] = {}
-        self._scanned = 0
-        self._cells = self._list_cells()
-        self._places: dict[bytes, int] = {}
-        self._open = np.ones(0, dtype=bool)
-        if self._cells is not None:
-            self._places = {key_of(row): i for i, row in enumerate(self._cells)}
-            self._open = np.ones(len(self._cells), dtype=bool)
+        self._n_scanned = 0
+        self.rows = self._enumerate()
+        own = np.empty((0, space.n_columns)) if self.rows is None else self.rows
+        self._places = {key_of(row): place for place, row in enumerate(own)}
+        self._open = np.ones(len(own), dtype=bool)
         self.n_configurations: float = space.n_configurations
-        if self._cells is not None:
-            self.n_configurations = len(self._cells)
+        if self.rows is not None:
+            self.n_configurations = len(self.rows)
 
-    def _list_cells(self) -> FloatArray | None:
+    def _enumerate(self) -> FloatArray | None:
         if self.space.n_configurations > MAX_LISTED:
             return None
-        X = self.space.cells(np.arange(int(self.space.n_configurations)))
+        X = self.space.enumerate(np.arange(int(self.space.n_configurations)))
         if self.space.overlaps:
             _, first = np.unique([key_of(row) for row in X], return_index=True)
             X = X[np.sort(first)]
@@ -100,13 +75,8 @@ class Candidates:
 
     @property
     def is_enumerated(self) -> bool:
-        """Whether the space is small enough to be listed."""
-        return self._cells is not None
-
-    @property
-    def cells(self) -> FloatArray | None:
-        """All allowed rows, known or not, of a space that is listed; else None."""
-        return self._cells
+        """Whether the space is small enough to be enumerated."""
+        return self.rows is not None
 
     def is_known(self, row: FloatArray) -> bool:
         """Whether the configuration of a row, shape (D,), was told or is pending."""
@@ -123,23 +93,12 @@ class Candidates:
         """Forget that the configuration of a row, shape (D,), is known."""
         key = key_of(row)
         self._known.discard(key)
-        self._scanned = 0
+        self._n_scanned = 0
         if key in self._places:
             self._open[self._places[key]] = True
 
     def filter_new(self, X: FloatArray) -> np.ndarray:
-        """Rows that are new and allowed.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations.
-
-        Returns
-        -------
-        admitted : ndarray of shape (n,), bool
-            False for what is known or rejected by the constraint.
-        """
+        """Which rows, shape (n, D), are new and allowed by the constraint."""
         keys = [key_of(row) for row in X]
         mask = np.array([key not in self._known for key in keys], dtype=bool)
         if self.space.constraint is None:
@@ -150,30 +109,21 @@ class Candidates:
         return mask & np.array([self._verdicts.get(key, False) for key in keys])
 
     def unseen(self) -> FloatArray:
-        """All new and allowed rows of a space that is listed; at least one.
+        """All new and allowed rows of a space that is enumerated.
 
-        Raises
-        ------
-        SpaceExhausted
-            If there is none.
+        SpaceExhausted if there is none.
         """
-        assert self._cells is not None
+        assert self.rows is not None
         if not np.any(self._open):
             raise SpaceExhausted(
-                f"All {len(self._cells)} configurations of the space were asked for "
+                f"All {len(self.rows)} configurations of the space were asked for "
                 "or told."
             )
-        return self._cells[self._open]
+        return self.rows[self._open]
 
     def draw(self, random_state: np.random.Generator) -> FloatArray:
-        """Draw new and allowed rows at random; at least one.
-
-        Raises
-        ------
-        SpaceExhausted
-            If none is left, or none can be found.
-        """
-        if self._cells is not None:
+        """Draw new and allowed rows; SpaceExhausted if none is found."""
+        if self.rows is not None:
             return random_state.permutation(self.unseen())
         for _ in range(N_DRAW_BATCHES):
             U = random_state.random((DRAWS, self.space.n_columns))
@@ -184,18 +134,18 @@ class Candidates:
         return self._scan()
 
     def _scan(self) -> FloatArray:
-        """Look at the cells of a large finite space one after the other."""
+        """Return the next new and allowed rows of a large finite space."""
         if not math.isinf(self.space.n_configurations):
-            last_cell = min(int(self.space.n_configurations), MAX_SCANNED)
-            # What was known or rejected once stays so: no cell is looked at twice.
-            while self._scanned < last_cell:
-                end = min(self._scanned + MAX_LISTED, last_cell)
-                X = self.space.cells(np.arange(self._scanned, end))
+            last = min(int(self.space.n_configurations), MAX_SCANNED)
+            # What was known or rejected once stays so, and is not scanned again.
+            while self._n_scanned < last:
+                end = min(self._n_scanned + MAX_LISTED, last)
+                X = self.space.enumerate(np.arange(self._n_scanned, end))
                 X = X[self.filter_new(X)]
                 if len(X):
                     return X
-                self._scanned = end
-            if last_cell == self.space.n_configurations:
+                self._n_scanned = end
+            if last == self.space.n_configurations:
                 raise SpaceExhausted(
                     "All configurations of the space were asked for or told."
                 )

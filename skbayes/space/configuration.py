@@ -14,41 +14,20 @@ __all__ = ["Configuration"]
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """Parameters together with their row of the unit cube, encoded once.
-
-    Parameters
-    ----------
-    params : dict of str to object
-        Values of the active parameters.
-    row : ndarray of shape (n_columns,)
-        Their encoding, NaN in the columns of inactive parameters.
-    """
+    """Parameters and their row of the unit cube, NaN where a column is inactive."""
 
     params: dict[str, Any]
     row: FloatArray
 
     @classmethod
-    def of(cls, space: Space, params: Mapping[str, Any] | Configuration) -> Any:
-        """Encode parameters, unless they are a configuration already.
+    def of(
+        cls, space: Space, params: Mapping[str, Any] | Configuration
+    ) -> Configuration:
+        """Encode parameters, unless they are encoded; ValueError outside of the space.
 
-        Parameters
-        ----------
-        space : Space
-            The search space.
-        params : dict or Configuration
-            The parameters.
-
-        Returns
-        -------
-        configuration : Configuration
-            Its parameters are those of the space: its own objects and types.
-
-        Raises
-        ------
-        ValueError
-            If they are not a configuration of the space.
+        The parameters of the result are objects of the space, of the types it proposes.
         """
         if isinstance(params, Configuration):
             return params
         row = space.encode([params])[0]
-        return cls(space.canonicalize(params), row)
+        return cls(space.canonicalize_row(params, row), row)

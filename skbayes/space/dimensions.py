@@ -1,4 +1,4 @@
-"""What one hyper-parameter may be, and where its values lie on the unit interval.
+"""Dimensions of search spaces: numbers between two bounds, and their base class.
 
 Symbols used throughout the room:
 
@@ -17,22 +17,13 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skbayes.space.equality import OptionKey, hash_of, same
-
-__all__ = [
-    "Dimension",
-    "Real",
-    "Integer",
-    "Ordinal",
-    "Categorical",
-    "Choice",
-]
+__all__ = ["Dimension", "Integer", "Real"]
 
 FloatArray = NDArray[np.float64]
 Prior = Literal["uniform", "log-uniform"]
@@ -45,9 +36,6 @@ LATTICE = 2.0**30
 # log scale the cells of the largest values are the narrowest.
 MAX_INTEGERS = {"uniform": 2**48, "log-uniform": 2**44}
 
-# A list of positive numbers that spans at least this factor is put on a log scale.
-LOG_SPAN = 100.0
-
 
 def native(value: Any) -> Any:
     """Turn NumPy scalars into the Python value they stand for."""
@@ -55,6 +43,10 @@ def native(value: Any) -> Any:
 
 
 def is_number(value: Any) -> bool:
+    """Whether a value is a real number, and no bool."""
+    # Floats and ints first: the general question takes ten times as long.
+    if type(value) in (float, int):
+        return True
     return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
 
 
@@ -69,40 +61,15 @@ def is_finite(value: Any) -> bool:
 
 
 def on_lattice(position: ArrayLike) -> FloatArray:
-    steps = np.rint(np.clip(position, 0.0, 1.0) * LATTICE)
-    return np.asarray(steps / LATTICE, dtype=np.float64)
+    """Nearest points of the lattice in [0, 1]."""
+    inside = np.minimum(np.maximum(position, 0.0), 1.0)
+    return np.asarray(np.rint(inside * LATTICE) / LATTICE, dtype=np.float64)
 
 
-def _check_range(low: Any, high: Any, prior: Any, kind: str) -> None:
-    for name, end in (("low", low), ("high", high)):
-        if not is_number(end):
-            raise TypeError(f"{kind}: {name} must be a number, got {end!r}.")
-        try:
-            finite = is_finite(end)
-        except ValueError as error:
-            raise ValueError(f"{kind}: {name} must be finite; {error}") from None
-        if not finite:
-            raise ValueError(f"{kind}: {name} must be finite, got {end!r}.")
-    if not low < high:
-        remedy = (
-            f"A single value is written as a list, [{low!r}]."
-            if low == high
-            else f"Exchange them: ({high!r}, {low!r})."
-        )
-        raise ValueError(
-            f"{kind}: low must be smaller than high, got low={low!r}, high={high!r}. "
-            f"{remedy}"
-        )
-    if prior not in ("uniform", "log-uniform"):
-        raise ValueError(
-            f"{kind}: prior must be 'uniform' or 'log-uniform', got {prior!r}."
-        )
-    if prior == "log-uniform" and low <= 0:
-        raise ValueError(
-            f"{kind}: a log-uniform prior needs low > 0, got low={low!r}, "
-            f"high={high!r}. Zero has no logarithm: begin with the smallest number "
-            "that makes a difference."
-        )
+def nearest(own: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
+    """Places among the ascending positions `own` that are nearest to `positions`."""
+    middles = (own[1:] + own[:-1]) / 2.0
+    return np.searchsorted(middles, positions, side="right")
 
 
 class Dimension(ABC):
@@ -146,6 +113,21 @@ class Dimension(ABC):
         """What makes two dimensions the same one."""
         return (type(self).__name__, repr(self))
 
+    @property
+    def is_log(self) -> bool:
+        """Whether numbers lie on a logarithmic scale rather than on a linear one.
+
+        It is so if the value in the middle is nearer to the geometric mean of the ends
+        than to the arithmetic mean.
+        """
+        ends_and_middle = self.decode(np.array([0.02, 0.5, 0.98]))
+        if self.is_categorical or not all(map(is_number, ends_and_middle)):
+            return False
+        low, middle, high = map(float, ends_and_middle)
+        if low <= 0.0 or low == high:
+            return False
+        return abs(middle - math.sqrt(low * high)) < abs(middle - 0.5 * (low + high))
+
     def contains(self, value: Any) -> bool:
         """Whether `value` is one of the dimension's values."""
         try:
@@ -158,7 +140,61 @@ class Dimension(ABC):
         return ValueError(f"{value!r} is not a value of {self!r}")
 
 
-class Real(Dimension):
+class _Range(Dimension):
+    """Numbers between two bounds, uniform on a linear or a logarithmic scale."""
+
+    def __init__(self, low: Any, high: Any, prior: Prior) -> None:
+        kind = type(self).__name__
+        for name, end in (("low", low), ("high", high)):
+            _check_end(end, f"{kind}: {name}")
+        if not low < high:
+            remedy = (
+                f"A single value is written as a list, [{low!r}]."
+                if low == high
+                else f"Exchange them: ({high!r}, {low!r})."
+            )
+            raise ValueError(
+                f"{kind}: low must be smaller than high, got low={low!r}, "
+                f"high={high!r}. {remedy}"
+            )
+        if prior not in ("uniform", "log-uniform"):
+            raise ValueError(
+                f"{kind}: prior must be 'uniform' or 'log-uniform', got {prior!r}."
+            )
+        if prior == "log-uniform" and low <= 0:
+            raise ValueError(
+                f"{kind}: a log-uniform prior needs low > 0, got low={low!r}, "
+                f"high={high!r}. Zero has no logarithm: begin with the smallest number "
+                "that makes a difference."
+            )
+        self.low, self.high, self.prior = low, high, prior
+
+    @property
+    def is_log(self) -> bool:  # noqa: D102
+        return self.prior == "log-uniform"
+
+    def _check_inside(self, values: Sequence[Any]) -> None:
+        for value in values:
+            if not is_number(value) or not self.low <= value <= self.high:
+                raise self._reject(value)
+
+    def __repr__(self) -> str:
+        tail = f", {self.prior!r}" if self.is_log else ""
+        return f"{type(self).__name__}({self.low!r}, {self.high!r}{tail})"
+
+
+def _check_end(end: Any, name: str) -> None:
+    if not is_number(end):
+        raise TypeError(f"{name} must be a number, got {end!r}.")
+    try:
+        finite = is_finite(end)
+    except ValueError as error:
+        raise ValueError(f"{name} must be finite; {error}") from None
+    if not finite:
+        raise ValueError(f"{name} must be finite, got {end!r}.")
+
+
+class Real(_Range):
     """A float between two bounds.
 
     Parameters
@@ -187,8 +223,8 @@ class Real(Dimension):
     """
 
     def __init__(self, low: float, high: float, prior: Prior = "uniform") -> None:
-        _check_range(low, high, prior, "Real")
-        self.low, self.high, self.prior = float(low), float(high), prior
+        super().__init__(low, high, prior)
+        self.low, self.high = float(low), float(high)
         if not self.low < self.high:
             raise ValueError(
                 f"Real: low and high must differ as floats, got low={low!r}, "
@@ -196,7 +232,7 @@ class Real(Dimension):
             )
         # Differences of logarithms lose the digits of a narrow range far from 0.
         self._narrow = self.high / 2.0 <= self.low
-        if prior == "uniform":
+        if not self.is_log:
             self._width = self.high - self.low
         elif self._narrow:
             self._width = math.log1p((self.high - self.low) / self.low)
@@ -206,11 +242,9 @@ class Real(Dimension):
             raise ValueError(f"Real: the range from {low!r} to {high!r} is too wide.")
 
     def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
-        for value in values:
-            if not is_number(value) or not self.low <= value <= self.high:
-                raise self._reject(value)
+        self._check_inside(values)
         numbers_ = np.asarray(values, dtype=np.float64)
-        if self.prior == "uniform":
+        if not self.is_log:
             scaled = numbers_ - self.low
         elif self._narrow:
             scaled = np.log1p((numbers_ - self.low) / self.low)
@@ -221,7 +255,7 @@ class Real(Dimension):
     def decode(self, positions: ArrayLike) -> list[float]:  # noqa: D102
         lattice = self.snap(np.asarray(positions, dtype=np.float64))
         scaled = lattice * self._width
-        if self.prior == "uniform":
+        if not self.is_log:
             values = self.low + scaled
         elif self._narrow:
             values = self.low + self.low * np.expm1(scaled)
@@ -230,17 +264,13 @@ class Real(Dimension):
         # The bounds may be missed by a rounding error.
         values = np.where(lattice == 0.0, self.low, values)
         values = np.where(lattice == 1.0, self.high, values)
-        return np.clip(values, self.low, self.high).tolist()
+        return np.minimum(np.maximum(values, self.low), self.high).tolist()
 
     def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
         return on_lattice(positions)
 
-    def __repr__(self) -> str:
-        tail = "" if self.prior == "uniform" else f", {self.prior!r}"
-        return f"Real({self.low!r}, {self.high!r}{tail})"
 
-
-class Integer(Dimension):
+class Integer(_Range):
     """An int between two bounds.
 
     Each integer owns a cell of [0, 1], of equal width under the uniform prior, of
@@ -272,11 +302,11 @@ class Integer(Dimension):
     """
 
     def __init__(self, low: int, high: int, prior: Prior = "uniform") -> None:
-        _check_range(low, high, prior, "Integer")
+        super().__init__(low, high, prior)
         for name, end in (("low", low), ("high", high)):
             if end != int(end):
                 raise TypeError(f"Integer: {name} must be a whole number, got {end!r}.")
-        self.low, self.high, self.prior = int(low), int(high), prior
+        self.low, self.high = int(low), int(high)
         self.n_values = self.high - self.low + 1
         most = MAX_INTEGERS[prior]
         if self.n_values > most:
@@ -287,27 +317,25 @@ class Integer(Dimension):
         # The cell of the lowest value begins here; lengths on the log scale are
         # taken relative to it, which stays exact for narrow ranges far from 0.
         self._start = self.low - 0.5
-        log = prior == "log-uniform"
         count = float(self.n_values)
-        self._width = math.log1p(count / self._start) if log else count
+        self._width = math.log1p(count / self._start) if self.is_log else count
 
     def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
+        self._check_inside(values)
         for value in values:
-            if not is_number(value) or not self.low <= value <= self.high:
-                raise self._reject(value)
             if value != int(value):
                 raise self._reject(value)
         return self._position(np.array([int(v) - self.low for v in values], dtype=int))
 
     def _position(self, offset: NDArray[np.int_]) -> FloatArray:
         scaled: FloatArray = np.asarray(offset + 0.5, dtype=np.float64)
-        if self.prior == "log-uniform":
+        if self.is_log:
             scaled = np.log1p(scaled / self._start)
         return scaled / self._width
 
     def _offset(self, positions: FloatArray) -> NDArray[np.int_]:
         scaled = np.clip(positions, 0.0, 1.0) * self._width
-        if self.prior == "log-uniform":
+        if self.is_log:
             scaled = self._start * np.expm1(scaled)
         return np.clip(np.floor(scaled), 0, self.high - self.low).astype(int)
 
@@ -321,329 +349,3 @@ class Integer(Dimension):
     @property
     def grid(self) -> FloatArray:  # noqa: D102
         return self._position(np.arange(int(self.n_values)))
-
-    def __repr__(self) -> str:
-        tail = "" if self.prior == "uniform" else f", {self.prior!r}"
-        return f"Integer({self.low}, {self.high}{tail})"
-
-
-def nearest(own: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
-    """Places among the ascending positions `own` that are nearest to `positions`."""
-    middles = (own[1:] + own[:-1]) / 2.0
-    return np.searchsorted(middles, positions, side="right")
-
-
-class _Listed(Dimension):
-    """A dimension given by the list of its values, each of which counts once.
-
-    `repeated` holds the items of the list that were dropped: they equal an item before
-    them.
-    """
-
-    _positions: FloatArray
-
-    def __init__(self, items: Sequence[Any]) -> None:
-        self._buckets, repeated = self._sort_into_buckets(items)
-        kept = sorted(place for bucket in self._buckets.values() for place in bucket)
-        self.values = tuple(items[place] for place in kept)
-        self.repeated = tuple(items[place] for place in repeated)
-        self.n_values = len(self.values)
-        if repeated:
-            self._buckets, _ = self._sort_into_buckets(self.values)
-
-    def _sort_into_buckets(
-        self, items: Sequence[Any]
-    ) -> tuple[dict[int, list[int]], list[int]]:
-        """Return the places of distinct items by their hashes, and those of repeats."""
-        buckets: dict[int, list[int]] = {}
-        repeated = []
-        for place, item in enumerate(items):
-            bucket = buckets.setdefault(self._hash(item), [])
-            if any(self._equal(item, items[other]) for other in bucket):
-                repeated.append(place)
-            else:
-                bucket.append(place)
-        return buckets, repeated
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "_buckets"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Hashes of strings and of functions are others in each process. They are
-        # taken when they are needed: what the options hold may not be there yet.
-        self.__dict__.update(state)
-        self._buckets = {}
-
-    def index(self, value: Any) -> int:
-        """Place of `value` in the list of values; ValueError if it is not there."""
-        if not self._buckets:
-            self._buckets, _ = self._sort_into_buckets(self.values)
-        value = native(value)
-        bucket = self._buckets.get(self._hash(value), [])
-        # Identity first: comparing estimators takes long.
-        for place in bucket:
-            if self.values[place] is value:
-                return place
-        for place in bucket:
-            if self._equal(self.values[place], value):
-                return place
-        # A list that was changed since is in the bucket of what it was.
-        for place, own in enumerate(self.values):
-            if own is value:
-                return place
-        raise self._reject(value)
-
-    def _equal(self, own: Any, value: Any) -> bool:
-        return same(own, value)
-
-    def _hash(self, value: Any) -> int:
-        return hash_of(value)
-
-    def place(self, positions: FloatArray) -> NDArray[np.int_]:
-        """Places in the list of values that are nearest to `positions`."""
-        return nearest(self._positions, positions)
-
-    def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
-        return self._positions[[self.index(value) for value in values]]
-
-    def decode(self, positions: ArrayLike) -> list[Any]:  # noqa: D102
-        places = self.place(np.asarray(positions, dtype=np.float64))
-        return [self.values[place] for place in places]
-
-    def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
-        return self._positions[self.place(positions)]
-
-    def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Positions of values of which each is equally likely."""
-        count = len(self.values)
-        places = np.minimum((np.asarray(uniform) * count).astype(int), count - 1)
-        return self._positions[places]
-
-    @property
-    def grid(self) -> FloatArray:  # noqa: D102
-        return self._positions
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({list(self.values)!r})"
-
-
-def _natural_scale(items: list[Any]) -> Literal["linear", "log"]:
-    """Scale of ascending numbers: log over a wide span or where gaps are more even."""
-    if items[0] <= 0:
-        return "linear"
-    if items[-1] >= LOG_SPAN * items[0]:
-        return "log"
-    values = np.array(items, dtype=np.float64)
-    gaps, log_gaps = np.diff(values), np.diff(np.log(values))
-    if len(items) < 3 or np.any(log_gaps <= 0):
-        return "linear"
-    log = np.std(log_gaps) / np.mean(log_gaps) < np.std(gaps) / np.mean(gaps)
-    return "log" if log else "linear"
-
-
-def _scaled(items: list[Any], scale: str) -> FloatArray:
-    """Positions of ascending values, from 0 to 1."""
-    if len(items) == 1:
-        return np.zeros(1)
-    if scale == "rank":
-        return np.arange(len(items)) / (len(items) - 1.0)
-    scaled = np.array(items, dtype=np.float64)
-    if scale == "log":
-        scaled = np.log(scaled)
-    # Halved, so that not even the range of the widest doubles overflows.
-    scaled = scaled / 2.0 - scaled[0] / 2.0
-    return scaled / scaled[-1] if scaled[-1] > 0 else scaled
-
-
-def _is_iterable(values: Any) -> bool:
-    try:
-        iter(values)
-    except TypeError:
-        return False
-    return True
-
-
-def _check_values(values: Any, kind: str) -> list[Any]:
-    # The order of a set changes from one process to the next.
-    if isinstance(values, str | bytes | Mapping | Set) or not _is_iterable(values):
-        raise TypeError(
-            f"{kind}: the values must be given as a list, got {values!r} of type "
-            f"{type(values).__name__}."
-        )
-    items = [native(value) for value in values]
-    if not items:
-        raise ValueError(f"{kind}: at least one value is needed, got {values!r}.")
-    return items
-
-
-class Ordinal(_Listed):
-    """One of a list of values whose order means something.
-
-    Parameters
-    ----------
-    values : sequence
-        The values. Numbers are put into ascending order; others keep the order in
-        which they are given. A repeated value counts once.
-    scale : {"auto", "linear", "log", "rank"}, default="auto"
-        Where the values lie. "linear" and "log" (numbers only) keep their
-        distances, "rank" puts them at equal distances. "auto" is "log" for
-        positive numbers that span a factor of 100 or more or whose ratios are more
-        even than their differences (256, 512, 1024), "linear" for other numbers,
-        and "rank" for anything else and for numbers too close to one another to be
-        told apart by their distances.
-
-    Raises
-    ------
-    TypeError
-        If `values` is not a list.
-    ValueError
-        If there are no values, or the scale does not suit them.
-
-    Examples
-    --------
-    >>> from skbayes.space import Ordinal
-    >>> Ordinal([1, 10, 100]).grid
-    array([0. , 0.5, 1. ])
-    """
-
-    def __init__(
-        self,
-        values: Sequence[Any],
-        scale: Literal["auto", "linear", "log", "rank"] = "auto",
-    ) -> None:
-        items = _check_values(values, "Ordinal")
-        try:
-            numeric = all(is_number(item) and is_finite(item) for item in items)
-        except ValueError as error:
-            raise ValueError(f"Ordinal: {error}") from None
-        if numeric:
-            items = sorted(items)
-        if scale not in ("auto", "linear", "log", "rank"):
-            raise ValueError(
-                "Ordinal: scale must be 'auto', 'linear', 'log' or 'rank', "
-                f"got {scale!r}."
-            )
-        if scale in ("linear", "log") and not numeric:
-            raise ValueError(f"Ordinal: scale {scale!r} needs finite numbers.")
-        if scale == "log" and items[0] <= 0:
-            raise ValueError(
-                f"Ordinal: a log scale needs values > 0, got {items[0]!r}."
-            )
-        super().__init__(items)
-        items = list(self.values)
-        chosen = scale
-        if chosen == "auto":
-            chosen = _natural_scale(items) if numeric else "rank"
-        self._positions = _scaled(items, chosen)
-        told_apart = np.array_equal(
-            nearest(self._positions, self._positions), np.arange(len(items))
-        )
-        if not told_apart and scale != "auto":
-            raise ValueError(
-                f"Ordinal: the values {items!r} are too close to one another to be "
-                "told apart; scale='rank' puts them at equal distances."
-            )
-        if not told_apart:
-            chosen = "rank"
-            self._positions = _scaled(items, chosen)
-        self.scale = chosen
-
-    def _equal(self, own: Any, value: Any) -> bool:
-        if is_number(own) and is_number(value):
-            return bool(own == value)
-        return super()._equal(own, value)
-
-    def _hash(self, value: Any) -> int:
-        # Python's own hash of a number is that of its equals of other types.
-        return hash(value) if is_number(value) else super()._hash(value)
-
-    @property
-    def key(self) -> tuple[Any, ...]:  # noqa: D102
-        return ("Ordinal", self.scale, tuple(map(OptionKey, self.values)))
-
-
-class Categorical(_Listed):
-    """One of a list of options without an order.
-
-    Parameters
-    ----------
-    options : sequence
-        The options: strings, None, bools, tuples, functions, estimators, and so on. A
-        repeated option counts once.
-
-    Raises
-    ------
-    TypeError
-        If `options` is not a list.
-    ValueError
-        If there are no options.
-
-    Examples
-    --------
-    >>> from skbayes.space import Categorical
-    >>> Categorical(["rbf", "linear", None]).decode([0.0, 1.0])
-    ['rbf', None]
-    """
-
-    is_categorical = True
-
-    def __init__(self, options: Sequence[Any]) -> None:
-        super().__init__(_check_values(options, "Categorical"))
-        self._positions = np.linspace(0.0, 1.0, len(self.values))
-
-    @property
-    def key(self) -> tuple[Any, ...]:  # noqa: D102
-        return ("Categorical", tuple(map(OptionKey, self.values)))
-
-
-class Choice:
-    """A categorical hyper-parameter whose options open parameters of their own.
-
-    Parameters
-    ----------
-    options : dict or list of (option, sub-space) pairs
-        For each option the search space of the parameters that exist only under
-        it, in any notation, with their full names; ``{}`` or None for none. Pairs
-        serve for options that cannot be keys of a dict.
-
-    Raises
-    ------
-    TypeError
-        If `options` is neither a dict nor a list of pairs.
-    ValueError
-        If there are no options, or one occurs twice.
-
-    Examples
-    --------
-    >>> from skbayes.space import Choice, Space
-    >>> kernel = Choice({"rbf": {"gamma": (1e-3, 1e3, "log-uniform")}, "linear": {}})
-    >>> space = Space.from_notation({"kernel": kernel, "C": [1, 10]})
-    >>> {"C": 1, "kernel": "linear"} in space
-    True
-    >>> {"C": 1, "kernel": "linear", "gamma": 1.0} in space
-    False
-    """
-
-    def __init__(self, options: Mapping[Any, Any] | Sequence[tuple[Any, Any]]) -> None:
-        self.options = options
-        pairs = list(options.items()) if isinstance(options, Mapping) else options
-        if not isinstance(pairs, Sequence) or isinstance(pairs, str):
-            raise TypeError(
-                f"Choice: options must be a dict or a list of pairs, got {options!r}."
-            )
-        for pair in pairs:
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise TypeError(
-                    f"Choice: each option must be a pair (option, sub-space), "
-                    f"got {pair!r}."
-                )
-        self.dimension = Categorical([option for option, _ in pairs])
-        if self.dimension.repeated:
-            # Which of its sub-spaces is meant is not clear.
-            raise ValueError(
-                f"Choice: the option {self.dimension.repeated[0]!r} occurs twice."
-            )
-        self.sub_spaces = [{} if sub is None else sub for _, sub in pairs]
-
-    def __repr__(self) -> str:
-        return f"Choice({self.options!r})"

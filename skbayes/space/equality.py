@@ -1,4 +1,4 @@
-"""Which options of a space are one and the same setting."""
+"""Equality and hashes of options, whatever objects they are."""
 
 from __future__ import annotations
 
@@ -22,23 +22,12 @@ _ATOMS = (
 
 
 def same(a: Any, b: Any, whole: bool = False) -> bool:
-    """Whether two options are one and the same setting.
+    """Whether two options are the same.
 
-    1, 1.0 and True are three settings; an object equals its copies, so that an
-    optimizer that was pickled, or a search that was cloned, still knows its options.
-    Estimators are compared by their parameters, with `whole` by what they learnt too.
-
-    Parameters
-    ----------
-    a, b : object
-        The options.
-    whole : bool, default=False
-        Whether fitted estimators differ from unfitted ones.
-
-    Returns
-    -------
-    same : bool
-        False also where they cannot be compared.
+    1, 1.0 and True differ; an object equals its copies, so that an optimizer that was
+    pickled, or a search that was cloned, still knows its options. Estimators are
+    compared by their parameters, with `whole` by what they learnt too. Values that
+    cannot be compared differ.
     """
     if a is b:
         return True
@@ -57,7 +46,7 @@ def same(a: Any, b: Any, whole: bool = False) -> bool:
         if type(a).__eq__ is not object.__eq__:
             return bool(a == b)
         return _same_objects(a, b, whole)
-    except Exception:  # an exotic object is the same as itself alone
+    except Exception:  # values that cannot be compared
         return False
 
 
@@ -80,30 +69,13 @@ def _same_objects(a: Any, b: Any, whole: bool) -> bool:
 
 
 def keeps_more_than_parameters(estimator: Any) -> bool:
-    """Whether an estimator is cloned in a way of its own, as FrozenEstimator is.
-
-    Parameters
-    ----------
-    estimator : object
-        With `get_params`.
-
-    Returns
-    -------
-    whole : bool
-        If so, a clone of it may hold what it learnt.
-    """
+    """Whether clones of an estimator may hold what it learnt, as of FrozenEstimator."""
     usual = BaseEstimator.__sklearn_clone__
     return getattr(type(estimator), "__sklearn_clone__", usual) is not usual
 
 
 class OptionKey:
-    """A value in a key: hashable whatever it is, and equal to what is the same.
-
-    Parameters
-    ----------
-    value : object
-        The option.
-    """
+    """Value in a key: hashable whatever it is, and equal to what is the `same`."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -116,18 +88,7 @@ class OptionKey:
 
 
 def hash_of(value: Any) -> int:
-    """Hash that is equal for what is the `same`, and mostly differs for the rest.
-
-    Parameters
-    ----------
-    value : object
-        The option, hashable or not.
-
-    Returns
-    -------
-    hash : int
-        Within one process.
-    """
+    """Hash, within one process, that is equal for what is the `same`."""
     kind = type(value)
     if isinstance(value, _ATOMS):
         return hash((kind, id(value)))

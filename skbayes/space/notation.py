@@ -1,4 +1,4 @@
-"""What users write for a search space, turned into dimensions.
+"""Notations of search spaces, and the dimensions that they stand for.
 
 The second argument of GridSearchCV, RandomizedSearchCV, scikit-optimize's
 BayesSearchCV and OptunaSearchCV can be passed as it is. The classes of the latter
@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.space.choice import Choice
 from skbayes.space.dimensions import (
-    Categorical,
-    Choice,
     Dimension,
     Integer,
-    Ordinal,
     Real,
     is_finite,
     is_number,
@@ -26,6 +24,7 @@ from skbayes.space.dimensions import (
 )
 from skbayes.space.distribution import Distribution
 from skbayes.space.equality import OptionKey
+from skbayes.space.lists import Categorical, Ordinal
 
 __all__ = ["parse_dict", "parse_dimension", "parse_spaces"]
 
@@ -39,34 +38,16 @@ MAX_STEPS = 100_000
 
 
 def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
-    """Read the outermost level: one dict, or a list of alternatives.
+    """Return the alternatives of a dict or of a list of dicts.
 
-    Parameters
-    ----------
-    search_spaces : dict, list of dicts, or list of (dict, int) pairs
-        The notation. Pairs are scikit-optimize's; all alternatives share one
-        budget here, so that their numbers are not used.
-
-    Returns
-    -------
-    spaces : list of dict
-        The alternatives, at least one.
-
-    Raises
-    ------
-    TypeError
-        If `search_spaces` or one of its items is not of this form.
-    ValueError
-        If the list is empty.
+    The ints in scikit-optimize's pairs of dict and int are not used: all alternatives
+    share one budget.
     """
     if isinstance(search_spaces, Mapping):
         return [search_spaces]
     if not isinstance(search_spaces, Sequence) or isinstance(search_spaces, str):
-        raise TypeError(
-            "search_spaces must be a dict from names of parameters to what they may "
-            f"be, or a list of such dicts, got {search_spaces!r} of type "
-            f"{type(search_spaces).__name__}."
-        )
+        kind = type(search_spaces).__name__
+        raise _no_spaces(f"{search_spaces!r} of type {kind}")
     if not search_spaces:
         raise ValueError(
             "search_spaces must have at least one dict, got an empty list."
@@ -74,34 +55,21 @@ def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
     spaces = []
     for item in search_spaces:
         pair = isinstance(item, tuple) and len(item) == 2 and is_number(item[1])
-        space = item[0] if pair else item
-        if not isinstance(space, Mapping):
-            raise TypeError(
-                "search_spaces must be a dict from names of parameters to what they "
-                f"may be, or a list of such dicts, got a list with {item!r}."
-            )
-        spaces.append(space)
+        spaces.append(item[0] if pair else item)
+        if not isinstance(spaces[-1], Mapping):
+            raise _no_spaces(f"a list with {item!r}")
     return spaces
 
 
+def _no_spaces(got: str) -> TypeError:
+    return TypeError(
+        "search_spaces must be a dict from names of parameters to what they may be, or "
+        f"a list of such dicts, got {got}."
+    )
+
+
 def parse_dict(space: Mapping[str, Any]) -> dict[str, Dimension | Choice]:
-    """Read one dict of parameters.
-
-    Parameters
-    ----------
-    space : dict
-        From names to notations.
-
-    Returns
-    -------
-    dimensions : dict
-        From names, in sorted order, to dimensions.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`parse_dimension`; the message names the parameter.
-    """
+    """Return the dimensions of a dict of notations, in sorted order of their names."""
     for name in space:
         if not isinstance(name, str):
             raise TypeError(
@@ -111,26 +79,9 @@ def parse_dict(space: Mapping[str, Any]) -> dict[str, Dimension | Choice]:
 
 
 def parse_dimension(value: Any, name: str) -> Dimension | Choice:
-    """Read the notation of one parameter.
+    """Return what the notation of parameter `name` stands for.
 
-    Parameters
-    ----------
-    value : object
-        The notation.
-    name : str
-        The parameter, for messages.
-
-    Returns
-    -------
-    dimension : Dimension or Choice
-        What it stands for.
-
-    Raises
-    ------
-    TypeError
-        If `value` is no notation.
-    ValueError
-        If its bounds or values are wrong.
+    TypeError if it is no notation, ValueError if its bounds or values are wrong.
     """
     _check_shape(value, name)
     try:
@@ -142,11 +93,7 @@ def parse_dimension(value: Any, name: str) -> Dimension | Choice:
 
 
 def _check_shape(value: Any, name: str) -> None:
-    """Refuse what is no notation at all.
-
-    The first words of both messages are GridSearchCV's, which code and tests written
-    for it may look for.
-    """
+    """Refuse what is no notation, with messages that begin as GridSearchCV's do."""
     known = ("rvs", "low", "categories", "choices")
     if isinstance(value, type):
         raise TypeError(
@@ -214,7 +161,7 @@ def _listed(values: Any) -> Dimension:
 
 
 def _is_dimension(item: Any) -> bool:
-    """Whether an item of a list says what may be chosen instead of being a choice."""
+    """Whether an item of a list is a dimension or a distribution."""
     if isinstance(item, Dimension | Choice):
         return True
     if isinstance(item, type) or hasattr(item, "get_params"):
@@ -241,7 +188,7 @@ def _is_range(value: list[Any] | tuple[Any, ...]) -> bool:
 
 
 def _check_no_range(value: list[Any] | tuple[Any, ...]) -> None:
-    """Refuse a list of options that was surely meant as a range."""
+    """Refuse a list of options that was meant as a range."""
     strings = [item for item in value if isinstance(item, str)]
     n_numbers = sum(map(is_number, value))
     numerals = any(map(_is_numeral, strings))
@@ -333,7 +280,7 @@ def _foreign_range(value: Any) -> Dimension:
 
 
 def _drawn(value: Any) -> Dimension:
-    """Values of an object that can only be drawn from, as its own draws show them."""
+    """Values of an object that offers draws only, as far as they show them."""
     draws = [native(draw) for draw in _draw(value)]
     if all(is_number(draw) and is_finite(draw) for draw in draws):
         return Ordinal(sorted(set(draws)), scale="rank")

@@ -79,8 +79,8 @@ def make_surrogate(surrogate: Any, candidates: Candidates, seed: int) -> Any:
 
 def _nodes(candidates: Candidates) -> Any:
     """List the configurations for a graph, if they are few enough."""
-    if candidates.cells is not None and len(candidates.cells) <= MAX_NODES:
-        return candidates.cells
+    if candidates.rows is not None and len(candidates.rows) <= MAX_NODES:
+        return candidates.rows
     n_configurations = candidates.n_configurations
     size = (
         "infinitely many"

@@ -42,7 +42,7 @@ def test_sobol_points_fill_each_interval_once():
 
 def test_all_of_a_finite_number_of_candidates_are_ranked():
     space = Space.from_notation({"a": [1, 2, 3], "b": ["x", "y"]})
-    X = space.cells(np.arange(6))
+    X = space.enumerate(np.arange(6))
     peak = Peak(space, X[4])
     ranked = maximize_over(peak, X)
     np.testing.assert_array_equal(ranked[0], X[4])

@@ -187,9 +187,11 @@ def test_order_of_the_cells_is_not_that_of_the_file():
     )
     numbers = np.arange(len(table))
     np.testing.assert_array_equal(
-        backwards.space.cells(numbers).shape, table.space.cells(numbers).shape
+        backwards.space.enumerate(numbers).shape, table.space.enumerate(numbers).shape
     )
-    assert backwards.space.decode(backwards.space.cells(numbers)) != table.params[::-1]
+    assert (
+        backwards.space.decode(backwards.space.enumerate(numbers)) != table.params[::-1]
+    )
 
 
 # -- between the levels ---------------------------------------------------------------

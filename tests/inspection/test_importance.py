@@ -54,7 +54,7 @@ def parts_by_definition(f, weights):
 def test_finite_columns_by_brute_force(depth, floor):
     space = Space.from_notation({"a": [1, 2, 4], "b": ["x", "y"], "c": [1, 3, 5, 9]})
     rng = np.random.default_rng(0)
-    X = space.cells(np.arange(24))
+    X = space.enumerate(np.arange(24))
     seen = rng.choice(24, 15, replace=False)
     y = rng.normal(size=15)
     tree = DecisionTreeRegressor(max_depth=depth, random_state=0).fit(X[seen], y)

@@ -3,6 +3,7 @@
 import copy
 import enum
 import functools
+import json
 import os
 import pickle
 import random
@@ -34,10 +35,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV
+from skbayes import BayesSearchCV, ParetoSearchCV, TradeoffSearchCV
 from skbayes.journal.fingerprint import (
     describe,
     describe_search,
+    search_facts,
     splits_are_reproducible,
 )
 from skbayes.space import Categorical, Choice, Ordinal, Space
@@ -608,3 +610,32 @@ def test_the_identity_is_text():
 )
 def test_which_splits_are_reproducible(reproducible, cv):
     assert splits_are_reproducible(cv) is reproducible
+
+
+# -- facts ------------------------------------------------------------------------
+
+
+def test_facts_of_a_search():
+    assert search_facts(search(scoring="f1")) == {
+        "search": "BayesSearchCV",
+        "scoring": "f1",
+        "target_metric": None,
+        "objectives": {},
+        "settings": {},
+        "chooses_train_size": False,
+    }
+
+
+def test_facts_are_plain_json():
+    metrics = {"a": make_scorer(accuracy_score), "b": "f1"}
+    facts = search_facts(search(scoring=metrics, refit="b"))
+    assert facts["scoring"] is None
+    assert facts["target_metric"] == "b"
+    bounds = (np.float64(0.5), np.int64(1))
+    facts = search_facts(TradeoffSearchCV(SVC(), SPACES, score_range=bounds, cost=len))
+    assert facts["settings"] == {"tradeoff": 0.5, "score_range": [0.5, 1]}
+    assert facts["chooses_train_size"] is True
+    assert json.loads(json.dumps(facts)) == facts
+    objectives = {"accuracy": "max", "size": ("min", "model_size"), "n": ("min", len)}
+    facts = search_facts(ParetoSearchCV(SVC(), SPACES, objectives))
+    assert facts["objectives"] == {"accuracy": "max", "size": "min", "n": "min"}

@@ -7,12 +7,11 @@ import time
 
 import numpy as np
 import pytest
-import test_journal as tj
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC
-from test_journal import (
+from journal_samples import (
     CLASSIFIERS,
+    FACTS,
     IDENTITY,
+    SPACE,
     fold,
     fork,
     open_journal,
@@ -21,6 +20,8 @@ from test_journal import (
     running,
     trial_of,
 )
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
 
 import skbayes
 from skbayes.journal.json_space import to_outline
@@ -90,7 +91,8 @@ def test_a_finished_search(path):
         "n_points": 2,
         "n_splits": 2,
         "identity": IDENTITY,
-        "space": to_outline(tj.SPACE),
+        "space": to_outline(SPACE),
+        **FACTS,
     }
 
 
@@ -113,7 +115,7 @@ def test_a_running_search(path):
 WRITER = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import test_journal as t
+import journal_samples as t
 
 with t.open_journal(sys.argv[2], durability=sys.argv[3]) as journal:
     for number in range(10**6):
@@ -215,14 +217,14 @@ def test_without_pandas(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="load_history .*pip install pandas"):
         load_history(path)
-    assert len(read_trials(path, tj.SPACE)[0]) == 2
+    assert len(read_trials(path, SPACE)[0]) == 2
 
 
 def test_trials_for_another_space(path):
     with open_journal(path) as journal:
         record(journal, range(6))
         journal.record_proposal(6, params_of(6), None)
-    trials, n_dropped = read_trials(path, tj.SPACE)
+    trials, n_dropped = read_trials(path, SPACE)
     assert n_dropped == 0
     assert [trial.number for trial in trials] == list(range(6))
     assert all(trial == trial_of(trial.number) for trial in trials)
@@ -247,5 +249,5 @@ def test_no_connection_stays_open(path):
     with open_journal(path) as journal:
         record(journal, range(2))
         load_history(path)
-        read_trials(path, tj.SPACE)
+        read_trials(path, SPACE)
     assert os.listdir(path.parent) == [path.name]

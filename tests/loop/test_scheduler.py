@@ -172,7 +172,7 @@ def test_a_log_continues_where_it_ended(seed, n_points, killed_after):
 
         def record_proposal(self, number, params, expected_improvement):
             assert number == len(self.proposals)
-            self.proposals.append(params)
+            self.proposals.append(params.params)
             self.expected_improvements.append(expected_improvement)
 
         def record_result(self, trial):

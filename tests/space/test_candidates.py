@@ -26,7 +26,7 @@ def test_nothing_remains_once_all_is_known():
     found = make({"a": [1, 2]})
     for row in found.unseen():
         found.add(row)
-    for look in (found.remaining, lambda: found.draw(np.random.default_rng(0))):
+    for look in (found.unseen, lambda: found.draw(np.random.default_rng(0))):
         with pytest.raises(SpaceExhausted, match="All 2"):
             look()
 

@@ -1,25 +1,11 @@
-import copy
 import math
-import os
-import pickle
-import subprocess
-import sys
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.compose import ColumnTransformer
-from sklearn.frozen import FrozenEstimator
-from sklearn.gaussian_process.kernels import RBF
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import KFold
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from skbayes.space import (
     Categorical,
@@ -202,18 +188,6 @@ def test_the_largest_integers_come_back_exactly(low, high, prior):
     assert dimension.decode(positions) == values
 
 
-CLOSE = [0, 1 - 2**-52, 1 - 2**-53, 1.0]
-
-
-@pytest.mark.parametrize("values", [CLOSE, [2**60, 2**60 + 1], [0.0, 5e-324]])
-def test_numbers_too_close_to_be_told_apart_are_ranked(values):
-    dimension = Ordinal(values)
-    assert dimension.scale == "rank"
-    assert dimension.decode(dimension.grid) == values
-    with pytest.raises(ValueError, match="too close"):
-        Ordinal(values, "linear")
-
-
 @pytest.mark.parametrize(
     "dimension",
     [
@@ -233,198 +207,6 @@ def test_numbers_too_close_to_be_told_apart_are_ranked(values):
 def test_numbers_beyond_every_float_are_in_no_dimension(dimension, value):
     assert not dimension.contains(value)
     assert {"a": value} not in Space.from_notation({"a": dimension})
-
-
-class Counted:
-    """Count how often values are compared for equality."""
-
-    comparisons = 0
-
-    def __eq__(self, other):
-        Counted.comparisons += 1
-        return super().__eq__(other)
-
-    def __hash__(self):
-        return super().__hash__()
-
-
-class CountedFloat(Counted, float):
-    pass
-
-
-class CountedStr(Counted, str):
-    pass
-
-
-@pytest.mark.parametrize(
-    ("kind", "make"),
-    [(Ordinal, CountedFloat), (Ordinal, CountedStr), (Categorical, CountedStr)],
-)
-def test_long_lists_are_not_compared_in_pairs(kind, make):
-    options = [make(number) for number in range(1000)]
-    Counted.comparisons = 0
-    dimension = kind(options)
-    assert dimension.encode([make(number) for number in range(1000)]).shape == (1000,)
-    assert Counted.comparisons <= 10 * len(options)
-
-
-def test_tuples_are_told_apart_by_what_they_hold():
-    options = [(CountedStr(number), (number, math.nan)) for number in range(300)]
-    Counted.comparisons = 0
-    dimension = Categorical(options)
-    again = [(CountedStr(number), (number, math.nan)) for number in range(300)]
-    assert [dimension.index(option) for option in again] == list(range(300))
-    assert Counted.comparisons <= 10 * len(options)
-
-
-def test_numbers_of_an_ordinal_are_found_whatever_their_type():
-    dimension = Ordinal([1, 2.0, Fraction(5, 2), 3])
-    values = [1.0, np.int64(2), 2.5, np.float32(3)]
-    assert [dimension.index(value) for value in values] == [0, 1, 2, 3]
-    assert not dimension.contains(True)
-
-
-def test_an_option_that_was_changed_is_still_known():
-    changed = [1, 2]
-    dimension = Categorical([changed, [3]])
-    changed.append(5)
-    assert dimension.index(changed) == 0
-
-
-SHOW_PLACES = """
-import pickle, sys
-dimension, options = pickle.loads(sys.stdin.buffer.read())
-print([dimension.index(option) for option in options])
-"""
-
-
-def test_options_are_found_in_another_process():
-    options = ["a", ("b", max), None, SVC(), len, 1.5]
-    run = subprocess.run(
-        [sys.executable, "-c", SHOW_PLACES],
-        input=pickle.dumps((Categorical(options), copy.deepcopy(options))),
-        capture_output=True,
-        check=True,
-        env={**os.environ, "PYTHONHASHSEED": "1"},
-    )
-    assert run.stdout.decode().strip() == str(list(range(6)))
-
-
-@pytest.mark.parametrize(
-    ("values", "scale"),
-    [
-        ([1, 2, 3, 4], "linear"),
-        ([0.001, 0.01, 0.1], "log"),
-        ([0, 10, 1000], "linear"),
-        ([1, 100], "log"),
-        ([1, 99], "linear"),
-        ([256, 512, 1024], "log"),
-        ([10_000, 30_000, 50_000], "linear"),
-        (["low", "mid", "high"], "rank"),
-    ],
-)
-def test_the_scale_of_a_list(values, scale):
-    assert Ordinal(values).scale == scale
-
-
-def test_numbers_are_sorted_and_words_keep_their_order():
-    assert Ordinal([3, 1, 2]).values == (1, 2, 3)
-    assert Ordinal(["low", "mid", "high"]).values == ("low", "mid", "high")
-
-
-def test_numbers_of_a_list_keep_their_own_type():
-    values = Ordinal([1, 2.5, np.int64(3), np.float64(4.5)]).values
-    assert [type(value) for value in values] == [int, float, int, float]
-
-
-def test_options_are_told_apart_by_type():
-    dimension = Categorical([1, 1.0, True, "1", None, (1,), [1]])
-    assert [dimension.index(value) for value in dimension.values] == list(range(7))
-
-
-def test_arrays_and_estimators_may_be_options():
-    svc = SVC(C=2)
-    array = np.array([1.0, 2.0])
-    dimension = Categorical([array, svc, SVC(), float("nan")])
-    assert dimension.index(np.array([1.0, 2.0])) == 0
-    assert dimension.index(pickle.loads(pickle.dumps(svc))) == 1
-    assert dimension.index(float("nan")) == 3
-
-
-def columns(scaled):
-    """ColumnTransformers whose repr leaves out what differs."""
-    numeric = Pipeline([("impute", SimpleImputer()), ("scale", scaled)])
-    lists = [(f"name{i}", StandardScaler(), [f"a_long_column_{i}"]) for i in range(9)]
-    return ColumnTransformer([*lists, ("last", numeric, ["b"])])
-
-
-class Plain:
-    def __init__(self, **state):
-        self.__dict__.update(state)
-
-
-class Slotted:
-    __slots__ = ("x",)
-
-    def __init__(self, x):
-        self.x = x
-
-
-DIFFERENT = [
-    columns(StandardScaler()),
-    columns(StandardScaler(with_mean=False)),
-    KFold(3),
-    KFold(4),
-    KFold(3, shuffle=True, random_state=np.random.RandomState(0)),
-    KFold(3, shuffle=True, random_state=np.random.RandomState(1)),
-    partial(max, 1),
-    partial(max, 2),
-    Plain(a={"x": [np.array([1.0, np.nan])]}),
-    Plain(a={"x": [np.array([1.0, 2.0])]}),
-    Plain(a={"y": [np.array([1.0, 2.0])]}),
-    Plain(a=np.array(["u", None], dtype=object)),
-    Plain(a=np.array([1])),
-    Plain(a=np.array([1.0])),
-    Slotted(1),
-    Slotted(2),
-    {"a": SVC(C=3)},
-    {"a": SVC(C=4)},
-    RBF(1.0),
-    RBF(2.0),
-    FrozenEstimator(SVC().fit([[0.0], [1.0]], [0, 1])),
-    FrozenEstimator(SVC().fit([[0.0], [2.0]], [0, 1])),
-    np.log,
-    np.exp,
-    max,
-    min,
-    SVC,
-    KFold,
-    stats.uniform(0, 1),
-    stats.uniform(0, 2),
-]
-
-
-@pytest.mark.parametrize(
-    "copied",
-    [copy.deepcopy, lambda options: pickle.loads(pickle.dumps(options))],
-    ids=["deepcopy", "pickle"],
-)
-def test_options_equal_their_copies_and_nothing_else(copied):
-    dimension = Categorical(DIFFERENT)
-    places = [dimension.index(option) for option in copied(DIFFERENT)]
-    assert places == list(range(len(DIFFERENT)))
-    assert Categorical(copied(DIFFERENT)).key == dimension.key
-    assert hash(Categorical(copied(DIFFERENT)).key) == hash(dimension.key)
-    assert Categorical(DIFFERENT[::-1]).key != dimension.key
-
-
-def test_what_cannot_be_compared_is_the_same_as_itself_alone():
-    one, other = Plain(), Plain()
-    one.self, other.self = one, other
-    dimension = Categorical([one, other])
-    assert dimension.index(other) == 1
-    with pytest.raises(ValueError, match="not a value"):
-        dimension.index(copy.deepcopy(other))
 
 
 @pytest.mark.parametrize(
@@ -474,32 +256,6 @@ def test_mistakes_are_refused(make, error, message):
 
 
 @pytest.mark.parametrize(
-    ("dimension", "alike", "repeated"),
-    [
-        (Ordinal([2, 1, 3, 1.0, 2]), Ordinal([1, 2, 3]), (1.0, 2)),
-        (Ordinal([1, 1000, 1, 10**6]), Ordinal([1, 1000, 10**6]), (1,)),
-        (Ordinal([1.5, 1.5]), Ordinal([1.5]), (1.5,)),
-        (Ordinal(["lo", "hi", "lo"]), Ordinal(["lo", "hi"]), ("lo",)),
-        (Categorical(["b", "a", "b", "c"]), Categorical(["b", "a", "c"]), ("b",)),
-        (Categorical([1, True, "1", 1]), Categorical([1, True, "1"]), (1,)),
-        (
-            Categorical([SVC(C=2), None, SVC(C=2)]),
-            Categorical([SVC(C=2), None]),
-            (SVC(C=2),),
-        ),
-    ],
-)
-def test_repeated_values_count_once(dimension, alike, repeated):
-    assert repr(dimension) == repr(alike)
-    assert repr(dimension.repeated) == repr(repeated) and alike.repeated == ()
-    assert dimension.key == alike.key
-    assert dimension.n_values == len(alike.values)
-    np.testing.assert_array_equal(dimension.grid, alike.grid)
-    for one in (dimension, pickle.loads(pickle.dumps(dimension))):
-        assert repr(one.decode(one.encode(alike.values))) == repr(list(alike.values))
-
-
-@pytest.mark.parametrize(
     ("dimension", "value"),
     [
         (Real(0, 1), 1.5),
@@ -528,3 +284,24 @@ def test_a_continuous_dimension_has_no_grid():
 )
 def test_repr_can_be_evaluated(dimension):
     assert repr(eval(repr(dimension))) == repr(dimension)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "is_log"),
+    [
+        (Real(1, 1000), False),
+        (Real(10, 11, "log-uniform"), True),
+        (Integer(1, 2), False),
+        (Integer(1, 2, "log-uniform"), True),
+        (Ordinal([1, 10, 100]), True),
+        (Ordinal([1, 2, 3]), False),
+        (Ordinal(["low", "high"]), False),
+        (Ordinal([5]), False),
+        (Categorical([1, 10, 100]), False),
+        (Distribution(stats.loguniform(1e-3, 1e3)), True),
+        (Distribution(stats.uniform(1, 8)), False),
+        (Distribution(stats.norm()), False),
+    ],
+)
+def test_which_dimensions_are_logarithmic(dimension, is_log):
+    assert dimension.is_log is is_log

@@ -128,7 +128,7 @@ GRIDS = [
 @pytest.mark.parametrize("grid", GRIDS)
 def test_the_cells_of_a_finite_space_are_those_of_a_grid(grid):
     space = Space.from_notation(grid)
-    cells = space.decode(space.cells(np.arange(space.n_configurations)))
+    cells = space.decode(space.enumerate(np.arange(space.n_configurations)))
     expected = list(ParameterGrid(grid))
     assert space.n_configurations == len(expected)
     assert sorted(map(repr, cells)) == sorted(
@@ -143,7 +143,7 @@ def test_the_cells_of_a_tree_are_counted_and_listed():
             "k": Choice({"x": {"b": [1, 2, 3], "c": ["u", "v"]}, "y": {}}),
         }
     )
-    cells = space.decode(space.cells(np.arange(space.n_configurations)))
+    cells = space.decode(space.enumerate(np.arange(space.n_configurations)))
     expected = [
         {"a": a, "b": b, "c": c, "k": "x"}
         for a, b, c in itertools.product([1, 2], [1, 2, 3], ["u", "v"])
@@ -244,7 +244,9 @@ def test_repeated_values_are_dropped_with_a_warning(notation, kept, message):
     expected = Space.from_notation(kept)
     cells = np.arange(expected.n_configurations)
     assert space.n_configurations == expected.n_configurations
-    assert space.decode(space.cells(cells)) == expected.decode(expected.cells(cells))
+    assert space.decode(space.enumerate(cells)) == expected.decode(
+        expected.enumerate(cells)
+    )
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_a_copy_made_on_the_way_continues_alike(make, when):
 
 def test_what_is_told_twice_and_learnt_is_taken(make):
     optimizer = make(n_initial_points=0)
-    cells = optimizer.space.decode(optimizer.space.cells(np.arange(N_CELLS)))
+    cells = optimizer.space.decode(optimizer.space.enumerate(np.arange(N_CELLS)))
     for params in cells[::4]:
         optimizer.learn(params, score(params))
     optimizer.tell(cells[1], 1.0)

@@ -62,8 +62,8 @@ def test_an_instance_is_copied_and_told_of_the_space():
 
 
 def test_the_nodes_of_a_graph_are_what_is_allowed():
-    np.testing.assert_array_equal(make_surrogate("graph", SMALL, 0).nodes, SMALL.cells)
-    assert len(SMALL.cells) == 7
+    np.testing.assert_array_equal(make_surrogate("graph", SMALL, 0).nodes, SMALL.rows)
+    assert len(SMALL.rows) == 7
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
-from skbayes.results.frame import corrected_best_score
+from skbayes.results.correction import corrected_best_score
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}

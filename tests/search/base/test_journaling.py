@@ -51,33 +51,24 @@ def test_more_trials_continue_the_same_search(path, n_points):
     np.testing.assert_array_equal(frame["score"], whole.cv_results_["mean_test_score"])
 
 
-@pytest.mark.parametrize(
-    "version, unknown",
-    [
-        (1, ["stage", "train_fraction", "subset", "started"]),
-        (2, ["started"]),
-    ],
-)
-def test_a_journal_of_an_older_format_goes_on(path, version, unknown):
-    first = make(path, 3).fit(X, y)
+def test_a_journal_of_another_format_is_refused(path):
+    make(path, 3).fit(X, y)
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        names = ", ".join(f"'$.{name}'" for name in unknown)
-        connection.execute(
-            f"UPDATE results SET details = json_remove(details, {names})"
-        )
-        connection.execute("DELETE FROM search WHERE name = 'space'")
-        connection.execute(f"PRAGMA user_version={version}")
+        connection.execute("PRAGMA user_version=3")
         connection.commit()
-    frame = load_history(path)
-    assert list(frame["state"]) == ["complete"] * 3
-    assert frame.attrs["space"] is None
-    continued = make(path).fit(X, y)
-    assert_same_tables(continued.cv_results_, make(None).fit(X, y).cv_results_)
-    # When they began follows from when they were recorded, a moment after they ended.
-    guessed = [trial.started for trial in continued.trials_[:3]]
-    np.testing.assert_allclose(guessed, [t.started for t in first.trials_], atol=2.0)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+    content = path.read_bytes()
+    for read in (load_history, lambda path: make(path).fit(X, y)):
+        with pytest.raises(ValueError, match="journal: .* another release .* is 3"):
+            read(path)
+    assert path.read_bytes() == content
+
+
+def test_facts_about_the_search_are_kept(path):
+    search = make(path, 3).fit(X, y)
+    facts = load_history(path).attrs
+    assert facts["search"] == type(search).__name__
+    assert facts["n_splits"] == search.n_splits_
+    assert {entry["name"] for entry in facts["space"]} == {"C", "kernel"}
 
 
 class Counted(SVC):

@@ -1,0 +1,63 @@
+"""Choices between options that open parameters of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skbayes.space.lists import Categorical
+
+__all__ = ["Choice"]
+
+
+class Choice:
+    """A categorical hyper-parameter whose options open parameters of their own.
+
+    Parameters
+    ----------
+    options : dict or list of (option, sub-space) pairs
+        For each option the search space of the parameters that exist only under
+        it, in any notation, with their full names; ``{}`` or None for none. Pairs
+        serve for options that cannot be keys of a dict.
+
+    Raises
+    ------
+    TypeError
+        If `options` is neither a dict nor a list of pairs.
+    ValueError
+        If there are no options, or one occurs twice.
+
+    Examples
+    --------
+    >>> from skbayes.space import Choice, Space
+    >>> kernel = Choice({"rbf": {"gamma": (1e-3, 1e3, "log-uniform")}, "linear": {}})
+    >>> space = Space.from_notation({"kernel": kernel, "C": [1, 10]})
+    >>> {"C": 1, "kernel": "linear"} in space
+    True
+    >>> {"C": 1, "kernel": "linear", "gamma": 1.0} in space
+    False
+    """
+
+    def __init__(self, options: Mapping[Any, Any] | Sequence[tuple[Any, Any]]) -> None:
+        self.options = options
+        pairs = list(options.items()) if isinstance(options, Mapping) else options
+        if not isinstance(pairs, Sequence) or isinstance(pairs, str):
+            raise TypeError(
+                f"Choice: options must be a dict or a list of pairs, got {options!r}."
+            )
+        for pair in pairs:
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise TypeError(
+                    f"Choice: each option must be a pair (option, sub-space), "
+                    f"got {pair!r}."
+                )
+        self.dimension = Categorical([option for option, _ in pairs])
+        if self.dimension.repeated:
+            # Which of its sub-spaces is meant is not clear.
+            raise ValueError(
+                f"Choice: the option {self.dimension.repeated[0]!r} occurs twice."
+            )
+        self.sub_spaces = [{} if sub is None else sub for _, sub in pairs]
+
+    def __repr__(self) -> str:
+        return f"Choice({self.options!r})"

@@ -1,0 +1,269 @@
+"""Dimensions that are lists of values, ordered or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skbayes.space.dimensions import (
+    Dimension,
+    FloatArray,
+    is_finite,
+    is_number,
+    native,
+    nearest,
+)
+from skbayes.space.equality import OptionKey, hash_of, same
+
+__all__ = ["Categorical", "Ordinal"]
+
+# A list of positive numbers that spans at least this factor is put on a log scale.
+LOG_SPAN = 100.0
+
+
+class _Listed(Dimension):
+    """Values in a list, each of which counts once; `repeated` are the items dropped."""
+
+    _positions: FloatArray
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self.values, self.repeated = self._sort_into_buckets(items)
+        self.n_values = len(self.values)
+
+    def _sort_into_buckets(self, items: Sequence[Any]) -> tuple[tuple, tuple]:
+        """Return distinct items and repeated ones; keep the places of the former."""
+        self._buckets: dict[int, list[int]] = {}
+        values: list[Any] = []
+        repeated = []
+        for item in items:
+            bucket = self._buckets.setdefault(self._hash(item), [])
+            if any(self._equal(item, values[place]) for place in bucket):
+                repeated.append(item)
+            else:
+                bucket.append(len(values))
+                values.append(item)
+        return tuple(values), tuple(repeated)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_buckets"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Hashes of strings and of functions differ between processes. They are taken
+        # when they are needed, since options may not be unpickled yet.
+        self.__dict__.update(state)
+        self._buckets = {}
+
+    def index(self, value: Any) -> int:
+        """Place of `value` in the list of values; ValueError if it is not there."""
+        if not self._buckets:
+            self._sort_into_buckets(self.values)
+        value = native(value)
+        bucket = self._buckets.get(self._hash(value), [])
+        # Identity first: comparing estimators takes long.
+        for place in sorted(bucket, key=lambda place: self.values[place] is not value):
+            if self.values[place] is value or self._equal(self.values[place], value):
+                return place
+        # An option that was changed since is in the bucket of its former hash.
+        for place, own in enumerate(self.values):
+            if own is value:
+                return place
+        raise self._reject(value)
+
+    def _equal(self, own: Any, value: Any) -> bool:
+        return same(own, value)
+
+    def _hash(self, value: Any) -> int:
+        return hash_of(value)
+
+    def place(self, positions: FloatArray) -> NDArray[np.int_]:
+        """Places in the list of values that are nearest to `positions`."""
+        return nearest(self._positions, positions)
+
+    def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
+        return self._positions[[self.index(value) for value in values]]
+
+    def decode(self, positions: ArrayLike) -> list[Any]:  # noqa: D102
+        places = self.place(np.asarray(positions, dtype=np.float64))
+        return [self.values[place] for place in places]
+
+    def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
+        return self._positions[self.place(positions)]
+
+    def from_uniform(self, uniform: FloatArray) -> FloatArray:
+        """Positions of values of which each is equally likely."""
+        count = len(self.values)
+        places = np.minimum((np.asarray(uniform) * count).astype(int), count - 1)
+        return self._positions[places]
+
+    @property
+    def grid(self) -> FloatArray:  # noqa: D102
+        return self._positions
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self.values)!r})"
+
+
+def _natural_scale(items: Sequence[Any]) -> Literal["linear", "log"]:
+    """Scale of ascending numbers: log over a wide span or where gaps are more even."""
+    if items[0] <= 0:
+        return "linear"
+    if items[-1] >= LOG_SPAN * items[0]:
+        return "log"
+    values = np.array(items, dtype=np.float64)
+    gaps, log_gaps = np.diff(values), np.diff(np.log(values))
+    if len(items) < 3 or np.any(log_gaps <= 0):
+        return "linear"
+    log = np.std(log_gaps) / np.mean(log_gaps) < np.std(gaps) / np.mean(gaps)
+    return "log" if log else "linear"
+
+
+def _scaled(items: Sequence[Any], scale: str) -> FloatArray:
+    """Positions of ascending values, from 0 to 1."""
+    if len(items) == 1:
+        return np.zeros(1)
+    if scale == "rank":
+        return np.arange(len(items)) / (len(items) - 1.0)
+    scaled = np.array(items, dtype=np.float64)
+    if scale == "log":
+        scaled = np.log(scaled)
+    # Halved, so that not even the range of the widest doubles overflows.
+    scaled = scaled / 2.0 - scaled[0] / 2.0
+    return scaled / scaled[-1] if scaled[-1] > 0 else scaled
+
+
+def _check_values(values: Any, kind: str) -> list[Any]:
+    # The order of a set changes from one process to the next.
+    listed = not isinstance(values, str | bytes | Mapping | Set)
+    try:
+        items = [native(value) for value in values] if listed else None
+    except TypeError:
+        items = None
+    if items is None:
+        raise TypeError(
+            f"{kind}: the values must be given as a list, got {values!r} of type "
+            f"{type(values).__name__}."
+        )
+    if not items:
+        raise ValueError(f"{kind}: at least one value is needed, got {values!r}.")
+    return items
+
+
+class Ordinal(_Listed):
+    """One of a list of values whose order means something.
+
+    Parameters
+    ----------
+    values : sequence
+        The values. Numbers are put into ascending order; others keep the order in
+        which they are given. A repeated value counts once.
+    scale : {"auto", "linear", "log", "rank"}, default="auto"
+        Where the values lie. "linear" and "log" (numbers only) keep their
+        distances, "rank" puts them at equal distances. "auto" is "log" for
+        positive numbers that span a factor of 100 or more or whose ratios are more
+        even than their differences (256, 512, 1024), "linear" for other numbers,
+        and "rank" for anything else and for numbers too close to one another to be
+        told apart by their distances.
+
+    Raises
+    ------
+    TypeError
+        If `values` is not a list.
+    ValueError
+        If there are no values, or the scale does not suit them.
+
+    Examples
+    --------
+    >>> from skbayes.space import Ordinal
+    >>> Ordinal([1, 10, 100]).grid
+    array([0. , 0.5, 1. ])
+    """
+
+    def __init__(
+        self,
+        values: Sequence[Any],
+        scale: Literal["auto", "linear", "log", "rank"] = "auto",
+    ) -> None:
+        items = _check_values(values, "Ordinal")
+        try:
+            numeric = all(is_number(item) and is_finite(item) for item in items)
+        except ValueError as error:
+            raise ValueError(f"Ordinal: {error}") from None
+        if numeric:
+            items = sorted(items)
+        if scale not in ("auto", "linear", "log", "rank"):
+            raise ValueError(
+                "Ordinal: scale must be 'auto', 'linear', 'log' or 'rank', "
+                f"got {scale!r}."
+            )
+        if scale in ("linear", "log") and not numeric:
+            raise ValueError(f"Ordinal: scale {scale!r} needs finite numbers.")
+        if scale == "log" and items[0] <= 0:
+            raise ValueError(
+                f"Ordinal: a log scale needs values > 0, got {items[0]!r}."
+            )
+        super().__init__(items)
+        self.scale: str = scale
+        if scale == "auto":
+            self.scale = _natural_scale(self.values) if numeric else "rank"
+        self._positions = _scaled(self.values, self.scale)
+        told_apart = np.array_equal(
+            nearest(self._positions, self._positions), np.arange(len(self.values))
+        )
+        if not told_apart and scale != "auto":
+            raise ValueError(
+                f"Ordinal: the values {list(self.values)!r} are too close to one "
+                "another to be told apart; scale='rank' puts them at equal distances."
+            )
+        if not told_apart:
+            self.scale = "rank"
+            self._positions = _scaled(self.values, self.scale)
+
+    def _equal(self, own: Any, value: Any) -> bool:
+        if is_number(own) and is_number(value):
+            return bool(own == value)
+        return super()._equal(own, value)
+
+    def _hash(self, value: Any) -> int:
+        # Python's own hash of a number is that of its equals of other types.
+        return hash(value) if is_number(value) else super()._hash(value)
+
+    @property
+    def key(self) -> tuple[Any, ...]:  # noqa: D102
+        return ("Ordinal", self.scale, tuple(map(OptionKey, self.values)))
+
+
+class Categorical(_Listed):
+    """One of a list of options without an order.
+
+    Parameters
+    ----------
+    options : sequence
+        The options: strings, None, bools, tuples, functions, estimators, and so on. A
+        repeated option counts once.
+
+    Raises
+    ------
+    TypeError
+        If `options` is not a list.
+    ValueError
+        If there are no options.
+
+    Examples
+    --------
+    >>> from skbayes.space import Categorical
+    >>> Categorical(["rbf", "linear", None]).decode([0.0, 1.0])
+    ['rbf', None]
+    """
+
+    is_categorical = True
+
+    def __init__(self, options: Sequence[Any]) -> None:
+        super().__init__(_check_values(options, "Categorical"))
+        self._positions = np.linspace(0.0, 1.0, len(self.values))
+
+    @property
+    def key(self) -> tuple[Any, ...]:  # noqa: D102
+        return ("Categorical", tuple(map(OptionKey, self.values)))

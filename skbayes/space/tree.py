@@ -1,0 +1,194 @@
+"""Trees of columns, the structure of a space with alternatives and conditions.
+
+A branch lists the columns that it declares. A column that is a choice has a branch for
+each of its options; the choice among the dicts of a list has no name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from skbayes.space.dimensions import Dimension, FloatArray
+
+__all__ = [
+    "Branch",
+    "Column",
+    "Entry",
+    "activate",
+    "cover",
+    "fill",
+    "match",
+    "n_slopes",
+    "names",
+    "outline",
+    "size",
+]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the encoded space: the parameter it stands for and its values.
+
+    Parameters
+    ----------
+    name : str or None
+        The parameter; None for the choice among the dicts of a list.
+    dimension : Dimension
+        Its values.
+    """
+
+    name: str | None
+    dimension: Dimension
+
+
+@dataclass
+class Entry:
+    """Column in a branch: its place in a row, and the branch of each of its options."""
+
+    place: int
+    column: Column
+    options: list[Branch] = field(default_factory=list)
+
+    @property
+    def dimension(self) -> Dimension:
+        """Values of the column."""
+        return self.column.dimension
+
+    def chosen(self, positions: FloatArray) -> np.ndarray:
+        """Places of the options at `positions`; NaN counts as 0."""
+        filled = np.where(np.isnan(positions), 0.0, positions)
+        return self.dimension.place(filled)  # type: ignore[attr-defined]
+
+
+Branch = list[Entry]
+
+
+def size(branch: Branch) -> float:
+    """Count the configurations of a branch; exact unless infinite."""
+    total: float = 1
+    for entry in branch:
+        factor: float = entry.dimension.n_values
+        if entry.options:
+            factor = sum(map(size, entry.options))
+        # A large int times a float would overflow.
+        total = math.inf if math.inf in (factor, total) else total * int(factor)
+    return total
+
+
+def n_slopes(branch: Branch) -> int:
+    """Count the slopes of a linear model on the largest branch of the tree."""
+    total = 0
+    for entry in branch:
+        n_values = entry.dimension.n_values
+        total += (
+            int(n_values if entry.dimension.is_categorical else min(n_values, 2)) - 1
+        )
+        total += max(map(n_slopes, entry.options), default=0)
+    return total
+
+
+def names(branches: Iterable[Branch]) -> set[str]:
+    """Names of the parameters that can occur in branches."""
+    entries = [entry for branch in branches for entry in branch]
+    own = {entry.column.name for entry in entries if entry.column.name}
+    return own.union(*(names(entry.options) for entry in entries))
+
+
+def outline(branch: Branch) -> list[tuple[int, list]]:
+    """Places of the columns, each with the outlines of what its options open."""
+    return [(entry.place, list(map(outline, entry.options))) for entry in branch]
+
+
+def activate(branch: Branch, X: FloatArray, rows: np.ndarray, mask: np.ndarray) -> None:
+    """Set the columns of `mask` that are active in the `rows` of `X`, a bool mask."""
+    for entry in branch:
+        mask[rows, entry.place] = True
+        if entry.options:
+            chosen = entry.chosen(X[:, entry.place])
+            for option, opened in enumerate(entry.options):
+                activate(opened, X, rows & (chosen == option), mask)
+
+
+def match(
+    branch: Branch,
+    params: Mapping[str, Any],
+    row: FloatArray,
+    used: frozenset[str],
+    problems: list[str],
+) -> Iterator[tuple[FloatArray, frozenset[str]]]:
+    """Yield every row in which `params` fill a branch, and the names that are used.
+
+    What keeps them from filling it is appended to `problems`.
+    """
+    if not branch:
+        yield row, used
+        return
+    entry, *others = branch
+    name = entry.column.name
+    if name is None:
+        positions = entry.dimension.grid
+    else:
+        try:
+            positions = entry.dimension.encode([params[name]])
+        except KeyError:
+            problems.append(f"Parameter {name!r} is missing.")
+            return
+        except ValueError as error:
+            problems.append(f"Parameter {name!r}: {error}.")
+            return
+        used = used | {name}
+    for position in positions:
+        filled = row.copy()
+        filled[entry.place] = position
+        opened: Branch = []
+        if entry.options:
+            opened = entry.options[entry.chosen(np.array([position]))[0]]
+        for inner, inner_used in match(opened, params, filled, used, problems):
+            yield from match(others, params, inner, inner_used, problems)
+
+
+def fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -> None:
+    """Fill `rows` of `X` with the configurations that have the given numbers.
+
+    The digits of a number are the entries of the branch, the first varying slowest.
+    """
+    for entry in reversed(branch):
+        grid = entry.dimension.grid
+        if not entry.options:
+            numbers, digits = np.divmod(numbers, len(grid))
+            X[rows, entry.place] = grid[digits]
+            continue
+        sizes = [int(size(option)) for option in entry.options]
+        ends = np.cumsum(sizes)
+        numbers, digits = np.divmod(numbers, ends[-1])
+        places = np.searchsorted(ends, digits, side="right")
+        X[rows, entry.place] = grid[places]
+        for place, option in enumerate(entry.options):
+            own = places == place
+            fill(option, digits[own] - (ends[place] - sizes[place]), rows[own], X)
+
+
+def cover(branch: Branch, row: FloatArray) -> FloatArray:
+    """Rows that together use every option of a branch, beginning with `row`."""
+    rows = row[None, :].copy()
+    for entry in branch:
+        shown = entry.dimension.from_uniform(np.array([0.5]))
+        if entry.dimension.is_categorical:
+            shown = entry.dimension.grid
+        # The first option goes with all rows so far, each further one with one.
+        parts = []
+        for place, position in enumerate(shown):
+            part = rows.copy() if place == 0 else rows[:1].copy()
+            part[:, entry.place] = position
+            if entry.options:
+                opened = entry.options[place]
+                further = [cover(opened, one)[:1] for one in part[1:]]
+                part = np.vstack([cover(opened, part[0]), *further])
+            parts.append(part)
+        rows = np.vstack(parts)
+    return rows

@@ -1,0 +1,107 @@
+"""A journal to test with: its space, splits and trials, and programs that use it."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from skbayes.evaluation.trial import Trial
+from skbayes.journal.journal import Journal
+from skbayes.space import Choice, Space
+
+CLASSIFIERS = [SVC(), LogisticRegression()]
+SPACE = Space.from_notation(
+    {
+        "C": (1e-3, 1e3, "log-uniform"),
+        "n": (1, 100),
+        "kernel": Choice({"rbf": {"gamma": (0.0, 1.0)}, "linear": {}}),
+        "clf": CLASSIFIERS,
+    }
+)
+SPLITS = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(20, 30))]
+IDENTITY = {"estimator": "SVC()", "X": "array", "settings: surrogate": "'gp'"}
+FACTS = {"search": "BayesSearchCV", "objectives": {}, "settings": {"tradeoff": 0.5}}
+
+
+def open_journal(path, **changes):
+    arguments = {
+        "space": SPACE,
+        "identity": IDENTITY,
+        "facts": FACTS,
+        "seed": 7,
+        "n_points": 2,
+        "splits": SPLITS,
+        "reproducible_splits": True,
+    }
+    return Journal.open(path, **(arguments | changes))
+
+
+def params_of(number):
+    params = {"C": 0.1 + number / 7, "n": 1 + number % 100, "clf": CLASSIFIERS[0]}
+    if number % 2:
+        params |= {"kernel": "linear"}
+    else:
+        params |= {"kernel": "rbf", "gamma": (number % 17) / 17}
+    return dict(sorted(params.items()))
+
+
+def fold(score, error=None, **more):
+    return {
+        "test_scores": score,
+        "fit_time": 0.5,
+        "score_time": 0.25,
+        "n_test_samples": 10,
+        "fit_error": error,
+        **more,
+    }
+
+
+def trial_of(number, **changes):
+    arguments = {
+        "params": params_of(number),
+        "folds": [fold(number / 3), fold(number / 7)],
+        "score": number / 10,
+        "duration": 1.5,
+    }
+    return Trial(number, **(arguments | changes))
+
+
+def record(journal, numbers):
+    for number in numbers:
+        journal.record_proposal(number, params_of(number), None)
+        journal.record_result(trial_of(number))
+
+
+def exact(trial):
+    """Everything of a trial as text, in which NaN equals NaN and 0.0 is not -0.0."""
+    return repr(asdict(trial))
+
+
+def run(program, *args, **kwargs):
+    command = [sys.executable, "-c", program, os.path.dirname(__file__)]
+    return subprocess.run(
+        [*command, *map(str, args)], capture_output=True, text=True, **kwargs
+    )
+
+
+@contextlib.contextmanager
+def running(program, *args):
+    """Run a program until the end of the context; its first line was read."""
+    command = [sys.executable, "-c", program, os.path.dirname(__file__)]
+    with subprocess.Popen(
+        [*command, *map(str, args)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            process.first_line = process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals")

@@ -1,0 +1,137 @@
+"""The corrected best score."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import GridSearchCV
+
+from skbayes.results import corrected_best_score
+
+X, y = load_iris(return_X_y=True)
+
+
+def as_results(s, metric="score"):
+    """`cv_results_` of an array of scores, a row a candidate."""
+    folds = {f"split{k}_test_{metric}": column for k, column in enumerate(s.T)}
+    return {f"mean_test_{metric}": s.mean(axis=1), **folds}
+
+
+def corrected(s, index=None):
+    index = int(np.nanargmax(s.mean(axis=1))) if index is None else index
+    return corrected_best_score(as_results(s), index, s.shape[1])
+
+
+#         best on   fold 0, fold 1, fold 2
+FOLDS = np.array([[0.9, 0.6, 0.6], [0.7, 0.85, 0.7], [0.5, 0.6, 0.9]])
+
+
+def test_by_hand():
+    # The second wins with 2.25 / 3; on the folds the best have 0.9, 0.85 and 0.9.
+    assert corrected(FOLDS) == pytest.approx(2.25 / 3 - (2.65 - 2.25) / 3)
+
+
+def test_of_another_than_the_best_the_same_is_taken_off():
+    optimism = FOLDS[1].mean() - corrected(FOLDS)
+    other = corrected(FOLDS, index=2)
+    assert other == pytest.approx(FOLDS[2].mean() - optimism)
+
+
+TABLES = st.integers(2, 6).flatmap(
+    lambda k: st.lists(
+        st.lists(st.integers(0, 9), min_size=k, max_size=k), min_size=1, max_size=6
+    )
+)
+
+
+@given(TABLES)
+def test_never_above_the_mean_and_exact_for_a_clear_winner(rows):
+    s = np.array(rows, dtype=float)
+    assert corrected(s) <= s.mean(axis=1).max() + 1e-12
+    clear = np.vstack([s, s.max(axis=0) + 1])
+    assert corrected(clear) == pytest.approx(clear[-1].mean())
+
+
+def test_an_easy_fold_changes_nothing():
+    shifted = FOLDS + np.array([5.0, 0.0, -2.0])
+    gain = np.mean([5.0, 0.0, -2.0])
+    assert corrected(shifted) == pytest.approx(corrected(FOLDS) + gain)
+
+
+def test_candidates_with_failed_folds_are_left_out():
+    failed = np.vstack([[math.nan, 9.0, 9.0], FOLDS])
+    assert corrected(failed) == corrected(FOLDS)
+    assert math.isnan(corrected(failed, index=0))
+
+
+def test_candidates_that_halving_dropped_are_left_out():
+    dropped = np.vstack([FOLDS, [1.0, 0.0, 1.0]])
+    table = {**as_results(dropped), "n_resources": np.array([9, 9, 9, 3])}
+    assert corrected_best_score(table, 1, 3) == corrected(FOLDS)
+
+
+def test_one_split_says_nothing():
+    assert math.isnan(corrected(np.array([[1.0], [2.0]])))
+
+
+def biases(n_splits, n_candidates, spread=0.0, n_searches=1500):
+    """Bias of the plain and of the corrected score of the winner, by simulation."""
+    rng = np.random.default_rng(0)
+    errors = np.empty((n_searches, 2))
+    for search in range(n_searches):
+        truth = -spread * np.abs(rng.standard_normal(n_candidates))
+        s = truth[:, None] + rng.standard_normal((n_candidates, n_splits))
+        best = int(np.argmax(s.mean(axis=1)))
+        errors[search] = np.array([s[best].mean(), corrected(s)]) - truth[best]
+    return errors.mean(axis=0)
+
+
+@pytest.mark.parametrize("n_candidates", [5, 30])
+def test_most_of_the_bias_goes_if_all_are_equally_good(n_candidates):
+    plain, left = biases(5, n_candidates)
+    assert plain > 0.4
+    assert abs(left) < 0.4 * plain
+
+
+@pytest.mark.parametrize("n_splits", [3, 5, 10])
+def test_a_known_multiple_is_taken_off(n_splits):
+    # Where c is the expected maximum of standard normals, one a candidate, the best on
+    # a fold has c there, and the winner's mean is c / sqrt(K): c (1 - 1 / sqrt(K)) is
+    # taken off, where c / sqrt(K) is due.
+    plain, left = biases(n_splits, 20)
+    assert (plain - left) / plain == pytest.approx(n_splits**0.5 - 1, rel=0.1)
+
+
+@pytest.mark.parametrize("spread", [0.3, 1.0])
+def test_the_bias_is_smaller_if_candidates_differ(spread):
+    plain, left = biases(5, 20, spread=spread)
+    assert plain > 0.1
+    assert abs(left) < 0.8 * plain
+
+
+def test_another_metric_of_a_real_search():
+    search = GridSearchCV(
+        DummyClassifier(),
+        {"strategy": ["prior", "most_frequent"]},
+        scoring=["accuracy", "f1_macro"],
+        refit="accuracy",
+        cv=3,
+    ).fit(X, y)
+    score = corrected_best_score(search.cv_results_, 0, 3, metric="accuracy")
+    # All candidates predict the same: no luck in it.
+    assert score == search.best_score_
+
+
+def test_errors_of_the_corrected_score():
+    table = as_results(FOLDS)
+    with pytest.raises(ValueError, match=r"'mean_test_f1'.*\['score'\]"):
+        corrected_best_score(table, 0, 3, "f1")
+    with pytest.raises(ValueError, match="split3_test_score"):
+        corrected_best_score(table, 0, 4)
+    for index in (-1, 3):
+        with pytest.raises(ValueError, match="index must be a row"):
+            corrected_best_score(table, index, 3)

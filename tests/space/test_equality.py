@@ -1,0 +1,97 @@
+"""Equality of options."""
+
+import copy
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from skbayes.space import (
+    Categorical,
+)
+
+
+def columns(scaled):
+    """ColumnTransformers whose repr leaves out what differs."""
+    numeric = Pipeline([("impute", SimpleImputer()), ("scale", scaled)])
+    lists = [(f"name{i}", StandardScaler(), [f"a_long_column_{i}"]) for i in range(9)]
+    return ColumnTransformer([*lists, ("last", numeric, ["b"])])
+
+
+class Plain:
+    def __init__(self, **state):
+        self.__dict__.update(state)
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+    def __init__(self, x):
+        self.x = x
+
+
+DIFFERENT = [
+    columns(StandardScaler()),
+    columns(StandardScaler(with_mean=False)),
+    KFold(3),
+    KFold(4),
+    KFold(3, shuffle=True, random_state=np.random.RandomState(0)),
+    KFold(3, shuffle=True, random_state=np.random.RandomState(1)),
+    partial(max, 1),
+    partial(max, 2),
+    Plain(a={"x": [np.array([1.0, np.nan])]}),
+    Plain(a={"x": [np.array([1.0, 2.0])]}),
+    Plain(a={"y": [np.array([1.0, 2.0])]}),
+    Plain(a=np.array(["u", None], dtype=object)),
+    Plain(a=np.array([1])),
+    Plain(a=np.array([1.0])),
+    Slotted(1),
+    Slotted(2),
+    {"a": SVC(C=3)},
+    {"a": SVC(C=4)},
+    RBF(1.0),
+    RBF(2.0),
+    FrozenEstimator(SVC().fit([[0.0], [1.0]], [0, 1])),
+    FrozenEstimator(SVC().fit([[0.0], [2.0]], [0, 1])),
+    np.log,
+    np.exp,
+    max,
+    min,
+    SVC,
+    KFold,
+    stats.uniform(0, 1),
+    stats.uniform(0, 2),
+]
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [copy.deepcopy, lambda options: pickle.loads(pickle.dumps(options))],
+    ids=["deepcopy", "pickle"],
+)
+def test_options_equal_their_copies_and_nothing_else(copied):
+    dimension = Categorical(DIFFERENT)
+    places = [dimension.index(option) for option in copied(DIFFERENT)]
+    assert places == list(range(len(DIFFERENT)))
+    assert Categorical(copied(DIFFERENT)).key == dimension.key
+    assert hash(Categorical(copied(DIFFERENT)).key) == hash(dimension.key)
+    assert Categorical(DIFFERENT[::-1]).key != dimension.key
+
+
+def test_what_cannot_be_compared_is_the_same_as_itself_alone():
+    one, other = Plain(), Plain()
+    one.self, other.self = one, other
+    dimension = Categorical([one, other])
+    assert dimension.index(other) == 1
+    with pytest.raises(ValueError, match="not a value"):
+        dimension.index(copy.deepcopy(other))

@@ -1,0 +1,40 @@
+"""Studies of Optuna."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from skbayes.utils.optuna_study import results_of_study, study_of
+
+
+def study(direction, *states):
+    trials = [
+        SimpleNamespace(params={"a": i}, value=float(i), state=SimpleNamespace(name=s))
+        for i, s in enumerate(states)
+    ]
+    return SimpleNamespace(trials=trials, directions=[SimpleNamespace(name=direction)])
+
+
+def test_a_study_and_what_holds_one():
+    own = study("MAXIMIZE")
+    assert study_of(own) is own
+    assert study_of(SimpleNamespace(study_=own)) is own
+    for other in ({"params": []}, SimpleNamespace, type(own), None):
+        assert study_of(other) is None
+
+
+@pytest.mark.parametrize(("direction", "sign"), [("MAXIMIZE", 1), ("MINIMIZE", -1)])
+def test_greater_is_better_and_unfinished_trials_are_left_out(direction, sign):
+    found = results_of_study(
+        study(direction, "COMPLETE", "COMPLETE", "FAIL", "RUNNING")
+    )
+    assert [params for params, _, _ in found] == [{"a": 0}, {"a": 1}, {"a": 2}]
+    np.testing.assert_array_equal([s for _, s, _ in found], [0.0, sign, np.nan])
+
+
+def test_several_objectives_are_refused():
+    source = study("MAXIMIZE", "COMPLETE")
+    source.directions *= 2
+    with pytest.raises(ValueError, match="2 objectives"):
+        results_of_study(source)
