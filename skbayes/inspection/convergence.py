@@ -19,7 +19,8 @@ from skbayes.inspection.style import (
     style_axes,
     tones,
 )
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ConvergenceDisplay"]

@@ -30,7 +30,8 @@ from sklearn.ensemble import RandomForestRegressor
 
 from skbayes.evaluation.trial import History
 from skbayes.results.frame import mean_scores
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.space import Categorical, Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 

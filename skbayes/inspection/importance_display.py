@@ -9,7 +9,7 @@ import numpy as np
 from skbayes.inspection.importance import Importance, importance
 from skbayes.inspection.partial_dependence import short
 from skbayes.inspection.style import annotate_empty, get_axes, style_axes, tones
-from skbayes.results.record import read_record
+from skbayes.results.read import read_record
 
 __all__ = ["ImportanceDisplay"]
 

@@ -20,7 +20,8 @@ from skbayes.inspection.style import (
     score_colors,
     tones,
 )
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ParallelCoordinatesDisplay"]

@@ -12,7 +12,8 @@ from skbayes.acquisition.fronts import are_costs
 from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.inspection.scales import plain
 from skbayes.inspection.style import get_many_axes, style_axes, tones
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.search.pareto import choose_point, hypervolumes
 from skbayes.space.dimensions import FloatArray
 

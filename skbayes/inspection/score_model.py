@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.search.tradeoff import TradeoffSearchCV
 from skbayes.space import Categorical, Integer, Real, Space
 from skbayes.space.candidates import Candidates

@@ -15,7 +15,8 @@ from skbayes.inspection.style import (
     style_axes,
     tones,
 )
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.results.stage_correlation import spearman
 from skbayes.space.candidates import key_of
 from skbayes.space.dimensions import FloatArray

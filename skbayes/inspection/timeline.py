@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from skbayes.inspection.style import STATES, get_axes, style_axes, tones
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["TimelineDisplay"]
