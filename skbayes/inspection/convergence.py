@@ -1,24 +1,24 @@
-"""Picture: the best score so far, and every trial."""
+"""Convergence of a search: the best score so far, and every trial."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection.scales import plain
+from skbayes.inspection.base import _Display, get_axes, merged
 from skbayes.inspection.style import (
     FAILURES,
     OTHERS,
     TRIALS,
     annotate_empty,
-    get_axes,
     mark_failures,
-    merged,
     set_robust_ylim,
     style_axes,
     tones,
 )
+from skbayes.inspection.texts import plain
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
@@ -31,7 +31,8 @@ LINE = "skbayes: best so far"
 UNITS = {"trials": "trial", "seconds": "seconds since the first trial began"}
 
 
-class ConvergenceDisplay:
+@dataclass(eq=False, repr=False, kw_only=True)
+class ConvergenceDisplay(_Display):
     """How a search came to its best score: the best so far as a line, trials as points.
 
     Use :meth:`from_search` or :meth:`from_history` to make one, and call them again
@@ -42,9 +43,7 @@ class ConvergenceDisplay:
     x : ndarray of shape (n_trials,)
         The number of each trial, from 0, or how many seconds had passed when it
         finished.
-    score : ndarray of shape (n_trials,)
-        Their scores, as the user knows the metric: errors are positive. NaN for those
-        that failed.
+    %(score)s
     best : ndarray of shape (n_trials,)
         The best score until then, NaN before there is one. Only trials that can be
         compared count: complete ones on the most training rows.
@@ -54,19 +53,14 @@ class ConvergenceDisplay:
         Which trials count.
     by : {"trials", "seconds"}, default="trials"
         What `x` is.
-    label : str, default="score"
-        What to write beside the scores.
+    %(label)s
     name : str, default=None
         Name of the search in the legend.
-    sign : int, default=1
-        1 if the higher of two scores is the better, else -1.
+    %(sign)s
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        Axes with the picture.
-    figure_ : matplotlib.figure.Figure
-        Figure with the axes.
+    %(ax_)s
     line_ : matplotlib.lines.Line2D
         The best so far.
     points_ : matplotlib.collections.PathCollection
@@ -94,28 +88,15 @@ class ConvergenceDisplay:
     True
     """
 
-    def __init__(
-        self,
-        *,
-        x: FloatArray,
-        score: FloatArray,
-        best: FloatArray,
-        state: np.ndarray,
-        comparable: np.ndarray,
-        by: str = "trials",
-        label: str = "score",
-        name: str | None = None,
-        sign: int = 1,
-    ) -> None:
-        self.x = x
-        self.score = score
-        self.best = best
-        self.state = state
-        self.comparable = comparable
-        self.by = by
-        self.label = label
-        self.name = name
-        self.sign = sign
+    x: FloatArray
+    score: FloatArray
+    best: FloatArray
+    state: np.ndarray
+    comparable: np.ndarray
+    by: str = "trials"
+    label: str = "score"
+    name: str | None = None
+    sign: int = 1
 
     @classmethod
     def from_search(
@@ -128,80 +109,25 @@ class ConvergenceDisplay:
         ax: Any = None,
         line_kw: dict | None = None,
         point_kw: dict | None = None,
-    ) -> ConvergenceDisplay:
-        """Draw the convergence of a fitted search.
+    ) -> Self:
+        """Draw the convergence of a search.
 
         Parameters
         ----------
-        search : estimator
-            A fitted search, of skbayes or scikit-learn.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
+        %(search)s
+        %(metric)s
         by : {"trials", "seconds"}, default="trials"
             Whether to count trials or time. Searches of scikit-learn do not know when
             their trials were made.
-        name : str or None, default=None
-            Name of the search in the legend. None: that of its class.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
+        %(name)s
+        %(ax)s
         line_kw : dict or None, default=None
             Keywords for the line, see ``matplotlib.lines.Line2D``.
-        point_kw : dict or None, default=None
-            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
+        %(point_kw)s
 
-        Returns
-        -------
-        display : ConvergenceDisplay
-            The picture.
+        %(display)s
         """
         record = read_record(search, metric=metric, name=name)
-        return cls._of_record(record, by, ax, line_kw, point_kw)
-
-    @classmethod
-    def from_history(
-        cls,
-        history: Any,
-        *,
-        metric: str | None = None,
-        by: str = "trials",
-        name: str | None = None,
-        ax: Any = None,
-        line_kw: dict | None = None,
-        point_kw: dict | None = None,
-    ) -> ConvergenceDisplay:
-        """Draw the convergence of a search that runs, or ran.
-
-        Parameters
-        ----------
-        history : History, DataFrame, str, os.PathLike or SearchRecord
-            `trials_` of a search, the path of its journal, or what
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
-            returned.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
-        by : {"trials", "seconds"}, default="trials"
-            Whether to count trials or time.
-        name : str or None, default=None
-            Name of the search in the legend. None: that of the journal.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
-        line_kw : dict or None, default=None
-            Keywords for the line, see ``matplotlib.lines.Line2D``.
-        point_kw : dict or None, default=None
-            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
-
-        Returns
-        -------
-        display : ConvergenceDisplay
-            The picture.
-        """
-        record = read_record(history, metric=metric, name=name)
-        return cls._of_record(record, by, ax, line_kw, point_kw)
-
-    @classmethod
-    def _of_record(
-        cls, record: SearchRecord, by: str, ax: Any, line_kw: Any, point_kw: Any
-    ) -> ConvergenceDisplay:
         x = _position(record, by)
         # Trials in flight finish in another order than they began in.
         order = np.argsort(x, kind="stable")
@@ -227,7 +153,7 @@ class ConvergenceDisplay:
         name: str | None = None,
         line_kw: dict | None = None,
         point_kw: dict | None = None,
-    ) -> ConvergenceDisplay:
+    ) -> Self:
         """Draw it.
 
         Parameters
@@ -238,13 +164,9 @@ class ConvergenceDisplay:
             Name in the legend. None: the one it has.
         line_kw : dict or None, default=None
             Keywords for the line.
-        point_kw : dict or None, default=None
-            Keywords for the trials.
+        %(point_kw)s
 
-        Returns
-        -------
-        self : ConvergenceDisplay
-            With what was drawn as attributes.
+        %(self)s
         """
         ax = get_axes(ax)
         before = sum(line.get_gid() == LINE for line in ax.lines)
@@ -262,8 +184,15 @@ class ConvergenceDisplay:
         }
         (self.line_,) = ax.plot(self.x, self.best, **merged(line, line_kw))
         color = self.line_.get_color()
-        points = {"s": 16, "color": color, "marker": style.marker, "linewidths": 0.8}
-        points = {**points, "gid": TRIALS, "alpha": 0.55, **(point_kw or {})}
+        points = {
+            "s": 16,
+            "color": color,
+            "marker": style.marker,
+            "linewidths": 0.8,
+            "gid": TRIALS,
+            "alpha": 0.55,
+            **(point_kw or {}),
+        }
         self.points_ = self._scatter(ax, self.comparable, points)
         others = ~self.comparable & np.isfinite(self.score)
         hollow = {**points, "gid": OTHERS}
@@ -273,8 +202,7 @@ class ConvergenceDisplay:
         self.failed_points_ = mark_failures(ax, failed, self.sign, color=color)
         set_robust_ylim(ax, self.sign)
         self._describe(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn_on(ax)
 
     def _scatter(self, ax: Any, chosen: np.ndarray, keywords: dict) -> Any:
         return ax.scatter(self.x[chosen], self.score[chosen], **keywords)

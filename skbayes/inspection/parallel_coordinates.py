@@ -1,27 +1,29 @@
-"""Picture: every trial as a line through its parameters to its score."""
+"""Parallel coordinates: every trial as a line through its parameters to its score."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
+from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.scales import (
     ParameterScale,
     drawn_trials,
     parameter_scales,
-    plain,
 )
 from skbayes.inspection.style import (
     annotate_empty,
-    get_axes,
     robust_limits,
     score_colors,
     tones,
 )
+from skbayes.inspection.texts import (
+    score_label,
+)
 from skbayes.results.read import read_record
-from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ParallelCoordinatesDisplay"]
@@ -39,7 +41,8 @@ STEP, WIDEST = 0.95, 14.0
 LETTERS = 16
 
 
-class ParallelCoordinatesDisplay:
+@dataclass(eq=False, repr=False, kw_only=True)
+class ParallelCoordinatesDisplay(_Display):
     """Every trial as a line through its parameters to its score.
 
     Each parameter has an axis with its own scale, logarithmic where the space is;
@@ -47,33 +50,22 @@ class ParallelCoordinatesDisplay:
     not have. The last axis is the score, and so is the shade: the better, the darker.
     The best trial is drawn thick.
 
-    Use :meth:`from_search` or :meth:`from_history` to make one.
+    %(making)s
 
     Parameters
     ----------
-    scales : list of ParameterScale
-        The parameters, from the left.
-    values : list of ndarray of shape (n_trials,)
-        For each parameter its value in each trial, or the place of an option; NaN where
-        it does not exist.
-    score : ndarray of shape (n_trials,)
-        The scores, as the user knows the metric: errors are positive. NaN for failed
-        trials.
+    %(scales)s
+    %(score)s
     number : ndarray of shape (n_trials,), int
         Numbers of the trials.
     best : int, default=None
         Place of the best trial.
-    label : str, default="score"
-        What to write beside the scores.
-    sign : int, default=1
-        1 if the higher of two scores is the better, else -1.
+    %(label)s
+    %(sign)s
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        Axes with the picture.
-    figure_ : matplotlib.figure.Figure
-        Figure with the axes.
+    %(ax_)s
     lines_ : matplotlib.collections.LineCollection
         The trials with a score, the worst first.
     failed_lines_ : matplotlib.collections.LineCollection
@@ -103,31 +95,13 @@ class ParallelCoordinatesDisplay:
     [('C', 'log'), ('kernel', 'options')]
     """
 
-    ax_: Any
-    figure_: Any
-    lines_: Any
-    failed_lines_: Any
-    best_line_: Any
-    strip_: Any
-
-    def __init__(
-        self,
-        *,
-        scales: list[ParameterScale],
-        values: list[FloatArray],
-        score: FloatArray,
-        number: np.ndarray,
-        best: int | None = None,
-        label: str = "score",
-        sign: int = 1,
-    ) -> None:
-        self.scales = scales
-        self.values = values
-        self.score = score
-        self.number = number
-        self.best = best
-        self.label = label
-        self.sign = sign
+    scales: list[ParameterScale]
+    values: list[FloatArray]
+    score: FloatArray
+    number: np.ndarray
+    best: int | None = None
+    label: str = "score"
+    sign: int = 1
 
     @classmethod
     def from_search(
@@ -136,82 +110,30 @@ class ParallelCoordinatesDisplay:
         *,
         params: Sequence[str] | None = None,
         metric: str | None = None,
-        ax: Any = None,
-        line_kw: dict | None = None,
-    ) -> ParallelCoordinatesDisplay:
-        """Draw the trials of a fitted search.
-
-        Parameters
-        ----------
-        search : estimator
-            A fitted search, of skbayes or scikit-learn.
-        params : list of str or None, default=None
-            Which parameters, from the left. None: all that can take several values.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
-        line_kw : dict or None, default=None
-            Keywords for the trials, see
-            ``matplotlib.collections.LineCollection``.
-
-        Returns
-        -------
-        display : ParallelCoordinatesDisplay
-            The picture.
-        """
-        record = read_record(search, metric=metric)
-        return cls._of_record(record, params).plot(ax, line_kw=line_kw)
-
-    @classmethod
-    def from_history(
-        cls,
-        history: Any,
-        *,
-        params: Sequence[str] | None = None,
-        metric: str | None = None,
         search_spaces: Any = None,
         ax: Any = None,
         line_kw: dict | None = None,
-    ) -> ParallelCoordinatesDisplay:
-        """Draw the trials of a search that runs, or ran.
+    ) -> Self:
+        """Draw the trials of a search.
 
         Parameters
         ----------
-        history : History, DataFrame, str, os.PathLike or SearchRecord
-            `trials_` of a search, the path of its journal, or what
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
-            returned.
-        params : list of str or None, default=None
-            Which parameters, from the left. None: all that can take several values.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
-        search_spaces : dict, list of dict, Space or None, default=None
-            What the parameters were chosen from: scales and ends of the axes. None:
-            they follow from the values that were tried.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
+        %(search)s
+        %(params)s
+        %(metric)s
+        %(search_spaces)s
+        %(ax)s
         line_kw : dict or None, default=None
-            Keywords for the trials, see
-            ``matplotlib.collections.LineCollection``.
+            Keywords for the trials, see ``matplotlib.collections.LineCollection``.
 
-        Returns
-        -------
-        display : ParallelCoordinatesDisplay
-            The picture.
+        %(display)s
         """
-        record = read_record(history, metric=metric, search_spaces=search_spaces)
-        return cls._of_record(record, params).plot(ax, line_kw=line_kw)
-
-    @classmethod
-    def _of_record(
-        cls, record: SearchRecord, names: Sequence[str] | None
-    ) -> ParallelCoordinatesDisplay:
+        record = read_record(search, metric=metric, search_spaces=search_spaces)
         chosen, scales, values = drawn_trials(
-            record, parameter_scales(record, names), with_size=names is None
+            record, parameter_scales(record, params), with_size=params is None
         )
         places = np.flatnonzero(chosen).tolist()
-        return cls(
+        display = cls(
             scales=scales,
             values=values,
             score=record.shown[chosen],
@@ -220,23 +142,18 @@ class ParallelCoordinatesDisplay:
             label=record.label,
             sign=record.sign,
         )
+        return display.plot(ax, line_kw=line_kw)
 
-    def plot(
-        self, ax: Any = None, *, line_kw: dict | None = None
-    ) -> ParallelCoordinatesDisplay:
+    def plot(self, ax: Any = None, *, line_kw: dict | None = None) -> Self:
         """Draw them.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
+        %(ax)s
         line_kw : dict or None, default=None
             Keywords for the trials.
 
-        Returns
-        -------
-        self : ParallelCoordinatesDisplay
-            With what was drawn as attributes.
+        %(self)s
         """
         last = len(self.scales)
         ax = get_axes(ax, (min(max(6.4, STEP * last + 1.5), WIDEST), 4.0))
@@ -254,8 +171,7 @@ class ParallelCoordinatesDisplay:
         self._name_axes(ax)
         if not np.isfinite(self.score).any():
             annotate_empty(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn_on(ax)
 
     # -- where --------------------------------------------------------------------
 
@@ -295,7 +211,7 @@ class ParallelCoordinatesDisplay:
         style = {
             "linewidths": 1.3,
             "alpha": 0.85 if len(order) <= 30 else 0.6,
-            "cmap": self._colors(ax),
+            "cmap": score_colors(tones(ax).dark, self.sign),
             **line_kw,
         }
         scores = self.score[order]
@@ -322,11 +238,6 @@ class ParallelCoordinatesDisplay:
                 **marks,
             )
 
-    def _colors(self, ax: Any) -> Any:
-        """Return the colors of scores, from the lowest number to the highest."""
-        colors = score_colors(tones(ax).dark)
-        return colors if self.sign > 0 else colors.reversed()
-
     def _draw_score_axis(self, ax: Any, at: int) -> Any:
         """Draw the last axis as a strip of the colors that stand for the scores."""
         from matplotlib.ticker import MaxNLocator
@@ -338,7 +249,7 @@ class ParallelCoordinatesDisplay:
             [at, at + 0.07],
             np.linspace(0.0, 1.0, 65),
             np.linspace(low, high, 64)[:, None],
-            cmap=self._colors(ax),
+            cmap=score_colors(tones(ax).dark, self.sign),
             zorder=2,
         )
         v: Any = MaxNLocator(5).tick_values(low, high)
@@ -365,8 +276,8 @@ class ParallelCoordinatesDisplay:
         room = LETTERS * inches / (len(names) + 1)
         turned = max(map(len, names), default=0) > room
         style = {"rotation": 25, "ha": "right"} if turned else {}
-        score = plain(self.label).replace(" (", "\n(")
-        ax.set_xticks(range(len(names) + 1), [*names, score], fontsize="small", **style)
+        names.append(score_label(self.label))
+        ax.set_xticks(range(len(names)), names, fontsize="small", **style)
         ax.get_xticklabels()[-1].set(rotation=0, ha="center")
         ax.tick_params(axis="x", length=0, pad=6)
         ax.set_yticks([])

@@ -34,8 +34,7 @@ from skbayes.inspection.report_page import (
 )
 from skbayes.inspection.report_pictures import pictures
 from skbayes.loop.progress import in_minutes
-from skbayes.results.read import open_source
-from skbayes.results.read import read_record
+from skbayes.results.read import open_source, read_record
 from skbayes.results.record import SearchRecord
 
 __all__ = ["report_history", "write_report"]
