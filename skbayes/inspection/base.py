@@ -15,111 +15,37 @@ from skbayes.utils.optional import import_optional
 
 __all__ = ["get_axes", "get_many_axes", "import_pyplot", "merged"]
 
-# What stands for "%(key)s" in the docstring of a display or one of its methods.
-_TEXTS = {
-    "search": """
-search : estimator, History, DataFrame, str, os.PathLike or SearchRecord
-    A fitted search, of skbayes or scikit-learn; its `trials_`; the path of its
-    journal, also of a search that still runs; or what :func:`skbayes.load_history`
-    or :func:`skbayes.inspection.read_record` returned.""",
-    "metric": """
-metric : str or None, default=None
-    Which score of several. None: the one that guided the search.""",
-    "search_spaces": """
-search_spaces : dict, list of dict, Space or None, default=None
-    What the parameters were chosen from. None: as the search or the journal has it;
-    where that is not known, as the values that were tried suggest.""",
-    "name": """
-name : str or None, default=None
-    Name of the search. None: that of its class or its journal.""",
-    "ax": """
-ax : matplotlib.axes.Axes or None, default=None
-    Where to draw. None: in a new figure.""",
-    "axes": """
-ax : matplotlib.axes.Axes, array-like of Axes, or None, default=None
-    Where to draw: an axes for each panel, or one, whose place is divided. None: in a
-    new figure.""",
-    "params": """
-params : list of str or None, default=None
-    Which parameters, in this order. None: all that can take several values.""",
-    "n_cols": """
-n_cols : int, default=3
-    The most panels in a row.""",
-    "point_kw": """
-point_kw : dict or None, default=None
-    Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.""",
-    "plot_options": """
-**plot_options : dict
-    Passed on to :meth:`plot`.""",
-    "display": """
-Returns
--------
-display : <class>
-    The picture.
-
-Raises
-------
-ImportError
-    If matplotlib is not installed.
-OSError
-    If a journal cannot be read.
-TypeError, ValueError
-    If an argument is wrong.
-sklearn.exceptions.NotFittedError
-    If the search was not fitted.""",
-    "self": """
-Returns
--------
-self : <class>
-    The picture, with what was drawn as attributes.""",
-    "score": """
-score : ndarray of shape (n_trials,)
-    The scores, as the user knows the metric: errors are positive. NaN for failed
-    trials.""",
-    "label": """
-label : str, default="score"
-    What to write beside the scores.""",
-    "sign": """
-sign : int, default=1
-    1 if the higher of two scores is the better, else -1.""",
-    "scales": """
-scales : list of ParameterScale
-    The parameters.
-values : list of ndarray of shape (n_trials,)
-    For each parameter its value in each trial, or the place of an option; NaN where
-    it does not exist.""",
-    "ax_": """
-ax_ : matplotlib.axes.Axes
-    Axes with the picture.
-figure_ : matplotlib.figure.Figure
-    Figure with the axes.""",
-    "axes_": """
-axes_ : ndarray of matplotlib.axes.Axes
-    One for each panel.
-ax_ : matplotlib.axes.Axes
-    The first of them.
-figure_ : matplotlib.figure.Figure
-    Their figure.""",
-    "making": "Use :meth:`from_search` or :meth:`from_history` to make one.",
-}
-
-
-def _filled(docstring: str, name: str) -> str:
-    """Put the shared texts in their places, indented as these are."""
-
-    def text(match: re.Match[str]) -> str:
-        shared = _TEXTS[match[2]].strip("\n").replace("<class>", name)
-        return re.sub(r"(?m)^(?=.)", match[1], shared)
-
-    return re.sub(r"(?m)^( *)%\((\w+)\)s$", text, inspect.cleandoc(docstring))
-
 
 class _Display:
     """Base class of the displays.
 
     A subclass defines `from_search`, which computes what is drawn, and `plot`, which
-    draws it. In their docstrings and in that of the class, a line such as "%(ax)s"
-    stands for a text that several displays share.
+    draws it. In its docstrings a line such as "%(metric)s" stands for the entry of that
+    name in the docstrings of this class.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n_trials,)
+        The scores, as the user knows the metric: errors are positive. NaN for failed
+        trials.
+    scales : list of ParameterScale
+        The parameters.
+    values : list of ndarray of shape (n_trials,)
+        For each parameter its value in each trial, or the place of an option; NaN where
+        it does not exist.
+    label : str, default="score"
+        What to write beside the scores.
+    sign : int, default=1
+        1 if the higher of two scores is the better, else -1.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib.axes.Axes
+        One for each panel.
+    ax_ : matplotlib.axes.Axes
+        Axes with the picture; of several panels the first.
+    figure_ : matplotlib.figure.Figure
+        Figure with the axes.
     """
 
     ax_: Any
@@ -127,16 +53,58 @@ class _Display:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if cls.__doc__:
-            cls.__doc__ = _filled(cls.__doc__, cls.__name__)
-        for member in vars(cls).values():
-            function = getattr(member, "__func__", member)
-            if inspect.isfunction(function) and function.__doc__:
-                function.__doc__ = _filled(function.__doc__, cls.__name__)
+        entries = _shared_entries(cls.__name__)
+        members = [getattr(member, "__func__", member) for member in vars(cls).values()]
+        for thing in (cls, *filter(inspect.isfunction, members)):
+            if thing.__doc__:
+                thing.__doc__ = _filled(thing.__doc__, entries)
 
     @classmethod
     def from_search(cls, search: Any, *args: Any, **options: Any) -> Self:
-        """Draw the trials of a search; see the subclass."""
+        """Draw the trials of a search.
+
+        Parameters
+        ----------
+        search : estimator, History, DataFrame, str, os.PathLike or SearchRecord
+            A fitted search, of skbayes or scikit-learn; its `trials_`; the path of its
+            journal, also of a search that still runs; or what
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
+            returned.
+        metric : str or None, default=None
+            Which score of several. None: the one that guided the search.
+        search_spaces : dict, list of dict, Space or None, default=None
+            What the parameters were chosen from. None: as the search or the journal has
+            it; where that is not known, as the values that were tried suggest.
+        params : list of str or None, default=None
+            Which parameters, in this order. None: all that can take several values.
+        name : str or None, default=None
+            Name of the search. None: that of its class or its journal.
+        ax : matplotlib.axes.Axes, array-like of Axes, or None, default=None
+            Where to draw. None: in a new figure. A picture of several panels takes axes
+            for each of them, or one, whose place is divided.
+        n_cols : int, default=3
+            The most panels in a row.
+        point_kw : dict or None, default=None
+            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
+        **plot_options : dict
+            Passed on to :meth:`plot`.
+
+        Returns
+        -------
+        display : <class>
+            The picture.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        OSError
+            If a journal cannot be read.
+        TypeError, ValueError
+            If an argument is wrong.
+        sklearn.exceptions.NotFittedError
+            If the search was not fitted.
+        """
         raise NotImplementedError
 
     @classmethod
@@ -162,7 +130,13 @@ class _Display:
         return cls.from_search(history, *args, **options)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it; see the subclass."""
+        """Draw it.
+
+        Returns
+        -------
+        self : <class>
+            The picture, with what was drawn as attributes.
+        """
         raise NotImplementedError
 
     def _drawn_on(self, ax: Any) -> Self:
@@ -237,3 +211,26 @@ def merged(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict
 
     # So that "lw" takes the place of "linewidth".
     return {**defaults, **normalize_kwargs(dict(given or {}), Line2D)}
+
+
+def _shared_entries(name: str) -> dict[str, str]:
+    """Return the entries of the docstrings of the base class, by their first word."""
+    entries = {}
+    for thing in (_Display, _Display.from_search, _Display.plot):
+        text = inspect.cleandoc(thing.__doc__ or "").replace("<class>", name)
+        for entry in re.split(r"(?m)^(?=\S)", text):
+            entries[re.split(r"\W+", entry.lstrip("*"))[0]] = entry.rstrip()
+        if "Raises\n" in text:
+            entries["Raises"] = text[text.index("Raises\n") :]
+    return entries
+
+
+def _filled(docstring: str, entries: dict[str, str]) -> str:
+    """Put the shared entries in their places, indented as these are."""
+
+    def entry(match: re.Match[str]) -> str:
+        return re.sub(r"(?m)^(?=.)", match[1], entries[match[2]])
+
+    text = inspect.cleandoc(docstring)
+    text += "\n" * ("\n" in text)
+    return re.sub(r"(?m)^( *)%\((\w+)\)s$", entry, text)

@@ -7,17 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes, merged
-from skbayes.inspection.style import (
-    FAILURES,
-    OTHERS,
-    TRIALS,
-    annotate_empty,
-    mark_failures,
-    set_robust_ylim,
-    style_axes,
-    tones,
-)
 from skbayes.inspection.texts import plain
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
@@ -61,6 +52,7 @@ class ConvergenceDisplay(_Display):
     Attributes
     ----------
     %(ax_)s
+    %(figure_)s
     line_ : matplotlib.lines.Line2D
         The best so far.
     points_ : matplotlib.collections.PathCollection
@@ -125,7 +117,11 @@ class ConvergenceDisplay(_Display):
             Keywords for the line, see ``matplotlib.lines.Line2D``.
         %(point_kw)s
 
+        Returns
+        -------
         %(display)s
+
+        %(Raises)s
         """
         record = read_record(search, metric=metric, name=name)
         x = _position(record, by)
@@ -166,16 +162,18 @@ class ConvergenceDisplay(_Display):
             Keywords for the line.
         %(point_kw)s
 
+        Returns
+        -------
         %(self)s
         """
         ax = get_axes(ax)
         before = sum(line.get_gid() == LINE for line in ax.lines)
-        style = tones(ax).series(before)
+        look = style.tones(ax).series(before)
         name = self.name if name is None else name
         # The last value is worth as much as the others: the line goes on a little.
         line = {
-            "color": style.color,
-            "linestyle": style.linestyle,
+            "color": look.color,
+            "linestyle": look.linestyle,
             "linewidth": 2.0,
             "drawstyle": "steps-post",
             "label": _legend_text(name),
@@ -187,20 +185,20 @@ class ConvergenceDisplay(_Display):
         points = {
             "s": 16,
             "color": color,
-            "marker": style.marker,
+            "marker": look.marker,
             "linewidths": 0.8,
-            "gid": TRIALS,
+            "gid": style.TRIALS,
             "alpha": 0.55,
             **(point_kw or {}),
         }
         self.points_ = self._scatter(ax, self.comparable, points)
         others = ~self.comparable & np.isfinite(self.score)
-        hollow = {**points, "gid": OTHERS}
+        hollow = {**points, "gid": style.OTHERS}
         hollow |= {"facecolors": "none", "edgecolors": hollow.pop("color")}
         self.other_points_ = self._scatter(ax, others, hollow)
         failed = self.x[self.state == "failed"]
-        self.failed_points_ = mark_failures(ax, failed, self.sign, color=color)
-        set_robust_ylim(ax, self.sign)
+        self.failed_points_ = style.mark_failures(ax, failed, self.sign, color=color)
+        style.set_robust_ylim(ax, self.sign)
         self._describe(ax)
         return self._drawn_on(ax)
 
@@ -216,18 +214,22 @@ class ConvergenceDisplay(_Display):
         ax.set_ylabel(plain(self.label))
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        style_axes(ax)
+        style.style_axes(ax)
         marks = {one.get_gid(): one for one in ax.collections if len(one.get_offsets())}
-        if TRIALS not in marks and OTHERS not in marks:
-            annotate_empty(ax)
+        if style.TRIALS not in marks and style.OTHERS not in marks:
+            style.annotate_empty(ax)
         lines = [line for line in ax.lines if line.get_gid() == LINE]
         handles = [line for line in lines if line.get_label()[:1] != "_"]
         samples: dict[str, dict[str, Any]] = {
-            TRIALS: {"label": "trial", "marker": "o"},
-            OTHERS: {"label": "trial, not compared", "marker": "o", "mfc": "none"},
-            FAILURES: {"label": "failed", "marker": "x"},
+            style.TRIALS: {"label": "trial", "marker": "o"},
+            style.OTHERS: {
+                "label": "trial, not compared",
+                "marker": "o",
+                "mfc": "none",
+            },
+            style.FAILURES: {"label": "failed", "marker": "x"},
         }
-        gray = tones(ax).gray
+        gray = style.tones(ax).gray
         handles += [
             Line2D([], [], linestyle="none", color=gray, markersize=4.5, **sample)
             for gid, sample in samples.items()

@@ -7,13 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.importance import Importance, importance
-from skbayes.inspection.style import (
-    annotate_empty,
-    style_axes,
-    tones,
-)
 from skbayes.inspection.texts import (
     plain,
     shorten,
@@ -31,7 +27,7 @@ class ImportanceDisplay(_Display):
     whiskers are the standard deviation between the trees of a forest. See
     :func:`skbayes.inspection.importance`, which computes it.
 
-    %(making)s
+    Use :meth:`from_search` or :meth:`from_history` to make one.
 
     Parameters
     ----------
@@ -43,6 +39,7 @@ class ImportanceDisplay(_Display):
     Attributes
     ----------
     %(ax_)s
+    %(figure_)s
     bars_ : matplotlib BarContainer
         Of single parameters, the most important first.
     pair_bars_ : matplotlib BarContainer or None
@@ -101,7 +98,11 @@ class ImportanceDisplay(_Display):
         %(ax)s
         %(plot_options)s
 
+        Returns
+        -------
         %(display)s
+
+        %(Raises)s
         """
         record = read_record(
             search, metric=metric, search_spaces=search_spaces, name=name
@@ -126,6 +127,8 @@ class ImportanceDisplay(_Display):
         n_shown : int, default=12
             How many parameters at most.
 
+        Returns
+        -------
         %(self)s
         """
         found = self.importance
@@ -138,17 +141,19 @@ class ImportanceDisplay(_Display):
         sds = [found.single_sd[name] for name in names]
         sds += [found.pairs_sd[pair] for pair in pairs]
         if not n:
-            annotate_empty(ax, "fewer than two trials have a score")
+            style.annotate_empty(ax, "fewer than two trials have a score")
         y = np.arange(n)
         own, theirs = y[: len(names)], y[len(names) :]
-        self.bars_ = ax.barh(own, parts[: len(names)], color=tones(ax).series(0).color)
+        self.bars_ = ax.barh(
+            own, parts[: len(names)], color=style.tones(ax).series(0).color
+        )
         self.pair_bars_ = None
         if pairs:
             self.pair_bars_ = ax.barh(
                 theirs,
                 parts[len(names) :],
-                facecolor=tones(ax).paper,
-                edgecolor=tones(ax).series(1).color,
+                facecolor=style.tones(ax).paper,
+                edgecolor=style.tones(ax).series(1).color,
                 hatch="////",
                 label="beyond the two alone",
             )
@@ -161,7 +166,7 @@ class ImportanceDisplay(_Display):
             y,
             xerr=reach,
             fmt="none",
-            ecolor=tones(ax).ink,
+            ecolor=style.tones(ax).ink,
             elinewidth=1.0,
             capsize=2,
         )
@@ -175,5 +180,5 @@ class ImportanceDisplay(_Display):
         ax.set_xlim(0.0, None)
         ax.set_xlabel("share of the variance of the score")
         ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-        style_axes(ax, "x")
+        style.style_axes(ax, "x")
         return self._drawn_on(ax)

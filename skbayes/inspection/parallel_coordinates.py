@@ -8,17 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.scales import (
     ParameterScale,
     drawn_trials,
     parameter_scales,
-)
-from skbayes.inspection.style import (
-    annotate_empty,
-    robust_limits,
-    score_colors,
-    tones,
 )
 from skbayes.inspection.texts import (
     score_label,
@@ -50,11 +45,12 @@ class ParallelCoordinatesDisplay(_Display):
     not have. The last axis is the score, and so is the shade: the better, the darker.
     The best trial is drawn thick.
 
-    %(making)s
+    Use :meth:`from_search` or :meth:`from_history` to make one.
 
     Parameters
     ----------
     %(scales)s
+    %(values)s
     %(score)s
     number : ndarray of shape (n_trials,), int
         Numbers of the trials.
@@ -66,6 +62,7 @@ class ParallelCoordinatesDisplay(_Display):
     Attributes
     ----------
     %(ax_)s
+    %(figure_)s
     lines_ : matplotlib.collections.LineCollection
         The trials with a score, the worst first.
     failed_lines_ : matplotlib.collections.LineCollection
@@ -126,7 +123,11 @@ class ParallelCoordinatesDisplay(_Display):
         line_kw : dict or None, default=None
             Keywords for the trials, see ``matplotlib.collections.LineCollection``.
 
+        Returns
+        -------
         %(display)s
+
+        %(Raises)s
         """
         record = read_record(search, metric=metric, search_spaces=search_spaces)
         chosen, scales, values = drawn_trials(
@@ -153,6 +154,8 @@ class ParallelCoordinatesDisplay(_Display):
         line_kw : dict or None, default=None
             Keywords for the trials.
 
+        Returns
+        -------
         %(self)s
         """
         last = len(self.scales)
@@ -167,10 +170,17 @@ class ParallelCoordinatesDisplay(_Display):
         self.strip_ = self._draw_score_axis(ax, last)
         for at in np.flatnonzero(np.any(heights == NOT_USED, axis=0)).tolist():
             text = "failed" if at == last else "not used"
-            ax.text(at, NOT_USED - 0.03, text, color=tones(ax).gray, **_SMALL, va="top")
+            ax.text(
+                at,
+                NOT_USED - 0.03,
+                text,
+                color=style.tones(ax).gray,
+                **_SMALL,
+                va="top",
+            )
         self._name_axes(ax)
         if not np.isfinite(self.score).any():
-            annotate_empty(ax)
+            style.annotate_empty(ax)
         return self._drawn_on(ax)
 
     # -- where --------------------------------------------------------------------
@@ -195,7 +205,7 @@ class ParallelCoordinatesDisplay(_Display):
 
     def _ends(self) -> tuple[float, float]:
         """Return the ends of the axis of scores."""
-        return robust_limits(self.score, self.sign) or (0.0, 1.0)
+        return style.robust_limits(self.score, self.sign) or (0.0, 1.0)
 
     # -- drawing ------------------------------------------------------------------
 
@@ -208,18 +218,18 @@ class ParallelCoordinatesDisplay(_Display):
         order = np.flatnonzero(scored)[ranks]
         x = np.arange(heights.shape[1], dtype=float)
         lines = [np.column_stack([x, row]) for row in heights]
-        style = {
+        look = {
             "linewidths": 1.3,
             "alpha": 0.85 if len(order) <= 30 else 0.6,
-            "cmap": score_colors(tones(ax).dark, self.sign),
+            "cmap": style.score_colors(style.tones(ax).dark, self.sign),
             **line_kw,
         }
         scores = self.score[order]
-        self.lines_ = LineCollection([lines[k] for k in order], array=scores, **style)
+        self.lines_ = LineCollection([lines[k] for k in order], array=scores, **look)
         self.lines_.set_clim(*self._ends())
         self.failed_lines_ = LineCollection(
             [lines[k] for k in np.flatnonzero(~scored)],
-            colors=tones(ax).gray,
+            colors=style.tones(ax).gray,
             linewidths=0.9,
             linestyles=(0, (1, 2)),
             zorder=1,
@@ -228,11 +238,15 @@ class ParallelCoordinatesDisplay(_Display):
         ax.add_collection(self.lines_)
         self.best_line_ = None
         if self.best is not None and scored[self.best]:
-            marks = {"marker": "o", "markersize": 5, "markerfacecolor": tones(ax).paper}
+            marks = {
+                "marker": "o",
+                "markersize": 5,
+                "markerfacecolor": style.tones(ax).paper,
+            }
             (self.best_line_,) = ax.plot(
                 x,
                 heights[self.best],
-                color=tones(ax).ink,
+                color=style.tones(ax).ink,
                 linewidth=2.8,
                 zorder=4,
                 **marks,
@@ -249,14 +263,14 @@ class ParallelCoordinatesDisplay(_Display):
             [at, at + 0.07],
             np.linspace(0.0, 1.0, 65),
             np.linspace(low, high, 64)[:, None],
-            cmap=score_colors(tones(ax).dark, self.sign),
+            cmap=style.score_colors(style.tones(ax).dark, self.sign),
             zorder=2,
         )
         v: Any = MaxNLocator(5).tick_values(low, high)
         u = (v - low) / (high - low)
         labels = [f"{value:.4g}" for value in v]
         inside = (u >= 0.0) & (u <= 1.0)
-        style = {**_LABEL, "ha": "left", "color": tones(ax).ink}
+        look = {**_LABEL, "ha": "left", "color": style.tones(ax).ink}
         # Where scores beyond the end are drawn, it must not look like a score.
         for end, sign, beyond in (
             (0.0, "≤", np.nanmin(self.score) < low),
@@ -265,9 +279,9 @@ class ParallelCoordinatesDisplay(_Display):
             if beyond:
                 inside &= np.abs(u - end) > 0.06
                 text = f"{sign} {(low, high)[int(end)]:.3g}"
-                ax.text(at + 0.1, end, text, **style)
+                ax.text(at + 0.1, end, text, **look)
         for place in np.flatnonzero(inside):
-            ax.text(at + 0.1, u[place], labels[place], **style)
+            ax.text(at + 0.1, u[place], labels[place], **look)
         return strip
 
     def _name_axes(self, ax: Any) -> None:
@@ -275,9 +289,9 @@ class ParallelCoordinatesDisplay(_Display):
         inches = ax.get_position().width * ax.figure.get_size_inches()[0]
         room = LETTERS * inches / (len(names) + 1)
         turned = max(map(len, names), default=0) > room
-        style = {"rotation": 25, "ha": "right"} if turned else {}
+        look = {"rotation": 25, "ha": "right"} if turned else {}
         names.append(score_label(self.label))
-        ax.set_xticks(range(len(names)), names, fontsize="small", **style)
+        ax.set_xticks(range(len(names)), names, fontsize="small", **look)
         ax.get_xticklabels()[-1].set(rotation=0, ha="center")
         ax.tick_params(axis="x", length=0, pad=6)
         ax.set_yticks([])
@@ -294,7 +308,7 @@ def _positions(scale: ParameterScale, v: FloatArray) -> FloatArray:
 def _draw_axis(ax: Any, at: int, u: FloatArray, labels: Sequence[str]) -> None:
     from matplotlib.patheffects import withStroke
 
-    shades = tones(ax)
+    shades = style.tones(ax)
     halo = [withStroke(linewidth=2.5, foreground=shades.paper, alpha=0.9)]
     ax.plot([at, at], [0, 1], color=shades.gray, linewidth=1.0, zorder=2)
     for place, label in zip(u, labels, strict=True):

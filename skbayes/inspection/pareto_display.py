@@ -26,7 +26,7 @@ __all__ = ["ParetoDisplay"]
 class ParetoDisplay(_Display):
     """The trials of a search with several objectives, and their Pareto front.
 
-    %(making)s
+    Use :meth:`from_search` or :meth:`from_history` to make one.
 
     Parameters
     ----------
@@ -52,6 +52,8 @@ class ParetoDisplay(_Display):
     chosen : int or None
         Row of the trial that is marked; None if no trial is on a front.
     %(axes_)s
+    %(ax_)s
+    %(figure_)s
     points_ : list
         For each pair of objectives the points off the front.
     fronts_ : list of list
@@ -125,10 +127,14 @@ class ParetoDisplay(_Display):
             "train_fraction" among them. None: those of the search, as it or its journal
             has them; a history does not.
         %(name)s
-        %(axes)s
+        %(ax)s
         %(plot_options)s
 
+        Returns
+        -------
         %(display)s
+
+        %(Raises)s
         """
         record = read_record(search, name=name)
         own = objectives is None
@@ -156,7 +162,7 @@ class ParetoDisplay(_Display):
 
         Parameters
         ----------
-        %(axes)s
+        %(ax)s
         kind : {"front", "evolution"}, default="front"
             "front": all trials and the front, a panel for each pair of objectives.
             "evolution": fronts after some of the trials, and, in one more panel, the
@@ -165,6 +171,8 @@ class ParetoDisplay(_Display):
         n_fronts : int, default=4
             Of the evolution, how many fronts are drawn.
 
+        Returns
+        -------
         %(self)s
 
         Raises

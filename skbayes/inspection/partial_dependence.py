@@ -8,15 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.dependence import Dependence, dependences
 from skbayes.inspection.score_model import NothingToLearn, ScoreModel, score_model
-from skbayes.inspection.style import (
-    score_colors,
-    star,
-    style_axes,
-    tones,
-)
 from skbayes.inspection.texts import (
     label_of,
     plain,
@@ -47,7 +42,7 @@ class PartialDependenceDisplay(_Display):
     expected with it, averaged over all other parameters. It says what the model made of
     the trials, over the whole space: where the search has looked little, it is wide.
 
-    %(making)s
+    Use :meth:`from_search` or :meth:`from_history` to make one.
 
     Parameters
     ----------
@@ -66,6 +61,8 @@ class PartialDependenceDisplay(_Display):
     Attributes
     ----------
     %(axes_)s
+    %(ax_)s
+    %(figure_)s
     lines_ : list
         For each panel the line of means, or the points of options; None for a pair.
     bands_ : list
@@ -179,10 +176,14 @@ class PartialDependenceDisplay(_Display):
         random_state : int, default=0
             Seed of their choice, and of a surrogate that is fitted.
         %(name)s
-        %(axes)s
+        %(ax)s
         %(plot_options)s
 
+        Returns
+        -------
         %(display)s
+
+        %(Raises)s
         """
         try:
             model = score_model(
@@ -230,13 +231,15 @@ class PartialDependenceDisplay(_Display):
 
         Parameters
         ----------
-        %(axes)s
+        %(ax)s
         %(n_cols)s
         n_sd : float, default=2.0
             How many standard deviations the bands reach to each side; 0 for none.
         trials : bool, default=True
             Whether marks say where the trials are, and a star where the best one.
 
+        Returns
+        -------
         %(self)s
         """
         pairs = any(len(one.names) == 2 for one in self.dependences)
@@ -251,7 +254,7 @@ class PartialDependenceDisplay(_Display):
         if self.floor is not None:
             worse = "below" if self.sign > 0 else "above"
             note = f"{worse} {self.floor:.4g} counted as {self.floor:.4g}"
-            gray = tones(self.figure_).gray
+            gray = style.tones(self.figure_).gray
             self.ax_.set_title(note, loc="left", fontsize="x-small", color=gray)
         low, high = self._limits(n_sd)
         labeled = False
@@ -261,7 +264,7 @@ class PartialDependenceDisplay(_Display):
             else:
                 self.lines_[i], self.bands_[i] = _draw_single(axis, one, n_sd, trials)
                 axis.set_ylim(low, high)
-                style_axes(axis)
+                style.style_axes(axis)
                 if i % n_cols == 0 or not labeled:
                     axis.set_ylabel(f"mean {score_label(self.label)}")
                     labeled = True
@@ -280,7 +283,7 @@ class PartialDependenceDisplay(_Display):
 
     def _draw_pair(self, ax: Any, one: Dependence, n_sd: float, trials: bool) -> Any:
         x, y = one.coordinates(0), one.coordinates(1)
-        colors = score_colors(tones(ax).dark, self.sign)
+        colors = style.score_colors(style.tones(ax).dark, self.sign)
         label = f"mean {score_name(self.label)}"
         smooth = "options" not in one.scales
         if smooth and min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
@@ -304,8 +307,8 @@ class PartialDependenceDisplay(_Display):
 
 
 def _draw_single(ax: Any, one: Dependence, n_sd: float, trials: bool) -> tuple:
-    x, reach, ink = one.coordinates(0), n_sd * one.sd, tones(ax).ink
-    color = tones(ax).series(0).color
+    x, reach, ink = one.coordinates(0), n_sd * one.sd, style.tones(ax).ink
+    color = style.tones(ax).series(0).color
     if one.scales[0] == "options":
         band = ax.errorbar(
             x, one.mean, yerr=reach, fmt="none", ecolor=ink, capsize=4, elinewidth=1.2
@@ -325,7 +328,11 @@ def _draw_single(ax: Any, one: Dependence, n_sd: float, trials: bool) -> tuple:
         marks = {"color": ink, "alpha": 0.6, "markersize": 7, **foot}
         ax.plot(_spread(at, one.scales[0]), np.full(len(at), 0.03), "|", **marks)
         if one.best is not None:
-            ax.plot(at[one.best], 0.05, **star(ax, 11, zorder=2, clip_on=False, **foot))
+            ax.plot(
+                at[one.best],
+                0.05,
+                **style.star(ax, 11, zorder=2, clip_on=False, **foot),
+            )
     return line, band
 
 
@@ -364,9 +371,9 @@ def _draw_sd(ax: Any, one: Dependence) -> str:
     if not low < levels[0] < levels[1]:
         return ""
     stroke = [withStroke(linewidth=2.2, foreground="black")]
-    style = {"colors": "white", "linewidths": 1.1, "linestyles": ("dashed", "dotted")}
+    look = {"colors": "white", "linewidths": 1.1, "linestyles": ("dashed", "dotted")}
     x, y = one.coordinates(0), one.coordinates(1)
-    lines = ax.contour(x, y, one.sd.T, levels=levels, **style)
+    lines = ax.contour(x, y, one.sd.T, levels=levels, **look)
     # Before matplotlib 3.8 it is a list of collections.
     whole = hasattr(lines, "set_path_effects")
     for part in [lines] if whole else lines.collections:
@@ -387,8 +394,8 @@ def _mark_pairs(ax: Any, one: Dependence, tiles: bool) -> None:
             x, y, "o", color="white", markersize=4, markeredgecolor="black", zorder=3
         )
     if one.best is not None:
-        style = star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
-        ax.plot(x[one.best], y[one.best], **style)
+        look = style.star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
+        ax.plot(x[one.best], y[one.best], **look)
 
 
 def _edges(centers: FloatArray, scale: str) -> FloatArray:

@@ -9,21 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.scales import (
     ParameterScale,
     drawn_trials,
     parameter_scales,
-)
-from skbayes.inspection.style import (
-    TRIALS,
-    annotate_empty,
-    mark_best,
-    mark_failures,
-    score_colors,
-    set_robust_ylim,
-    style_axes,
-    tones,
 )
 from skbayes.inspection.texts import (
     score_label,
@@ -41,11 +32,12 @@ SPREAD = 0.28
 class SliceDisplay(_Display):
     """The score against each parameter, a panel for each; shades tell the order.
 
-    %(making)s
+    Use :meth:`from_search` or :meth:`from_history` to make one.
 
     Parameters
     ----------
     %(scales)s
+    %(values)s
     %(score)s
     number : ndarray of shape (n_trials,), int
         Numbers of the trials.
@@ -59,6 +51,8 @@ class SliceDisplay(_Display):
     Attributes
     ----------
     %(axes_)s
+    %(ax_)s
+    %(figure_)s
     points_ : list of matplotlib.collections.PathCollection
         The trials with a score, for each panel.
     failed_points_ : list of matplotlib.collections.PathCollection
@@ -114,11 +108,15 @@ class SliceDisplay(_Display):
         %(params)s
         %(metric)s
         %(search_spaces)s
-        %(axes)s
+        %(ax)s
         %(n_cols)s
         %(point_kw)s
 
+        Returns
+        -------
         %(display)s
+
+        %(Raises)s
         """
         record = read_record(search, metric=metric, search_spaces=search_spaces)
         chosen, scales, values = drawn_trials(
@@ -144,10 +142,12 @@ class SliceDisplay(_Display):
 
         Parameters
         ----------
-        %(axes)s
+        %(ax)s
         %(n_cols)s
         %(point_kw)s
 
+        Returns
+        -------
         %(self)s
         """
         if not isinstance(n_cols, Integral) or n_cols < 1:
@@ -175,39 +175,39 @@ class SliceDisplay(_Display):
         self, ax: Any, scale: ParameterScale, v: FloatArray, point_kw: dict
     ) -> None:
         ax.set_facecolor("none")
-        shades = tones(ax)
+        shades = style.tones(ax)
         x = v + self._spread() if scale.kind == "options" else v
         scored = np.isfinite(self.score) & np.isfinite(x)
         whole = self.state == "complete"
         keywords = {
             "s": np.where(whole, 22, 14)[scored],
             "c": self.number[scored].astype(float),
-            "cmap": score_colors(shades.dark),
+            "cmap": style.score_colors(shades.dark),
             "vmin": 0,
             "vmax": max(self.number.max(initial=0), 1),
             "edgecolors": shades.paper,
             "linewidths": 0.4,
-            "gid": TRIALS,
+            "gid": style.TRIALS,
             "zorder": 2,
             **point_kw,
         }
         self.points_.append(ax.scatter(x[scored], self.score[scored], **keywords))
         self.failed_points_.append(
-            mark_failures(
+            style.mark_failures(
                 ax, x[self.state == "failed"], self.sign, color=shades.ink, alpha=0.6
             )
         )
         if self.best is not None and np.isfinite(x[self.best]):
-            mark_best(ax, x[self.best], self.score[self.best], size=90, width=1.5)
+            style.mark_best(ax, x[self.best], self.score[self.best], size=90, width=1.5)
         scale.lay_out(ax)
         ax.tick_params(labelsize="small")
         ax.set_xlabel(scale.name, fontsize="small")
-        style_axes(ax, "y")
+        style.style_axes(ax, "y")
         ax.grid(axis="x", color=shades.faint, linewidth=0.4, alpha=0.5)
         # The same scores are in sight in all panels, whatever exists in which trial.
-        set_robust_ylim(ax, self.sign, self.score)
+        style.set_robust_ylim(ax, self.sign, self.score)
         if not np.isfinite(self.score).any():
-            annotate_empty(ax)
+            style.annotate_empty(ax)
 
     def _spread(self) -> FloatArray:
         """Shift trials sideways, each by an amount of its own: it never changes."""

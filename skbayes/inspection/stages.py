@@ -7,15 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes
-from skbayes.inspection.style import (
-    TRIALS,
-    annotate_empty,
-    mark_best,
-    set_robust_ylim,
-    style_axes,
-    tones,
-)
 from skbayes.inspection.texts import (
     plain,
 )
@@ -35,7 +28,7 @@ SPREAD = 0.17
 class StagesDisplay(_Display):
     """The scores of each stage of a search; lines join what was tried in two stages.
 
-    %(making)s
+    Use :meth:`from_search` or :meth:`from_history` to make one.
 
     Parameters
     ----------
@@ -61,6 +54,7 @@ class StagesDisplay(_Display):
     Attributes
     ----------
     %(ax_)s
+    %(figure_)s
     points_ : list of matplotlib.collections.PathCollection
         The trials of each stage.
     lines_ : matplotlib.collections.LineCollection
@@ -120,7 +114,11 @@ class StagesDisplay(_Display):
         %(ax)s
         %(point_kw)s
 
+        Returns
+        -------
         %(display)s
+
+        %(Raises)s
         """
         record = read_record(search, metric=metric)
         n_stages = int(record.stage.max(initial=-1)) + 1
@@ -152,6 +150,8 @@ class StagesDisplay(_Display):
         %(ax)s
         %(point_kw)s
 
+        Returns
+        -------
         %(self)s
         """
         n_stages = len(self.train_fraction)
@@ -164,15 +164,15 @@ class StagesDisplay(_Display):
         self.best_point_ = None
         if self.best is not None and np.isfinite(self.score[self.best]):
             at = (x[self.best], self.score[self.best])
-            self.best_point_ = mark_best(ax, *at, size=110, width=1.8)
+            self.best_point_ = style.mark_best(ax, *at, size=110, width=1.8)
         ax.set_xlim(-0.5, max(n_stages, 1) - 0.5)
         ax.set_xticks(range(n_stages), [self._name(s) for s in range(n_stages)])
         ax.set_ylabel(plain(self.label))
-        style_axes(ax)
-        set_robust_ylim(ax, self.sign)
+        style.style_axes(ax)
+        style.set_robust_ylim(ax, self.sign)
         self.texts_ = self._write_correlations(ax)
         if not np.isfinite(self.score).any():
-            annotate_empty(ax)
+            style.annotate_empty(ax)
         return self._drawn_on(ax)
 
     def _places(self) -> FloatArray:
@@ -187,14 +187,14 @@ class StagesDisplay(_Display):
 
     def _draw_stage(self, ax: Any, stage: int, x: FloatArray, point_kw: dict) -> Any:
         own = (self.stage == stage) & np.isfinite(self.score)
-        style = tones(ax).series(stage)
+        look = style.tones(ax).series(stage)
         points = {
             "s": np.where(self.complete[own], 26, 14),
-            "color": style.color,
-            "marker": style.marker,
+            "color": look.color,
+            "marker": look.marker,
             "alpha": 0.75,
             "linewidths": 0,
-            "gid": TRIALS,
+            "gid": style.TRIALS,
             "zorder": 2,
             **point_kw,
         }
@@ -206,7 +206,11 @@ class StagesDisplay(_Display):
         ends = np.array(self.carried, dtype=int).reshape(-1, 2)
         lines = np.stack([x[ends], self.score[ends]], axis=-1)
         self.lines_ = LineCollection(
-            list(lines), colors=tones(ax).gray, linewidths=1.1, alpha=0.8, zorder=3
+            list(lines),
+            colors=style.tones(ax).gray,
+            linewidths=1.1,
+            alpha=0.8,
+            zorder=3,
         )
         ax.add_collection(self.lines_, autolim=False)
 

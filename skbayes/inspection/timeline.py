@@ -28,7 +28,7 @@ class TimelineDisplay(_Display):
     and hatching say how it ended. What is blank between bars is the time in which the
     next trial was chosen, or in which a place was not taken.
 
-    %(making)s
+    Use :meth:`from_search` or :meth:`from_history` to make one.
 
     Parameters
     ----------
@@ -47,6 +47,7 @@ class TimelineDisplay(_Display):
     Attributes
     ----------
     %(ax_)s
+    %(figure_)s
     bars_ : dict of str to matplotlib.container.BarContainer
         The trials, by state.
 
@@ -94,7 +95,11 @@ class TimelineDisplay(_Display):
         bar_kw : dict or None, default=None
             Keywords for the bars, see ``matplotlib.axes.Axes.barh``.
 
+        Returns
+        -------
         %(display)s
+
+        %(Raises)s
         """
         record = read_record(search, name=name)
         known = np.isfinite(record.started)
@@ -137,6 +142,8 @@ class TimelineDisplay(_Display):
         bar_kw : dict or None, default=None
             Keywords for the bars.
 
+        Returns
+        -------
         %(self)s
         """
         n_lanes = int(self.lane.max(initial=0)) + 1

@@ -7,17 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from skbayes.acquisition.tradeoff_proposer import relative_costs, typical_cost
+from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_many_axes
-from skbayes.inspection.style import (
-    COST_SPAN,
-    TRIALS,
-    annotate_empty,
-    has_log_span,
-    set_robust_ylim,
-    star,
-    style_axes,
-    tones,
-)
 from skbayes.inspection.texts import (
     plain,
     score_name,
@@ -43,7 +34,7 @@ class TradeoffDisplay(_Display):
     much as the chosen trial. On the right the chosen score and cost for each
     :math:`\alpha`.
 
-    %(making)s
+    Use :meth:`from_search` or :meth:`from_history` to make one.
 
     Parameters
     ----------
@@ -81,6 +72,8 @@ class TradeoffDisplay(_Display):
     relative_cost : ndarray of shape (n_trials,)
         Costs in units of a typical fit on all rows, 1 at most.
     %(axes_)s
+    %(ax_)s
+    %(figure_)s
     points_ : matplotlib PathCollection
         All trials.
     envelope_ : matplotlib Line2D
@@ -200,10 +193,14 @@ class TradeoffDisplay(_Display):
             What stands for a score of 0 and of 1. None: as the search has it, or else 0
             and 1, or, if scores lie outside, the worst and the best of the trials.
         %(name)s
-        %(axes)s
+        %(ax)s
         %(plot_options)s
 
+        Returns
+        -------
         %(display)s
+
+        %(Raises)s
         """
         record = read_record(search, metric=metric, name=name)
         settings = record.settings
@@ -250,13 +247,15 @@ class TradeoffDisplay(_Display):
 
         Parameters
         ----------
-        %(axes)s
+        %(ax)s
 
+        Returns
+        -------
         %(self)s
         """
         self._drawn_on_panels(get_many_axes(ax, 2, 2, (4.3, 3.3)))
         if not len(self.rows):
-            annotate_empty(self.axes_[0], "no trial has both a score and a cost")
+            style.annotate_empty(self.axes_[0], "no trial has both a score and a cost")
             return self
         self._draw_trials(self.axes_[0])
         self._draw_curve(self.axes_[1])
@@ -269,12 +268,12 @@ class TradeoffDisplay(_Display):
             self.cost,
             shown,
             c=self.fraction,
-            cmap=_greys(tones(ax).dark),
+            cmap=_greys(style.tones(ax).dark),
             vmin=0.0,
             vmax=1.0,
-            edgecolors=tones(ax).gray,
+            edgecolors=style.tones(ax).gray,
             s=26,
-            gid=TRIALS,
+            gid=style.TRIALS,
         )
         if np.ptp(self.fraction) > 0:
             ax.figure.colorbar(self.points_, ax=ax, label="share of the training rows")
@@ -282,25 +281,25 @@ class TradeoffDisplay(_Display):
             self.cost[self.rows],
             shown[self.rows],
             "--o",
-            color=tones(ax).series(0).color,
+            color=style.tones(ax).series(0).color,
             markersize=6,
             label="best for some α",
             zorder=3,
         )
         costs = self.cost[np.isfinite(shown) & np.isfinite(self.cost)]
-        if has_log_span(costs, COST_SPAN):
+        if style.has_log_span(costs, style.COST_SPAN):
             ax.set_xscale("log")
         else:
             ax.locator_params(axis="x", nbins=5)
-        set_robust_ylim(ax, self.sign)
+        style.set_robust_ylim(ax, self.sign)
         self.utility_ = self._draw_utility(ax, costs) if self.tradeoff else None
         label = f"trial {self.numbers[self.chosen]}, chosen"
         at = (self.cost[self.chosen], shown[self.chosen])
-        ax.plot(*at, **star(ax, 15, label=label))
+        ax.plot(*at, **style.star(ax, 15, label=label))
         ax.set_xlabel(plain(self.cost_label))
         ax.set_ylabel(plain(self.label))
         ax.legend(fontsize="small")
-        style_axes(ax, "both")
+        style.style_axes(ax, "both")
 
     def _draw_utility(self, ax: Any, costs: FloatArray) -> Any:
         """Draw what is worth as much as the chosen trial, within sight."""
@@ -316,7 +315,7 @@ class TradeoffDisplay(_Display):
             at,
             self.sign * equal,
             ":",
-            color=tones(ax).ink,
+            color=style.tones(ax).ink,
             label=f"as good, for α = {self.tradeoff:g}",
         )
         ax.set_ylim(limits)
@@ -332,7 +331,7 @@ class TradeoffDisplay(_Display):
             at,
             self.sign * self.score[chosen],
             drawstyle="steps-post",
-            color=tones(ax).series(0).color,
+            color=style.tones(ax).series(0).color,
             linewidth=2,
             label=score_name(self.label),
         )
@@ -341,21 +340,21 @@ class TradeoffDisplay(_Display):
             at,
             self.relative_cost[chosen],
             drawstyle="steps-post",
-            color=tones(ax).series(1).color,
-            linestyle=tones(ax).series(1).linestyle,
+            color=style.tones(ax).series(1).color,
+            linestyle=style.tones(ax).series(1).linestyle,
             label="relative cost",
         )
         ax.set_xscale("log")
         ax.set_xlim(least, most)
         if self.tradeoff:
-            ax.axvline(self.tradeoff, color=tones(ax).ink, linestyle=":")
+            ax.axvline(self.tradeoff, color=style.tones(ax).ink, linestyle=":")
             ax.annotate(
                 f" α = {self.tradeoff:g}",
                 (self.tradeoff, 0.98),
                 xycoords=ax.get_xaxis_transform(),
                 va="top",
                 fontsize="small",
-                color=tones(ax).ink,
+                color=style.tones(ax).ink,
             )
         self._name_choices(ax, at)
         ax.set_xlabel("α: what the cost of a typical fit is worth")
@@ -369,7 +368,7 @@ class TradeoffDisplay(_Display):
             loc="lower left" if self.sign > 0 else "upper left",
         )
         ax.margins(y=0.15)
-        style_axes(ax)
+        style.style_axes(ax)
 
     def _name_choices(self, ax: Any, at: FloatArray) -> None:
         """Write at the steps which trial it is, where there is room."""
@@ -384,7 +383,7 @@ class TradeoffDisplay(_Display):
                     xytext=(0, 4),
                     ha="center",
                     fontsize="x-small",
-                    color=tones(ax).ink,
+                    color=style.tones(ax).ink,
                 )
 
 
