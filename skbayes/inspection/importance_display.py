@@ -10,10 +10,7 @@ import numpy as np
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.importance import Importance, importance
-from skbayes.inspection.texts import (
-    plain,
-    shorten,
-)
+from skbayes.inspection.texts import plain, shorten
 from skbayes.results.read import read_record
 
 __all__ = ["ImportanceDisplay"]

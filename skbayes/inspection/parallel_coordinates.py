@@ -10,14 +10,8 @@ import numpy as np
 
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes
-from skbayes.inspection.scales import (
-    ParameterScale,
-    drawn_trials,
-    parameter_scales,
-)
-from skbayes.inspection.texts import (
-    score_label,
-)
+from skbayes.inspection.scales import ParameterScale, drawn_trials, parameter_scales
+from skbayes.inspection.texts import score_label
 from skbayes.results.read import read_record
 from skbayes.space.dimensions import FloatArray
 

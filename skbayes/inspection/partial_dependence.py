@@ -220,12 +220,7 @@ class PartialDependenceDisplay(_Display):
     # -- drawing ------------------------------------------------------------------
 
     def plot(
-        self,
-        ax: Any = None,
-        *,
-        n_cols: int = 3,
-        n_sd: float = 2.0,
-        trials: bool = True,
+        self, ax: Any = None, *, n_cols: int = 3, n_sd: float = 2.0, trials: bool = True
     ) -> Self:
         """Draw all panels.
 

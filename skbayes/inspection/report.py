@@ -10,14 +10,12 @@ import os
 import platform
 import pprint
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
-import scipy
-import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 import skbayes
@@ -32,6 +30,15 @@ from skbayes.results.record import SearchRecord, make_record
 from skbayes.utils.optional import import_optional
 
 __all__ = ["report_history", "write_report"]
+
+# What a fitted search knows and a journal does not.
+_ATTRIBUTES = (
+    "best_cost_",
+    "best_score_corrected_",
+    "best_train_fraction_",
+    "refit_time_",
+    "stop_reason_",
+)
 
 # The most characters of a value in a table, and in its tool tip.
 LENGTH, TIP_LENGTH = 48, 600
@@ -178,6 +185,7 @@ def _template() -> Any:
     page = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_clean
     )
+    page.filters |= {"number": _number, "seconds": _seconds, "shown": _shown}
     page.filters["base64"] = lambda data: base64.b64encode(data).decode("ascii")
     page.filters["sha256"] = lambda script: base64.b64encode(
         hashlib.sha256(str(script).encode()).digest()
@@ -200,32 +208,37 @@ def _clean(value: Any) -> Any:
 def _facts(
     source: Any, record: SearchRecord, trials: Sequence[Trial]
 ) -> dict[str, Any]:
-    """Return what the page shows; see the template."""
-    now = datetime.datetime.now().astimezone()
+    """Return what the template writes down."""
+    fits = [fold for one in trials for fold in one.folds if not fold.get("skipped")]
+    times = [fold.get(t, np.nan) for fold in fits for t in ("fit_time", "score_time")]
+    both = np.array(times, dtype=float).reshape(-1, 2).sum(axis=1)
+    ends = record.finished
     return {
-        "state": _state(source, record),
-        "written": f"Written on {now:%Y-%m-%d at %H:%M %Z}.",
-        "best": _best(source, record),
-        "spent": _spent(source, record, trials),
+        "now": datetime.datetime.now().astimezone(),
+        "record": record,
+        "search": {name: getattr(source, name, None) for name in _ATTRIBUTES},
+        "states": {
+            look.label: int(np.sum(record.state == state))
+            for state, look in STATES.items()
+            if np.any(record.state == state)
+        },
+        "n_fits": len(fits),
+        "fit_seconds": float(np.nansum(both)),
+        "duration": float(np.nanmax(ends)) if np.isfinite(ends).any() else None,
+        "params": None
+        if record.best is None
+        else _as_python(record.params[record.best]),
         "pictures": _pictures(source, record),
         "front": _front(record),
         "trials": _trials(record, trials),
         # What differs from the defaults, as scikit-learn shows it.
-        "search": _shown(source) if hasattr(source, "get_params") else None,
-        "space": record.space
-        and [
-            (c.name or "(which dict)", _shown(c.dimension))
-            for c in record.space.columns
-        ],
-        "versions": [
-            ("skbayes", skbayes.__version__),
-            ("scikit-learn", sklearn.__version__),
-            ("NumPy", np.__version__),
-            ("SciPy", scipy.__version__),
-            ("joblib", joblib.__version__),
-            ("Python", platform.python_version()),
-            ("system", platform.platform()),
-        ],
+        "estimator": _shown(source) if hasattr(source, "get_params") else None,
+        "packages": {
+            "skbayes": skbayes.__version__,
+            **{n: version(n) for n in ("scikit-learn", "NumPy", "SciPy", "joblib")},
+            "Python": platform.python_version(),
+            "system": platform.platform(),
+        },
     }
 
 
@@ -249,89 +262,12 @@ def _number(value: float, digits: int = 5) -> str:
     return "" if math.isnan(value) else f"{value:.{digits}g}"
 
 
-def _state(source: Any, record: SearchRecord) -> str:
-    n = f"{len(record)} trial{'s' * (len(record) != 1)}"
-    if record.running:
-        waiting = f"{len(record.running)} not finished"
-        return f"{n} finished, {waiting}: the search runs, or was interrupted."
-    reason = getattr(source, "stop_reason_", None)
-    return f"{n}, ended by {reason}." if reason else f"{n}."
-
-
-# -- what was found -------------------------------------------------------------------
-
-
-def _best(source: Any, record: SearchRecord) -> dict[str, Any] | None:
-    best = record.best
-    if best is None:
-        return None
-    if record.directions:
-        scores = [
-            f"{name} {_number(float(record.scores[name][best]), 6)}"
-            for name in record.directions
-            if name in record.scores
-        ]
-        what = f"trial {record.number[best]}, a point of the front"
-    else:
-        std = record.std[best]
-        spread = f" ± {_number(std, 2)}" if np.isfinite(std) else ""
-        scores = [f"{_number(record.shown[best], 6)}{spread}"]
-        what = f"{record.label}; trial {record.number[best]}"
-        what += ", mean and standard deviation over the splits" if spread else ""
-    notes = []
-    corrected = getattr(source, "best_score_corrected_", None)
-    if corrected is not None:
-        label = "less what it owes to being the best of many"
-        notes.append((label, _number(record.sign * float(corrected), 6)))
-    if hasattr(source, "best_train_fraction_"):
-        share = _number(source.best_train_fraction_)
-        notes.append(("share of the training rows", share))
-        notes.append(("cost", _number(source.best_cost_)))
-    return {
-        "scores": ", ".join(scores),
-        "what": what,
-        "params": _as_python(record.params[best]),
-        "notes": notes,
-    }
-
-
 def _as_python(params: Mapping[str, Any]) -> str:
     try:
         return pprint.pformat(dict(params), width=72, sort_dicts=False)
     except Exception:
         inner = ", ".join(f"{name!r}: {_shown(v)}" for name, v in params.items())
         return f"{{{inner}}}"
-
-
-def _spent(
-    source: Any, record: SearchRecord, trials: Sequence[Trial]
-) -> list[tuple[str, str]]:
-    n_trials = str(len(record))
-    if not np.all(record.state == "complete"):
-        counts = {state: int(np.sum(record.state == state)) for state in STATES}
-        listed = [f"{n} {STATES[state].label}" for state, n in counts.items() if n]
-        n_trials += f" ({', '.join(listed)})"
-    fits = [fold for one in trials for fold in one.folds if not fold.get("skipped")]
-    times = [fold.get(t, np.nan) for fold in fits for t in ("fit_time", "score_time")]
-    both = np.array(times, dtype=float).reshape(-1, 2).sum(axis=1)
-    pairs = [
-        ("trials", n_trials),
-        ("fits", str(len(fits))),
-        ("time in fits and scores", _seconds(float(np.nansum(both)))),
-    ]
-    ends = record.finished[np.isfinite(record.finished)]
-    if len(ends):
-        pairs.append(("from first to last", _seconds(float(ends.max()))))
-    if hasattr(source, "refit_time_"):
-        pairs.append(("refit", _seconds(float(source.refit_time_))))
-    if record.n_points:
-        pairs.append(("trials at a time", str(record.n_points)))
-    if hasattr(source, "stop_reason_"):
-        pairs.append(("ended by", str(source.stop_reason_)))
-    if record.running:
-        numbers = ", ".join(str(one.number) for one in record.running)
-        pairs.append(("not finished", f"trial {numbers}"))
-    return pairs
 
 
 def _seconds(seconds: float) -> str:

@@ -9,9 +9,7 @@ import numpy as np
 
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes
-from skbayes.inspection.texts import (
-    plain,
-)
+from skbayes.inspection.texts import plain
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.results.stage_correlation import spearman

@@ -216,8 +216,7 @@ def robust_limits(scores: FloatArray, sign: int) -> tuple[float, float] | None:
         return None
     best, median = np.max(y), np.median(y)
     far = min(
-        median - REACH * (best - median),
-        np.quantile(y, 1.0 - IN_SIGHT, method="lower"),
+        median - REACH * (best - median), np.quantile(y, 1.0 - IN_SIGHT, method="lower")
     )
     low = max(np.min(y), far) if best > median else np.min(y)
     margin = 0.06 * (best - low) or 0.05 * abs(best) or 0.05
