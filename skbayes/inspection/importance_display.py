@@ -141,32 +141,23 @@ class ImportanceDisplay(_Display):
             style.annotate_empty(ax, "fewer than two trials have a score")
         y = np.arange(n)
         own, theirs = y[: len(names)], y[len(names) :]
-        self.bars_ = ax.barh(
-            own, parts[: len(names)], color=style.tones(ax).series(0).color
-        )
+        shades = style.tones(ax)
+        self.bars_ = ax.barh(own, parts[: len(names)], color=shades.series(0).color)
         self.pair_bars_ = None
         if pairs:
-            self.pair_bars_ = ax.barh(
-                theirs,
-                parts[len(names) :],
-                facecolor=style.tones(ax).paper,
-                edgecolor=style.tones(ax).series(1).color,
-                hatch="////",
-                label="beyond the two alone",
-            )
+            look = {"facecolor": shades.paper, "edgecolor": shades.series(1).color}
+            look |= {"hatch": "////", "label": "beyond the two alone"}
+            self.pair_bars_ = ax.barh(theirs, parts[len(names) :], **look)
             ax.legend(loc="lower right", fontsize="small")
         # A part is never less than nothing, nor more than all.
         below, above = np.minimum(sds, parts), np.minimum(sds, 1.0 - np.array(parts))
         reach = np.array([below, above]).reshape(2, n)
-        self.whiskers_ = ax.errorbar(
-            parts,
-            y,
-            xerr=reach,
-            fmt="none",
-            ecolor=style.tones(ax).ink,
-            elinewidth=1.0,
-            capsize=2,
-        )
+        whisker: dict[str, Any] = {
+            "ecolor": shades.ink,
+            "elinewidth": 1.0,
+            "capsize": 2,
+        }
+        self.whiskers_ = ax.errorbar(parts, y, xerr=reach, fmt="none", **whisker)
         labels = [shorten(plain(name), 34, middle=True) for name in names]
         labels += [
             " × ".join(shorten(plain(name), 20, middle=True) for name in pair)

@@ -10,7 +10,7 @@ import numpy as np
 
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes
-from skbayes.inspection.scales import ParameterScale, drawn_trials, parameter_scales
+from skbayes.inspection.scales import ParameterScale, drawn_trials
 from skbayes.inspection.texts import score_label
 from skbayes.results.read import read_record
 from skbayes.space.dimensions import FloatArray
@@ -124,19 +124,7 @@ class ParallelCoordinatesDisplay(_Display):
         %(Raises)s
         """
         record = read_record(search, metric=metric, search_spaces=search_spaces)
-        chosen, scales, values = drawn_trials(
-            record, parameter_scales(record, params), with_size=params is None
-        )
-        places = np.flatnonzero(chosen).tolist()
-        display = cls(
-            scales=scales,
-            values=values,
-            score=record.shown[chosen],
-            number=record.number[chosen],
-            best=places.index(record.best) if record.best in places else None,
-            label=record.label,
-            sign=record.sign,
-        )
+        display = cls(**drawn_trials(record, params)[1])
         return display.plot(ax, line_kw=line_kw)
 
     def plot(self, ax: Any = None, *, line_kw: dict | None = None) -> Self:
@@ -212,39 +200,26 @@ class ParallelCoordinatesDisplay(_Display):
         order = np.flatnonzero(scored)[ranks]
         x = np.arange(heights.shape[1], dtype=float)
         lines = [np.column_stack([x, row]) for row in heights]
-        look = {
+        shades = style.tones(ax)
+        look: dict[str, Any] = {
             "linewidths": 1.3,
             "alpha": 0.85 if len(order) <= 30 else 0.6,
-            "cmap": style.score_colors(style.tones(ax).dark, self.sign),
-            **line_kw,
+            "cmap": style.score_colors(shades.dark, self.sign),
         }
+        look |= line_kw
         scores = self.score[order]
         self.lines_ = LineCollection([lines[k] for k in order], array=scores, **look)
         self.lines_.set_clim(*self._ends())
-        self.failed_lines_ = LineCollection(
-            [lines[k] for k in np.flatnonzero(~scored)],
-            colors=style.tones(ax).gray,
-            linewidths=0.9,
-            linestyles=(0, (1, 2)),
-            zorder=1,
-        )
+        failed = [lines[k] for k in np.flatnonzero(~scored)]
+        look = {"colors": shades.gray, "linewidths": 0.9, "linestyles": (0, (1, 2))}
+        self.failed_lines_ = LineCollection(failed, zorder=1, **look)
         ax.add_collection(self.failed_lines_)
         ax.add_collection(self.lines_)
         self.best_line_ = None
         if self.best is not None and scored[self.best]:
-            marks = {
-                "marker": "o",
-                "markersize": 5,
-                "markerfacecolor": style.tones(ax).paper,
-            }
-            (self.best_line_,) = ax.plot(
-                x,
-                heights[self.best],
-                color=style.tones(ax).ink,
-                linewidth=2.8,
-                zorder=4,
-                **marks,
-            )
+            marks = {"marker": "o", "markersize": 5, "markerfacecolor": shades.paper}
+            line = {"color": shades.ink, "linewidth": 2.8, "zorder": 4}
+            (self.best_line_,) = ax.plot(x, heights[self.best], **line, **marks)
 
     def _draw_score_axis(self, ax: Any, at: int) -> Any:
         """Draw the last axis as a strip of the colors that stand for the scores."""

@@ -203,10 +203,10 @@ class PartialDependenceDisplay(_Display):
             n_averaged=n_averaged,
             random_state=random_state,
         )
-        return cls.from_model(model, found).plot(ax, **plot_options)
+        return cls._of_model(model, found).plot(ax, **plot_options)
 
     @classmethod
-    def from_model(cls, model: ScoreModel, found: Sequence[Dependence]) -> Self:
+    def _of_model(cls, model: ScoreModel, found: Sequence[Dependence]) -> Self:
         """Return the display of the dependences of a model, not yet drawn."""
         record = model.record
         return cls(
@@ -323,11 +323,8 @@ def _draw_single(ax: Any, one: Dependence, n_sd: float, trials: bool) -> tuple:
         marks = {"color": ink, "alpha": 0.6, "markersize": 7, **foot}
         ax.plot(_spread(at, one.scales[0]), np.full(len(at), 0.03), "|", **marks)
         if one.best is not None:
-            ax.plot(
-                at[one.best],
-                0.05,
-                **style.star(ax, 11, zorder=2, clip_on=False, **foot),
-            )
+            look = style.star(ax, 11, zorder=2, clip_on=False, **foot)
+            ax.plot(at[one.best], 0.05, **look)
     return line, band
 
 

@@ -121,7 +121,7 @@ def _of_parameters(source: Any, record: SearchRecord) -> _Plan:
         found = []
     if not found:
         return _Plan("Score by parameter", lambda ax: _slices(ax, record), height=5.0)
-    display = PartialDependenceDisplay.from_model(model, found)
+    display = PartialDependenceDisplay._of_model(model, found)
     n = len(found)
     return _Plan(
         "What the model believes of each parameter",

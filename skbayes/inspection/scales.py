@@ -260,22 +260,33 @@ def _listed(dimension: Dimension) -> list[float]:
 
 
 def drawn_trials(
-    record: SearchRecord, scales: list[ParameterScale], with_size: bool = True
-) -> tuple[np.ndarray, list[ParameterScale], list[FloatArray]]:
-    """Return which trials a picture of scores and parameters is about, and where."""
+    record: SearchRecord, names: Sequence[str] | None = None
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return which trials a picture of scores and parameters shows, and their data.
+
+    Of a search in stages only the trials on the most rows: others are not comparable.
+    Where the training size is chosen from trial to trial, it is one more parameter.
+    """
+    scales = parameter_scales(record, names)
     chosen = np.ones(len(record), dtype=bool)
     if len(np.unique(record.stage)) > 1:
         most = record.train_fraction[record.complete].max(initial=0.0)
         chosen = record.train_fraction >= most
-    places = np.flatnonzero(chosen)
-    params = [record.params[place] for place in places]
-    values = [scale.values(params) for scale in scales]
+    places = np.flatnonzero(chosen).tolist()
+    values = [scale.values([record.params[i] for i in places]) for scale in scales]
     shares = record.train_fraction[chosen]
-    if with_size and len(np.unique(shares)) > 1:
-        marks = np.unique(shares)
+    marks = np.unique(shares)
+    if names is None and len(marks) > 1:
         few = list(marks) if len(marks) <= MAX_LISTED else []
-        size = ParameterScale(
-            "share of rows", "linear", marks[0], marks[-1], [], marks=few
-        )
-        scales, values = [*scales, size], [*values, shares]
-    return chosen, scales, values
+        ends = (marks[0], marks[-1])
+        scales.append(ParameterScale("share of rows", "linear", *ends, [], marks=few))
+        values.append(shares)
+    return chosen, {
+        "scales": scales,
+        "values": values,
+        "score": record.shown[chosen],
+        "number": record.number[chosen],
+        "best": places.index(record.best) if record.best in places else None,
+        "label": record.label,
+        "sign": record.sign,
+    }

@@ -11,7 +11,7 @@ import numpy as np
 
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_many_axes
-from skbayes.inspection.scales import ParameterScale, drawn_trials, parameter_scales
+from skbayes.inspection.scales import ParameterScale, drawn_trials
 from skbayes.inspection.texts import score_label
 from skbayes.results.read import read_record
 from skbayes.space.dimensions import FloatArray
@@ -113,20 +113,8 @@ class SliceDisplay(_Display):
         %(Raises)s
         """
         record = read_record(search, metric=metric, search_spaces=search_spaces)
-        chosen, scales, values = drawn_trials(
-            record, parameter_scales(record, params), with_size=params is None
-        )
-        places = np.flatnonzero(chosen).tolist()
-        display = cls(
-            scales=scales,
-            values=values,
-            score=record.shown[chosen],
-            number=record.number[chosen],
-            state=record.state[chosen],
-            best=places.index(record.best) if record.best in places else None,
-            label=record.label,
-            sign=record.sign,
-        )
+        chosen, shown = drawn_trials(record, params)
+        display = cls(state=record.state[chosen], **shown)
         return display.plot(ax, n_cols=n_cols, point_kw=point_kw)
 
     def plot(

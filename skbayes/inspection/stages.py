@@ -228,17 +228,9 @@ class StagesDisplay(_Display):
             text = f"{n} tried in both" if n else "none tried in both"
             if np.isfinite(correlation):
                 text = f"rank correlation\n{correlation:.2f} ({text})"
-            texts.append(
-                ax.text(
-                    stage + 0.5,
-                    1.0,
-                    text,
-                    transform=ax.get_xaxis_transform(),
-                    ha="center",
-                    va="bottom",
-                    fontsize="small",
-                )
-            )
+            place = {"ha": "center", "va": "bottom", "fontsize": "small"}
+            place["transform"] = ax.get_xaxis_transform()
+            texts.append(ax.text(stage + 0.5, 1.0, text, **place))
         return texts
 
 

@@ -259,29 +259,20 @@ class TradeoffDisplay(_Display):
         return self
 
     def _draw_trials(self, ax: Any) -> None:
-        shown = self.sign * self.score
+        shown, shades = self.sign * self.score, style.tones(ax)
         # The larger the training set, the further from the background; in gray, too.
-        self.points_ = ax.scatter(
-            self.cost,
-            shown,
-            c=self.fraction,
-            cmap=_greys(style.tones(ax).dark),
-            vmin=0.0,
-            vmax=1.0,
-            edgecolors=style.tones(ax).gray,
-            s=26,
-            gid=style.TRIALS,
-        )
+        look = {"cmap": _greys(shades.dark), "vmin": 0.0, "vmax": 1.0, "s": 26}
+        look |= {"edgecolors": shades.gray, "gid": style.TRIALS}
+        self.points_ = ax.scatter(self.cost, shown, c=self.fraction, **look)
         if np.ptp(self.fraction) > 0:
             ax.figure.colorbar(self.points_, ax=ax, label="share of the training rows")
+        line = {"color": shades.series(0).color, "markersize": 6, "zorder": 3}
         (self.envelope_,) = ax.plot(
             self.cost[self.rows],
             shown[self.rows],
             "--o",
-            color=style.tones(ax).series(0).color,
-            markersize=6,
             label="best for some α",
-            zorder=3,
+            **line,
         )
         costs = self.cost[np.isfinite(shown) & np.isfinite(self.cost)]
         if style.has_log_span(costs, style.COST_SPAN):
@@ -308,13 +299,9 @@ class TradeoffDisplay(_Display):
         sigma = np.minimum(1.0, at / typical) - self.relative_cost[self.chosen]
         low, high = self.score_range
         equal = self.score[self.chosen] + self.tradeoff * sigma * (high - low)
-        (line,) = ax.plot(
-            at,
-            self.sign * equal,
-            ":",
-            color=style.tones(ax).ink,
-            label=f"as good, for α = {self.tradeoff:g}",
-        )
+        label = f"as good, for α = {self.tradeoff:g}"
+        ink = style.tones(ax).ink
+        (line,) = ax.plot(at, self.sign * equal, ":", color=ink, label=label)
         ax.set_ylim(limits)
         return line
 
@@ -324,35 +311,22 @@ class TradeoffDisplay(_Display):
         most = max([MOST_SHOWN, *inner * 3.0, 2.0 * (self.tradeoff or 0.0)])
         at = np.concatenate([[least], np.maximum(inner, least), [most]])
         chosen = np.append(self.rows, self.rows[-1])
-        (self.curve_,) = ax.plot(
-            at,
-            self.sign * self.score[chosen],
-            drawstyle="steps-post",
-            color=style.tones(ax).series(0).color,
-            linewidth=2,
-            label=score_name(self.label),
-        )
+        shades, steps = style.tones(ax), {"drawstyle": "steps-post"}
+        score, cost = shades.series(0), shades.series(1)
+        look = {"color": score.color, "linewidth": 2, "label": score_name(self.label)}
+        (self.curve_,) = ax.plot(at, self.sign * self.score[chosen], **steps, **look)
         twin = ax.twinx()
-        (self.cost_curve_,) = twin.plot(
-            at,
-            self.relative_cost[chosen],
-            drawstyle="steps-post",
-            color=style.tones(ax).series(1).color,
-            linestyle=style.tones(ax).series(1).linestyle,
-            label="relative cost",
-        )
+        look = {"color": cost.color, "linestyle": cost.linestyle}
+        look["label"] = "relative cost"
+        (self.cost_curve_,) = twin.plot(at, self.relative_cost[chosen], **steps, **look)
         ax.set_xscale("log")
         ax.set_xlim(least, most)
         if self.tradeoff:
-            ax.axvline(self.tradeoff, color=style.tones(ax).ink, linestyle=":")
-            ax.annotate(
-                f" α = {self.tradeoff:g}",
-                (self.tradeoff, 0.98),
-                xycoords=ax.get_xaxis_transform(),
-                va="top",
-                fontsize="small",
-                color=style.tones(ax).ink,
-            )
+            ax.axvline(self.tradeoff, color=shades.ink, linestyle=":")
+            place = {"xycoords": ax.get_xaxis_transform(), "va": "top"}
+            text = {"fontsize": "small", "color": shades.ink}
+            label = f" α = {self.tradeoff:g}"
+            ax.annotate(label, (self.tradeoff, 0.98), **place, **text)
         self._name_choices(ax, at)
         ax.set_xlabel("α: what the cost of a typical fit is worth")
         ax.set_ylabel(f"{score_name(self.label)} of the choice")
@@ -373,15 +347,12 @@ class TradeoffDisplay(_Display):
         widths = np.diff(ends) / (ends[-1] - ends[0])
         for k, row in enumerate(self.rows):
             if widths[k] >= NARROW:
-                ax.annotate(
-                    f"{self.numbers[row]}",
-                    (np.exp((ends[k] + ends[k + 1]) / 2), self.sign * self.score[row]),
-                    textcoords="offset points",
-                    xytext=(0, 4),
-                    ha="center",
-                    fontsize="x-small",
-                    color=style.tones(ax).ink,
-                )
+                middle = np.exp((ends[k] + ends[k + 1]) / 2)
+                place = {"textcoords": "offset points", "xytext": (0, 4)}
+                text: dict[str, Any] = {"ha": "center", "fontsize": "x-small"}
+                text["color"] = style.tones(ax).ink
+                at_step = (middle, self.sign * self.score[row])
+                ax.annotate(f"{self.numbers[row]}", at_step, **place, **text)
 
 
 _UNITS = {

@@ -138,16 +138,18 @@ def test_wrong_names():
 
 def test_training_size_is_a_parameter_where_it_is_chosen():
     record = read_record(drawn.search("tradeoff"))
-    chosen, scales, values = drawn_trials(record, parameter_scales(record))
+    chosen, shown = drawn_trials(record)
     assert chosen.all()
-    assert [one.name for one in scales] == ["C", "share of rows"]
-    np.testing.assert_array_equal(values[1], record.train_fraction)
+    assert [one.name for one in shown["scales"]] == ["C", "share of rows"]
+    np.testing.assert_array_equal(shown["values"][1], record.train_fraction)
+    assert len(drawn_trials(record, ["C"])[1]["scales"]) == 1
     # But not where it grows from stage to stage: these cannot be compared.
     record = read_record(drawn.search("stages"))
-    chosen, scales, values = drawn_trials(record, parameter_scales(record))
+    chosen, shown = drawn_trials(record)
     np.testing.assert_array_equal(chosen, record.stage == 1)
-    assert "share of rows" not in [one.name for one in scales]
-    assert len(values[0]) == chosen.sum()
+    assert "share of rows" not in [one.name for one in shown["scales"]]
+    assert len(shown["values"][0]) == chosen.sum()
+    assert shown["number"][shown["best"]] == record.number[record.best]
 
 
 @pytest.mark.parametrize("values", [[1e-3, 1e3], [0, 1], ["a", "b"], [5], [1.0]])
