@@ -220,21 +220,16 @@ class ConvergenceDisplay(_Display):
             style.annotate_empty(ax)
         lines = [line for line in ax.lines if line.get_gid() == LINE]
         handles = [line for line in lines if line.get_label()[:1] != "_"]
-        samples: dict[str, dict[str, Any]] = {
-            style.TRIALS: {"label": "trial", "marker": "o"},
-            style.OTHERS: {
-                "label": "trial, not compared",
-                "marker": "o",
-                "mfc": "none",
-            },
-            style.FAILURES: {"label": "failed", "marker": "x"},
-        }
         gray = style.tones(ax).gray
-        handles += [
-            Line2D([], [], linestyle="none", color=gray, markersize=4.5, **sample)
-            for gid, sample in samples.items()
-            if gid in marks
-        ]
+        look: dict[str, Any] = {"linestyle": "none", "color": gray, "markersize": 4.5}
+        for gid, label, marker, fill in (
+            (style.TRIALS, "trial", "o", "full"),
+            (style.OTHERS, "trial, not compared", "o", "none"),
+            (style.FAILURES, "failed", "x", "full"),
+        ):
+            if gid in marks:
+                look |= {"label": label, "marker": marker, "fillstyle": fill}
+                handles.append(Line2D([], [], **look))
         ax.legend(handles=handles, fontsize="small", edgecolor="none", framealpha=0.85)
 
 

@@ -164,13 +164,10 @@ def _dependence(
         else:
             tried[:, axis] = dimension.decode(own)
     best = np.flatnonzero(model.rows[there] == model.record.best)
-    labels = column_labels(model.space)
+    labels, shown = column_labels(model.space), zip(dimensions, positions, strict=True)
     return Dependence(
         names=tuple(labels[j] for j in columns),
-        values=tuple(
-            dimension.decode(own)
-            for dimension, own in zip(dimensions, positions, strict=True)
-        ),
+        values=tuple(dimension.decode(own) for dimension, own in shown),
         scales=scales,
         mean=model.unit * mean + model.offset,
         sd=abs(model.unit) * sd,

@@ -209,13 +209,8 @@ class PartialDependenceDisplay(_Display):
     def _of_model(cls, model: ScoreModel, found: Sequence[Dependence]) -> Self:
         """Return the display of the dependences of a model, not yet drawn."""
         record = model.record
-        return cls(
-            found,
-            label=record.label,
-            sign=record.sign,
-            floor=model.floor,
-            name=record.name,
-        )
+        shown: dict[str, Any] = {"label": record.label, "sign": record.sign}
+        return cls(found, floor=model.floor, name=record.name, **shown)
 
     # -- drawing ------------------------------------------------------------------
 

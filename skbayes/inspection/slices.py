@@ -174,11 +174,8 @@ class SliceDisplay(_Display):
             **point_kw,
         }
         self.points_.append(ax.scatter(x[scored], self.score[scored], **keywords))
-        self.failed_points_.append(
-            style.mark_failures(
-                ax, x[self.state == "failed"], self.sign, color=shades.ink, alpha=0.6
-            )
-        )
+        failed, look = x[self.state == "failed"], {"color": shades.ink, "alpha": 0.6}
+        self.failed_points_.append(style.mark_failures(ax, failed, self.sign, **look))
         if self.best is not None and np.isfinite(x[self.best]):
             style.mark_best(ax, x[self.best], self.score[self.best], size=90, width=1.5)
         scale.lay_out(ax)
@@ -199,14 +196,9 @@ class SliceDisplay(_Display):
     def _explain_shades(self) -> Any:
         from matplotlib.ticker import MaxNLocator
 
-        bar = self.figure_.colorbar(
-            self.points_[0],
-            ax=list(self.axes_),
-            pad=0.02,
-            aspect=30,
-            shrink=0.9,
-            ticks=MaxNLocator(6, integer=True),
-        )
+        place = {"ax": list(self.axes_), "pad": 0.02, "aspect": 30, "shrink": 0.9}
+        ticks = MaxNLocator(6, integer=True)
+        bar = self.figure_.colorbar(self.points_[0], ticks=ticks, **place)
         bar.set_label("number of the trial", fontsize="small")
         bar.ax.tick_params(labelsize="small")
         return bar

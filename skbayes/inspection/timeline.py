@@ -163,12 +163,9 @@ class TimelineDisplay(_Display):
                 "label": f"{style.label} ({chosen.sum()})",
                 **(bar_kw or {}),
             }
-            self.bars_[state] = ax.barh(
-                self.lane[chosen] + 1.0,
-                (self.finished - self.started)[chosen],
-                left=self.started[chosen],
-                **keywords,
-            )
+            keywords["left"] = self.started[chosen]
+            took = (self.finished - self.started)[chosen]
+            self.bars_[state] = ax.barh(self.lane[chosen] + 1.0, took, **keywords)
         if len(self.number) <= MAX_NUMBERED:
             self._write_numbers(ax)
         self._describe(ax, n_lanes)
@@ -185,19 +182,15 @@ class TimelineDisplay(_Display):
             if self.finished[k] - self.started[k] >= least:
                 middle = 0.5 * (self.started[k] + self.finished[k])
                 place = (middle, self.lane[k] + 1.0)
-                style: dict[str, Any] = {
-                    "fontsize": "x-small",
-                    "ha": "center",
-                    "va": "center",
-                }
-                style |= {"color": shades.ink, "path_effects": halo}
-                ax.text(*place, str(number), **style)
+                look = {"fontsize": "x-small", "ha": "center", "va": "center"}
+                ink = shades.ink
+                ax.text(*place, str(number), color=ink, path_effects=halo, **look)
 
     def _describe(self, ax: Any, n_lanes: int) -> None:
         from matplotlib.ticker import MaxNLocator
 
         n = len(self.number)
-        text = f"{n} trial" if n == 1 else f"{n} trials"
+        text = f"{n} trial{'s' * (n != 1)}"
         if n_lanes > 1:
             text += f", up to {n_lanes} at a time"
         if np.isfinite(self.idle):
@@ -209,13 +202,9 @@ class TimelineDisplay(_Display):
         style_axes(ax, "x")
         ax.grid(axis="x", color=tones(ax).faint, linewidth=0.6)
         if self.bars_:
-            ax.legend(
-                loc="lower left",
-                bbox_to_anchor=(0.0, 1.0),
-                ncols=len(self.bars_),
-                fontsize="small",
-                frameon=False,
-            )
+            place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+            n_states = len(self.bars_)
+            ax.legend(ncols=n_states, fontsize="small", frameon=False, **place)
 
 
 def _latest(record: SearchRecord) -> float:

@@ -162,10 +162,9 @@ def _from_search(search: Any) -> Source:
 
 def _space_of(search: Any, trials: Sequence[Trial]) -> Space | None:
     """Return the space of a search, as its optimizer has it or as it was written."""
-    spaces = [getattr(getattr(search, "optimizer_", None), "space", None)]
-    for name in ("search_spaces", "param_grid", "param_distributions"):
-        spaces.append(getattr(search, name, None))
-    for space in spaces:
+    written = ("search_spaces", "param_grid", "param_distributions")
+    spaces = [getattr(search, name, None) for name in written]
+    for space in [getattr(getattr(search, "optimizer_", None), "space", None), *spaces]:
         try:
             found = Space.from_notation(space)
             found.encode([trial.params for trial in trials])
