@@ -84,8 +84,8 @@ def write_report(
     Notes
     -----
     The page needs nothing from outside, and no script but a small one of its own that
-    sorts the table. Pictures need matplotlib; without it they are left out, and the
-    page says so.
+    sorts the table. It needs Jinja2. Pictures need matplotlib; without it they are left
+    out, and the page says so.
 
     Examples
     --------
