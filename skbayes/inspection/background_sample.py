@@ -1,4 +1,4 @@
-"""What a model makes of a score, averaged over all parameters but one or two.
+"""Averages of a surrogate over all parameters but one or two.
 
 Symbols: D columns of the encoded space; S samples of the surrogate's hyper-parameters;
 a cell is a combination of positions of the columns that are not averaged over.
@@ -33,17 +33,8 @@ class BackgroundSample:
 
     Each is as likely as in random search: options equally, ranges evenly on their
     scale, parameters that exist only under an option as often as it is drawn. Where
-    there are few they are all listed, with their probabilities for weights; else they
-    are points of a Sobol sequence, the same ones for all cells.
-
-    Parameters
-    ----------
-    space : Space
-        The space, with its constraint.
-    n_averaged : int, default=128
-        The most configurations for a cell.
-    seed : int, default=0
-        Seed of the sequence.
+    there are at most `n_averaged` they are all listed, with their probabilities for
+    weights; else they are points of a Sobol sequence, the same ones for all cells.
     """
 
     def __init__(self, space: Space, n_averaged: int = 128, seed: int = 0) -> None:
@@ -70,20 +61,8 @@ class BackgroundSample:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the configurations with given positions in some columns.
 
-        Parameters
-        ----------
-        columns : sequence of int
-            The columns.
-        positions : sequence of float
-            Their positions.
-
-        Returns
-        -------
-        X : ndarray of shape (m, D)
-            Configurations in which all of these columns are active; none if there are
-            none.
-        weights : ndarray of shape (m,)
-            Their weights, which sum to 1.
+        Configurations of shape (m, D) in which all of these columns are active, and
+        their weights, which sum to 1; m is 0 if there are none.
         """
         if self._listed is not None:
             X, weights = self._listed
@@ -124,20 +103,7 @@ class BackgroundSample:
 
 
 def positions_of(dimension: Dimension, resolution: int) -> FloatArray:
-    """Choose positions at which a dimension is shown.
-
-    Parameters
-    ----------
-    dimension : Dimension
-        The dimension.
-    resolution : int
-        How many at most, but for unordered options, which are all shown.
-
-    Returns
-    -------
-    positions : ndarray of shape (n,)
-        Of different values, in order.
-    """
+    """Choose positions, in order, at which a dimension is shown: all of options."""
     if dimension.is_categorical or dimension.n_values <= resolution:
         return dimension.grid
     low, high = 0.0, 1.0
@@ -154,25 +120,11 @@ def marginal(
     columns: Sequence[int],
     positions: Sequence[FloatArray],
 ) -> tuple[FloatArray, FloatArray]:
-    """Average what a surrogate believes over the other parameters.
+    """Average the predictions of a surrogate over the other parameters.
 
-    Parameters
-    ----------
-    surrogate : object
-        Fitted; see :func:`skbayes.surrogates.averages.posterior_of_mean`.
-    others : Others
-        What to average over.
-    columns : sequence of int
-        The columns that are not averaged over.
-    positions : sequence of ndarray
-        For each of them the positions to look at.
-
-    Returns
-    -------
-    mean, sd : ndarray of shape (len(positions[0]), ...)
-        The mean of the score over the other parameters, and the standard deviation of
-        what is believed of this mean, over all samples of the hyper-parameters; NaN
-        where there are no such configurations.
+    Mean and standard deviation of the mean score at each cell, of shape
+    (len(positions[0]), ...), over all samples of the hyper-parameters; NaN where there
+    are no such configurations.
     """
     shape = tuple(len(own) for own in positions)
     mean, sd = np.full(shape, np.nan), np.full(shape, np.nan)

@@ -1,25 +1,17 @@
-"""Picture: the best score so far, and every trial."""
+"""Convergence of a search: the best score so far, and every trial."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection.scales import plain
-from skbayes.inspection.style import (
-    FAILURES,
-    OTHERS,
-    TRIALS,
-    annotate_empty,
-    get_axes,
-    mark_failures,
-    merged,
-    set_robust_ylim,
-    style_axes,
-    tones,
-)
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.inspection import style
+from skbayes.inspection.base import _Display, get_axes, merged
+from skbayes.inspection.texts import plain
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ConvergenceDisplay"]
@@ -30,7 +22,8 @@ LINE = "skbayes: best so far"
 UNITS = {"trials": "trial", "seconds": "seconds since the first trial began"}
 
 
-class ConvergenceDisplay:
+@dataclass(eq=False, repr=False, kw_only=True)
+class ConvergenceDisplay(_Display):
     """How a search came to its best score: the best so far as a line, trials as points.
 
     Use :meth:`from_search` or :meth:`from_history` to make one, and call them again
@@ -41,9 +34,7 @@ class ConvergenceDisplay:
     x : ndarray of shape (n_trials,)
         The number of each trial, from 0, or how many seconds had passed when it
         finished.
-    score : ndarray of shape (n_trials,)
-        Their scores, as the user knows the metric: errors are positive. NaN for those
-        that failed.
+    %(score)s
     best : ndarray of shape (n_trials,)
         The best score until then, NaN before there is one. Only trials that can be
         compared count: complete ones on the most training rows.
@@ -53,19 +44,15 @@ class ConvergenceDisplay:
         Which trials count.
     by : {"trials", "seconds"}, default="trials"
         What `x` is.
-    label : str, default="score"
-        What to write beside the scores.
+    %(label)s
     name : str, default=None
         Name of the search in the legend.
-    sign : int, default=1
-        1 if the higher of two scores is the better, else -1.
+    %(sign)s
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        Axes with the picture.
-    figure_ : matplotlib.figure.Figure
-        Figure with the axes.
+    %(ax_)s
+    %(figure_)s
     line_ : matplotlib.lines.Line2D
         The best so far.
     points_ : matplotlib.collections.PathCollection
@@ -93,28 +80,15 @@ class ConvergenceDisplay:
     True
     """
 
-    def __init__(
-        self,
-        *,
-        x: FloatArray,
-        score: FloatArray,
-        best: FloatArray,
-        state: np.ndarray,
-        comparable: np.ndarray,
-        by: str = "trials",
-        label: str = "score",
-        name: str | None = None,
-        sign: int = 1,
-    ) -> None:
-        self.x = x
-        self.score = score
-        self.best = best
-        self.state = state
-        self.comparable = comparable
-        self.by = by
-        self.label = label
-        self.name = name
-        self.sign = sign
+    x: FloatArray
+    score: FloatArray
+    best: FloatArray
+    state: np.ndarray
+    comparable: np.ndarray
+    by: str = "trials"
+    label: str = "score"
+    name: str | None = None
+    sign: int = 1
 
     @classmethod
     def from_search(
@@ -127,80 +101,29 @@ class ConvergenceDisplay:
         ax: Any = None,
         line_kw: dict | None = None,
         point_kw: dict | None = None,
-    ) -> ConvergenceDisplay:
-        """Draw the convergence of a fitted search.
+    ) -> Self:
+        """Draw the convergence of a search.
 
         Parameters
         ----------
-        search : estimator
-            A fitted search, of skbayes or scikit-learn.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
+        %(search)s
+        %(metric)s
         by : {"trials", "seconds"}, default="trials"
             Whether to count trials or time. Searches of scikit-learn do not know when
             their trials were made.
-        name : str or None, default=None
-            Name of the search in the legend. None: that of its class.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
+        %(name)s
+        %(ax)s
         line_kw : dict or None, default=None
             Keywords for the line, see ``matplotlib.lines.Line2D``.
-        point_kw : dict or None, default=None
-            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
+        %(point_kw)s
 
         Returns
         -------
-        display : ConvergenceDisplay
-            The picture.
+        %(display)s
+
+        %(Raises)s
         """
         record = read_record(search, metric=metric, name=name)
-        return cls._of_record(record, by, ax, line_kw, point_kw)
-
-    @classmethod
-    def from_history(
-        cls,
-        history: Any,
-        *,
-        metric: str | None = None,
-        by: str = "trials",
-        name: str | None = None,
-        ax: Any = None,
-        line_kw: dict | None = None,
-        point_kw: dict | None = None,
-    ) -> ConvergenceDisplay:
-        """Draw the convergence of a search that runs, or ran.
-
-        Parameters
-        ----------
-        history : History, DataFrame, str, os.PathLike or SearchRecord
-            `trials_` of a search, the path of its journal, or what
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
-            returned.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
-        by : {"trials", "seconds"}, default="trials"
-            Whether to count trials or time.
-        name : str or None, default=None
-            Name of the search in the legend. None: that of the journal.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
-        line_kw : dict or None, default=None
-            Keywords for the line, see ``matplotlib.lines.Line2D``.
-        point_kw : dict or None, default=None
-            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
-
-        Returns
-        -------
-        display : ConvergenceDisplay
-            The picture.
-        """
-        record = read_record(history, metric=metric, name=name)
-        return cls._of_record(record, by, ax, line_kw, point_kw)
-
-    @classmethod
-    def _of_record(
-        cls, record: SearchRecord, by: str, ax: Any, line_kw: Any, point_kw: Any
-    ) -> ConvergenceDisplay:
         x = _position(record, by)
         # Trials in flight finish in another order than they began in.
         order = np.argsort(x, kind="stable")
@@ -226,7 +149,7 @@ class ConvergenceDisplay:
         name: str | None = None,
         line_kw: dict | None = None,
         point_kw: dict | None = None,
-    ) -> ConvergenceDisplay:
+    ) -> Self:
         """Draw it.
 
         Parameters
@@ -237,22 +160,20 @@ class ConvergenceDisplay:
             Name in the legend. None: the one it has.
         line_kw : dict or None, default=None
             Keywords for the line.
-        point_kw : dict or None, default=None
-            Keywords for the trials.
+        %(point_kw)s
 
         Returns
         -------
-        self : ConvergenceDisplay
-            With what was drawn as attributes.
+        %(self)s
         """
         ax = get_axes(ax)
         before = sum(line.get_gid() == LINE for line in ax.lines)
-        style = tones(ax).series(before)
+        look = style.tones(ax).series(before)
         name = self.name if name is None else name
         # The last value is worth as much as the others: the line goes on a little.
         line = {
-            "color": style.color,
-            "linestyle": style.linestyle,
+            "color": look.color,
+            "linestyle": look.linestyle,
             "linewidth": 2.0,
             "drawstyle": "steps-post",
             "label": _legend_text(name),
@@ -261,19 +182,25 @@ class ConvergenceDisplay:
         }
         (self.line_,) = ax.plot(self.x, self.best, **merged(line, line_kw))
         color = self.line_.get_color()
-        points = {"s": 16, "color": color, "marker": style.marker, "linewidths": 0.8}
-        points = {**points, "gid": TRIALS, "alpha": 0.55, **(point_kw or {})}
+        points = {
+            "s": 16,
+            "color": color,
+            "marker": look.marker,
+            "linewidths": 0.8,
+            "gid": style.TRIALS,
+            "alpha": 0.55,
+            **(point_kw or {}),
+        }
         self.points_ = self._scatter(ax, self.comparable, points)
         others = ~self.comparable & np.isfinite(self.score)
-        hollow = {**points, "gid": OTHERS}
+        hollow = {**points, "gid": style.OTHERS}
         hollow |= {"facecolors": "none", "edgecolors": hollow.pop("color")}
         self.other_points_ = self._scatter(ax, others, hollow)
         failed = self.x[self.state == "failed"]
-        self.failed_points_ = mark_failures(ax, failed, self.sign, color=color)
-        set_robust_ylim(ax, self.sign)
+        self.failed_points_ = style.mark_failures(ax, failed, self.sign, color=color)
+        style.set_robust_ylim(ax, self.sign)
         self._describe(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn_on(ax)
 
     def _scatter(self, ax: Any, chosen: np.ndarray, keywords: dict) -> Any:
         return ax.scatter(self.x[chosen], self.score[chosen], **keywords)
@@ -287,23 +214,22 @@ class ConvergenceDisplay:
         ax.set_ylabel(plain(self.label))
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        style_axes(ax)
+        style.style_axes(ax)
         marks = {one.get_gid(): one for one in ax.collections if len(one.get_offsets())}
-        if TRIALS not in marks and OTHERS not in marks:
-            annotate_empty(ax)
+        if style.TRIALS not in marks and style.OTHERS not in marks:
+            style.annotate_empty(ax)
         lines = [line for line in ax.lines if line.get_gid() == LINE]
         handles = [line for line in lines if line.get_label()[:1] != "_"]
-        samples: dict[str, dict[str, Any]] = {
-            TRIALS: {"label": "trial", "marker": "o"},
-            OTHERS: {"label": "trial, not compared", "marker": "o", "mfc": "none"},
-            FAILURES: {"label": "failed", "marker": "x"},
-        }
-        gray = tones(ax).gray
-        handles += [
-            Line2D([], [], linestyle="none", color=gray, markersize=4.5, **sample)
-            for gid, sample in samples.items()
-            if gid in marks
-        ]
+        gray = style.tones(ax).gray
+        look: dict[str, Any] = {"linestyle": "none", "color": gray, "markersize": 4.5}
+        for gid, label, marker, fill in (
+            (style.TRIALS, "trial", "o", "full"),
+            (style.OTHERS, "trial, not compared", "o", "none"),
+            (style.FAILURES, "failed", "x", "full"),
+        ):
+            if gid in marks:
+                look |= {"label": label, "marker": marker, "fillstyle": fill}
+                handles.append(Line2D([], [], **look))
         ax.legend(handles=handles, fontsize="small", edgecolor="none", framealpha=0.85)
 
 

@@ -14,9 +14,10 @@ from skbayes.inspection.background_sample import (
     positions_of,
 )
 from skbayes.inspection.importance import column_labels
+from skbayes.inspection.scales import is_log, is_ordered
 from skbayes.inspection.score_model import ScoreModel
 from skbayes.space import Dimension
-from skbayes.space.dimensions import FloatArray, is_number
+from skbayes.space.dimensions import FloatArray
 from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["Dependence", "dependences", "scale_of"]
@@ -30,31 +31,17 @@ N_SHOWN = 12
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """What a model makes of one or two parameters.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The parameters.
-    values : tuple of list
-        For each of them the values it was looked at.
-    scales : tuple of {"linear", "log", "options"}
-        For each whether its values are numbers, and on which scale; "options" stand in
-        their order, by numbers from 0.
-    mean, sd : ndarray of shape (n_values,) or (n_values_1, n_values_2)
-        Mean of the score over all other parameters, and standard deviation of what is
-        believed of it.
-    tried : ndarray of shape (n_trials, n_parameters)
-        Where the trials are that have these parameters: numbers, or places of options.
-    best : int or None
-        Row of the best trial in `tried`, if it is there.
-    """
+    """What a model makes of one or two parameters."""
 
     names: tuple[str, ...]
+    # For each parameter the values it was looked at, and their kind of axis.
     values: tuple[list[Any], ...]
     scales: tuple[str, ...]
+    # Over all other parameters: shape (n_values,) or (n_values_1, n_values_2).
     mean: FloatArray
     sd: FloatArray
+    # Numbers or places of options of the trials, shape (n_trials, n_parameters), and
+    # the row of the best one if it is there.
     tried: FloatArray
     best: int | None
 
@@ -67,35 +54,10 @@ class Dependence:
 
 
 def scale_of(dimension: Dimension) -> str:
-    """Say on which kind of axis the values of a dimension belong.
-
-    Parameters
-    ----------
-    dimension : Dimension
-        The dimension.
-
-    Returns
-    -------
-    scale : {"linear", "log", "options"}
-        "log" for numbers whose logarithms are spread more evenly than they are.
-
-    Examples
-    --------
-    >>> from skbayes.inspection.dependence import scale_of
-    >>> from skbayes.space import Ordinal, Real
-    >>> scale_of(Real(1e-3, 1e3, "log-uniform")), scale_of(Ordinal(["s", "m", "l"]))
-    ('log', 'options')
-    """
-    positions = positions_of(dimension, 9)
-    values = dimension.decode(positions)
-    if dimension.is_categorical or not all(map(is_number, values)):
+    """Return the kind of axis for a dimension: "linear", "log" or "options"."""
+    if not is_ordered(dimension):
         return "options"
-    v = np.array(values, dtype=float)
-    if len(v) < 3 or v[0] <= 0 or v[-1] < 10 * v[0]:
-        return "linear"
-    p = np.linspace(0.0, 1.0, len(v))
-    on_log = np.corrcoef(p, np.log(v))[0, 1]
-    return "log" if on_log > np.corrcoef(p, v)[0, 1] else "linear"
+    return "log" if is_log(dimension) else "linear"
 
 
 def dependences(
@@ -106,34 +68,10 @@ def dependences(
     n_averaged: int = 128,
     random_state: int = 0,
 ) -> list[Dependence]:
-    """Compute partial dependences.
+    """Compute partial dependences of single parameters and of pairs.
 
-    Parameters
-    ----------
-    model : ScoreModel
-        The model.
-    params : list of str or tuple of (str, str), default=None
-        Names of parameters, or of pairs of them. None: each parameter of which there is
-        more than one value, or of more than 12 those whose mean varies most.
-    resolution : int or None, default=None
-        At how many values a parameter with more of them is looked at. None: 50, in
-        pairs 20.
-    n_averaged : int, default=128
-        How many configurations of the other parameters are averaged over, if there are
-        more.
-    random_state : int, default=0
-        Seed of their choice.
-
-    Returns
-    -------
-    found : list of Dependence
-        One for each parameter and each pair. A parameter that has different values in
-        different parts of the space is there once for each of them.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is wrong; the message names it.
+    A parameter that has different values in different parts of the space is there once
+    for each of them.
     """
     _check_count(n_averaged, "n_averaged", 1)
     if resolution is not None:
@@ -226,13 +164,10 @@ def _dependence(
         else:
             tried[:, axis] = dimension.decode(own)
     best = np.flatnonzero(model.rows[there] == model.record.best)
-    labels = column_labels(model.space)
+    labels, shown = column_labels(model.space), zip(dimensions, positions, strict=True)
     return Dependence(
         names=tuple(labels[j] for j in columns),
-        values=tuple(
-            dimension.decode(own)
-            for dimension, own in zip(dimensions, positions, strict=True)
-        ),
+        values=tuple(dimension.decode(own) for dimension, own in shown),
         scales=scales,
         mean=model.unit * mean + model.offset,
         sd=abs(model.unit) * sd,

@@ -1,4 +1,4 @@
-"""Which hyper-parameters matter: the variance of the score taken apart (fANOVA).
+"""Importance of hyper-parameters: the variance of the score taken apart (fANOVA).
 
 Symbols, for one regression tree over D columns:
 
@@ -22,17 +22,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from os import PathLike
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
-from skbayes.evaluation.trial import History
-from skbayes.results.frame import mean_scores
-from skbayes.results.record import SearchRecord, read_record
-from skbayes.space import Categorical, Ordinal, Space
-from skbayes.space.dimensions import FloatArray, is_number
+from skbayes.inspection.score_model import space_of_values
+from skbayes.results.read import read_record
+from skbayes.space import Space
+from skbayes.space.dimensions import FloatArray
 
 __all__ = ["Importance", "column_labels", "importance", "tree_variances"]
 
@@ -113,23 +111,9 @@ def tree_variances(
 ) -> tuple[float, FloatArray, FloatArray]:
     """Take the variance of a regression tree apart.
 
-    Parameters
-    ----------
-    tree : sklearn.tree._tree.Tree
-        The fitted tree, ``estimator.tree_``.
-    domains : sequence of _Domain
-        What each column may be, and how often.
-    floor : float, default=-inf
-        Values of leaves below it are raised to it.
-
-    Returns
-    -------
-    total : float
-        Variance of the tree over the domains.
-    single : ndarray of shape (D,)
-        Part of each column.
-    pairs : ndarray of shape (D, D)
-        Part of each pair beyond those of its two columns, above the diagonal.
+    Its variance over the domains, the part of each column, of shape (D,), and the part
+    of each pair beyond those of its columns, of shape (D, D), above the diagonal.
+    Values of leaves below `floor` are raised to it.
     """
     D = len(domains)
     lower, upper, v = _boxes(tree, D)
@@ -247,7 +231,10 @@ def importance(
     if len(y) < 2:
         raise ValueError("source: fewer than two configurations have a score.")
     known = space if space is not None else own_space
-    space = _space_of_values(params) if known is None else Space.from_notation(known)
+    if known is None:
+        space = space_of_values(params, ranges=False)
+    else:
+        space = Space.from_notation(known)
     X = space.encode(params)
     forest = RandomForestRegressor(n_estimators, random_state=random_state)
     X = np.where(np.isnan(X), INACTIVE, X)
@@ -297,106 +284,22 @@ def _read(
     source: Any, metric: str | None, space: Any
 ) -> tuple[list[dict[str, Any]], FloatArray, Any]:
     """Return configurations, scores, and the space if it is known."""
-    if isinstance(source, str | PathLike | SearchRecord) or hasattr(source, "attrs"):
-        record = read_record(source, metric=metric, search_spaces=space)
-        kept = np.flatnonzero(record.comparable)
-        return [record.params[i] for i in kept], record.score[kept], record.space
-    if isinstance(source, History):
-        return _read_history(source, metric)
-    if isinstance(source, Mapping):
-        return _read_results(source, metric or "score")
-    if hasattr(source, "cv_results_"):
-        params, y, _ = _read_results(source.cv_results_, metric or _main(source))
-        return params, y, _space_of_search(source)
-    if all(hasattr(source, name) for name in ("params", "scores", "space")):
-        scores = np.asarray(source.scores, dtype=float)
-        # Not only the rows, which may leave gaps: all that can be put together.
-        return list(source.params), scores[:, 0], _product(source.space)
-    raise TypeError(
-        "source must be a fitted search, its trials_ or cv_results_, or a LookupTable, "
-        f"got {type(source).__name__}."
-    )
-
-
-def _read_history(
-    history: History, metric: str | None
-) -> tuple[list[dict[str, Any]], FloatArray, None]:
-    trials = [trial for trial in history if trial.state == "complete"]
-    # Scores on smaller shares of the training rows cannot be compared with others.
-    largest = max((trial.train_fraction for trial in trials), default=1.0)
-    trials = [trial for trial in trials if trial.train_fraction == largest]
-    if metric is None:
-        return [t.params for t in trials], np.array([t.score for t in trials]), None
-    unknown = [trial for trial in trials if metric not in trial.scores]
-    if unknown:
-        raise ValueError(
-            f"metric: there are no scores {metric!r}; the metrics are "
-            f"{sorted(unknown[0].scores)}."
-        )
-    y = np.array([np.mean(trial.scores[metric]) for trial in trials])
-    return [trial.params for trial in trials], y, None
-
-
-def _read_results(
-    cv_results: Mapping[str, Any], metric: str
-) -> tuple[list[dict[str, Any]], FloatArray, None]:
-    return list(cv_results["params"]), mean_scores(cv_results, metric), None
-
-
-def _main(search: Any) -> str:
-    """Name of the metric that a search is about."""
-    if "mean_test_score" in search.cv_results_:
-        return "score"
-    for name in (getattr(search, "target_metric", None), search.refit):
-        if isinstance(name, str):
-            return name
-    raise ValueError("metric: the search has several; name one.")
-
-
-def _space_of_search(search: Any) -> Any:
-    for name in ("search_spaces", "param_grid", "param_distributions"):
-        if hasattr(search, name):
-            return getattr(search, name)
-    return None
-
-
-def _product(space: Space) -> Space:
-    """Space of all combinations of the columns of one without conditions."""
-    return Space([{str(c.name): c.dimension for c in space.columns}])
-
-
-def _space_of_values(params: Sequence[Mapping[str, Any]]) -> Space:
-    """Space of the values that occur; ordered where all of them are numbers."""
-    names = sorted(set().union(*params))
-    dimensions = {}
-    for name in names:
-        values: list[Any] = []
-        for row in params:
-            if name not in row:
-                raise ValueError(
-                    f"space: it must be given, since {name!r} is not in every "
-                    "configuration."
-                )
-            if row[name] not in values:
-                values.append(row[name])
-        kind = Ordinal if all(map(is_number, values)) else Categorical
-        dimensions[name] = kind(values)
-    return Space([dimensions])
+    if isinstance(getattr(source, "scores", None), np.ndarray):
+        # Of a table, all that can be put together: its rows may leave gaps.
+        columns = {str(c.name): c.dimension for c in source.space.columns}
+        return list(source.params), source.scores[:, 0], Space([columns])
+    record = read_record(source, metric=metric, search_spaces=space)
+    has_results = isinstance(source, Mapping) or hasattr(source, "cv_results_")
+    guide = getattr(source, "target_metric_", getattr(source, "refit", None))
+    unknown = has_results and metric is None and not isinstance(guide, str)
+    if unknown and len(record.scores) > 1:
+        raise ValueError("metric: the search has several; name one.")
+    kept = np.flatnonzero(record.comparable)
+    return [record.params[i] for i in kept], record.score[kept], record.space
 
 
 def column_labels(space: Space) -> list[str]:
-    """Name the columns; of several with one name the later ones are numbered.
-
-    Parameters
-    ----------
-    space : Space
-        The space.
-
-    Returns
-    -------
-    labels : list of str
-        One for each column; that of the choice among dicts is "(which dict)".
-    """
+    """Name the columns; of several with one name the later ones are numbered."""
     labels: list[str] = []
     for column in space.columns:
         name = column.name or "(which dict)"

@@ -1,20 +1,23 @@
-"""Which parameters matter, as bars."""
+"""Importance of the parameters, as bars."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 
+from skbayes.inspection import style
+from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.importance import Importance, importance
-from skbayes.inspection.partial_dependence import short
-from skbayes.inspection.style import annotate_empty, get_axes, style_axes, tones
-from skbayes.results.record import read_record
+from skbayes.inspection.texts import plain, shorten
+from skbayes.results.read import read_record
 
 __all__ = ["ImportanceDisplay"]
 
 
-class ImportanceDisplay:
+@dataclass(eq=False, repr=False)
+class ImportanceDisplay(_Display):
     """How much of the variance of the score each parameter explains.
 
     A bar for each parameter, hatched ones for what pairs explain beyond their two; the
@@ -32,10 +35,8 @@ class ImportanceDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        Their figure.
+    %(ax_)s
+    %(figure_)s
     bars_ : matplotlib BarContainer
         Of single parameters, the most important first.
     pair_bars_ : matplotlib BarContainer or None
@@ -56,77 +57,13 @@ class ImportanceDisplay:
     'num_layers'
     """
 
-    def __init__(self, importance: Importance, *, name: str | None = None) -> None:
-        self.importance = importance
-        self.name = name
+    importance: Importance
+    name: str | None = field(default=None, kw_only=True)
 
     @classmethod
     def from_search(
         cls,
         search: Any,
-        *,
-        metric: str | None = None,
-        top: float | None = None,
-        n_pairs: int = 4,
-        n_estimators: int = 100,
-        random_state: Any = 0,
-        name: str | None = None,
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> ImportanceDisplay:
-        """Compute and draw the importance of a search's parameters.
-
-        Parameters
-        ----------
-        search : estimator
-            A fitted search, of skbayes or scikit-learn.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
-        top : float or None, default=None
-            Ask what matters among the best, as
-            :func:`skbayes.inspection.importance` does.
-        n_pairs : int, default=4
-            How many pairs, the strongest.
-        n_estimators : int, default=100
-            Number of trees.
-        random_state : int, RandomState or None, default=0
-            Source of randomness of the forest.
-        name : str or None, default=None
-            What to call the search. None: by its class.
-        ax : Axes or None, default=None
-            Where to draw. None: a new figure.
-        **plot_options : dict
-            Passed on to :meth:`plot`.
-
-        Returns
-        -------
-        display : ImportanceDisplay
-            The picture.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError, ValueError
-            If an argument is wrong.
-        sklearn.exceptions.NotFittedError
-            If the search was not fitted.
-        """
-        record = read_record(search, metric=metric, name=name)
-        return cls.from_history(
-            record,
-            top=top,
-            n_pairs=n_pairs,
-            n_estimators=n_estimators,
-            random_state=random_state,
-            ax=ax,
-            **plot_options,
-        )
-
-    @classmethod
-    def from_history(
-        cls,
-        history: Any,
         *,
         search_spaces: Any = None,
         metric: str | None = None,
@@ -137,51 +74,35 @@ class ImportanceDisplay:
         name: str | None = None,
         ax: Any = None,
         **plot_options: Any,
-    ) -> ImportanceDisplay:
-        """Compute and draw the importance of the parameters of some trials.
+    ) -> Self:
+        """Compute and draw the importance of the parameters of a search.
 
         Parameters
         ----------
-        history : History, DataFrame, str, os.PathLike or SearchRecord
-            `trials_` of a search, the path of its journal, or what
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
-            returned for it; also of a search that still runs.
-        search_spaces : dict, list of dicts, Space or None, default=None
-            What could have been chosen. None: as the journal says it; where that is
-            not known, the values that occur.
-        metric : str or None, default=None
-            As for :meth:`from_search`.
+        %(search)s
+        %(search_spaces)s
+        %(metric)s
         top : float or None, default=None
-            As for :meth:`from_search`.
+            Ask what matters among the best, as
+            :func:`skbayes.inspection.importance` does.
         n_pairs : int, default=4
-            As for :meth:`from_search`.
+            How many pairs, the strongest.
         n_estimators : int, default=100
-            As for :meth:`from_search`.
+            Number of trees.
         random_state : int, RandomState or None, default=0
-            As for :meth:`from_search`.
-        name : str or None, default=None
-            What to call the search.
-        ax : Axes or None, default=None
-            Where to draw. None: a new figure.
-        **plot_options : dict
-            Passed on to :meth:`plot`.
+            Source of randomness of the forest.
+        %(name)s
+        %(ax)s
+        %(plot_options)s
 
         Returns
         -------
-        display : ImportanceDisplay
-            The picture.
+        %(display)s
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        OSError
-            If a journal cannot be read.
-        TypeError, ValueError
-            If an argument is wrong.
+        %(Raises)s
         """
         record = read_record(
-            history, metric=metric, search_spaces=search_spaces, name=name
+            search, metric=metric, search_spaces=search_spaces, name=name
         )
         if np.sum(record.comparable) < 2:
             return cls(Importance({}, {}, {}, {}), name=record.name).plot(ax)
@@ -194,69 +115,58 @@ class ImportanceDisplay:
         )
         return cls(found, name=record.name).plot(ax, **plot_options)
 
-    def plot(self, ax: Any = None, *, n_shown: int = 12) -> ImportanceDisplay:
+    def plot(self, ax: Any = None, *, n_shown: int = 12) -> Self:
         """Draw the bars.
 
         Parameters
         ----------
-        ax : Axes or None, default=None
-            Where to draw. None: a new figure.
+        %(ax)s
         n_shown : int, default=12
             How many parameters at most.
 
         Returns
         -------
-        self : ImportanceDisplay
-            The picture.
+        %(self)s
         """
         found = self.importance
         names = list(found.single)[:n_shown]
         pairs = list(found.pairs)
         n = len(names) + len(pairs)
         ax = get_axes(ax, figsize=(6.0, 1.1 + 0.28 * max(n, 3)))
-        self.ax_, self.figure_ = ax, ax.figure
         parts = [found.single[name] for name in names]
         parts += [found.pairs[pair] for pair in pairs]
         sds = [found.single_sd[name] for name in names]
         sds += [found.pairs_sd[pair] for pair in pairs]
         if not n:
-            annotate_empty(ax, "fewer than two trials have a score")
+            style.annotate_empty(ax, "fewer than two trials have a score")
         y = np.arange(n)
         own, theirs = y[: len(names)], y[len(names) :]
-        self.bars_ = ax.barh(own, parts[: len(names)], color=tones(ax).series(0).color)
+        shades = style.tones(ax)
+        self.bars_ = ax.barh(own, parts[: len(names)], color=shades.series(0).color)
         self.pair_bars_ = None
         if pairs:
-            self.pair_bars_ = ax.barh(
-                theirs,
-                parts[len(names) :],
-                facecolor=tones(ax).paper,
-                edgecolor=tones(ax).series(1).color,
-                hatch="////",
-                label="beyond the two alone",
-            )
+            look = {"facecolor": shades.paper, "edgecolor": shades.series(1).color}
+            look |= {"hatch": "////", "label": "beyond the two alone"}
+            self.pair_bars_ = ax.barh(theirs, parts[len(names) :], **look)
             ax.legend(loc="lower right", fontsize="small")
         # A part is never less than nothing, nor more than all.
         below, above = np.minimum(sds, parts), np.minimum(sds, 1.0 - np.array(parts))
         reach = np.array([below, above]).reshape(2, n)
-        self.whiskers_ = ax.errorbar(
-            parts,
-            y,
-            xerr=reach,
-            fmt="none",
-            ecolor=tones(ax).ink,
-            elinewidth=1.0,
-            capsize=2,
-        )
-        labels = [short(name, 34) for name in names]
-        labels += [" × ".join(short(name, 20) for name in pair) for pair in pairs]
+        whisker: dict[str, Any] = {
+            "ecolor": shades.ink,
+            "elinewidth": 1.0,
+            "capsize": 2,
+        }
+        self.whiskers_ = ax.errorbar(parts, y, xerr=reach, fmt="none", **whisker)
+        labels = [shorten(plain(name), 34, middle=True) for name in names]
+        labels += [
+            " × ".join(shorten(plain(name), 20, middle=True) for name in pair)
+            for pair in pairs
+        ]
         ax.set_yticks(y, labels)
         ax.invert_yaxis()
         ax.set_xlim(0.0, None)
         ax.set_xlabel("share of the variance of the score")
-        ax.xaxis.set_major_formatter(_percent)
-        style_axes(ax, "x")
-        return self
-
-
-def _percent(share: float, place: int) -> str:
-    return f"{share:.0%}"
+        ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        style.style_axes(ax, "x")
+        return self._drawn_on(ax)

@@ -1,26 +1,18 @@
-"""Picture: every trial as a line through its parameters to its score."""
+"""Parallel coordinates: every trial as a line through its parameters to its score."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection.scales import (
-    ParameterScale,
-    drawn_trials,
-    parameter_scales,
-    plain,
-)
-from skbayes.inspection.style import (
-    annotate_empty,
-    get_axes,
-    robust_limits,
-    score_colors,
-    tones,
-)
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.inspection import style
+from skbayes.inspection.base import _Display, get_axes
+from skbayes.inspection.scales import ParameterScale, drawn_trials
+from skbayes.inspection.texts import score_label
+from skbayes.results.read import read_record
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ParallelCoordinatesDisplay"]
@@ -38,7 +30,8 @@ STEP, WIDEST = 0.95, 14.0
 LETTERS = 16
 
 
-class ParallelCoordinatesDisplay:
+@dataclass(eq=False, repr=False, kw_only=True)
+class ParallelCoordinatesDisplay(_Display):
     """Every trial as a line through its parameters to its score.
 
     Each parameter has an axis with its own scale, logarithmic where the space is;
@@ -50,29 +43,20 @@ class ParallelCoordinatesDisplay:
 
     Parameters
     ----------
-    scales : list of ParameterScale
-        The parameters, from the left.
-    values : list of ndarray of shape (n_trials,)
-        For each parameter its value in each trial, or the place of an option; NaN where
-        it does not exist.
-    score : ndarray of shape (n_trials,)
-        The scores, as the user knows the metric: errors are positive. NaN for failed
-        trials.
+    %(scales)s
+    %(values)s
+    %(score)s
     number : ndarray of shape (n_trials,), int
         Numbers of the trials.
     best : int, default=None
         Place of the best trial.
-    label : str, default="score"
-        What to write beside the scores.
-    sign : int, default=1
-        1 if the higher of two scores is the better, else -1.
+    %(label)s
+    %(sign)s
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        Axes with the picture.
-    figure_ : matplotlib.figure.Figure
-        Figure with the axes.
+    %(ax_)s
+    %(figure_)s
     lines_ : matplotlib.collections.LineCollection
         The trials with a score, the worst first.
     failed_lines_ : matplotlib.collections.LineCollection
@@ -102,31 +86,13 @@ class ParallelCoordinatesDisplay:
     [('C', 'log'), ('kernel', 'options')]
     """
 
-    ax_: Any
-    figure_: Any
-    lines_: Any
-    failed_lines_: Any
-    best_line_: Any
-    strip_: Any
-
-    def __init__(
-        self,
-        *,
-        scales: list[ParameterScale],
-        values: list[FloatArray],
-        score: FloatArray,
-        number: np.ndarray,
-        best: int | None = None,
-        label: str = "score",
-        sign: int = 1,
-    ) -> None:
-        self.scales = scales
-        self.values = values
-        self.score = score
-        self.number = number
-        self.best = best
-        self.label = label
-        self.sign = sign
+    scales: list[ParameterScale]
+    values: list[FloatArray]
+    score: FloatArray
+    number: np.ndarray
+    best: int | None = None
+    label: str = "score"
+    sign: int = 1
 
     @classmethod
     def from_search(
@@ -135,107 +101,44 @@ class ParallelCoordinatesDisplay:
         *,
         params: Sequence[str] | None = None,
         metric: str | None = None,
-        ax: Any = None,
-        line_kw: dict | None = None,
-    ) -> ParallelCoordinatesDisplay:
-        """Draw the trials of a fitted search.
-
-        Parameters
-        ----------
-        search : estimator
-            A fitted search, of skbayes or scikit-learn.
-        params : list of str or None, default=None
-            Which parameters, from the left. None: all that can take several values.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
-        line_kw : dict or None, default=None
-            Keywords for the trials, see
-            ``matplotlib.collections.LineCollection``.
-
-        Returns
-        -------
-        display : ParallelCoordinatesDisplay
-            The picture.
-        """
-        record = read_record(search, metric=metric)
-        return cls._of_record(record, params).plot(ax, line_kw=line_kw)
-
-    @classmethod
-    def from_history(
-        cls,
-        history: Any,
-        *,
-        params: Sequence[str] | None = None,
-        metric: str | None = None,
         search_spaces: Any = None,
         ax: Any = None,
         line_kw: dict | None = None,
-    ) -> ParallelCoordinatesDisplay:
-        """Draw the trials of a search that runs, or ran.
+    ) -> Self:
+        """Draw the trials of a search.
 
         Parameters
         ----------
-        history : History, DataFrame, str, os.PathLike or SearchRecord
-            `trials_` of a search, the path of its journal, or what
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
-            returned.
-        params : list of str or None, default=None
-            Which parameters, from the left. None: all that can take several values.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
-        search_spaces : dict, list of dict, Space or None, default=None
-            What the parameters were chosen from: scales and ends of the axes. None:
-            they follow from the values that were tried.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
+        %(search)s
+        %(params)s
+        %(metric)s
+        %(search_spaces)s
+        %(ax)s
         line_kw : dict or None, default=None
-            Keywords for the trials, see
-            ``matplotlib.collections.LineCollection``.
+            Keywords for the trials, see ``matplotlib.collections.LineCollection``.
 
         Returns
         -------
-        display : ParallelCoordinatesDisplay
-            The picture.
+        %(display)s
+
+        %(Raises)s
         """
-        record = read_record(history, metric=metric, search_spaces=search_spaces)
-        return cls._of_record(record, params).plot(ax, line_kw=line_kw)
+        record = read_record(search, metric=metric, search_spaces=search_spaces)
+        display = cls(**drawn_trials(record, params)[1])
+        return display.plot(ax, line_kw=line_kw)
 
-    @classmethod
-    def _of_record(
-        cls, record: SearchRecord, names: Sequence[str] | None
-    ) -> ParallelCoordinatesDisplay:
-        chosen, scales, values = drawn_trials(
-            record, parameter_scales(record, names), with_size=names is None
-        )
-        places = np.flatnonzero(chosen).tolist()
-        return cls(
-            scales=scales,
-            values=values,
-            score=record.shown[chosen],
-            number=record.number[chosen],
-            best=places.index(record.best) if record.best in places else None,
-            label=record.label,
-            sign=record.sign,
-        )
-
-    def plot(
-        self, ax: Any = None, *, line_kw: dict | None = None
-    ) -> ParallelCoordinatesDisplay:
+    def plot(self, ax: Any = None, *, line_kw: dict | None = None) -> Self:
         """Draw them.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
+        %(ax)s
         line_kw : dict or None, default=None
             Keywords for the trials.
 
         Returns
         -------
-        self : ParallelCoordinatesDisplay
-            With what was drawn as attributes.
+        %(self)s
         """
         last = len(self.scales)
         ax = get_axes(ax, (min(max(6.4, STEP * last + 1.5), WIDEST), 4.0))
@@ -249,12 +152,18 @@ class ParallelCoordinatesDisplay:
         self.strip_ = self._draw_score_axis(ax, last)
         for at in np.flatnonzero(np.any(heights == NOT_USED, axis=0)).tolist():
             text = "failed" if at == last else "not used"
-            ax.text(at, NOT_USED - 0.03, text, color=tones(ax).gray, **_SMALL, va="top")
+            ax.text(
+                at,
+                NOT_USED - 0.03,
+                text,
+                color=style.tones(ax).gray,
+                **_SMALL,
+                va="top",
+            )
         self._name_axes(ax)
         if not np.isfinite(self.score).any():
-            annotate_empty(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+            style.annotate_empty(ax)
+        return self._drawn_on(ax)
 
     # -- where --------------------------------------------------------------------
 
@@ -278,7 +187,7 @@ class ParallelCoordinatesDisplay:
 
     def _ends(self) -> tuple[float, float]:
         """Return the ends of the axis of scores."""
-        return robust_limits(self.score, self.sign) or (0.0, 1.0)
+        return style.robust_limits(self.score, self.sign) or (0.0, 1.0)
 
     # -- drawing ------------------------------------------------------------------
 
@@ -291,40 +200,26 @@ class ParallelCoordinatesDisplay:
         order = np.flatnonzero(scored)[ranks]
         x = np.arange(heights.shape[1], dtype=float)
         lines = [np.column_stack([x, row]) for row in heights]
-        style = {
+        shades = style.tones(ax)
+        look: dict[str, Any] = {
             "linewidths": 1.3,
             "alpha": 0.85 if len(order) <= 30 else 0.6,
-            "cmap": self._colors(ax),
-            **line_kw,
+            "cmap": style.score_colors(shades.dark, self.sign),
         }
+        look |= line_kw
         scores = self.score[order]
-        self.lines_ = LineCollection([lines[k] for k in order], array=scores, **style)
+        self.lines_ = LineCollection([lines[k] for k in order], array=scores, **look)
         self.lines_.set_clim(*self._ends())
-        self.failed_lines_ = LineCollection(
-            [lines[k] for k in np.flatnonzero(~scored)],
-            colors=tones(ax).gray,
-            linewidths=0.9,
-            linestyles=(0, (1, 2)),
-            zorder=1,
-        )
+        failed = [lines[k] for k in np.flatnonzero(~scored)]
+        look = {"colors": shades.gray, "linewidths": 0.9, "linestyles": (0, (1, 2))}
+        self.failed_lines_ = LineCollection(failed, zorder=1, **look)
         ax.add_collection(self.failed_lines_)
         ax.add_collection(self.lines_)
         self.best_line_ = None
         if self.best is not None and scored[self.best]:
-            marks = {"marker": "o", "markersize": 5, "markerfacecolor": tones(ax).paper}
-            (self.best_line_,) = ax.plot(
-                x,
-                heights[self.best],
-                color=tones(ax).ink,
-                linewidth=2.8,
-                zorder=4,
-                **marks,
-            )
-
-    def _colors(self, ax: Any) -> Any:
-        """Return the colors of scores, from the lowest number to the highest."""
-        colors = score_colors(tones(ax).dark)
-        return colors if self.sign > 0 else colors.reversed()
+            marks = {"marker": "o", "markersize": 5, "markerfacecolor": shades.paper}
+            line = {"color": shades.ink, "linewidth": 2.8, "zorder": 4}
+            (self.best_line_,) = ax.plot(x, heights[self.best], **line, **marks)
 
     def _draw_score_axis(self, ax: Any, at: int) -> Any:
         """Draw the last axis as a strip of the colors that stand for the scores."""
@@ -337,14 +232,14 @@ class ParallelCoordinatesDisplay:
             [at, at + 0.07],
             np.linspace(0.0, 1.0, 65),
             np.linspace(low, high, 64)[:, None],
-            cmap=self._colors(ax),
+            cmap=style.score_colors(style.tones(ax).dark, self.sign),
             zorder=2,
         )
         v: Any = MaxNLocator(5).tick_values(low, high)
         u = (v - low) / (high - low)
         labels = [f"{value:.4g}" for value in v]
         inside = (u >= 0.0) & (u <= 1.0)
-        style = {**_LABEL, "ha": "left", "color": tones(ax).ink}
+        look = {**_LABEL, "ha": "left", "color": style.tones(ax).ink}
         # Where scores beyond the end are drawn, it must not look like a score.
         for end, sign, beyond in (
             (0.0, "≤", np.nanmin(self.score) < low),
@@ -353,9 +248,9 @@ class ParallelCoordinatesDisplay:
             if beyond:
                 inside &= np.abs(u - end) > 0.06
                 text = f"{sign} {(low, high)[int(end)]:.3g}"
-                ax.text(at + 0.1, end, text, **style)
+                ax.text(at + 0.1, end, text, **look)
         for place in np.flatnonzero(inside):
-            ax.text(at + 0.1, u[place], labels[place], **style)
+            ax.text(at + 0.1, u[place], labels[place], **look)
         return strip
 
     def _name_axes(self, ax: Any) -> None:
@@ -363,9 +258,9 @@ class ParallelCoordinatesDisplay:
         inches = ax.get_position().width * ax.figure.get_size_inches()[0]
         room = LETTERS * inches / (len(names) + 1)
         turned = max(map(len, names), default=0) > room
-        style = {"rotation": 25, "ha": "right"} if turned else {}
-        score = plain(self.label).replace(" (", "\n(")
-        ax.set_xticks(range(len(names) + 1), [*names, score], fontsize="small", **style)
+        look = {"rotation": 25, "ha": "right"} if turned else {}
+        names.append(score_label(self.label))
+        ax.set_xticks(range(len(names)), names, fontsize="small", **look)
         ax.get_xticklabels()[-1].set(rotation=0, ha="center")
         ax.tick_params(axis="x", length=0, pad=6)
         ax.set_yticks([])
@@ -382,7 +277,7 @@ def _positions(scale: ParameterScale, v: FloatArray) -> FloatArray:
 def _draw_axis(ax: Any, at: int, u: FloatArray, labels: Sequence[str]) -> None:
     from matplotlib.patheffects import withStroke
 
-    shades = tones(ax)
+    shades = style.tones(ax)
     halo = [withStroke(linewidth=2.5, foreground=shades.paper, alpha=0.9)]
     ax.plot([at, at], [0, 1], color=shades.gray, linewidth=1.0, zorder=2)
     for place, label in zip(u, labels, strict=True):

@@ -1,28 +1,27 @@
-"""Several objectives: the Pareto front, and how it came about."""
+"""Pareto front of a search with several objectives, and how it came about."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from skbayes.acquisition.fronts import are_costs
 from skbayes.acquisition.hypervolume import is_nondominated
-from skbayes.inspection.scales import plain
-from skbayes.inspection.style import get_many_axes, style_axes, tones
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.inspection.base import _Display, get_many_axes
+from skbayes.inspection.style import COST_SPAN, has_log_span, star, style_axes, tones
+from skbayes.inspection.texts import plain
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.search.pareto import choose_point, hypervolumes
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ParetoDisplay"]
 
-# How much costs must differ to be shown on a logarithmic scale.
-LOG_SPAN = 20.0
 
-
-class ParetoDisplay:
+class ParetoDisplay(_Display):
     """The trials of a search with several objectives, and their Pareto front.
 
     Use :meth:`from_search` or :meth:`from_history` to make one.
@@ -50,12 +49,9 @@ class ParetoDisplay:
         :class:`skbayes.ParetoSearchCV`.
     chosen : int or None
         Row of the trial that is marked; None if no trial is on a front.
-    axes_ : ndarray of matplotlib Axes
-        One for each panel.
-    ax_ : matplotlib Axes
-        The first of them.
-    figure_ : matplotlib Figure
-        Their figure.
+    %(axes_)s
+    %(ax_)s
+    %(figure_)s
     points_ : list
         For each pair of objectives the points off the front.
     fronts_ : list of list
@@ -109,8 +105,6 @@ class ParetoDisplay:
         rows = rows[is_nondominated(self._Y[rows])]
         return rows[np.lexsort((rows, *-self._Y[rows].T[::-1]))]
 
-    # -- making -------------------------------------------------------------------
-
     @classmethod
     def from_search(
         cls,
@@ -120,88 +114,27 @@ class ParetoDisplay:
         name: str | None = None,
         ax: Any = None,
         **plot_options: Any,
-    ) -> ParetoDisplay:
+    ) -> Self:
         """Draw the front of a search.
 
         Parameters
         ----------
-        search : estimator
-            A fitted :class:`skbayes.ParetoSearchCV`, or another search with
-            `objectives`.
+        %(search)s
         objectives : dict of str to {"max", "min"} or None, default=None
             Two or more of the metrics and costs that were measured, "fit_time" and
-            "train_fraction" among them. None: those of the search.
-        name : str or None, default=None
-            What to call the search. None: by its class.
-        ax : Axes, array of Axes or None, default=None
-            Where to draw: one for each panel, or one in whose place all are drawn.
-            None: a new figure.
-        **plot_options : dict
-            Passed on to :meth:`plot`.
+            "train_fraction" among them. None: those of the search, as it or its journal
+            has them; a history does not.
+        %(name)s
+        %(ax)s
+        %(plot_options)s
 
         Returns
         -------
-        display : ParetoDisplay
-            The picture.
+        %(display)s
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError, ValueError
-            If an argument is wrong, or the search has one objective only.
-        sklearn.exceptions.NotFittedError
-            If the search was not fitted.
+        %(Raises)s
         """
         record = read_record(search, name=name)
-        return cls._of_record(record, objectives).plot(ax, **plot_options)
-
-    @classmethod
-    def from_history(
-        cls,
-        history: Any,
-        *,
-        objectives: Mapping[str, str] | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> ParetoDisplay:
-        """Draw the front of some trials.
-
-        Parameters
-        ----------
-        history : History, DataFrame, str, os.PathLike or SearchRecord
-            `trials_` of a search, the path of its journal, or what
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
-            returned for it; also of a search that still runs.
-        objectives : dict of str to {"max", "min"} or None, default=None
-            As for :meth:`from_search`. None: as the journal says; a history does not.
-        name : str or None, default=None
-            What to call the search.
-        ax : Axes, array of Axes or None, default=None
-            As for :meth:`from_search`.
-        **plot_options : dict
-            Passed on to :meth:`plot`.
-
-        Returns
-        -------
-        display : ParetoDisplay
-            The picture.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        OSError
-            If a journal cannot be read.
-        TypeError, ValueError
-            If an argument is wrong, or `objectives` are not known.
-        """
-        record = read_record(history, name=name)
-        return cls._of_record(record, objectives).plot(ax, **plot_options)
-
-    @classmethod
-    def _of_record(cls, record: SearchRecord, objectives: Any) -> ParetoDisplay:
         own = objectives is None
         directions = record.directions if own else _check(objectives, record)
         if len(directions) < 2:
@@ -215,20 +148,19 @@ class ParetoDisplay:
         chosen = record.best if own and record.method == "ParetoSearchCV" else None
         if chosen is not None and not np.all(np.isfinite(values[chosen])):
             chosen = None
-        return cls(directions, values, record.number, chosen=chosen, name=record.name)
+        display = cls(
+            directions, values, record.number, chosen=chosen, name=record.name
+        )
+        return display.plot(ax, **plot_options)
 
     # -- drawing ------------------------------------------------------------------
 
-    def plot(
-        self, ax: Any = None, *, kind: str = "front", n_fronts: int = 4
-    ) -> ParetoDisplay:
+    def plot(self, ax: Any = None, *, kind: str = "front", n_fronts: int = 4) -> Self:
         """Draw the front, or how it came about.
 
         Parameters
         ----------
-        ax : Axes, array of Axes or None, default=None
-            Where to draw: one for each panel, or one in whose place all are drawn.
-            None: a new figure.
+        %(ax)s
         kind : {"front", "evolution"}, default="front"
             "front": all trials and the front, a panel for each pair of objectives.
             "evolution": fronts after some of the trials, and, in one more panel, the
@@ -239,8 +171,7 @@ class ParetoDisplay:
 
         Returns
         -------
-        self : ParetoDisplay
-            The picture.
+        %(self)s
 
         Raises
         ------
@@ -254,11 +185,8 @@ class ParetoDisplay:
         pairs = list(combinations(range(len(self.objectives)), 2))
         evolves = kind == "evolution"
         n = len(pairs) + evolves
-        self.axes_ = get_many_axes(
-            ax, n, 3 if n == 3 else 2, (4.8, 3.6) if n == 1 else (3.3, 2.9)
-        )
-        self.ax_ = self.axes_[0]
-        self.figure_ = self.ax_.figure
+        size = (4.8, 3.6) if n == 1 else (3.3, 2.9)
+        self._drawn_on_panels(get_many_axes(ax, n, 3 if n == 3 else 2, size))
         self.points_: list[Any] = []
         self.fronts_: list[list[Any]] = []
         sizes = _sizes(len(self.values), n_fronts if evolves else 1)
@@ -272,16 +200,8 @@ class ParetoDisplay:
     def _draw_pair(self, ax: Any, pair: tuple[int, int], sizes: list[int]) -> None:
         x, y = self.values[:, pair].T
         off = np.setdiff1d(np.arange(len(x)), self.front)
-        (points,) = ax.plot(
-            x[off],
-            y[off],
-            "o",
-            color=tones(ax).gray,
-            alpha=0.55,
-            markersize=4,
-            label="dominated",
-        )
-        self.points_.append(points)
+        look = {"color": tones(ax).gray, "alpha": 0.55, "markersize": 4}
+        self.points_ += ax.plot(x[off], y[off], "o", label="dominated", **look)
         self.fronts_.append(
             [
                 self._draw_front(ax, pair, size, shade, size == sizes[-1])
@@ -289,16 +209,8 @@ class ParetoDisplay:
             ]
         )
         if self.chosen is not None:
-            ax.plot(
-                x[self.chosen],
-                y[self.chosen],
-                "*",
-                color=tones(ax).series(1).color,
-                markersize=14,
-                markeredgecolor=tones(ax).ink,
-                label=f"trial {self.numbers[self.chosen]}, chosen",
-                zorder=5,
-            )
+            label = f"trial {self.numbers[self.chosen]}, chosen"
+            ax.plot(x[self.chosen], y[self.chosen], **star(ax, 14, label=label))
         names, signs = zip(*self.objectives.items(), strict=True)
         finished = self._Y[np.all(np.isfinite(self._Y), axis=1)]
         costs = are_costs(finished) if len(finished) else np.zeros(len(names), bool)
@@ -307,9 +219,8 @@ class ParetoDisplay:
             title = plain(names[j].replace("_", " "))
             axis.set_label_text(f"{title} ({better} is better)")
             own = self.values[:, j][np.isfinite(self.values[:, j])]
-            if len(own) and costs[j] and own.min() > 0:
-                if own.max() > LOG_SPAN * own.min():
-                    axis._set_axes_scale("log")
+            if len(own) and costs[j] and has_log_span(own, COST_SPAN):
+                axis._set_axes_scale("log")
         style_axes(ax, "both")
 
     def _draw_front(
@@ -340,16 +251,11 @@ class ParetoDisplay:
         return path.T
 
     def _draw_volume(self, ax: Any, sizes: list[int]) -> None:
-        (self.line_,) = ax.plot(
-            self.numbers,
-            self.hypervolume,
-            drawstyle="steps-post",
-            color=tones(ax).series(0).color,
-        )
+        look = {"drawstyle": "steps-post", "color": tones(ax).series(0).color}
+        (self.line_,) = ax.plot(self.numbers, self.hypervolume, **look)
         for size, shade in zip(sizes, _shades(ax, len(sizes)), strict=True):
             if size:
-                last = size - 1
-                at = (self.numbers[last], self.hypervolume[last])
+                at = (self.numbers[size - 1], self.hypervolume[size - 1])
                 ax.plot(*at, "o", color=shade)
         ax.set_xlabel("trial")
         ax.set_ylabel("hypervolume (share of the box)")

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 
+from skbayes.inspection import style
+from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.dependence import Dependence, dependences
-from skbayes.inspection.scales import label_of, plain, turn_if_crowded
-from skbayes.inspection.score_model import NothingToLearn, score_model
-from skbayes.inspection.style import (
-    annotate_empty,
-    get_axes,
-    get_many_axes,
-    score_colors,
-    style_axes,
-    tones,
+from skbayes.inspection.score_model import NothingToLearn, ScoreModel, score_model
+from skbayes.inspection.texts import (
+    label_of,
+    plain,
+    score_label,
+    score_name,
+    shorten,
+    turn_if_crowded,
 )
 from skbayes.space.dimensions import FloatArray
 
@@ -32,7 +34,8 @@ ROOM = 24
 MOST_WRITTEN = 42
 
 
-class PartialDependenceDisplay:
+@dataclass(eq=False, repr=False)
+class PartialDependenceDisplay(_Display):
     r"""What the model of a search believes of single parameters and of pairs.
 
     The *partial dependence* at a value of a parameter is the score that is to be
@@ -57,12 +60,9 @@ class PartialDependenceDisplay:
 
     Attributes
     ----------
-    axes_ : ndarray of matplotlib Axes
-        One for each panel.
-    ax_ : matplotlib Axes
-        The first of them.
-    figure_ : matplotlib Figure
-        Their figure.
+    %(axes_)s
+    %(ax_)s
+    %(figure_)s
     lines_ : list
         For each panel the line of means, or the points of options; None for a pair.
     bands_ : list
@@ -126,22 +126,14 @@ class PartialDependenceDisplay:
     [(10,), (10, 10)]
     """
 
-    def __init__(
-        self,
-        dependences: Sequence[Dependence],
-        *,
-        label: str = "score",
-        sign: int = 1,
-        floor: float | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.dependences = list(dependences)
-        self.label = label
-        self.sign = sign
-        self.floor = floor
-        self.name = name
+    dependences: Sequence[Dependence]
+    label: str = field(default="score", kw_only=True)
+    sign: int = field(default=1, kw_only=True)
+    floor: float | None = field(default=None, kw_only=True)
+    name: str | None = field(default=None, kw_only=True)
 
-    # -- making -------------------------------------------------------------------
+    def __post_init__(self) -> None:
+        self.dependences = list(self.dependences)
 
     @classmethod
     def from_search(
@@ -149,6 +141,7 @@ class PartialDependenceDisplay:
         search: Any,
         params: Sequence[str | tuple[str, str]] | None = None,
         *,
+        search_spaces: Any = None,
         metric: str | None = None,
         surrogate: Any = None,
         resolution: int | None = None,
@@ -157,23 +150,23 @@ class PartialDependenceDisplay:
         name: str | None = None,
         ax: Any = None,
         **plot_options: Any,
-    ) -> PartialDependenceDisplay:
-        """Draw what a fitted search believes.
+    ) -> Self:
+        """Draw what the model of a search believes.
 
         Parameters
         ----------
-        search : estimator
-            A fitted search.
+        %(search)s
         params : list of str or tuple of (str, str), default=None
             Names of parameters for lines, pairs of them for contours. None: each
             parameter of which there is more than one value; of more than 12 those whose
             mean varies most.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
+        %(search_spaces)s
+        %(metric)s
         surrogate : str or object, default=None
             A surrogate that is fitted to the trials, as for
             :class:`skbayes.BayesSearchCV`. None: that of the search, with all that it
-            knows; where that does not predict this score, as "tpe", it is "gp".
+            knows; where there is none that predicts this score, as with "tpe" or in a
+            journal, it is "gp".
         resolution : int or None, default=None
             At how many values a parameter with more of them is looked at. None: 50, in
             pairs 20.
@@ -182,154 +175,54 @@ class PartialDependenceDisplay:
             are more.
         random_state : int, default=0
             Seed of their choice, and of a surrogate that is fitted.
-        name : str or None, default=None
-            What to call the search. None: by its class.
-        ax : Axes, array of Axes or None, default=None
-            Where to draw: one for each panel, or one in whose place all are drawn.
-            None: a new figure.
-        **plot_options : dict
-            Passed on to :meth:`plot`.
+        %(name)s
+        %(ax)s
+        %(plot_options)s
 
         Returns
         -------
-        display : PartialDependenceDisplay
-            The picture.
+        %(display)s
 
-        Raises
-        ------
-        ImportError
-            If matplotlib, or what the surrogate needs, is not installed.
-        TypeError, ValueError
-            If an argument is wrong.
-        sklearn.exceptions.NotFittedError
-            If the search was not fitted.
+        %(Raises)s
         """
-        return cls._make(
-            search,
-            params,
-            {
-                "metric": metric,
-                "surrogate": surrogate,
-                "random_state": random_state,
-                "name": name,
-            },
-            resolution=resolution,
-            n_averaged=n_averaged,
-        ).plot(ax, **plot_options)
-
-    @classmethod
-    def from_history(
-        cls,
-        history: Any,
-        params: Sequence[str | tuple[str, str]] | None = None,
-        *,
-        search_spaces: Any = None,
-        metric: str | None = None,
-        surrogate: Any = "gp",
-        resolution: int | None = None,
-        n_averaged: int = 128,
-        random_state: int = 0,
-        name: str | None = None,
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> PartialDependenceDisplay:
-        """Fit a surrogate to trials, and draw what it believes.
-
-        Parameters
-        ----------
-        history : History, DataFrame, str, os.PathLike or SearchRecord
-            `trials_` of a search, the path of its journal, or what
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
-            returned for it; also of a search that still runs.
-        params : list of str or tuple of (str, str), default=None
-            As for :meth:`from_search`.
-        search_spaces : dict, list of dicts, Space or None, default=None
-            What could have been chosen. None: as the journal says it; where that is
-            not known, what was chosen and what lies between, but for spaces with
-            conditions, which have to be given.
-        metric : str or None, default=None
-            As for :meth:`from_search`.
-        surrogate : str or object, default="gp"
-            The surrogate that is fitted.
-        resolution : int or None, default=None
-            As for :meth:`from_search`.
-        n_averaged : int, default=128
-            As for :meth:`from_search`.
-        random_state : int, default=0
-            As for :meth:`from_search`.
-        name : str or None, default=None
-            What to call the search.
-        ax : Axes, array of Axes or None, default=None
-            As for :meth:`from_search`.
-        **plot_options : dict
-            Passed on to :meth:`plot`.
-
-        Returns
-        -------
-        display : PartialDependenceDisplay
-            The picture.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib, or what the surrogate needs, is not installed.
-        OSError
-            If a journal cannot be read.
-        TypeError, ValueError
-            If an argument is wrong.
-        """
-        return cls._make(
-            history,
-            params,
-            {
-                "metric": metric,
-                "surrogate": surrogate,
-                "search_spaces": search_spaces,
-                "random_state": random_state,
-                "name": name,
-            },
-            resolution=resolution,
-            n_averaged=n_averaged,
-        ).plot(ax, **plot_options)
-
-    @classmethod
-    def _make(
-        cls, source: Any, params: Any, of_model: dict[str, Any], **options: Any
-    ) -> PartialDependenceDisplay:
         try:
-            model = score_model(source, **of_model)
+            model = score_model(
+                search,
+                metric=metric,
+                surrogate=surrogate,
+                search_spaces=search_spaces,
+                random_state=random_state,
+                name=name,
+            )
         except NothingToLearn:
-            return cls([], name=of_model["name"])
-        seed = of_model["random_state"]
-        found = dependences(model, params, random_state=seed, **options)
-        record = model.record
-        return cls(
-            found,
-            label=record.label,
-            sign=record.sign,
-            floor=model.floor,
-            name=record.name,
+            return cls([], name=name).plot(ax, **plot_options)
+        found = dependences(
+            model,
+            params,
+            resolution=resolution,
+            n_averaged=n_averaged,
+            random_state=random_state,
         )
+        return cls._of_model(model, found).plot(ax, **plot_options)
+
+    @classmethod
+    def _of_model(cls, model: ScoreModel, found: Sequence[Dependence]) -> Self:
+        """Return the display of the dependences of a model, not yet drawn."""
+        record = model.record
+        shown: dict[str, Any] = {"label": record.label, "sign": record.sign}
+        return cls(found, floor=model.floor, name=record.name, **shown)
 
     # -- drawing ------------------------------------------------------------------
 
     def plot(
-        self,
-        ax: Any = None,
-        *,
-        n_cols: int = 3,
-        n_sd: float = 2.0,
-        trials: bool = True,
-    ) -> PartialDependenceDisplay:
+        self, ax: Any = None, *, n_cols: int = 3, n_sd: float = 2.0, trials: bool = True
+    ) -> Self:
         """Draw all panels.
 
         Parameters
         ----------
-        ax : Axes, array of Axes or None, default=None
-            Where to draw: one for each panel, or one in whose place all are drawn.
-            None: a new figure.
-        n_cols : int, default=3
-            How many panels stand side by side at most.
+        %(ax)s
+        %(n_cols)s
         n_sd : float, default=2.0
             How many standard deviations the bands reach to each side; 0 for none.
         trials : bool, default=True
@@ -337,8 +230,7 @@ class PartialDependenceDisplay:
 
         Returns
         -------
-        self : PartialDependenceDisplay
-            The picture.
+        %(self)s
         """
         pairs = any(len(one.names) == 2 for one in self.dependences)
         n = len(self.dependences)
@@ -346,18 +238,13 @@ class PartialDependenceDisplay:
         self.bands_: list[Any] = [None] * n
         self.contours_: list[Any] = [None] * n
         if not n:
-            self.ax_ = get_axes(ax)
-            self.axes_, self.figure_ = np.array([self.ax_]), self.ax_.figure
-            annotate_empty(self.ax_)
-            return self
+            return self._drawn_empty(ax)
         size = (3.2, 2.6) if pairs else (2.6, 2.3)
-        self.axes_ = get_many_axes(ax, n, n_cols, size)
-        self.ax_ = self.axes_[0]
-        self.figure_ = self.ax_.figure
+        self._drawn_on_panels(get_many_axes(ax, n, n_cols, size))
         if self.floor is not None:
             worse = "below" if self.sign > 0 else "above"
             note = f"{worse} {self.floor:.4g} counted as {self.floor:.4g}"
-            gray = tones(self.figure_).gray
+            gray = style.tones(self.figure_).gray
             self.ax_.set_title(note, loc="left", fontsize="x-small", color=gray)
         low, high = self._limits(n_sd)
         labeled = False
@@ -367,10 +254,9 @@ class PartialDependenceDisplay:
             else:
                 self.lines_[i], self.bands_[i] = _draw_single(axis, one, n_sd, trials)
                 axis.set_ylim(low, high)
-                style_axes(axis)
+                style.style_axes(axis)
                 if i % n_cols == 0 or not labeled:
-                    label = plain(self.label).replace(" (", "\n(")
-                    axis.set_ylabel(f"mean {label}")
+                    axis.set_ylabel(f"mean {score_label(self.label)}")
                     labeled = True
         return self
 
@@ -387,9 +273,8 @@ class PartialDependenceDisplay:
 
     def _draw_pair(self, ax: Any, one: Dependence, n_sd: float, trials: bool) -> Any:
         x, y = one.coordinates(0), one.coordinates(1)
-        colors = score_colors(tones(ax).dark)
-        colors = colors if self.sign > 0 else colors.reversed()
-        label = f"mean {plain(self.label).split(' (')[0]}"
+        colors = style.score_colors(style.tones(ax).dark, self.sign)
+        label = f"mean {score_name(self.label)}"
         smooth = "options" not in one.scales
         if smooth and min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
             drawn = ax.contourf(x, y, one.mean.T, levels=10, cmap=colors)
@@ -412,47 +297,29 @@ class PartialDependenceDisplay:
 
 
 def _draw_single(ax: Any, one: Dependence, n_sd: float, trials: bool) -> tuple:
-    x, reach, ink = one.coordinates(0), n_sd * one.sd, tones(ax).ink
+    x, reach, ink = one.coordinates(0), n_sd * one.sd, style.tones(ax).ink
+    color = style.tones(ax).series(0).color
     if one.scales[0] == "options":
         band = ax.errorbar(
             x, one.mean, yerr=reach, fmt="none", ecolor=ink, capsize=4, elinewidth=1.2
         )
-        (line,) = ax.plot(x, one.mean, "o", color=tones(ax).series(0).color)
+        (line,) = ax.plot(x, one.mean, "o", color=color)
         ax.set_xlim(-0.5, len(x) - 0.5)
     else:
-        band = ax.fill_between(
-            x,
-            one.mean - reach,
-            one.mean + reach,
-            color=tones(ax).series(0).color,
-            alpha=0.25,
-            lw=0,
-        )
+        low, high = one.mean - reach, one.mean + reach
+        band = ax.fill_between(x, low, high, color=color, alpha=0.25, lw=0)
         marker = "o" if len(x) <= 12 else None
-        (line,) = ax.plot(
-            x, one.mean, color=tones(ax).series(0).color, marker=marker, markersize=4
-        )
+        (line,) = ax.plot(x, one.mean, color=color, marker=marker, markersize=4)
     _describe(ax.xaxis, one, 0)
     if trials:
         at = one.tried[:, 0]
         # In units of the axis, so that they stay at its foot.
-        foot = ax.get_xaxis_transform()
-        ax.plot(
-            _spread(at, one.scales[0]),
-            np.full(len(at), 0.03),
-            "|",
-            color=ink,
-            alpha=0.6,
-            markersize=7,
-            transform=foot,
-        )
+        foot = {"transform": ax.get_xaxis_transform()}
+        marks = {"color": ink, "alpha": 0.6, "markersize": 7, **foot}
+        ax.plot(_spread(at, one.scales[0]), np.full(len(at), 0.03), "|", **marks)
         if one.best is not None:
-            star = {
-                "color": tones(ax).series(1).color,
-                "markersize": 11,
-                "markeredgecolor": ink,
-            }
-            ax.plot(at[one.best], 0.05, "*", transform=foot, clip_on=False, **star)
+            look = style.star(ax, 11, zorder=2, clip_on=False, **foot)
+            ax.plot(at[one.best], 0.05, **look)
     return line, band
 
 
@@ -469,7 +336,7 @@ def _spread(at: FloatArray, scale: str) -> FloatArray:
 
 def _describe(axis: Any, one: Dependence, which: int) -> None:
     """Label an axis, and give it the scale of its parameter."""
-    axis.set_label_text(short(one.names[which], 32))
+    axis.set_label_text(shorten(plain(one.names[which]), 32, middle=True))
     if one.scales[which] == "log":
         axis._set_axes_scale("log")
     elif one.scales[which] == "options":
@@ -490,19 +357,10 @@ def _draw_sd(ax: Any, one: Dependence) -> str:
     levels = low + np.array([0.35, 0.7]) * (high - low)
     if not low < levels[0] < levels[1]:
         return ""
-    styles, stroke = (
-        ("dashed", "dotted"),
-        [withStroke(linewidth=2.2, foreground="black")],
-    )
-    lines = ax.contour(
-        one.coordinates(0),
-        one.coordinates(1),
-        one.sd.T,
-        levels=levels,
-        colors="white",
-        linewidths=1.1,
-        linestyles=styles,
-    )
+    stroke = [withStroke(linewidth=2.2, foreground="black")]
+    look = {"colors": "white", "linewidths": 1.1, "linestyles": ("dashed", "dotted")}
+    x, y = one.coordinates(0), one.coordinates(1)
+    lines = ax.contour(x, y, one.sd.T, levels=levels, **look)
     # Before matplotlib 3.8 it is a list of collections.
     whole = hasattr(lines, "set_path_effects")
     for part in [lines] if whole else lines.collections:
@@ -515,11 +373,6 @@ def _mark_pairs(ax: Any, one: Dependence, tiles: bool) -> None:
     if not len(one.tried):
         return
     x, y = (_spread(one.tried[:, i], one.scales[i]) for i in (0, 1))
-    star = {
-        "color": tones(ax).series(1).color,
-        "markersize": 13,
-        "markeredgecolor": "black",
-    }
     if tiles:
         # There the numbers stand.
         x, y = one.tried[:, 0] - 0.33, one.tried[:, 1] - 0.3
@@ -528,7 +381,8 @@ def _mark_pairs(ax: Any, one: Dependence, tiles: bool) -> None:
             x, y, "o", color="white", markersize=4, markeredgecolor="black", zorder=3
         )
     if one.best is not None:
-        ax.plot(x[one.best], y[one.best], "*", zorder=4, clip_on=False, **star)
+        look = style.star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
+        ax.plot(x[one.best], y[one.best], **look)
 
 
 def _edges(centers: FloatArray, scale: str) -> FloatArray:
@@ -554,42 +408,8 @@ def _write(ax: Any, one: Dependence, tiles: Any, n_sd: float) -> None:
             if n_sd:
                 text += f"\n±{n_sd * one.sd[i, j]:.1g}"
             n = int(np.sum(np.all(one.tried == (x, y), axis=1)))
-            if "linear" not in one.scales and "log" not in one.scales:
+            if one.scales == ("options", "options"):
                 text += f"\n{n} trial{'s' * (n != 1)}"
             dark = np.mean(tiles.to_rgba(one.mean[i, j])[:3]) < 0.5
-            ax.text(
-                x,
-                y,
-                text,
-                ha="center",
-                va="center",
-                fontsize="x-small",
-                color="white" if dark else "black",
-            )
-
-
-def short(value: Any, length: int) -> str:
-    """Write a value so that it has room on an axis.
-
-    Parameters
-    ----------
-    value : object
-        The value.
-    length : int
-        The most characters.
-
-    Returns
-    -------
-    text : str
-        Its beginning and its end where it is longer.
-
-    Examples
-    --------
-    >>> from skbayes.inspection.partial_dependence import short
-    >>> short("votingclassifier__svc__gamma", 20)
-    'votingcla…vc__gamma'
-    """
-    text = plain(" ".join(str(value).split()))
-    if len(text) <= length:
-        return text
-    return f"{text[: (length - 1) // 2]}…{text[-((length - 1) // 2) :]}"
+            place = {"ha": "center", "va": "center", "fontsize": "x-small"}
+            ax.text(x, y, text, color="white" if dark else "black", **place)

@@ -1,43 +1,47 @@
-"""A search on one page: what it found, what it cost, and pictures."""
+"""Report of a search on one page: what it found, what it cost, and pictures."""
 
 from __future__ import annotations
 
+import base64
 import datetime
+import hashlib
 import math
 import os
 import platform
 import pprint
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
-import scipy
-import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 import skbayes
 from skbayes.evaluation.trial import Trial
-from skbayes.inspection.report_page import (
-    Markup,
-    code,
-    definitions,
-    details,
-    figure,
-    number,
-    page,
-    section,
-    shown,
-    table,
-    text,
-)
-from skbayes.inspection.report_pictures import pictures
+from skbayes.inspection.pareto_display import ParetoDisplay
+from skbayes.inspection.report_pictures import Picture, pictures
+from skbayes.inspection.style import STATES
+from skbayes.inspection.texts import shorten
 from skbayes.loop.progress import in_minutes
 from skbayes.results.read import open_source
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.results.record import SearchRecord, make_record
+from skbayes.utils.optional import import_optional
 
 __all__ = ["report_history", "write_report"]
+
+# What a fitted search knows and a journal does not.
+_ATTRIBUTES = (
+    "best_cost_",
+    "best_score_corrected_",
+    "best_train_fraction_",
+    "refit_time_",
+    "stop_reason_",
+)
+
+# The most characters of a value in a table, and in its tool tip.
+LENGTH, TIP_LENGTH = 48, 600
 
 # More trials than this make a page slow: then the best of them are listed.
 MOST_LISTED = 2000
@@ -64,6 +68,8 @@ def write_report(
 
     Raises
     ------
+    ImportError
+        If Jinja2 is not installed.
     OSError
         If the file cannot be written.
     TypeError
@@ -78,8 +84,8 @@ def write_report(
     Notes
     -----
     The page needs nothing from outside, and no script but a small one of its own that
-    sorts the table. Pictures need matplotlib; without it they are left out, and the
-    page says so.
+    sorts the table. It needs Jinja2. Pictures need matplotlib; without it they are left
+    out, and the page says so.
 
     Examples
     --------
@@ -129,6 +135,8 @@ def report_history(
 
     Raises
     ------
+    ImportError
+        If Jinja2 is not installed.
     OSError
         If a journal cannot be read, or the page not be written.
     TypeError, ValueError
@@ -156,18 +164,82 @@ def _write(source: Any, path: Any, title: Any, search_spaces: Any) -> Path:
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"path is a directory: {target}")
-    record = read_record(source, search_spaces=search_spaces)
+    template = _template()
+    found = open_source(source, search_spaces)
+    record = make_record(found)
     # Beside the target, so that it can take its place in one step; and at once, so
     # that nothing is drawn for a place that cannot be written.
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-            trials = open_source(source, search_spaces).trials
-            file.write(_page(source, record, trials, title or record.name))
+            facts = _facts(source, record, found.trials)
+            file.write(template.render(title=title or record.name, **facts))
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
     return target
+
+
+def _template() -> Any:
+    jinja2 = import_optional("jinja2", extra="plot", purpose="A report")
+    page = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_clean
+    )
+    page.filters |= {"number": _number, "seconds": _seconds, "shown": _shown}
+    page.filters["base64"] = lambda data: base64.b64encode(data).decode("ascii")
+    page.filters["sha256"] = lambda script: base64.b64encode(
+        hashlib.sha256(str(script).encode()).digest()
+    ).decode("ascii")
+    source = files(__package__).joinpath("report.html").read_text(encoding="utf-8")
+    return page.from_string(source)
+
+
+def _clean(value: Any) -> Any:
+    """Replace characters that no document may hold, such as NUL."""
+    if hasattr(value, "__html__"):
+        return value
+    text = "".join(
+        c if c >= " " or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for c in str(value)
+    )
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _facts(
+    source: Any, record: SearchRecord, trials: Sequence[Trial]
+) -> dict[str, Any]:
+    """Return what the template writes down."""
+    fits = [fold for one in trials for fold in one.folds if not fold.get("skipped")]
+    times = [fold.get(t, np.nan) for fold in fits for t in ("fit_time", "score_time")]
+    both = np.array(times, dtype=float).reshape(-1, 2).sum(axis=1)
+    ends = record.finished
+    return {
+        "now": datetime.datetime.now().astimezone(),
+        "record": record,
+        "search": {name: getattr(source, name, None) for name in _ATTRIBUTES},
+        "states": {
+            look.label: int(np.sum(record.state == state))
+            for state, look in STATES.items()
+            if np.any(record.state == state)
+        },
+        "n_fits": len(fits),
+        "fit_seconds": float(np.nansum(both)),
+        "duration": float(np.nanmax(ends)) if np.isfinite(ends).any() else None,
+        "params": None
+        if record.best is None
+        else _as_python(record.params[record.best]),
+        "pictures": _pictures(source, record),
+        "front": _front(record),
+        "trials": _trials(record, trials),
+        # What differs from the defaults, as scikit-learn shows it.
+        "estimator": _shown(source) if hasattr(source, "get_params") else None,
+        "packages": {
+            "skbayes": skbayes.__version__,
+            **{n: version(n) for n in ("scikit-learn", "NumPy", "SciPy", "joblib")},
+            "Python": platform.python_version(),
+            "system": platform.platform(),
+        },
+    }
 
 
 def _name_of(estimator: Any) -> str:
@@ -177,203 +249,107 @@ def _name_of(estimator: Any) -> str:
     return type(estimator).__name__
 
 
-def _page(
-    source: Any, record: SearchRecord, trials: Sequence[Trial], title: str
-) -> str:
-    now = datetime.datetime.now().astimezone()
-    made = f"Written on {now:%Y-%m-%d at %H:%M %Z}."
-    parts = [
-        f"<header><h1>{text(title)}</h1>",
-        f'<p class="soft">{text(_state(source, record))} {text(made)}</p></header>',
-        _best(source, record),
-        _spent(source, record, trials),
-        _pictures(source, record),
-        _front(record),
-        _trials(record, trials),
-        _settings(source, record),
-        _versions(),
-    ]
-    return page(title, "\n".join(parts))
+def _shown(value: Any) -> str:
+    """Return the `repr` of a value; that of its type where it has none."""
+    try:
+        return repr(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
 
 
-def _state(source: Any, record: SearchRecord) -> str:
-    n = f"{len(record)} trial{'s' * (len(record) != 1)}"
-    if record.running:
-        waiting = f"{len(record.running)} not finished"
-        return f"{n} finished, {waiting}: the search runs, or was interrupted."
-    reason = getattr(source, "stop_reason_", None)
-    return f"{n}, ended by {reason}." if reason else f"{n}."
-
-
-# -- what was found -------------------------------------------------------------------
-
-
-def _best(source: Any, record: SearchRecord) -> str:
-    if record.best is None:
-        return section("Best settings", "<p>No trial has a score yet.</p>")
-    best = record.best
-    fold = f" ± {number(record.std[best], 2)}" if np.isfinite(record.std[best]) else ""
-    scores = [f"{number(record.shown[best], 6)}{fold}"]
-    if record.directions:
-        scores = [
-            f"{name} {number(float(record.scores[name][best]), 6)}"
-            for name in record.directions
-            if name in record.scores
-        ]
-    what = f"{record.label}; trial {record.number[best]}"
-    if fold:
-        what += ", mean and standard deviation over the splits"
-    if record.directions:
-        what = f"trial {record.number[best]}, a point of the front"
-    parts = [
-        f'<p class="score">{text(", ".join(scores))}</p>',
-        f'<p class="soft">{text(what)}</p>',
-        code(_as_python(record.params[best]), copy=True),
-    ]
-    notes = _notes_on_best(source, record)
-    return section("Best settings", *parts, definitions(notes) if notes else "")
-
-
-def _notes_on_best(source: Any, record: SearchRecord) -> list[tuple[str, str]]:
-    notes = []
-    corrected = getattr(source, "best_score_corrected_", None)
-    if corrected is not None:
-        label = "less what it owes to being the best of many"
-        notes.append((label, number(record.sign * float(corrected), 6)))
-    if hasattr(source, "best_train_fraction_"):
-        share = number(source.best_train_fraction_)
-        notes.append(("share of the training rows", share))
-        notes.append(("cost", number(source.best_cost_)))
-    return notes
+def _number(value: float, digits: int = 5) -> str:
+    """Write a number; NaN is an empty text."""
+    return "" if math.isnan(value) else f"{value:.{digits}g}"
 
 
 def _as_python(params: Mapping[str, Any]) -> str:
     try:
         return pprint.pformat(dict(params), width=72, sort_dicts=False)
     except Exception:
-        inner = ", ".join(f"{name!r}: {shown(v)}" for name, v in params.items())
+        inner = ", ".join(f"{name!r}: {_shown(v)}" for name, v in params.items())
         return f"{{{inner}}}"
 
 
-def _front(record: SearchRecord) -> str:
-    """List the front of a search with several objectives."""
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 120 else in_minutes(seconds)
+
+
+def _pictures(source: Any, record: SearchRecord) -> list[Picture] | None:
+    try:
+        return list(pictures(source, record))
+    except ImportError:
+        return None
+
+
+# -- tables ---------------------------------------------------------------------------
+
+
+class _Cell(NamedTuple):
+    """A cell of a table: what is seen, and by what it is sorted."""
+
+    text: str
+    key: str = ""
+    kind: str = ""
+    tip: str = ""
+    # What is hidden until it is asked for.
+    more: str = ""
+
+
+def _cell(value: Any) -> _Cell:
+    if isinstance(value, _Cell):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        key = "" if math.isnan(value) else repr(float(value))
+        text = str(value) if isinstance(value, int) else _number(value)
+        return _Cell(text, key, "number")
+    text = value if isinstance(value, str) else _shown(value)
+    tip = text[:TIP_LENGTH] if len(text) > LENGTH else ""
+    return _Cell(shorten(text, LENGTH), tip=tip)
+
+
+def _table(
+    columns: Sequence[tuple[str, Sequence[Any]]], rows: Sequence[int], best: int | None
+) -> dict[str, Any]:
+    """Return some rows of columns; names of columns may be equal."""
+    return {
+        "heads": [head for head, _ in columns],
+        "rows": [[_cell(column[i]) for _, column in columns] for i in rows],
+        "best": [i == best for i in rows],
+    }
+
+
+def _front(record: SearchRecord) -> dict[str, Any] | None:
+    """Return the front of a search with several objectives."""
     names = [name for name in record.directions if name in record.scores]
     if len(names) < 2:
-        return ""
-    from skbayes.inspection.pareto_display import ParetoDisplay
-
+        return None
     signs = {name: record.directions[name] for name in names}
     values = np.column_stack([record.scores[name] for name in names])
     values[record.state != "complete"] = np.nan
     front = ParetoDisplay(signs, values, record.number, chosen=record.best).front
-    params = sorted({name for i in front for name in record.params[i]})
-    rows = [
-        [
-            int(record.number[i]),
-            *map(float, values[i]),
-            *(_value(record.params[i], name) for name in params),
-        ]
-        for i in front
-    ]
-    heads = ["trial", *names, *params]
-    marked = [i == record.best for i in front]
-    return section("The Pareto front", table(heads, rows, marked=marked))
+    means = [(name, record.scores[name].tolist()) for name in names]
+    params = _param_columns(record, [record.params[i] for i in front])
+    columns = [("trial", record.number.tolist()), *means, *params]
+    return _table(columns, front.tolist(), record.best)
 
 
-# -- what was spent -------------------------------------------------------------------
-
-
-def _spent(source: Any, record: SearchRecord, trials: Sequence[Trial]) -> str:
-    states = {
-        "complete": "complete",
-        "failed": "failed",
-        "censored": "out of time",
-        "raced": "given up early",
-    }
-    counts = [
-        f"{int(np.sum(record.state == state))} {called}"
-        for state, called in states.items()
-        if np.any(record.state == state)
-    ]
-    failed = not np.all(record.state == "complete")
-    fits = [fold for one in trials for fold in one.folds if not fold.get("skipped")]
-    times = np.array([fold.get("fit_time", np.nan) for fold in fits], dtype=float)
-    scoring = np.array([fold.get("score_time", np.nan) for fold in fits], dtype=float)
-    pairs = [
-        ("trials", str(len(record)) + (f" ({', '.join(counts)})" if failed else "")),
-        ("fits", str(len(fits))),
-        ("time in fits and scores", _seconds(float(np.nansum(times + scoring)))),
-    ]
-    ends = record.finished[np.isfinite(record.finished)]
-    if len(ends):
-        pairs.append(("from first to last", _seconds(float(ends.max()))))
-    if hasattr(source, "refit_time_"):
-        pairs.append(("refit", _seconds(float(source.refit_time_))))
-    if record.n_points:
-        pairs.append(("trials at a time", str(record.n_points)))
-    if hasattr(source, "stop_reason_"):
-        pairs.append(("ended by", str(source.stop_reason_)))
-    if record.running:
-        numbers = ", ".join(str(one.number) for one in record.running)
-        pairs.append(("not finished", f"trial {numbers}"))
-    return section("What was spent", definitions(pairs))
-
-
-def _seconds(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    return in_minutes(seconds)
-
-
-# -- pictures -------------------------------------------------------------------------
-
-
-def _pictures(source: Any, record: SearchRecord) -> str:
-    try:
-        found = list(pictures(source, record))
-    except ImportError:
-        note = 'There are none without matplotlib: pip install "skbayes[plot]".'
-        return section("Pictures", f"<p>{text(note)}</p>")
-    drawn = [
-        figure(one.svg, one.title, one.alt, one.wide)
-        for one in found
-        if one.svg is not None
-    ]
-    missing = [
-        f'<p class="soft">{text(f"Not drawn: {one.title} ({one.alt})")}</p>'
-        for one in found
-        if one.svg is None
-    ]
-    return section("Pictures", '<div class="pictures">', *drawn, "</div>", *missing)
-
-
-# -- all trials -----------------------------------------------------------------------
-
-
-def _trials(record: SearchRecord, trials: Sequence[Trial]) -> str:
+def _trials(record: SearchRecord, trials: Sequence[Trial]) -> dict[str, Any] | None:
     if not len(record):
-        return section("Trials", "<p>None has finished yet.</p>")
+        return None
     errors = {trial.number: trial.error for trial in trials if trial.error}
     listed, note = np.arange(len(record)), ""
     if len(record) > MOST_LISTED:
-        worst_last = np.argsort(
-            -np.nan_to_num(record.score, nan=-np.inf), kind="stable"
-        )
-        listed = np.sort(worst_last[:MOST_LISTED])
-        note = f"<p>The best {MOST_LISTED} of {len(record)}.</p>"
-    # Not a dict: a parameter may be called "state", too.
+        score = np.nan_to_num(record.score, nan=-np.inf)
+        listed = np.sort(np.argsort(-score, kind="stable")[:MOST_LISTED])
+        note = f"The best {MOST_LISTED} of {len(record)}."
     columns = list(_columns(record))
     if errors:
         columns.append(("error", [_error(errors.get(n)) for n in record.number]))
-    rows = [[column[i] for _, column in columns] for i in listed]
-    marked = [i == record.best for i in listed]
-    heads = [head for head, _ in columns]
-    return section("Trials", note, table(heads, rows, marked=marked))
+    return {"note": note, **_table(columns, listed.tolist(), record.best)}
 
 
 def _columns(record: SearchRecord) -> Iterator[tuple[str, list[Any]]]:
     """Yield the columns of the table of trials."""
-    n = len(record)
     yield "trial", record.number.tolist()
     yield "state", list(record.state)
     if not record.directions:
@@ -385,8 +361,7 @@ def _columns(record: SearchRecord) -> Iterator[tuple[str, list[Any]]]:
             len(record.scores) > 1 and name != record.metric
         ):
             yield name, means.tolist()
-    for name in sorted({name for one in record.params for name in one}):
-        yield name, [_value(one, name) for one in record.params]
+    yield from _param_columns(record, record.params)
     for name in ("stage", "train_fraction", "subset"):
         values = getattr(record, name)
         if len(np.unique(values)) > 1:
@@ -395,8 +370,16 @@ def _columns(record: SearchRecord) -> Iterator[tuple[str, list[Any]]]:
         yield f"cost: {name}", costs.tolist()
     yield "seconds a fit", record.fit_time.tolist()
     yield "seconds in all", record.duration.tolist()
-    if n and np.any(np.isfinite(record.started)):
+    if np.any(np.isfinite(record.started)):
         yield "began after", record.started.tolist()
+
+
+def _param_columns(
+    record: SearchRecord, params: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, list[Any]]]:
+    """Return the columns of the parameters that some trials have."""
+    names = sorted({name for one in params for name in one})
+    return [(name, [_value(one, name) for one in record.params]) for name in names]
 
 
 def _value(params: Mapping[str, Any], name: str) -> Any:
@@ -404,48 +387,14 @@ def _value(params: Mapping[str, Any], name: str) -> Any:
         return ""
     value = params[name]
     # An empty cell says that there is no such parameter.
-    written = isinstance(value, str) or _is_nan(value)
-    return shown(value) if written else value
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return _shown(value) if is_nan or isinstance(value, str) else value
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
-
-
-def _error(error: str | None) -> Any:
+def _error(error: str | None) -> _Cell:
     """Return the last line of a traceback; the rest is there when it is asked for."""
     if not error:
-        return ""
+        return _Cell("")
     lines = [line for line in error.strip().splitlines() if line.strip()]
     last = lines[-1].strip() if lines else error
-    return Markup(details(last, error), last)
-
-
-# -- how it was done ------------------------------------------------------------------
-
-
-def _settings(source: Any, record: SearchRecord) -> str:
-    parts = []
-    if hasattr(source, "get_params"):
-        # What differs from the defaults, as scikit-learn shows it.
-        parts.append(code(shown(source)))
-    if record.space is not None:
-        pairs = [
-            (column.name or "(which dict)", shown(column.dimension))
-            for column in record.space.columns
-        ]
-        parts.append("<h3>Space</h3>" + definitions(pairs))
-    return section("The search", *parts) if parts else ""
-
-
-def _versions() -> str:
-    versions = {
-        "skbayes": skbayes.__version__,
-        "scikit-learn": sklearn.__version__,
-        "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
-        "joblib": joblib.__version__,
-        "Python": platform.python_version(),
-        "system": platform.platform(),
-    }
-    return section("Versions", definitions(versions.items()))
+    return _Cell(last, last, "wrap", more=error)

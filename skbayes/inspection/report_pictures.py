@@ -1,4 +1,4 @@
-"""The pictures of a report: which of them a search needs, drawn off the screen."""
+"""Pictures of a report: which of them a search needs, drawn off the screen."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.inspection.convergence import ConvergenceDisplay
+from skbayes.inspection.dependence import dependences
+from skbayes.inspection.importance_display import ImportanceDisplay
+from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
+from skbayes.inspection.pareto_display import ParetoDisplay
+from skbayes.inspection.partial_dependence import PartialDependenceDisplay
+from skbayes.inspection.score_model import score_model
+from skbayes.inspection.slices import SliceDisplay
+from skbayes.inspection.stages import StagesDisplay
+from skbayes.inspection.timeline import TimelineDisplay
+from skbayes.inspection.tradeoff_display import TradeoffDisplay
 from skbayes.results.record import SearchRecord
 
 __all__ = ["Picture", "pictures"]
@@ -17,28 +28,19 @@ __all__ = ["Picture", "pictures"]
 FEWEST_TO_LEARN = 4
 
 # Inches.
-WIDTH, PANEL_HEIGHT = 5.6, 2.5
+WIDTH, HEIGHT, PANEL_HEIGHT = 5.6, 3.6, 2.5
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of a report.
-
-    Parameters
-    ----------
-    title : str
-        Its title.
-    alt : str
-        What it says, in words; or why it could not be drawn.
-    svg : bytes or None
-        The picture; None if it could not be drawn.
-    wide : bool
-        Whether it needs the whole width.
-    """
+    """A picture of a report."""
 
     title: str
+    # What it says, in words; or why it could not be drawn.
     alt: str
+    # None if it could not be drawn.
     svg: bytes | None
+    # Whether it needs the whole width.
     wide: bool
 
 
@@ -48,31 +50,13 @@ class _Plan:
 
     title: str
     draw: Callable[[Any], str]
-    height: float = 3.6
     width: float = WIDTH
+    height: float = HEIGHT
     wide: bool = False
 
 
 def pictures(source: Any, record: SearchRecord) -> Iterator[Picture]:
-    """Draw what can be drawn of a search.
-
-    Parameters
-    ----------
-    source : object
-        What the record was read from.
-    record : SearchRecord
-        Its trials.
-
-    Yields
-    ------
-    picture : Picture
-        One after the other.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
+    """Draw what can be drawn of a search, one picture after the other."""
     from matplotlib import style
 
     for plan in _plans(source, record):
@@ -103,48 +87,32 @@ def _picture(plan: _Plan) -> Picture:
 
 
 def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
-    several = len(record.directions) > 1
     n_scored = int(np.sum(record.complete))
-    if several:
-        yield _Plan("Pareto front", lambda ax: _pareto(ax, source, "front"), 3.8)
-        yield _Plan(
-            "How the front came about",
-            lambda ax: _pareto(ax, source, "evolution"),
-            3.4,
-            8.4,
-            wide=True,
-        )
+    if len(record.directions) > 1:
+        yield _Plan("Pareto front", lambda ax: _front(ax, record), height=3.8)
+        title = "How the front came about"
+        yield _Plan(title, lambda ax: _evolution(ax, record), 8.4, 3.4, wide=True)
     else:
         yield _Plan("Convergence", lambda ax: _convergence(ax, record))
     if "tradeoff" in record.settings:
-        yield _Plan(
-            "Score against cost", lambda ax: _tradeoff(ax, source), 3.6, 9.0, wide=True
-        )
+        title = "Score against cost"
+        yield _Plan(title, lambda ax: _tradeoff(ax, source), 9.0, wide=True)
     if len(np.unique(record.stage)) > 1:
         yield _Plan("Stages", lambda ax: _stages(ax, record))
     if n_scored >= FEWEST_TO_LEARN:
         yield _Plan("Importance of the parameters", lambda ax: _importance(ax, record))
-    names = sorted({name for one in record.params for name in one})
-    if len(names) > 1:
-        yield _Plan(
-            "All trials",
-            lambda ax: _parallel(ax, record),
-            3.6,
-            min(3.0 + 1.1 * len(names), 11.0),
-            wide=len(names) > 3,
-        )
+    n = len({name for one in record.params for name in one})
+    if n > 1:
+        width = min(3.0 + 1.1 * n, 11.0)
+        yield _Plan("All trials", lambda ax: _parallel(ax, record), width, wide=n > 3)
     if n_scored >= FEWEST_TO_LEARN:
-        yield from _of_parameters(source, record)
+        yield _of_parameters(source, record)
     if (record.n_points or 1) > 1 or record.running:
         yield _Plan("Trials over time", lambda ax: _timeline(ax, record))
 
 
-def _of_parameters(source: Any, record: SearchRecord) -> Iterator[_Plan]:
+def _of_parameters(source: Any, record: SearchRecord) -> _Plan:
     """Plan the model's view, or, where there is none, the trials as they are."""
-    from skbayes.inspection.dependence import dependences
-    from skbayes.inspection.partial_dependence import PartialDependenceDisplay
-    from skbayes.inspection.score_model import score_model
-
     try:
         # A fitted search has a model; of a journal the record knows the space.
         model = score_model(source if hasattr(source, "optimizer_") else record)
@@ -152,33 +120,15 @@ def _of_parameters(source: Any, record: SearchRecord) -> Iterator[_Plan]:
     except (ImportError, ValueError):
         found = []
     if not found:
-        yield _Plan("Score by parameter", lambda ax: _slices(ax, record), 5.0)
-        return
-    record = model.record
-    display = PartialDependenceDisplay(
-        found, label=record.label, sign=record.sign, floor=model.floor
-    )
-
-    def draw(ax: Any) -> str:
-        display.plot(ax, n_cols=min(len(found), 3))
-        spans = {
-            one.names[0]: float(np.nanmax(one.mean) - np.nanmin(one.mean))
-            for one in found
-        }
-        widest = max(spans, key=lambda name: spans[name])
-        return (
-            "Partial dependence: what the model expects of the score at each value of "
-            "a parameter, averaged over the others, with a band of two standard "
-            f"deviations. It varies most with {widest}, by {spans[widest]:.3g}."
-        )
-
-    n_rows = -(-len(found) // 3)
-    yield _Plan(
+        return _Plan("Score by parameter", lambda ax: _slices(ax, record), height=5.0)
+    display = PartialDependenceDisplay._of_model(model, found)
+    n = len(found)
+    return _Plan(
         "What the model believes of each parameter",
-        draw,
-        PANEL_HEIGHT * n_rows,
-        2.9 * min(len(found), 3),
-        wide=len(found) > 2,
+        lambda ax: _dependence(display.plot(ax, n_cols=min(n, 3))),
+        2.9 * min(n, 3),
+        PANEL_HEIGHT * -(-n // 3),
+        wide=n > 2,
     )
 
 
@@ -186,8 +136,6 @@ def _of_parameters(source: Any, record: SearchRecord) -> Iterator[_Plan]:
 
 
 def _convergence(ax: Any, record: SearchRecord) -> str:
-    from skbayes.inspection import ConvergenceDisplay
-
     ConvergenceDisplay.from_history(record, ax=ax)
     if record.best is None:
         return "Convergence: no trial has a score yet."
@@ -198,20 +146,19 @@ def _convergence(ax: Any, record: SearchRecord) -> str:
     )
 
 
-def _pareto(ax: Any, source: Any, kind: str) -> str:
-    from skbayes.inspection import ParetoDisplay
-
-    display = ParetoDisplay.from_history(source, ax=ax, kind=kind)
+def _front(ax: Any, record: SearchRecord) -> str:
+    display = ParetoDisplay.from_history(record, ax=ax)
     if not len(display.front):
         return "No trial has a value for every objective yet."
-    ends = ", ".join(
-        f"{name} from {column.min():.4g} to {column.max():.4g}"
-        for name, column in zip(
-            display.objectives, display.values[display.front].T, strict=True
-        )
-    )
-    if kind == "front":
-        return f"Pareto front of {len(display.front)} trials: {ends}."
+    columns = zip(display.objectives, display.values[display.front].T, strict=True)
+    ends = [f"{name} from {v.min():.4g} to {v.max():.4g}" for name, v in columns]
+    return f"Pareto front of {len(display.front)} trials: {', '.join(ends)}."
+
+
+def _evolution(ax: Any, record: SearchRecord) -> str:
+    display = ParetoDisplay.from_history(record, ax=ax, kind="evolution")
+    if not len(display.front):
+        return "No trial has a value for every objective yet."
     return (
         "Fronts after some of the trials, and the hypervolume, which reaches "
         f"{display.hypervolume[-1]:.3g} of the box after {len(display.values)} trials."
@@ -219,8 +166,6 @@ def _pareto(ax: Any, source: Any, kind: str) -> str:
 
 
 def _tradeoff(ax: Any, source: Any) -> str:
-    from skbayes.inspection import TradeoffDisplay
-
     display = TradeoffDisplay.from_history(source, ax=ax)
     trials = ", ".join(str(display.numbers[row]) for row in display.rows)
     return (
@@ -230,18 +175,12 @@ def _tradeoff(ax: Any, source: Any) -> str:
 
 
 def _stages(ax: Any, record: SearchRecord) -> str:
-    from skbayes.inspection import StagesDisplay
-
     StagesDisplay.from_history(record, ax=ax)
-    counts = [int(np.sum(record.stage == k)) for k in np.unique(record.stage)]
-    return (
-        f"Stages: {' and '.join(map(str, counts))} trials, one stage after the other."
-    )
+    counts = [str(np.sum(record.stage == k)) for k in np.unique(record.stage)]
+    return f"Stages: {' and '.join(counts)} trials, one stage after the other."
 
 
 def _importance(ax: Any, record: SearchRecord) -> str:
-    from skbayes.inspection import ImportanceDisplay
-
     display = ImportanceDisplay.from_history(record, ax=ax)
     parts = list(display.importance.single.items())[:5]
     listed = ", ".join(f"{name} {part:.0%}" for name, part in parts)
@@ -249,8 +188,6 @@ def _importance(ax: Any, record: SearchRecord) -> str:
 
 
 def _parallel(ax: Any, record: SearchRecord) -> str:
-    from skbayes.inspection import ParallelCoordinatesDisplay
-
     ParallelCoordinatesDisplay.from_history(record, ax=ax)
     return (
         "Parallel coordinates: a line for each trial through the values of its "
@@ -258,17 +195,25 @@ def _parallel(ax: Any, record: SearchRecord) -> str:
     )
 
 
-def _slices(ax: Any, record: SearchRecord) -> str:
-    from skbayes.inspection import SliceDisplay
+def _dependence(display: PartialDependenceDisplay) -> str:
+    spans = {
+        one.names[0]: float(np.nanmax(one.mean) - np.nanmin(one.mean))
+        for one in display.dependences
+    }
+    widest = max(spans, key=lambda name: spans[name])
+    return (
+        "Partial dependence: what the model expects of the score at each value of "
+        "a parameter, averaged over the others, with a band of two standard "
+        f"deviations. It varies most with {widest}, by {spans[widest]:.3g}."
+    )
 
+
+def _slices(ax: Any, record: SearchRecord) -> str:
     SliceDisplay.from_history(record, ax=ax)
     return "The score of each trial against each of its parameters."
 
 
 def _timeline(ax: Any, record: SearchRecord) -> str:
-    from skbayes.inspection import TimelineDisplay
-
     TimelineDisplay.from_history(record, ax=ax)
-    return (
-        f"When each of {len(record)} trials ran, {record.n_points or 'some'} at a time."
-    )
+    n = record.n_points or "some"
+    return f"When each of {len(record)} trials ran, {n} at a time."

@@ -1,4 +1,4 @@
-"""The parameters of a search as axes of a picture: linear, logarithmic, or options.
+"""Axes of parameters: linear, logarithmic, or options.
 
 Symbols: ``v`` are values as numbers, of shape (n_trials,): the parameter itself, or the
 place of an option; NaN in trials that do not have the parameter. ``u`` are positions
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.inspection.texts import label_of, number_texts, turn_if_crowded
 from skbayes.results.record import SearchRecord
 from skbayes.space import Distribution, Space
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
@@ -22,18 +23,15 @@ from skbayes.space.equality import same
 __all__ = [
     "ParameterScale",
     "drawn_trials",
-    "label_of",
+    "are_log",
+    "is_log",
+    "is_ordered",
     "parameter_scales",
-    "plain",
-    "turn_if_crowded",
 ]
 
 # A parameter of which nothing is known but its values has a log scale if these are
 # positive and span this factor, as in the notation of spaces.
 LOG_SPAN = 100.0
-
-# Longer texts are cut on an axis.
-MAX_LABEL = 14
 
 # How many letters have room below a panel.
 MAX_TEXT = 22
@@ -47,45 +45,23 @@ MAX_LISTED = 6
 
 @dataclass(frozen=True)
 class ParameterScale:
-    """How one parameter is laid out along an axis.
-
-    Parameters
-    ----------
-    name : str
-        The parameter.
-    kind : {"linear", "log", "options"}
-        Its scale.
-    low, high : float
-        Where the axis begins and ends, in values; of options their places.
-    options : list
-        The options, in order; empty for numbers.
-    whole : bool, default=False
-        Whether the numbers are whole ones.
-    marks : list of float, default=[]
-        Numbers to have ticks, if they are few.
-    """
+    """Layout of one parameter along an axis."""
 
     name: str
+    # "linear", "log" or "options".
     kind: str
+    # Where the axis begins and ends, in values; of options their places.
     low: float
     high: float
+    # In order; empty for numbers.
     options: list[Any]
+    # Whether the numbers are whole ones.
     whole: bool = False
+    # Numbers that have ticks, if they are few.
     marks: list[float] = field(default_factory=list)
 
     def values(self, params: Sequence[dict[str, Any]]) -> FloatArray:
-        """Return the values in some configurations.
-
-        Parameters
-        ----------
-        params : list of dict
-            The configurations.
-
-        Returns
-        -------
-        v : ndarray of shape (n,)
-            Numbers, or places of options; NaN where there is none.
-        """
+        """Return the values in some configurations."""
         return np.array(
             [
                 self._value(one[self.name]) if self.name in one else math.nan
@@ -101,18 +77,7 @@ class ParameterScale:
         return next(places, math.nan)
 
     def positions(self, v: FloatArray) -> FloatArray:
-        """Return where values lie.
-
-        Parameters
-        ----------
-        v : ndarray of shape (n,)
-            Values.
-
-        Returns
-        -------
-        u : ndarray of shape (n,)
-            Positions, from 0 to 1 between the ends of the axis.
-        """
+        """Return where values lie."""
         ends = np.array([self.low, self.high])
         if self.kind == "log":
             v, ends = np.log(v), np.log(ends)
@@ -126,15 +91,7 @@ class ParameterScale:
         return [label_of(option) for option in self.options]
 
     def ticks(self) -> tuple[FloatArray, list[str]]:
-        """Return a few values for ticks, and what to write there.
-
-        Returns
-        -------
-        v : ndarray of shape (n_ticks,)
-            Values within the axis.
-        labels : list of str
-            What to write.
-        """
+        """Return a few values for ticks, and what to write there."""
         if self.kind == "options":
             return np.arange(len(self.options), dtype=float), self.labels
         v: Any
@@ -153,16 +110,10 @@ class ParameterScale:
         as_power = self.kind == "log" and bool(np.any((v < 0.9e-3) | (v > 1.1e3)))
         if as_power and np.allclose(np.log10(v), np.rint(np.log10(v)), atol=1e-9):
             return v, [f"$10^{{{round(math.log10(value))}}}$" for value in v]
-        return v, _number_texts(v)
+        return v, number_texts(v)
 
     def lay_out(self, ax: Any) -> None:
-        """Make the parameter the horizontal axis of a panel.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes
-            The panel.
-        """
+        """Make the parameter the horizontal axis of a panel."""
         if self.kind == "options":
             ax.set_xlim(-0.5, len(self.options) - 0.5)
             turned = turn_if_crowded(self.labels, MAX_TEXT)
@@ -193,75 +144,6 @@ def _round_numbers(low: float, high: float) -> Any:
     return v[(v >= low * (1 - 1e-9)) & (v <= high * (1 + 1e-9))]
 
 
-def _number_texts(v: FloatArray) -> list[str]:
-    """Write numbers with as few digits as tell them apart."""
-    for digits in range(4, 17):
-        texts = [f"{value:.{digits}g}" for value in v]
-        if len(set(texts)) == len(v):
-            break
-    return texts
-
-
-def label_of(value: Any) -> str:
-    """Describe an option in a few characters.
-
-    Parameters
-    ----------
-    value : object
-        The option.
-
-    Returns
-    -------
-    text : str
-        Its name or its text, cut if it is long.
-    """
-    name = getattr(value, "__qualname__", None)
-    text = name if isinstance(name, str) else value
-    text = text if isinstance(text, str) else " ".join(repr(text).split())
-    return plain(text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…")
-
-
-def turn_if_crowded(labels: Sequence[str], room: int) -> dict[str, Any]:
-    """Say how to turn labels of options, if they are too long to stand side by side.
-
-    Parameters
-    ----------
-    labels : list of str
-        The labels, at equal distances.
-    room : int
-        How many letters have room in all.
-
-    Returns
-    -------
-    turned : dict
-        Keywords for the texts; empty if there is room.
-    """
-    lengths = list(map(len, labels))
-    neighbors = [(a + b) / 2 for a, b in zip(lengths, lengths[1:], strict=False)]
-    widest = max(neighbors or lengths, default=0)
-    # Half a letter between two of them, at least.
-    if len(labels) * widest + len(labels) / 2 <= room:
-        return {}
-    return {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
-
-
-def plain(text: str) -> str:
-    """Let matplotlib draw a text as it is.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-
-    Returns
-    -------
-    text : str
-        The same without a meaning as a formula, and without what has no shape.
-    """
-    drawn = "".join(c if c.isprintable() else "\ufffd" for c in text)
-    return drawn.replace("$", r"\$")
-
-
 # -- which scale ----------------------------------------------------------------------
 
 
@@ -270,31 +152,7 @@ def parameter_scales(
     names: Sequence[str] | None = None,
     params: Sequence[dict[str, Any]] | None = None,
 ) -> list[ParameterScale]:
-    """Return how the parameters of a search are laid out.
-
-    As the space says, or, where that is not known, as the values do that occur.
-
-    Parameters
-    ----------
-    record : SearchRecord
-        The search.
-    names : list of str or None, default=None
-        Which parameters. None: all that can take several values.
-    params : list of dict or None, default=None
-        Further configurations that must find their place.
-
-    Returns
-    -------
-    scales : list of ParameterScale
-        In the order of `names`, or of the space.
-
-    Raises
-    ------
-    TypeError
-        If `names` is no list of names.
-    ValueError
-        If there is no such parameter.
-    """
+    """Return how the parameters of a search are laid out."""
     tried = [*record.params, *(one.params for one in record.running), *(params or [])]
     dimensions = _dimensions(record.space, tried)
     if names is None:
@@ -329,16 +187,16 @@ def _scale(
 ) -> ParameterScale:
     seen = [one[name] for one in tried if name in one]
     numbers = all(is_number(value) and math.isfinite(value) for value in seen)
-    if not numbers or not all(map(_is_ordered, dimensions)):
+    if not numbers or not all(map(is_ordered, dimensions)):
         return _options(name, dimensions, seen)
     ends = [float(value) for value in seen]
     for dimension in dimensions:
         ends += _ends(dimension)
     low, high = min(ends), max(ends)
     if dimensions:
-        log = low > 0 and any(map(_is_log, dimensions))
+        log = low > 0 and any(map(is_log, dimensions))
     else:
-        log = low > 0 and high / low >= LOG_SPAN
+        log = are_log([low, high])
     whole = all(float(value).is_integer() for value in seen)
     marks = sorted({value for d in dimensions for value in _listed(d)})
     if not all(_listed(d) for d in dimensions) or len(marks) > MAX_LISTED:
@@ -364,7 +222,8 @@ def _sorted(values: Sequence[Any]) -> list[Any]:
     )
 
 
-def _is_ordered(dimension: Dimension) -> bool:
+def is_ordered(dimension: Dimension) -> bool:
+    """Whether the values of a dimension are numbers in order."""
     values = dimension.decode(np.array([0.0, 0.5, 1.0]))
     return not dimension.is_categorical and all(map(is_number, values))
 
@@ -375,11 +234,22 @@ def _ends(dimension: Dimension) -> list[float]:
     return [float(v) for v in dimension.decode(np.array([tail, 1.0 - tail]))]
 
 
-def _is_log(dimension: Dimension) -> bool:
-    """Whether the middle is nearer to the geometric mean of the ends than to theirs."""
-    low, middle, high = map(float, dimension.decode(np.array([0.02, 0.5, 0.98])))
-    if low <= 0.0 or low == high:
+def are_log(values: Sequence[float]) -> bool:
+    """Whether numbers of an unknown space are taken for chosen on a log scale."""
+    low, high = min(values), max(values)
+    return low > 0 and high / low >= LOG_SPAN
+
+
+def is_log(dimension: Dimension) -> bool:
+    """Whether the values of an ordered dimension belong on a logarithmic axis.
+
+    They do if they span a factor of ten, and the middle one is nearer to the geometric
+    mean of the outer ones than to their arithmetic mean.
+    """
+    least, most = _ends(dimension)
+    if least <= 0.0 or most < 10.0 * least:
         return False
+    low, middle, high = map(float, dimension.decode(np.array([0.02, 0.5, 0.98])))
     return abs(middle - math.sqrt(low * high)) < abs(middle - 0.5 * (low + high))
 
 
@@ -390,44 +260,33 @@ def _listed(dimension: Dimension) -> list[float]:
 
 
 def drawn_trials(
-    record: SearchRecord, scales: list[ParameterScale], with_size: bool = True
-) -> tuple[np.ndarray, list[ParameterScale], list[FloatArray]]:
-    """Return which trials a picture of scores and parameters is about, and where.
+    record: SearchRecord, names: Sequence[str] | None = None
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return which trials a picture of scores and parameters shows, and their data.
 
     Of a search in stages only the trials on the most rows: others are not comparable.
     Where the training size is chosen from trial to trial, it is one more parameter.
-
-    Parameters
-    ----------
-    record : SearchRecord
-        The search.
-    scales : list of ParameterScale
-        The parameters.
-    with_size : bool, default=True
-        Whether the training size may be one.
-
-    Returns
-    -------
-    chosen : ndarray of shape (n_trials,), bool
-        Which trials.
-    scales : list of ParameterScale
-        The parameters, and the training size.
-    values : list of ndarray
-        For each of these the values in the chosen trials.
     """
+    scales = parameter_scales(record, names)
     chosen = np.ones(len(record), dtype=bool)
     if len(np.unique(record.stage)) > 1:
         most = record.train_fraction[record.complete].max(initial=0.0)
         chosen = record.train_fraction >= most
-    places = np.flatnonzero(chosen)
-    params = [record.params[place] for place in places]
-    values = [scale.values(params) for scale in scales]
+    places = np.flatnonzero(chosen).tolist()
+    values = [scale.values([record.params[i] for i in places]) for scale in scales]
     shares = record.train_fraction[chosen]
-    if with_size and len(np.unique(shares)) > 1:
-        marks = np.unique(shares)
+    marks = np.unique(shares)
+    if names is None and len(marks) > 1:
         few = list(marks) if len(marks) <= MAX_LISTED else []
-        size = ParameterScale(
-            "share of rows", "linear", marks[0], marks[-1], [], marks=few
-        )
-        scales, values = [*scales, size], [*values, shares]
-    return chosen, scales, values
+        ends = (marks[0], marks[-1])
+        scales.append(ParameterScale("share of rows", "linear", *ends, [], marks=few))
+        values.append(shares)
+    return chosen, {
+        "scales": scales,
+        "values": values,
+        "score": record.shown[chosen],
+        "number": record.number[chosen],
+        "best": places.index(record.best) if record.best in places else None,
+        "label": record.label,
+        "sign": record.sign,
+    }

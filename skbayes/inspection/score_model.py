@@ -1,4 +1,4 @@
-"""The model that a search has of its score, or one like it."""
+"""Surrogate of the score: the one that a search has, or one fitted to its trials."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.inspection.scales import are_log
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.results.record import SearchRecord, read_record
-from skbayes.search.tradeoff import TradeoffSearchCV
-from skbayes.space import Categorical, Integer, Real, Space
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
+from skbayes.space import Categorical, Integer, Ordinal, Real, Space
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import is_number
 from skbayes.surrogates import ParzenEstimator
@@ -20,9 +21,6 @@ from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["NothingToLearn", "ScoreModel", "score_model", "space_of_values"]
 
-# Positive numbers that span as much are taken for chosen on a logarithmic scale.
-LOG_SPAN = 100.0
-
 
 class NothingToLearn(ValueError):
     """No trial has a score."""
@@ -30,30 +28,17 @@ class NothingToLearn(ValueError):
 
 @dataclass(frozen=True)
 class ScoreModel:
-    """A fitted surrogate, and the trials that it knows.
-
-    Parameters
-    ----------
-    record : SearchRecord
-        The trials of the search.
-    space : Space
-        How configurations are encoded.
-    surrogate : object
-        Fitted; see :func:`skbayes.surrogates.averages.posterior_of_mean`.
-    rows : ndarray of int
-        Which trials of the record are comparable configurations of the space.
-    params : list of dict
-        Their parameters, by the names of the space.
-    unit, offset : float
-        A score as it is shown is `unit` times what the surrogate predicts, plus
-        `offset`.
-    """
+    """A fitted surrogate, and the trials that it knows."""
 
     record: SearchRecord
+    # How configurations are encoded.
     space: Space
     surrogate: Any
+    # Trials of the record that are comparable configurations of the space, and their
+    # parameters by the names of the space.
     rows: np.ndarray
     params: list[dict[str, Any]]
+    # A score as it is shown is `unit` times a prediction, plus `offset`.
     unit: float
     offset: float
 
@@ -79,35 +64,7 @@ def score_model(
 ) -> ScoreModel:
     """Return the model that a search has, or fit one to its trials.
 
-    Parameters
-    ----------
-    source : search, History, DataFrame or path
-        As for :func:`skbayes.results.record.read_record`.
-    metric : str or None, default=None
-        Which score is meant. None: the one that guides the search.
-    surrogate : str or object, default=None
-        A surrogate to fit to the trials, as for :class:`skbayes.BayesSearchCV`. None:
-        the one of the search with all that it knows; where that does not predict this
-        score, as with "tpe", or is not there, as in a journal, "gp".
-    search_spaces : dict, list of dicts or Space, default=None
-        What could have been chosen. None: the space of the search; where that is not
-        known, ranges and options that were seen.
-    random_state : int, default=0
-        Seed of a surrogate that is fitted.
-    name : str or None, default=None
-        What to call the search.
-
-    Returns
-    -------
-    model : ScoreModel
-        The model.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is wrong.
-    NothingToLearn
-        If no trial has a score.
+    `NothingToLearn` is raised if no trial has a score.
     """
     _check_surrogate(surrogate)
     record = read_record(source, metric=metric, search_spaces=search_spaces, name=name)
@@ -159,7 +116,7 @@ def _own_model(source: Any, record: SearchRecord) -> ScoreModel | None:
     except ValueError:
         return None
     unit, offset = float(record.sign), 0.0
-    if isinstance(source, TradeoffSearchCV):
+    if hasattr(source, "score_range"):
         # It learns scores on the scale on which they are weighed against costs.
         low, high = source.score_range or (0.0, 1.0)
         unit, offset = unit * (high - low), unit * low
@@ -172,8 +129,9 @@ def _trials(
 ) -> tuple[Space, np.ndarray, list[dict[str, Any]]]:
     """Return the space, and the places and parameters of comparable trials in it."""
     space, params, fractions = record.space, record.params, record.train_fraction
-    if isinstance(source, TradeoffSearchCV):
-        # The size of the training set is one of the parameters here.
+    if hasattr(source, "_own_trials"):
+        # The search hands over its trials as its optimizer has them: with the size of
+        # the training set as one more parameter.
         space, fractions = source.optimizer_.space, np.ones(len(record))
         proposed = {t.number: t.params for t in source._own_trials(source)}
         params = [proposed[number] for number in record.number]
@@ -189,30 +147,11 @@ def _trials(
     return space, np.array(rows, dtype=int), [params[i] for i in rows]
 
 
-def space_of_values(params: Sequence[Mapping[str, Any]]) -> Space:
+def space_of_values(params: Sequence[Mapping[str, Any]], ranges: bool = True) -> Space:
     """Guess a space from configurations that were chosen from it.
 
-    Parameters
-    ----------
-    params : sequence of dict
-        The configurations, all with the same names.
-
-    Returns
-    -------
-    space : Space
-        Ranges of numbers, logarithmic if they are positive and span a factor of 100,
-        and lists of everything else.
-
-    Raises
-    ------
-    ValueError
-        If the names differ.
-
-    Examples
-    --------
-    >>> from skbayes.inspection.score_model import space_of_values
-    >>> space_of_values([{"C": 0.1, "kernel": "rbf"}, {"C": 10.0, "kernel": "rbf"}])
-    Space({C: Real(0.1, 10.0, 'log-uniform'), kernel: Categorical(['rbf'])})
+    With `ranges`, numbers become ranges, logarithmic if they are positive and span a
+    factor of 100; else lists of the values that occur, as everything else.
     """
     names = sorted(set().union(*params))
     for name in names:
@@ -221,18 +160,25 @@ def space_of_values(params: Sequence[Mapping[str, Any]]) -> Space:
                 f"search_spaces: it must be given, since {name!r} is not in every "
                 "configuration."
             )
-    return Space([{name: _range([row[name] for row in params]) for name in names}])
+    make = _range if ranges else _listed
+    return Space([{name: make([row[name] for row in params]) for name in names}])
+
+
+def _listed(values: list[Any]) -> Any:
+    different: list[Any] = []
+    for value in values:
+        if value not in different:
+            different.append(value)
+    return (Ordinal if all(map(is_number, values)) else Categorical)(different)
 
 
 def _range(values: list[Any]) -> Any:
-    if not all(map(is_number, values)) or min(values) == max(values):
-        different: list[Any] = []
-        for value in values:
-            if value not in different:
-                different.append(value)
-        return Categorical(different)
+    if not all(map(is_number, values)):
+        return _listed(values)
     low, high = min(values), max(values)
-    prior: Any = "log-uniform" if low > 0 and high / low >= LOG_SPAN else "uniform"
+    if low == high:
+        return Categorical([low])
+    prior: Any = "log-uniform" if are_log(values) else "uniform"
     if all(isinstance(value, int) for value in values):
         return Integer(low, high, prior)
     return Real(float(low), float(high), prior)

@@ -1,21 +1,17 @@
-"""Picture: the scores of each stage of a search, and what was carried on."""
+"""Stages of a search: the scores of each, and what was carried on."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection.scales import plain
-from skbayes.inspection.style import (
-    TRIALS,
-    annotate_empty,
-    get_axes,
-    set_robust_ylim,
-    style_axes,
-    tones,
-)
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.inspection import style
+from skbayes.inspection.base import _Display, get_axes
+from skbayes.inspection.texts import plain
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.results.stage_correlation import spearman
 from skbayes.space.candidates import key_of
 from skbayes.space.dimensions import FloatArray
@@ -26,7 +22,8 @@ __all__ = ["StagesDisplay"]
 SPREAD = 0.17
 
 
-class StagesDisplay:
+@dataclass(eq=False, repr=False, kw_only=True)
+class StagesDisplay(_Display):
     """The scores of each stage of a search; lines join what was tried in two stages.
 
     Use :meth:`from_search` or :meth:`from_history` to make one.
@@ -35,9 +32,7 @@ class StagesDisplay:
     ----------
     stage : ndarray of shape (n_trials,), int
         The stage of each trial, from 0.
-    score : ndarray of shape (n_trials,)
-        The scores, as the user knows the metric: errors are positive. NaN for failed
-        trials.
+    %(score)s
     subset : ndarray of shape (n_trials,), int
         On which of several small samples of its stage each was made.
     complete : ndarray of shape (n_trials,), bool
@@ -51,17 +46,13 @@ class StagesDisplay:
         the next. NaN where fewer than two were carried on.
     best : int, default=None
         Place of the best trial.
-    label : str, default="score"
-        What to write beside the scores.
-    sign : int, default=1
-        1 if the higher of two scores is the better, else -1.
+    %(label)s
+    %(sign)s
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        Axes with the picture.
-    figure_ : matplotlib.figure.Figure
-        Figure with the axes.
+    %(ax_)s
+    %(figure_)s
     points_ : list of matplotlib.collections.PathCollection
         The trials of each stage.
     lines_ : matplotlib.collections.LineCollection
@@ -92,37 +83,16 @@ class StagesDisplay:
     (array([0.3, 1. ]), 2)
     """
 
-    ax_: Any
-    figure_: Any
-    points_: list[Any]
-    lines_: Any
-    best_point_: Any
-    texts_: list[Any]
-
-    def __init__(
-        self,
-        *,
-        stage: np.ndarray,
-        score: FloatArray,
-        subset: np.ndarray,
-        complete: np.ndarray,
-        train_fraction: FloatArray,
-        carried: list[tuple[int, int]],
-        rank_correlation: FloatArray,
-        best: int | None = None,
-        label: str = "score",
-        sign: int = 1,
-    ) -> None:
-        self.stage = stage
-        self.score = score
-        self.subset = subset
-        self.complete = complete
-        self.train_fraction = train_fraction
-        self.carried = carried
-        self.rank_correlation = rank_correlation
-        self.best = best
-        self.label = label
-        self.sign = sign
+    stage: np.ndarray
+    score: FloatArray
+    subset: np.ndarray
+    complete: np.ndarray
+    train_fraction: FloatArray
+    carried: list[tuple[int, int]]
+    rank_correlation: FloatArray
+    best: int | None = None
+    label: str = "score"
+    sign: int = 1
 
     @classmethod
     def from_search(
@@ -132,62 +102,23 @@ class StagesDisplay:
         metric: str | None = None,
         ax: Any = None,
         point_kw: dict | None = None,
-    ) -> StagesDisplay:
-        """Draw the stages of a fitted search.
+    ) -> Self:
+        """Draw the stages of a search.
 
         Parameters
         ----------
-        search : estimator
-            A fitted search: of skbayes, or a successive halving of scikit-learn.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
-        point_kw : dict or None, default=None
-            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
+        %(search)s
+        %(metric)s
+        %(ax)s
+        %(point_kw)s
 
         Returns
         -------
-        display : StagesDisplay
-            The picture.
+        %(display)s
+
+        %(Raises)s
         """
         record = read_record(search, metric=metric)
-        return cls._of_record(record).plot(ax, point_kw=point_kw)
-
-    @classmethod
-    def from_history(
-        cls,
-        history: Any,
-        *,
-        metric: str | None = None,
-        ax: Any = None,
-        point_kw: dict | None = None,
-    ) -> StagesDisplay:
-        """Draw the stages of a search that runs, or ran.
-
-        Parameters
-        ----------
-        history : History, DataFrame, str, os.PathLike or SearchRecord
-            `trials_` of a search, the path of its journal, or what
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
-            returned.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
-        point_kw : dict or None, default=None
-            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
-
-        Returns
-        -------
-        display : StagesDisplay
-            The picture.
-        """
-        record = read_record(history, metric=metric)
-        return cls._of_record(record).plot(ax, point_kw=point_kw)
-
-    @classmethod
-    def _of_record(cls, record: SearchRecord) -> StagesDisplay:
         n_stages = int(record.stage.max(initial=-1)) + 1
         shares = [record.train_fraction[record.stage == s] for s in range(n_stages)]
         carried = _carried(record)
@@ -195,7 +126,7 @@ class StagesDisplay:
             spearman(*record.score[_pairs_from(carried, record.stage, stage)].T)
             for stage in range(n_stages - 1)
         ]
-        return cls(
+        display = cls(
             stage=record.stage,
             score=record.shown,
             subset=record.subset,
@@ -207,21 +138,19 @@ class StagesDisplay:
             label=record.label,
             sign=record.sign,
         )
+        return display.plot(ax, point_kw=point_kw)
 
-    def plot(self, ax: Any = None, *, point_kw: dict | None = None) -> StagesDisplay:
+    def plot(self, ax: Any = None, *, point_kw: dict | None = None) -> Self:
         """Draw them.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
-        point_kw : dict or None, default=None
-            Keywords for the trials.
+        %(ax)s
+        %(point_kw)s
 
         Returns
         -------
-        self : StagesDisplay
-            With what was drawn as attributes.
+        %(self)s
         """
         n_stages = len(self.train_fraction)
         ax = get_axes(ax, (min(2.2 + 2.0 * max(n_stages, 1), 10.0), 4.0))
@@ -232,24 +161,17 @@ class StagesDisplay:
         self._draw_lines(ax, x)
         self.best_point_ = None
         if self.best is not None and np.isfinite(self.score[self.best]):
-            ring = {
-                "s": 110,
-                "facecolors": "none",
-                "edgecolors": tones(ax).ink,
-                "linewidths": 1.8,
-            }
             at = (x[self.best], self.score[self.best])
-            self.best_point_ = ax.scatter(*at, zorder=4, **ring)
+            self.best_point_ = style.mark_best(ax, *at, size=110, width=1.8)
         ax.set_xlim(-0.5, max(n_stages, 1) - 0.5)
         ax.set_xticks(range(n_stages), [self._name(s) for s in range(n_stages)])
         ax.set_ylabel(plain(self.label))
-        style_axes(ax)
-        set_robust_ylim(ax, self.sign)
+        style.style_axes(ax)
+        style.set_robust_ylim(ax, self.sign)
         self.texts_ = self._write_correlations(ax)
         if not np.isfinite(self.score).any():
-            annotate_empty(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+            style.annotate_empty(ax)
+        return self._drawn_on(ax)
 
     def _places(self) -> FloatArray:
         """Return where trials stand: beside one another, samples apart."""
@@ -263,14 +185,14 @@ class StagesDisplay:
 
     def _draw_stage(self, ax: Any, stage: int, x: FloatArray, point_kw: dict) -> Any:
         own = (self.stage == stage) & np.isfinite(self.score)
-        style = tones(ax).series(stage)
+        look = style.tones(ax).series(stage)
         points = {
             "s": np.where(self.complete[own], 26, 14),
-            "color": style.color,
-            "marker": style.marker,
+            "color": look.color,
+            "marker": look.marker,
             "alpha": 0.75,
             "linewidths": 0,
-            "gid": TRIALS,
+            "gid": style.TRIALS,
             "zorder": 2,
             **point_kw,
         }
@@ -282,7 +204,11 @@ class StagesDisplay:
         ends = np.array(self.carried, dtype=int).reshape(-1, 2)
         lines = np.stack([x[ends], self.score[ends]], axis=-1)
         self.lines_ = LineCollection(
-            list(lines), colors=tones(ax).gray, linewidths=1.1, alpha=0.8, zorder=3
+            list(lines),
+            colors=style.tones(ax).gray,
+            linewidths=1.1,
+            alpha=0.8,
+            zorder=3,
         )
         ax.add_collection(self.lines_, autolim=False)
 
@@ -302,17 +228,9 @@ class StagesDisplay:
             text = f"{n} tried in both" if n else "none tried in both"
             if np.isfinite(correlation):
                 text = f"rank correlation\n{correlation:.2f} ({text})"
-            texts.append(
-                ax.text(
-                    stage + 0.5,
-                    1.0,
-                    text,
-                    transform=ax.get_xaxis_transform(),
-                    ha="center",
-                    va="bottom",
-                    fontsize="small",
-                )
-            )
+            place = {"ha": "center", "va": "bottom", "fontsize": "small"}
+            place["transform"] = ax.get_xaxis_transform()
+            texts.append(ax.text(stage + 0.5, 1.0, text, **place))
         return texts
 
 

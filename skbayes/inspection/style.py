@@ -1,4 +1,4 @@
-"""What all pictures have in common: colors, marks, axes. No global setting is changed.
+"""Colors and marks of all pictures, and limits of their axes.
 
 Colors are those of Okabe & Ito, which color-blind eyes tell apart, in an order in
 which neighbors differ in lightness too; lines and marks differ besides, so that a
@@ -8,15 +8,13 @@ is derived from the background of the axes, so that dark styles work, too.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.utils.optional import import_optional
 
 __all__ = [
     "EDGE",
@@ -28,18 +26,20 @@ __all__ = [
     "SeriesStyle",
     "StateStyle",
     "Tones",
-    "set_robust_ylim",
-    "get_axes",
-    "get_many_axes",
-    "import_pyplot",
-    "merged",
-    "mark_failures",
     "annotate_empty",
-    "score_colors",
+    "has_log_span",
+    "mark_best",
+    "mark_failures",
     "robust_limits",
+    "score_colors",
+    "set_robust_ylim",
+    "star",
     "style_axes",
     "tones",
 ]
+
+# How much costs must differ to be shown on a logarithmic scale.
+COST_SPAN = 20.0
 
 RGB = tuple[float, float, float]
 
@@ -67,17 +67,7 @@ IN_SIGHT = 0.7
 
 @dataclass(frozen=True)
 class SeriesStyle:
-    """How one of several searches is drawn.
-
-    Parameters
-    ----------
-    color : str or tuple of float
-        Of its line and marks.
-    linestyle : str or tuple
-        Of its line.
-    marker : str
-        For its trials.
-    """
+    """How one of several searches is drawn."""
 
     color: str | RGB
     linestyle: Any
@@ -100,19 +90,7 @@ SERIES = (
 
 @dataclass(frozen=True)
 class StateStyle:
-    """How a trial is drawn according to its state.
-
-    Parameters
-    ----------
-    label : str
-        What to say in a legend.
-    color : str or None
-        Of an area; None: the background.
-    hatch : str
-        Of an area.
-    marker : str
-        For a point.
-    """
+    """How a trial is drawn according to its state."""
 
     label: str
     color: str | None
@@ -131,15 +109,7 @@ STATES = {
 
 @dataclass(frozen=True)
 class Tones:
-    """What to draw with on a background.
-
-    Parameters
-    ----------
-    paper : tuple of float
-        The background, red, green and blue between 0 and 1.
-    ink : tuple of float
-        For what matters most: black on white in the default style.
-    """
+    """What to draw with on a background."""
 
     paper: RGB
     ink: RGB
@@ -160,19 +130,7 @@ class Tones:
         return _luminance(self.paper) < _luminance(self.ink)
 
     def series(self, place: int) -> SeriesStyle:
-        """Return how one of several searches is drawn.
-
-        Parameters
-        ----------
-        place : int
-            How many others are drawn there already.
-
-        Returns
-        -------
-        style : SeriesStyle
-            One of `SERIES`, which begins again after the last one. Colors are lighter
-            on a dark background.
-        """
+        """Return how one of several searches is drawn."""
         from matplotlib.colors import to_rgb
 
         style = SERIES[place % len(SERIES)]
@@ -184,19 +142,7 @@ class Tones:
 
 
 def tones(where: Any) -> Tones:
-    """Return what to draw with.
-
-    Parameters
-    ----------
-    where : matplotlib.axes.Axes or matplotlib.figure.Figure
-        Where to draw: it may have been made in another style than the current one.
-
-    Returns
-    -------
-    tones : Tones
-        The background, and the color of texts in the current style; black or white if
-        that color cannot be read on this background.
-    """
+    """Return what to draw with."""
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb
 
@@ -241,167 +187,22 @@ def _contrast(one: RGB, other: RGB) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def import_pyplot() -> Any:
-    """Import matplotlib when it is needed.
+def score_colors(dark: bool = False, sign: int = 1) -> Any:
+    """Return the color map of scores: the better, the further from the background.
 
-    Returns
-    -------
-    pyplot : module
-        ``matplotlib.pyplot``.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed.
+    In gray, too. `sign` is -1 if the lower of two scores is the better.
     """
-    return import_optional("matplotlib.pyplot", extra="plot", purpose="drawing")
-
-
-def get_axes(ax: Any = None, figsize: tuple[float, float] = (6.0, 4.0)) -> Any:
-    """Return axes to draw on.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None, default=None
-        What the user gave. None: those of a new figure.
-    figsize : tuple of float, default=(6.0, 4.0)
-        Size of a new figure in inches.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        The axes.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    TypeError
-        If `ax` is something else.
-    """
-    plt = import_pyplot()
-    if ax is None:
-        return plt.subplots(figsize=figsize, layout="constrained")[1]
-    if not isinstance(ax, plt.Axes):
-        raise TypeError(f"ax must be matplotlib axes or None, got {ax!r}.")
-    return ax
-
-
-def get_many_axes(
-    ax: Any, n: int, n_cols: int, size: tuple[float, float] = (2.6, 2.3)
-) -> np.ndarray:
-    """Return several axes to draw on.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes, array-like of Axes, or None
-        What the user gave: as many axes, or one, whose place is divided. None: those of
-        a new figure.
-    n : int
-        How many are needed.
-    n_cols : int
-        The most of them in a row.
-    size : tuple of float, default=(2.6, 2.3)
-        Size of each in a new figure, in inches.
-
-    Returns
-    -------
-    axes : ndarray of shape (n,), object
-        The axes.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    TypeError
-        If `ax` is something else.
-    ValueError
-        If they are too few or too many.
-    """
-    plt = import_pyplot()
-    n_cols = min(n, n_cols)
-    n_rows = math.ceil(n / n_cols)
-    if ax is None:
-        figsize = (size[0] * n_cols, size[1] * n_rows)
-        figure = plt.figure(figsize=figsize, layout="constrained")
-        grid = figure.add_gridspec(n_rows, n_cols)
-    elif isinstance(ax, plt.Axes):
-        from matplotlib.gridspec import GridSpecFromSubplotSpec
-
-        figure = ax.figure
-        spec = ax.get_subplotspec()
-        if spec is None:
-            raise ValueError("ax must be one of a grid of axes to be divided.")
-        ax.set_axis_off()
-        grid = GridSpecFromSubplotSpec(n_rows, n_cols, spec)
-    else:
-        given = np.ravel(np.asarray(ax, dtype=object))
-        if not all(isinstance(one, plt.Axes) for one in given):
-            raise TypeError(f"ax must be matplotlib axes or None, got {ax!r}.")
-        if len(given) != n:
-            raise ValueError(f"ax must have {n} axes, one a panel, got {len(given)}.")
-        return given
-    axes = np.empty(n, dtype=object)
-    for k in range(n):
-        axes[k] = figure.add_subplot(grid[divmod(k, n_cols)])
-    return axes
-
-
-def score_colors(dark: bool = False) -> Any:
-    """Return the color map of scores: the better, the darker, in gray too.
-
-    Parameters
-    ----------
-    dark : bool, default=False
-        Whether the background is dark; then the better scores are lighter.
-
-    Returns
-    -------
-    colors : matplotlib.colors.Colormap
-        From 0, the worst, to 1, the best; nowhere so light that it is lost on white, or
-        so dark that it is lost on black.
-    """
-    import_pyplot()
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
 
     ends = (0.2, 1.0) if dark else (0.92, 0.0)
     shades = colormaps["viridis"](np.linspace(*ends, 256))
-    return LinearSegmentedColormap.from_list("skbayes", shades)
-
-
-def merged(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict:
-    """Return keywords for a line, the user's before ours.
-
-    Parameters
-    ----------
-    defaults : dict
-        Ours.
-    given : dict or None
-        The user's.
-
-    Returns
-    -------
-    keywords : dict
-        Both.
-    """
-    from matplotlib.cbook import normalize_kwargs
-    from matplotlib.lines import Line2D
-
-    # So that "lw" takes the place of "linewidth".
-    return {**defaults, **normalize_kwargs(dict(given or {}), Line2D)}
+    colors = LinearSegmentedColormap.from_list("skbayes", shades)
+    return colors if sign > 0 else colors.reversed()
 
 
 def style_axes(ax: Any, grid: str | None = "y") -> None:
-    """Take away the frame, and draw a grid behind everything.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        The axes.
-    grid : {"x", "y", "both"} or None, default="y"
-        Which lines.
-    """
+    """Take away the frame, and draw a grid behind everything."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid is not None:
         ax.grid(axis=grid, color=tones(ax).faint, linewidth=0.6, alpha=0.7)
@@ -409,30 +210,13 @@ def style_axes(ax: Any, grid: str | None = "y") -> None:
 
 
 def robust_limits(scores: FloatArray, sign: int) -> tuple[float, float] | None:
-    """Return between which scores a picture has the ones that matter.
-
-    What counts is the distance from the best score to the median. Seven
-    of ten trials stay in sight in any case.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Scores, as the user knows the metric; NaN does not count.
-    sign : int
-        1 if the higher of two scores is the better, else -1.
-
-    Returns
-    -------
-    ends : tuple of float or None
-        The lower and the higher one, with a margin; None if there is no score.
-    """
+    """Return between which scores a picture has the ones that matter."""
     y: FloatArray = sign * scores[np.isfinite(scores)]
     if not len(y):
         return None
     best, median = np.max(y), np.median(y)
     far = min(
-        median - REACH * (best - median),
-        np.quantile(y, 1.0 - IN_SIGHT, method="lower"),
+        median - REACH * (best - median), np.quantile(y, 1.0 - IN_SIGHT, method="lower")
     )
     low = max(np.min(y), far) if best > median else np.min(y)
     margin = 0.06 * (best - low) or 0.05 * abs(best) or 0.05
@@ -441,17 +225,7 @@ def robust_limits(scores: FloatArray, sign: int) -> tuple[float, float] | None:
 
 
 def set_robust_ylim(ax: Any, sign: int, scores: FloatArray | None = None) -> None:
-    """Let the scores that matter fill the picture; worse ones are shown at the edge.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        The axes.
-    sign : int
-        1 if the higher of two scores is the better, else -1.
-    scores : ndarray or None, default=None
-        Scores that count in place of those of all searches in this picture.
-    """
+    """Let the scores that matter fill the picture; worse ones are shown at the edge."""
     for old in [x for x in (*ax.collections, *ax.texts) if x.get_gid() == EDGE]:
         old.remove()
     marks = [one for one in ax.collections if one.get_gid() in (TRIALS, OTHERS)]
@@ -476,24 +250,7 @@ def set_robust_ylim(ax: Any, sign: int, scores: FloatArray | None = None) -> Non
 
 
 def mark_failures(ax: Any, x: FloatArray, sign: int, **keywords: Any) -> Any:
-    """Mark failed trials at the edge where the worst scores are.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        The axes.
-    x : ndarray of shape (n,)
-        Where they are, in data.
-    sign : int
-        1 if the higher of two scores is the better, else -1.
-    **keywords : dict
-        For ``matplotlib.axes.Axes.scatter``.
-
-    Returns
-    -------
-    marks : matplotlib.collections.PathCollection
-        The marks.
-    """
+    """Mark failed trials at the edge where the worst scores are."""
     x = x[np.isfinite(x)]
     marks = ax.scatter(
         x,
@@ -511,15 +268,32 @@ def mark_failures(ax: Any, x: FloatArray, sign: int, **keywords: Any) -> Any:
     return marks
 
 
-def annotate_empty(ax: Any, text: str = "no trial has a score") -> None:
-    """Write in an empty picture why it is empty.
+def mark_best(ax: Any, x: float, y: float, size: float, width: float) -> Any:
+    """Draw a ring around the best trial."""
+    ring = {"s": size, "facecolors": "none", "edgecolors": tones(ax).ink}
+    return ax.scatter(x, y, linewidths=width, zorder=4, **ring)
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        The axes.
-    text : str, default="no trial has a score"
-        What to write.
-    """
+
+def star(ax: Any, size: float, **keywords: Any) -> dict[str, Any]:
+    """Return keywords for the star of the trial that was chosen."""
+    shades = tones(ax)
+    edge = {"markeredgecolor": shades.ink, "linestyle": "none", "zorder": 5}
+    return {
+        "marker": "*",
+        "color": shades.series(1).color,
+        "markersize": size,
+        **edge,
+        **keywords,
+    }
+
+
+def has_log_span(values: FloatArray, span: float) -> bool:
+    """Whether numbers are positive and differ by more than a factor."""
+    low, high = np.min(values), np.max(values)
+    return bool(low > 0 and high > span * low)
+
+
+def annotate_empty(ax: Any, text: str = "no trial has a score") -> None:
+    """Write in an empty picture why it is empty."""
     place = {"transform": ax.transAxes, "ha": "center", "gid": EDGE}
     ax.text(0.5, 0.5, text, color=tones(ax).gray, **place)

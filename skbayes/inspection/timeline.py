@@ -1,14 +1,17 @@
-"""Picture: when each trial ran, and beside which others."""
+"""Timeline of a search: when each trial ran, and beside which others."""
 
 from __future__ import annotations
 
 import heapq
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection.style import STATES, get_axes, style_axes, tones
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.inspection.base import _Display, get_axes
+from skbayes.inspection.style import STATES, style_axes, tones
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["TimelineDisplay"]
@@ -17,7 +20,8 @@ __all__ = ["TimelineDisplay"]
 MAX_NUMBERED = 40
 
 
-class TimelineDisplay:
+@dataclass(eq=False, repr=False, kw_only=True)
+class TimelineDisplay(_Display):
     """When each trial ran, one above the other where several were in flight.
 
     A bar is a trial, from the first fit's beginning to the last one's end; its color
@@ -42,10 +46,8 @@ class TimelineDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        Axes with the picture.
-    figure_ : matplotlib.figure.Figure
-        Figure with the axes.
+    %(ax_)s
+    %(figure_)s
     bars_ : dict of str to matplotlib.container.BarContainer
         The trials, by state.
 
@@ -67,26 +69,12 @@ class TimelineDisplay:
     array([0, 0, 0, 0, 0])
     """
 
-    ax_: Any
-    figure_: Any
-    bars_: dict[str, Any]
-
-    def __init__(
-        self,
-        *,
-        number: np.ndarray,
-        started: FloatArray,
-        finished: FloatArray,
-        lane: np.ndarray,
-        state: np.ndarray,
-        name: str | None = None,
-    ) -> None:
-        self.number = number
-        self.started = started
-        self.finished = finished
-        self.lane = lane
-        self.state = state
-        self.name = name
+    number: np.ndarray
+    started: FloatArray
+    finished: FloatArray
+    lane: np.ndarray
+    state: np.ndarray
+    name: str | None = None
 
     @classmethod
     def from_search(
@@ -96,60 +84,24 @@ class TimelineDisplay:
         name: str | None = None,
         ax: Any = None,
         bar_kw: dict | None = None,
-    ) -> TimelineDisplay:
-        """Draw the timeline of a fitted search.
+    ) -> Self:
+        """Draw the timeline of a search.
 
         Parameters
         ----------
-        search : estimator
-            A fitted search of skbayes.
-        name : str or None, default=None
-            What to call it. None: by its class.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
+        %(search)s
+        %(name)s
+        %(ax)s
         bar_kw : dict or None, default=None
             Keywords for the bars, see ``matplotlib.axes.Axes.barh``.
 
         Returns
         -------
-        display : TimelineDisplay
-            The picture.
+        %(display)s
+
+        %(Raises)s
         """
-        return cls._of_record(read_record(search, name=name)).plot(ax, bar_kw=bar_kw)
-
-    @classmethod
-    def from_history(
-        cls,
-        history: Any,
-        *,
-        name: str | None = None,
-        ax: Any = None,
-        bar_kw: dict | None = None,
-    ) -> TimelineDisplay:
-        """Draw the timeline of a search that runs, or ran.
-
-        Parameters
-        ----------
-        history : History, DataFrame, str, os.PathLike or SearchRecord
-            `trials_` of a search, the path of its journal, or what
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
-            returned.
-        name : str or None, default=None
-            What to call the search. None: by the name of the journal.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
-        bar_kw : dict or None, default=None
-            Keywords for the bars, see ``matplotlib.axes.Axes.barh``.
-
-        Returns
-        -------
-        display : TimelineDisplay
-            The picture.
-        """
-        return cls._of_record(read_record(history, name=name)).plot(ax, bar_kw=bar_kw)
-
-    @classmethod
-    def _of_record(cls, record: SearchRecord) -> TimelineDisplay:
+        record = read_record(search, name=name)
         known = np.isfinite(record.started)
         if len(record) and not known.any():
             raise ValueError("It is not known when the trials of this search ran.")
@@ -160,7 +112,7 @@ class TimelineDisplay:
         finished = np.array([*record.finished[known], *(end for _ in running)])
         state = np.array([*record.state[known], *(r[2] for r in running)], dtype=object)
         order = np.lexsort((number, started))
-        return cls(
+        display = cls(
             number=number[order],
             started=started[order],
             finished=finished[order],
@@ -168,6 +120,7 @@ class TimelineDisplay:
             state=state[order],
             name=record.name,
         )
+        return display.plot(ax, bar_kw=bar_kw)
 
     @property
     def idle(self) -> float:
@@ -180,25 +133,23 @@ class TimelineDisplay:
         total = until[-1] - self.started[0]
         return float(gaps.sum() / total) if total > 0 else float("nan")
 
-    def plot(self, ax: Any = None, *, bar_kw: dict | None = None) -> TimelineDisplay:
+    def plot(self, ax: Any = None, *, bar_kw: dict | None = None) -> Self:
         """Draw it.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw. None: in a new figure.
+        %(ax)s
         bar_kw : dict or None, default=None
             Keywords for the bars.
 
         Returns
         -------
-        self : TimelineDisplay
-            With what was drawn as attributes.
+        %(self)s
         """
         n_lanes = int(self.lane.max(initial=0)) + 1
         ax = get_axes(ax, (6.4, min(1.6 + 0.4 * n_lanes, 8.0)))
         shades = tones(ax)
-        self.bars_ = {}
+        self.bars_: dict[str, Any] = {}
         for state, style in STATES.items():
             chosen = self.state == state
             if not chosen.any():
@@ -212,17 +163,13 @@ class TimelineDisplay:
                 "label": f"{style.label} ({chosen.sum()})",
                 **(bar_kw or {}),
             }
-            self.bars_[state] = ax.barh(
-                self.lane[chosen] + 1.0,
-                (self.finished - self.started)[chosen],
-                left=self.started[chosen],
-                **keywords,
-            )
+            keywords["left"] = self.started[chosen]
+            took = (self.finished - self.started)[chosen]
+            self.bars_[state] = ax.barh(self.lane[chosen] + 1.0, took, **keywords)
         if len(self.number) <= MAX_NUMBERED:
             self._write_numbers(ax)
         self._describe(ax, n_lanes)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn_on(ax)
 
     def _write_numbers(self, ax: Any) -> None:
         """Write on each bar that is wide enough which trial it is."""
@@ -235,20 +182,15 @@ class TimelineDisplay:
             if self.finished[k] - self.started[k] >= least:
                 middle = 0.5 * (self.started[k] + self.finished[k])
                 place = (middle, self.lane[k] + 1.0)
-                style = {"fontsize": "x-small", "ha": "center", "va": "center"}
-                ax.text(
-                    *place,
-                    str(number),
-                    color=shades.ink,
-                    **style,
-                    path_effects=halo,
-                )
+                look = {"fontsize": "x-small", "ha": "center", "va": "center"}
+                ink = shades.ink
+                ax.text(*place, str(number), color=ink, path_effects=halo, **look)
 
     def _describe(self, ax: Any, n_lanes: int) -> None:
         from matplotlib.ticker import MaxNLocator
 
         n = len(self.number)
-        text = f"{n} trial" if n == 1 else f"{n} trials"
+        text = f"{n} trial{'s' * (n != 1)}"
         if n_lanes > 1:
             text += f", up to {n_lanes} at a time"
         if np.isfinite(self.idle):
@@ -260,13 +202,9 @@ class TimelineDisplay:
         style_axes(ax, "x")
         ax.grid(axis="x", color=tones(ax).faint, linewidth=0.6)
         if self.bars_:
-            ax.legend(
-                loc="lower left",
-                bbox_to_anchor=(0.0, 1.0),
-                ncols=len(self.bars_),
-                fontsize="small",
-                frameon=False,
-            )
+            place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+            n_states = len(self.bars_)
+            ax.legend(ncols=n_states, fontsize="small", frameon=False, **place)
 
 
 def _latest(record: SearchRecord) -> float:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from skbayes.acquisition.tradeoff_proposer import relative_costs, typical_cost
-from skbayes.inspection.scales import plain
-from skbayes.inspection.style import (
-    TRIALS,
-    annotate_empty,
-    get_many_axes,
-    set_robust_ylim,
-    style_axes,
-    tones,
-)
-from skbayes.results.record import SearchRecord, read_record
+from skbayes.inspection import style
+from skbayes.inspection.base import _Display, get_many_axes
+from skbayes.inspection.texts import plain, score_name
+from skbayes.results.read import read_record
 from skbayes.search.tradeoff import envelope
 from skbayes.space.dimensions import FloatArray, is_number
 
 __all__ = ["TradeoffDisplay"]
-
-# How much costs must differ to be shown on a logarithmic scale.
-LOG_SPAN = 20.0
 
 # A trial that is the best for a smaller share of the tradeoffs is not named.
 NARROW = 0.07
@@ -32,7 +23,7 @@ NARROW = 0.07
 LEAST_SHOWN, MOST_SHOWN = 1e-3, 1.0
 
 
-class TradeoffDisplay:
+class TradeoffDisplay(_Display):
     r"""The score and the cost of every trial, and the best trial for each tradeoff.
 
     On the left all trials, the dashed line through those that are the best for some
@@ -77,12 +68,9 @@ class TradeoffDisplay:
         From which tradeoff on each of them is the best.
     relative_cost : ndarray of shape (n_trials,)
         Costs in units of a typical fit on all rows, 1 at most.
-    axes_ : ndarray of matplotlib Axes
-        Both panels.
-    ax_ : matplotlib Axes
-        The first of them.
-    figure_ : matplotlib Figure
-        Their figure.
+    %(axes_)s
+    %(ax_)s
+    %(figure_)s
     points_ : matplotlib PathCollection
         All trials.
     envelope_ : matplotlib Line2D
@@ -173,8 +161,6 @@ class TradeoffDisplay:
         place = np.searchsorted(self.begins, tradeoff, side="right") - 1
         return int(self.rows[place])
 
-    # -- making -------------------------------------------------------------------
-
     @classmethod
     def from_search(
         cls,
@@ -187,16 +173,13 @@ class TradeoffDisplay:
         name: str | None = None,
         ax: Any = None,
         **plot_options: Any,
-    ) -> TradeoffDisplay:
+    ) -> Self:
         """Draw scores and costs of a search.
 
         Parameters
         ----------
-        search : estimator
-            A fitted search; for any that is no :class:`skbayes.TradeoffSearchCV` the
-            time of its fits is the cost.
-        metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
+        %(search)s
+        %(metric)s
         cost : str or None, default=None
             Which cost: "fit_time", or another one that was measured. None: the one of
             the search, or else "fit_time".
@@ -206,96 +189,17 @@ class TradeoffDisplay:
         score_range : tuple of (float, float) or None, default=None
             What stands for a score of 0 and of 1. None: as the search has it, or else 0
             and 1, or, if scores lie outside, the worst and the best of the trials.
-        name : str or None, default=None
-            What to call the search. None: by its class.
-        ax : Axes, array of Axes or None, default=None
-            Where to draw: two, or one in whose place both are drawn. None: a new
-            figure.
-        **plot_options : dict
-            Passed on to :meth:`plot`.
+        %(name)s
+        %(ax)s
+        %(plot_options)s
 
         Returns
         -------
-        display : TradeoffDisplay
-            The picture.
+        %(display)s
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError, ValueError
-            If an argument is wrong.
-        sklearn.exceptions.NotFittedError
-            If the search was not fitted.
+        %(Raises)s
         """
         record = read_record(search, metric=metric, name=name)
-        largest = getattr(search, "train_fractions_", [None])[-1]
-        found = cls._of_record(record, cost, tradeoff, score_range, largest)
-        return found.plot(ax, **plot_options)
-
-    @classmethod
-    def from_history(
-        cls,
-        history: Any,
-        *,
-        metric: str | None = None,
-        cost: str | None = None,
-        tradeoff: float | None = None,
-        score_range: tuple[float, float] | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> TradeoffDisplay:
-        """Draw scores and costs of some trials.
-
-        Parameters
-        ----------
-        history : History, DataFrame, str, os.PathLike or SearchRecord
-            `trials_` of a search, the path of its journal, or what
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
-            returned for it; also of a search that still runs.
-        metric : str or None, default=None
-            As for :meth:`from_search`.
-        cost : str or None, default=None
-            As for :meth:`from_search`.
-        tradeoff : float or None, default=None
-            As for :meth:`from_search`.
-        score_range : tuple of (float, float) or None, default=None
-            As for :meth:`from_search`.
-        name : str or None, default=None
-            What to call the search.
-        ax : Axes, array of Axes or None, default=None
-            As for :meth:`from_search`.
-        **plot_options : dict
-            Passed on to :meth:`plot`.
-
-        Returns
-        -------
-        display : TradeoffDisplay
-            The picture.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        OSError
-            If a journal cannot be read.
-        TypeError, ValueError
-            If an argument is wrong.
-        """
-        record = read_record(history, metric=metric, name=name)
-        found = cls._of_record(record, cost, tradeoff, score_range, None)
-        return found.plot(ax, **plot_options)
-
-    @classmethod
-    def _of_record(
-        cls,
-        record: SearchRecord,
-        cost: Any,
-        tradeoff: Any,
-        score_range: Any,
-        largest: float | None,
-    ) -> TradeoffDisplay:
         settings = record.settings
         own_cost = settings.get("cost")
         if cost is None:
@@ -313,113 +217,91 @@ class TradeoffDisplay:
             score_range = settings.get("score_range")
             if score_range is None and "tradeoff" in settings:
                 score_range = (0.0, 1.0)
+        if chosen is not None:
+            usable = np.isfinite(record.score[chosen] + costs[cost][chosen])
+            chosen = chosen if usable else None
+        largest = getattr(search, "train_fractions_", [None])[-1]
         largest = largest or float(record.train_fraction.max(initial=0.0)) or 1.0
-        return cls(
+        display = cls(
             np.where(record.state == "complete", record.score, np.nan),
             costs[cost],
             record.train_fraction / largest,
             record.number,
             tradeoff=tradeoff,
             score_range=score_range,
-            chosen=_if_usable(chosen, record.score, costs[cost]),
+            chosen=chosen,
             label=record.label,
             sign=record.sign,
             cost_label=_UNITS.get(cost, cost.replace("_", " ")),
             name=record.name,
         )
+        return display.plot(ax, **plot_options)
 
     # -- drawing ------------------------------------------------------------------
 
-    def plot(self, ax: Any = None) -> TradeoffDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw both panels.
 
         Parameters
         ----------
-        ax : Axes, array of Axes or None, default=None
-            Where to draw: two, or one in whose place both are drawn. None: a new
-            figure.
+        %(ax)s
 
         Returns
         -------
-        self : TradeoffDisplay
-            The picture.
+        %(self)s
         """
-        self.axes_ = get_many_axes(ax, 2, 2, (4.3, 3.3))
-        self.ax_ = self.axes_[0]
-        self.figure_ = self.ax_.figure
+        self._drawn_on_panels(get_many_axes(ax, 2, 2, (4.3, 3.3)))
         if not len(self.rows):
-            annotate_empty(self.axes_[0], "no trial has both a score and a cost")
+            style.annotate_empty(self.axes_[0], "no trial has both a score and a cost")
             return self
         self._draw_trials(self.axes_[0])
         self._draw_curve(self.axes_[1])
         return self
 
     def _draw_trials(self, ax: Any) -> None:
-        shown = self.sign * self.score
+        shown, shades = self.sign * self.score, style.tones(ax)
         # The larger the training set, the further from the background; in gray, too.
-        self.points_ = ax.scatter(
-            self.cost,
-            shown,
-            c=self.fraction,
-            cmap=_greys(tones(ax).dark),
-            vmin=0.0,
-            vmax=1.0,
-            edgecolors=tones(ax).gray,
-            s=26,
-            gid=TRIALS,
-        )
+        look = {"cmap": _greys(shades.dark), "vmin": 0.0, "vmax": 1.0, "s": 26}
+        look |= {"edgecolors": shades.gray, "gid": style.TRIALS}
+        self.points_ = ax.scatter(self.cost, shown, c=self.fraction, **look)
         if np.ptp(self.fraction) > 0:
             ax.figure.colorbar(self.points_, ax=ax, label="share of the training rows")
+        line = {"color": shades.series(0).color, "markersize": 6, "zorder": 3}
         (self.envelope_,) = ax.plot(
             self.cost[self.rows],
             shown[self.rows],
             "--o",
-            color=tones(ax).series(0).color,
-            markersize=6,
             label="best for some α",
-            zorder=3,
+            **line,
         )
         costs = self.cost[np.isfinite(shown) & np.isfinite(self.cost)]
-        if costs.min() > 0 and costs.max() > LOG_SPAN * costs.min():
+        if style.has_log_span(costs, style.COST_SPAN):
             ax.set_xscale("log")
         else:
             ax.locator_params(axis="x", nbins=5)
-        set_robust_ylim(ax, self.sign)
+        style.set_robust_ylim(ax, self.sign)
         self.utility_ = self._draw_utility(ax, costs) if self.tradeoff else None
-        ax.plot(
-            self.cost[self.chosen],
-            shown[self.chosen],
-            "*",
-            color=tones(ax).series(1).color,
-            markersize=15,
-            markeredgecolor=tones(ax).ink,
-            label=f"trial {self.numbers[self.chosen]}, chosen",
-            zorder=5,
-        )
+        label = f"trial {self.numbers[self.chosen]}, chosen"
+        at = (self.cost[self.chosen], shown[self.chosen])
+        ax.plot(*at, **style.star(ax, 15, label=label))
         ax.set_xlabel(plain(self.cost_label))
         ax.set_ylabel(plain(self.label))
         ax.legend(fontsize="small")
-        style_axes(ax, "both")
+        style.style_axes(ax, "both")
 
     def _draw_utility(self, ax: Any, costs: FloatArray) -> Any:
         """Draw what is worth as much as the chosen trial, within sight."""
         limits = ax.get_ylim()
         typical = typical_cost(self.cost, self.fraction)
         least, most = costs.min(), costs.max()
-        if ax.get_xscale() == "log":
-            at = np.geomspace(least, most, 200)
-        else:
-            at = np.linspace(least, most, 200)
+        spread = np.geomspace if ax.get_xscale() == "log" else np.linspace
+        at = spread(least, most, 200)
         sigma = np.minimum(1.0, at / typical) - self.relative_cost[self.chosen]
         low, high = self.score_range
         equal = self.score[self.chosen] + self.tradeoff * sigma * (high - low)
-        (line,) = ax.plot(
-            at,
-            self.sign * equal,
-            ":",
-            color=tones(ax).ink,
-            label=f"as good, for α = {self.tradeoff:g}",
-        )
+        label = f"as good, for α = {self.tradeoff:g}"
+        ink = style.tones(ax).ink
+        (line,) = ax.plot(at, self.sign * equal, ":", color=ink, label=label)
         ax.set_ylim(limits)
         return line
 
@@ -429,38 +311,25 @@ class TradeoffDisplay:
         most = max([MOST_SHOWN, *inner * 3.0, 2.0 * (self.tradeoff or 0.0)])
         at = np.concatenate([[least], np.maximum(inner, least), [most]])
         chosen = np.append(self.rows, self.rows[-1])
-        (self.curve_,) = ax.plot(
-            at,
-            self.sign * self.score[chosen],
-            drawstyle="steps-post",
-            color=tones(ax).series(0).color,
-            linewidth=2,
-            label=plain(self.label).split(" (")[0],
-        )
+        shades, steps = style.tones(ax), {"drawstyle": "steps-post"}
+        score, cost = shades.series(0), shades.series(1)
+        look = {"color": score.color, "linewidth": 2, "label": score_name(self.label)}
+        (self.curve_,) = ax.plot(at, self.sign * self.score[chosen], **steps, **look)
         twin = ax.twinx()
-        (self.cost_curve_,) = twin.plot(
-            at,
-            self.relative_cost[chosen],
-            drawstyle="steps-post",
-            color=tones(ax).series(1).color,
-            linestyle=tones(ax).series(1).linestyle,
-            label="relative cost",
-        )
+        look = {"color": cost.color, "linestyle": cost.linestyle}
+        look["label"] = "relative cost"
+        (self.cost_curve_,) = twin.plot(at, self.relative_cost[chosen], **steps, **look)
         ax.set_xscale("log")
         ax.set_xlim(least, most)
         if self.tradeoff:
-            ax.axvline(self.tradeoff, color=tones(ax).ink, linestyle=":")
-            ax.annotate(
-                f" α = {self.tradeoff:g}",
-                (self.tradeoff, 0.98),
-                xycoords=ax.get_xaxis_transform(),
-                va="top",
-                fontsize="small",
-                color=tones(ax).ink,
-            )
+            ax.axvline(self.tradeoff, color=shades.ink, linestyle=":")
+            place = {"xycoords": ax.get_xaxis_transform(), "va": "top"}
+            text = {"fontsize": "small", "color": shades.ink}
+            label = f" α = {self.tradeoff:g}"
+            ax.annotate(label, (self.tradeoff, 0.98), **place, **text)
         self._name_choices(ax, at)
         ax.set_xlabel("α: what the cost of a typical fit is worth")
-        ax.set_ylabel(f"{plain(self.label).split(' (')[0]} of the choice")
+        ax.set_ylabel(f"{score_name(self.label)} of the choice")
         twin.set_ylabel("its relative cost")
         twin.set_ylim(0.0, 1.05)
         twin.spines["top"].set_visible(False)
@@ -470,7 +339,7 @@ class TradeoffDisplay:
             loc="lower left" if self.sign > 0 else "upper left",
         )
         ax.margins(y=0.15)
-        style_axes(ax)
+        style.style_axes(ax)
 
     def _name_choices(self, ax: Any, at: FloatArray) -> None:
         """Write at the steps which trial it is, where there is room."""
@@ -478,15 +347,12 @@ class TradeoffDisplay:
         widths = np.diff(ends) / (ends[-1] - ends[0])
         for k, row in enumerate(self.rows):
             if widths[k] >= NARROW:
-                ax.annotate(
-                    f"{self.numbers[row]}",
-                    (np.exp((ends[k] + ends[k + 1]) / 2), self.sign * self.score[row]),
-                    textcoords="offset points",
-                    xytext=(0, 4),
-                    ha="center",
-                    fontsize="x-small",
-                    color=tones(ax).ink,
-                )
+                middle = np.exp((ends[k] + ends[k + 1]) / 2)
+                place = {"textcoords": "offset points", "xytext": (0, 4)}
+                text: dict[str, Any] = {"ha": "center", "fontsize": "x-small"}
+                text["color"] = style.tones(ax).ink
+                at_step = (middle, self.sign * self.score[row])
+                ax.annotate(f"{self.numbers[row]}", at_step, **place, **text)
 
 
 _UNITS = {
@@ -496,11 +362,6 @@ _UNITS = {
     "model_size": "size of the model in bytes",
     "n_features": "features used",
 }
-
-
-def _if_usable(row: int | None, score: FloatArray, cost: FloatArray) -> int | None:
-    usable = row is not None and np.isfinite(score[row] + cost[row])
-    return row if usable else None
 
 
 def _greys(dark: bool) -> Any:

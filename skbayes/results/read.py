@@ -1,17 +1,13 @@
-"""Where a picture may come from: a fitted search, a history, a journal, its table.
-
-Whatever it is, it is brought to the form of :class:`Source`: trials, and what is known
-of the search that made them.
-"""
+"""Readers of searches, histories, journals and `cv_results_` as one kind of record."""
 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,10 +18,11 @@ from skbayes.evaluation.trial import History, Trial
 from skbayes.journal.json_params import adapt_record, readable
 from skbayes.journal.json_space import from_outline
 from skbayes.journal.reader import read_journal
+from skbayes.results.record import SearchRecord, Source, make_record
 from skbayes.space import Space
 from skbayes.space.dimensions import native
 
-__all__ = ["Source", "open_source"]
+__all__ = ["open_source", "read_record"]
 
 # Parameters of a search with which its pictures are drawn.
 _SETTINGS = ("tradeoff", "cost", "score_range")
@@ -36,86 +33,83 @@ _OBJECTIVE = re.compile(r"""(['"])(.+?)\1: \(?'(max|min)'""")
 _TEST = re.compile(r"split\d+_test_(.*)")
 
 
-@dataclass
-class Source:
-    """Trials, and what is known of the search that made them.
+def read_record(
+    source: Any,
+    *,
+    metric: str | None = None,
+    search_spaces: Any = None,
+    name: str | None = None,
+) -> SearchRecord:
+    """Read the trials of a search, wherever they are.
 
     Parameters
     ----------
-    trials : list of Trial
-        Those that are finished.
-    running : list of tuple
-        Number, parameters and time (seconds since 1970) of those that are not.
-    space : Space or None
-        What the parameters were chosen from.
-    metric : str or None
-        The metric that guided the search, if that is known.
-    scoring : str or None
-        What a metric called "score" stands for.
-    name : str
-        What to call the search.
-    method : str
-        Name of its class, "" if it is not known.
-    n_points : int or None
-        Trials in flight.
-    directions : dict of str to int
-        For each of several objectives 1 or -1, as it is to be large or small.
-    settings : dict
-        Some parameters of the search.
-    best : int or None
-        Number of the trial that the search has chosen.
-    """
-
-    trials: list[Trial]
-    running: list[tuple[int, dict[str, Any], float]] = field(default_factory=list)
-    space: Space | None = None
-    metric: str | None = None
-    scoring: str | None = None
-    name: str = "search"
-    method: str = ""
-    n_points: int | None = None
-    directions: dict[str, int] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
-    best: int | None = None
-
-
-def open_source(source: Any, search_spaces: Any = None) -> Source:
-    """Bring whatever trials come from to one form.
-
-    Parameters
-    ----------
-    source : object
-        As for :func:`skbayes.inspection.read_record`.
+    source : estimator, History, dict, DataFrame, str or os.PathLike
+        A fitted search, also one that was unpickled or one of scikit-learn's; its
+        `trials_` or `cv_results_`; the path of a journal, also of a search that still
+        runs; or what :func:`skbayes.load_history` returned for it. A
+        :class:`SearchRecord` is returned as it is, but for its name.
+    metric : str or None, default=None
+        Which score of several. None: the one that guided the search.
     search_spaces : dict, list of dict, Space or None, default=None
-        What the parameters were chosen from, where `source` does not say it.
+        What the parameters were chosen from, in any notation. None: as the search or
+        the journal has it; a history does not.
+    name : str or None, default=None
+        What to call the search. None: by its class or the name of the journal.
 
     Returns
     -------
-    found : Source
-        What there is.
+    record : SearchRecord
+        The trials.
 
     Raises
     ------
     TypeError
-        If it is none of these.
+        If `source` is none of these.
     ValueError
-        If `search_spaces` is wrong.
+        If there is no such metric, or `search_spaces` is wrong.
+    OSError
+        If the journal cannot be read.
     sklearn.exceptions.NotFittedError
-        If it is a search that was not fitted.
+        If the search was not fitted.
+
+    Examples
+    --------
+    >>> from skbayes.inspection import read_record
+    >>> from skbayes.evaluation.trial import History, Trial
+    >>> folds = [{"test_scores": 0.7, "fit_time": 0.1, "score_time": 0.0}]
+    >>> record = read_record(History([Trial(0, {"C": 1}, folds, score=0.7)]))
+    >>> len(record), record.score, record.label
+    (1, array([0.7]), 'score (higher is better)')
     """
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"name must be a string or None, got {name!r}.")
+    if isinstance(source, SearchRecord):
+        if metric not in (None, source.metric):
+            raise ValueError(
+                f"metric={metric!r}, but the record is about {source.metric!r}."
+            )
+        return source if name is None else dataclasses.replace(source, name=name)
+    return make_record(open_source(source, search_spaces), metric, name)
+
+
+def open_source(source: Any, search_spaces: Any = None) -> Source:
+    """Read trials wherever they are, and what is known of their search."""
     space = None if search_spaces is None else Space.from_notation(search_spaces)
     if isinstance(source, str | os.PathLike):
         found = _from_journal(source, space)
     elif isinstance(source, History):
         found = Source(list(source))
+    elif isinstance(source, Mapping) and "params" in source:
+        found = Source(_trials_of_results(source, None))
     elif isinstance(getattr(source, "attrs", None), Mapping):
         found = _from_frame(source)
     elif hasattr(source, "cv_results_") or hasattr(source, "get_params"):
         found = _from_search(source)
     else:
         raise TypeError(
-            "source must be a fitted search, its trials_, the path of its journal or "
-            f"what load_history returns, got {type(source).__name__}."
+            "source must be a fitted search, its trials_ or cv_results_, the path of "
+            f"its journal or what load_history returns, got {type(source).__name__}."
         )
     if space is not None:
         for trial in found.trials:
@@ -133,11 +127,11 @@ def _check_is_of(space: Space, trial: Trial) -> None:
         ) from error
 
 
-# -- a fitted search ------------------------------------------------------------------
+# -- fitted searches ------------------------------------------------------------------
 
 
 def _from_search(search: Any) -> Source:
-    """Read a search, one of scikit-learn's among them."""
+    """Read a search of skbayes or scikit-learn."""
     check_is_fitted(search, "cv_results_")
     scoring = getattr(search, "scoring", None)
     found = Source(
@@ -167,11 +161,10 @@ def _from_search(search: Any) -> Source:
 
 
 def _space_of(search: Any, trials: Sequence[Trial]) -> Space | None:
-    """Return the space of a search, as it was written or as its optimizer has it."""
-    optimizer = getattr(search, "optimizer_", None)
+    """Return the space of a search, as its optimizer has it or as it was written."""
     written = ("search_spaces", "param_grid", "param_distributions")
     spaces = [getattr(search, name, None) for name in written]
-    for space in [getattr(optimizer, "space", None), *spaces]:
+    for space in [getattr(getattr(search, "optimizer_", None), "space", None), *spaces]:
         try:
             found = Space.from_notation(space)
             found.encode([trial.params for trial in trials])
@@ -182,15 +175,15 @@ def _space_of(search: Any, trials: Sequence[Trial]) -> Space | None:
 
 
 def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[Trial]:
-    """Make trials of the `cv_results_` of a search of scikit-learn."""
+    """Make trials of `cv_results_`."""
     columns = {name: list(results[name]) for name in results if name != "params"}
-    sizes = np.asarray(results.get("n_resources", [1.0]), dtype=float)
-    shares = sizes / sizes.max()
+    sizes = results.get("n_resources", results.get("train_fraction", [1.0]))
+    shares = np.asarray(sizes, dtype=float) / np.max(sizes, initial=0.0)
     trials = []
     for number, params in enumerate(results["params"]):
         row = {name: column[number] for name, column in columns.items()}
         folds = _folds_of_row(row)
-        score = _mean_of(folds, metric)
+        score = _score_of_row(row, folds, metric)
         trials.append(
             Trial(
                 number,
@@ -222,16 +215,19 @@ def _folds_of_row(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     return folds
 
 
-def _mean_of(folds: Sequence[Mapping[str, Any]], metric: str | None) -> float:
-    """Mean of one metric, the first if none is named; NaN if a fold has none."""
-    scores = [fold["test_scores"] for fold in folds]
-    if scores and isinstance(scores[0], Mapping):
-        metric = metric if metric in scores[0] else next(iter(scores[0]))
-        scores = [score[metric] for score in scores]
-    return float(np.mean(scores)) if scores else math.nan
+def _score_of_row(
+    row: Mapping[str, Any], folds: Sequence[Mapping[str, Any]], metric: str | None
+) -> float:
+    """Return the mean of one metric, the first if none is named; NaN if it is none."""
+    scores = folds[0]["test_scores"] if folds else None
+    if not isinstance(scores, Mapping):
+        metric = "score"
+    elif metric not in scores:
+        metric = next(iter(scores))
+    return float(row.get(f"mean_test_{metric}", math.nan))
 
 
-# -- a journal, and what is loaded of it ----------------------------------------------
+# -- journals, and what is loaded of them ---------------------------------------------
 
 
 def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Source:
@@ -255,11 +251,7 @@ def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Source:
 def _with_facts(found: Source, facts: Mapping[str, Any]) -> Source:
     """Add what a journal says of the search."""
     identity = facts.get("identity", {})
-    settings = {
-        name: _literal(identity[f"settings: {name}"])
-        for name in _SETTINGS
-        if f"settings: {name}" in identity
-    }
+    settings = {n: _literal(identity.get(f"settings: {n}", "")) for n in _SETTINGS}
     found.settings = {n: value for n, value in settings.items() if value is not None}
     objectives = identity.get("settings: objectives", "")
     found.directions = {
@@ -275,10 +267,7 @@ def _with_facts(found: Source, facts: Mapping[str, Any]) -> Source:
 
 
 def _add_space(found: Source, facts: Mapping[str, Any]) -> None:
-    """Add what the parameters were chosen from, if the journal says it.
-
-    Not all of it may be readable: then it is as if nothing were known.
-    """
+    """Add the search space if the journal has it, and all of it can be read."""
     outline = facts.get("space")
     if outline is None:
         return
@@ -301,7 +290,7 @@ def _without_entry(outline: list, name: str) -> list:
 
 
 def _without_size(params: dict[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what is no parameter of the estimator: the size of a training set."""
+    """Leave out the size of a training set, which is no parameter of the estimator."""
     if not _chooses_sizes(facts):
         return params
     return {name: value for name, value in params.items() if name != "train_size"}

@@ -1,4 +1,4 @@
-"""What pictures are drawn of: the trials of a search as arrays."""
+"""Record of a search: its trials as arrays."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ import numpy as np
 from skbayes.evaluation.costs import TrialCosts
 from skbayes.evaluation.objectives import COSTS
 from skbayes.evaluation.trial import Trial
-from skbayes.results.read import Source, open_source
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["RunningTrial", "SearchRecord", "read_record"]
+__all__ = ["RunningTrial", "SearchRecord", "Source", "make_record"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class RunningTrial:
 class SearchRecord:
     """The finished trials of a search, in order of their numbers, as arrays.
 
-    Made by :func:`read_record`.
+    Made by :func:`skbayes.inspection.read_record`.
 
     Parameters
     ----------
@@ -156,143 +155,104 @@ class SearchRecord:
         return self.complete & (self.train_fraction == shares.max(initial=0.0))
 
 
-def read_record(
-    source: Any,
-    *,
-    metric: str | None = None,
-    search_spaces: Any = None,
-    name: str | None = None,
+@dataclass
+class Source:
+    """Trials as a reader found them, and what is known of the search that made them."""
+
+    trials: list[Trial]
+    # Number, parameters and time (seconds since 1970) of trials that run.
+    running: list[tuple[int, dict[str, Any], float]] = field(default_factory=list)
+    space: Space | None = None
+    # The metric that guided the search, and what a metric called "score" stands for.
+    metric: str | None = None
+    scoring: str | None = None
+    name: str = "search"
+    method: str = ""
+    n_points: int | None = None
+    directions: dict[str, int] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    # Number of the trial that the search has chosen.
+    best: int | None = None
+
+
+def make_record(
+    found: Source, metric: str | None = None, name: str | None = None
 ) -> SearchRecord:
-    """Read the trials of a search, wherever they are.
+    """Turn trials into arrays, with the scores of one metric."""
+    trials = sorted(found.trials, key=lambda trial: trial.number)
 
-    Parameters
-    ----------
-    source : estimator, History, DataFrame, str or os.PathLike
-        A fitted search, also one that was unpickled or one of scikit-learn's; its
-        `trials_`; the path of a journal, also of a search that still runs; or what
-        :func:`skbayes.load_history` returned for it. A :class:`SearchRecord` is
-        returned as it is, but for its name.
-    metric : str or None, default=None
-        Which score of several. None: the one that guided the search.
-    search_spaces : dict, list of dict, Space or None, default=None
-        What the parameters were chosen from, in any notation. None: as the search or
-        the journal has it; a history does not.
-    name : str or None, default=None
-        What to call the search. None: by its class or the name of the journal.
+    def column(name: str, kind: Any = float) -> np.ndarray:
+        return np.array([getattr(trial, name) for trial in trials], dtype=kind)
 
-    Returns
-    -------
-    record : SearchRecord
-        The trials.
-
-    Raises
-    ------
-    TypeError
-        If `source` is none of these.
-    ValueError
-        If there is no such metric, or `search_spaces` is wrong.
-    OSError
-        If the journal cannot be read.
-    sklearn.exceptions.NotFittedError
-        If the search was not fitted.
-
-    Examples
-    --------
-    >>> from skbayes.inspection import read_record
-    >>> from skbayes.evaluation.trial import History, Trial
-    >>> folds = [{"test_scores": 0.7, "fit_time": 0.1, "score_time": 0.0}]
-    >>> record = read_record(History([Trial(0, {"C": 1}, folds, score=0.7)]))
-    >>> len(record), record.score, record.label
-    (1, array([0.7]), 'score (higher is better)')
-    """
-    if name is not None and not isinstance(name, str):
-        raise TypeError(f"name must be a string or None, got {name!r}.")
-    if isinstance(source, SearchRecord):
-        if metric not in (None, source.metric):
-            raise ValueError(
-                f"metric={metric!r}, but the record is about {source.metric!r}."
-            )
-        return source if name is None else dataclasses.replace(source, name=name)
-    found = open_source(source, search_spaces)
-    found.trials.sort(key=lambda trial: trial.number)
-    return _record(found, metric, found.name if name is None else name)
-
-
-def _record(found: Source, metric: str | None, name: str) -> SearchRecord:
-    trials = found.trials
-    guide, table = _score_table(trials, found)
+    state, own_score = column("state", object), column("score")
+    usable = np.where(state == "complete", own_score, np.nan)
+    guide, table = _score_table(trials, usable, found)
     chosen = _check_metric(metric, guide, table)
-    direction = _direction(chosen, guide, trials, table, found)
-    guides = chosen == guide
-    score = np.array([t.score for t in trials]) if guides else direction * table[chosen]
-    started = np.array([_known(trial.started) for trial in trials], dtype=float)
+    direction = found.directions.get(chosen, 1)
+    if chosen == guide and chosen in table and chosen not in found.directions:
+        direction = _direction(usable, table[chosen])
+    started, duration = column("started"), column("duration")
     asked = [time for _, _, time in found.running]
-    times = [*started[np.isfinite(started)], *asked]
-    begin = min(times, default=0.0)
-    duration = np.array([trial.duration for trial in trials], dtype=float)
+    begin = min([*started[np.isfinite(started)], *asked], default=0.0)
     record = SearchRecord(
-        number=np.array([trial.number for trial in trials], dtype=int),
+        number=column("number", int),
         params=[trial.params for trial in trials],
-        score=np.asarray(score, dtype=float),
-        std=np.array([_deviation(t, chosen, guide) for t in trials], dtype=float),
+        score=own_score if chosen == guide else direction * table[chosen],
+        std=np.array([_reduce(np.std, _fitted(t, chosen)) for t in trials], float),
         scores=table,
-        state=np.array([trial.state for trial in trials], dtype=object),
-        stage=np.array([trial.stage for trial in trials], dtype=int),
-        train_fraction=np.array([t.train_fraction for t in trials], dtype=float),
-        subset=np.array([trial.subset for trial in trials], dtype=int),
+        state=state,
+        stage=column("stage", int),
+        train_fraction=column("train_fraction"),
+        subset=column("subset", int),
         started=started - begin,
         finished=started - begin + duration,
         duration=duration,
-        fit_time=np.array([_mean(t.fit_times[t.fitted]) for t in trials], dtype=float),
+        fit_time=np.array(
+            [_reduce(np.mean, t.fit_times[t.fitted]) for t in trials], dtype=float
+        ),
         costs=_costs(trials),
         running=[RunningTrial(n, p, time - begin) for n, p, time in found.running],
         space=found.space,
         metric=chosen,
-        name=name,
+        name=found.name if name is None else name,
         method=found.method,
         n_points=found.n_points,
         sign=-1 if direction < 0 or chosen.startswith("neg_") else 1,
         directions=found.directions,
         settings=found.settings,
     )
-    return dataclasses.replace(record, best=_best(record, found, guides))
-
-
-def _known(time: float | None) -> float:
-    return math.nan if time is None else time
-
-
-# -- scores ---------------------------------------------------------------------------
+    if chosen == guide and found.best is not None:
+        best = int(np.flatnonzero(record.number == found.best)[0])
+        return dataclasses.replace(record, best=best)
+    if not record.comparable.any():
+        return record
+    best = int(np.argmax(np.where(record.comparable, record.score, -np.inf)))
+    return dataclasses.replace(record, best=best)
 
 
 def _score_table(
-    trials: Sequence[Trial], found: Source
+    trials: Sequence[Trial], usable: FloatArray, found: Source
 ) -> tuple[str, dict[str, FloatArray]]:
     """Return the name of the guiding metric, and the mean scores by metric."""
     tables = [trial.scores for trial in trials if trial.state != "failed"]
     names = list(dict.fromkeys(name for table in tables for name in table)) or ["score"]
     means = {
-        name: np.array([_mean(_fitted(trial, name)) for trial in trials], dtype=float)
+        name: np.array(
+            [_reduce(np.mean, _fitted(t, name, name)) for t in trials], dtype=float
+        )
         for name in names
     }
     if names == ["score"]:
         name = found.scoring or "score"
         return name, {name: means["score"]}
-    return _guide(trials, means, found.metric), means
-
-
-def _guide(
-    trials: Sequence[Trial], means: Mapping[str, FloatArray], known: str | None
-) -> str:
-    """Return which of several metrics guided the search."""
-    if known in means:
-        return str(known)
-    score = np.array([trial.score for trial in trials])
+    if found.metric in means:
+        return str(found.metric), means
+    complete = np.array([trial.state == "complete" for trial in trials], dtype=bool)
     for name, mean in means.items():
-        complete = np.array([trial.state == "complete" for trial in trials])
-        if np.allclose(np.abs(mean[complete]), np.abs(score[complete]), equal_nan=True):
-            return name
-    return "score"
+        a, b = np.abs(mean[complete]), np.abs(usable[complete])
+        if np.allclose(a, b, equal_nan=True):
+            return name, means
+    return "score", means
 
 
 def _check_metric(
@@ -310,41 +270,24 @@ def _check_metric(
     return metric
 
 
-def _direction(
-    metric: str,
-    guide: str,
-    trials: Sequence[Trial],
-    table: Mapping[str, FloatArray],
-    found: Source,
-) -> int:
-    """Return 1 for a metric that is to be large, -1 for one that is to be small."""
-    if metric in found.directions:
-        return found.directions[metric]
-    if metric != guide or metric not in table:
-        return 1
-    # A history does not say it, but has the metric and what is maximized.
-    score = np.array([trial.score for trial in trials], dtype=float)
-    usable = np.array([t.state == "complete" for t in trials], dtype=bool)
-    usable &= np.isfinite(score) & (score != 0.0)
-    opposite = np.sign(table[metric][usable]) == -np.sign(score[usable])
+def _direction(score: FloatArray, mean: FloatArray) -> int:
+    """Return -1 if what is maximized is the negated metric, else 1."""
+    # A history does not name the direction, but has the metric and the score.
+    usable = np.isfinite(score) & (score != 0.0)
+    opposite = np.sign(mean[usable]) == -np.sign(score[usable])
     return -1 if usable.any() and opposite.all() else 1
 
 
-def _fitted(trial: Trial, metric: str) -> FloatArray:
-    """Scores of the folds that were fitted; none of a failed trial."""
-    if trial.state == "failed" or metric not in trial.scores:
+def _fitted(trial: Trial, metric: str, default: str = "score") -> FloatArray:
+    """Return the scores of the folds that were fitted; none of a failed trial."""
+    name = metric if metric in trial.scores else default
+    if trial.state == "failed" or name not in trial.scores:
         return np.empty(0)
-    return trial.scores[metric][trial.fitted]
+    return trial.scores[name][trial.fitted]
 
 
-def _mean(values: FloatArray) -> float:
-    return float(np.mean(values)) if len(values) else math.nan
-
-
-def _deviation(trial: Trial, metric: str, guide: str) -> float:
-    name = metric if metric in trial.scores else "score"
-    values = _fitted(trial, name)
-    return float(np.std(values)) if len(values) else math.nan
+def _reduce(function: Any, values: FloatArray) -> float:
+    return float(function(values)) if len(values) else math.nan
 
 
 def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
@@ -362,12 +305,3 @@ def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
 def _unnamed(estimator: Any) -> float:
     """Stand for a cost that has no name; it was measured when the trial was made."""
     return math.nan
-
-
-def _best(record: SearchRecord, found: Source, guides: bool) -> int | None:
-    """Return the place of the trial that was chosen, or is the best."""
-    if guides and found.best is not None:
-        return int(np.flatnonzero(record.number == found.best)[0])
-    if not record.comparable.any():
-        return None
-    return int(np.argmax(np.where(record.comparable, record.score, -np.inf)))

@@ -233,7 +233,7 @@ def test_several_metrics(iris):
     search.refit = False
     with pytest.raises(ValueError, match="metric"):
         importance(search)
-    with pytest.raises(ValueError, match="no scores"):
+    with pytest.raises(ValueError, match="metric must be one of"):
         importance(search, metric="speed")
 
 

@@ -30,7 +30,7 @@ from skbayes.inspection import (
     report_history,
     write_report,
 )
-from skbayes.inspection.report_page import number, shown, table, text
+from skbayes.inspection.report import _cell, _clean, _number, _shown
 from skbayes.inspection.report_pictures import pictures
 
 X, y = load_iris(return_X_y=True)
@@ -158,10 +158,17 @@ def test_a_value_without_a_text_is_named_by_its_type():
         def __repr__(self):
             raise RuntimeError
 
-    assert shown(Shy()) == "<Shy>"
-    assert text('<a href="x">\x00') == "&lt;a href=&quot;x&quot;&gt;\ufffd"
-    assert (number(np.nan), number(0.1234567)) == ("", "0.12346")
-    assert 'title="' in table(["a"], [["x" * 99]])
+    assert _shown(Shy()) == "<Shy>"
+    assert _clean('<a href="x">\x00\ud800') == '<a href="x">\ufffd?'
+    assert (_number(np.nan), _number(0.1234567)) == ("", "0.12346")
+
+
+def test_cells_have_a_key_and_long_ones_a_tip():
+    long = _cell("x" * 99)
+    assert (len(long.text), long.tip) == (48, "x" * 99)
+    assert _cell(0.1234567)[:3] == ("0.12346", "0.1234567", "number")
+    assert _cell(np.nan)[:2] == ("", "")
+    assert _cell(True)[:3] == ("True", "", "")
 
 
 @pytest.mark.parametrize("source", ["path", "frame", "trials"])
@@ -268,6 +275,13 @@ def test_without_matplotlib_there_is_a_page(search, tmp_path, monkeypatch):
     assert 'pip install "skbayes[plot]"' in " ".join(page.texts["p"])
 
 
+def test_without_jinja_no_file_is_touched(search, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r'pip install "skbayes\[plot\]"'):
+        search.report(tmp_path / "report.html")
+    assert os.listdir(tmp_path) == []
+
+
 # -- the file -------------------------------------------------------------------------
 
 
@@ -277,7 +291,7 @@ def test_the_file_is_replaced_at_once(search, tmp_path, monkeypatch, undrawn):
     assert search.report(str(path)) == path
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     path.write_text("old")
-    monkeypatch.setattr("skbayes.inspection.report.page", lambda *_: 1 / 0)
+    monkeypatch.setattr("skbayes.inspection.report._facts", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         search.report(path)
     assert path.read_text() == "old"

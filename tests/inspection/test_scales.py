@@ -8,8 +8,8 @@ from scipy import stats
 
 from skbayes.evaluation.trial import History
 from skbayes.inspection import read_record
-from skbayes.inspection.scales import drawn_trials, label_of, parameter_scales, plain
-from skbayes.space import Categorical, Distribution, Ordinal, Real, Space
+from skbayes.inspection.scales import drawn_trials, parameter_scales
+from skbayes.space import Categorical, Distribution, Ordinal, Space
 
 
 def scales_of(params, spaces=None, **kwargs):
@@ -136,25 +136,20 @@ def test_wrong_names():
         scales_of([{"a": 1}], names=[1])
 
 
-def test_labels_are_short():
-    assert label_of(len) == "len"
-    assert label_of("word") == "word"
-    assert label_of(Real(0, 10)) == "Real(0.0, 10.…"
-    assert len(label_of("x" * 100)) == 14
-
-
 def test_training_size_is_a_parameter_where_it_is_chosen():
     record = read_record(drawn.search("tradeoff"))
-    chosen, scales, values = drawn_trials(record, parameter_scales(record))
+    chosen, shown = drawn_trials(record)
     assert chosen.all()
-    assert [one.name for one in scales] == ["C", "share of rows"]
-    np.testing.assert_array_equal(values[1], record.train_fraction)
+    assert [one.name for one in shown["scales"]] == ["C", "share of rows"]
+    np.testing.assert_array_equal(shown["values"][1], record.train_fraction)
+    assert len(drawn_trials(record, ["C"])[1]["scales"]) == 1
     # But not where it grows from stage to stage: these cannot be compared.
     record = read_record(drawn.search("stages"))
-    chosen, scales, values = drawn_trials(record, parameter_scales(record))
+    chosen, shown = drawn_trials(record)
     np.testing.assert_array_equal(chosen, record.stage == 1)
-    assert "share of rows" not in [one.name for one in scales]
-    assert len(values[0]) == chosen.sum()
+    assert "share of rows" not in [one.name for one in shown["scales"]]
+    assert len(shown["values"][0]) == chosen.sum()
+    assert shown["number"][shown["best"]] == record.number[record.best]
 
 
 @pytest.mark.parametrize("values", [[1e-3, 1e3], [0, 1], ["a", "b"], [5], [1.0]])
@@ -167,10 +162,3 @@ def test_panels_show_all_values(values):
     assert np.all((low < v) & (v < high))
     assert (ax.get_xscale() == "log") == (scale.kind == "log")
     assert len(ax.get_xticks()) == len(scale.ticks()[0])
-
-
-def test_texts_are_drawn_as_they_are():
-    assert plain("a$b$\x00\ud800") == r"a\$b\$" + "\ufffd\ufffd"
-    figure, ax = plt.subplots()
-    ax.set_title(label_of("$\\nothing$"))
-    figure.canvas.draw()

@@ -1,7 +1,5 @@
 """What all pictures have in common."""
 
-import sys
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -89,38 +87,6 @@ def test_behind_a_transparent_figure_texts_can_be_read(texts):
         tones = style.tones(plt.subplots()[1])
     assert tones.ink == to_rgb(texts)
     assert tones.dark == (texts == "white")
-
-
-def test_without_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r'pip install "skbayes\[plot\]"'):
-        style.get_axes()
-
-
-def test_axes():
-    ax = plt.subplots()[1]
-    assert style.get_axes(ax) is ax
-    assert style.get_axes().figure is not ax.figure
-    with pytest.raises(TypeError, match="ax must be matplotlib axes"):
-        style.get_axes("ax")
-
-
-def test_several_axes():
-    assert [len(style.get_many_axes(None, n, 3)) for n in (1, 3, 5)] == [1, 3, 5]
-    given = plt.subplots(2, 2)[1]
-    assert style.get_many_axes(given, 4, 3).tolist() == given.ravel().tolist()
-    with pytest.raises(ValueError, match="ax must have 3 axes"):
-        style.get_many_axes(given, 3, 3)
-    with pytest.raises(TypeError, match="ax must be matplotlib axes"):
-        style.get_many_axes([1, 2], 2, 3)
-    # The place of one is divided.
-    one, other = plt.subplots(1, 2)[1]
-    parts = style.get_many_axes(other, 4, 2)
-    assert all(part.figure is other.figure for part in parts)
-    figure = other.figure
-    figure.canvas.draw()
-    left = other.get_position().x0
-    assert min(part.get_position().x0 for part in parts) >= left - 1e-9
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -1,0 +1,27 @@
+"""Texts on axes."""
+
+import matplotlib.pyplot as plt
+
+from skbayes.inspection.texts import label_of, plain, shorten
+from skbayes.space import Real
+
+
+def test_labels_are_short():
+    assert label_of(len) == "len"
+    assert label_of("word") == "word"
+    assert label_of(Real(0, 10)) == "Real(0.0, 10.…"
+    assert len(label_of("x" * 100)) == 14
+
+
+def test_texts_are_drawn_as_they_are():
+    assert plain("a$b$\x00\ud800") == r"a\$b\$" + "\ufffd\ufffd"
+    figure, ax = plt.subplots()
+    ax.set_title(label_of("$\\nothing$"))
+    figure.canvas.draw()
+
+
+def test_long_texts_are_cut_at_the_end_or_in_the_middle():
+    assert shorten("gamma", 5) == "gamma"
+    assert shorten("gamma__rbf", 6) == "gamma…"
+    name = "votingclassifier__svc__gamma"
+    assert shorten(name, 20, middle=True) == "votingcla…vc__gamma"
