@@ -47,12 +47,7 @@ def make_parser(prog: str, description: str | None) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--tables", nargs="+", default=list(NMT_PAIRS), metavar="TABLE")
-    add(
-        "--methods",
-        nargs="+",
-        default=["random", "skbayes"],
-        metavar="METHOD",
-    )
+    add("--methods", nargs="+", default=["random", "skbayes"], metavar="METHOD")
     add(
         "--objectives",
         choices=["1", "all", "both"],
@@ -61,19 +56,11 @@ def make_parser(prog: str, description: str | None) -> argparse.ArgumentParser:
     )
     add("--seeds", type=int, help="runs per method and table, 100 if not given")
     add("--cap", type=int, help="end a run after so many rows, finished or not")
-    add(
-        "--quick",
-        action="store_true",
-        help=f"{QUICK_SEEDS} seeds and a cap of {QUICK_CAP} rows, unless given",
-    )
+    quick = f"{QUICK_SEEDS} seeds and a cap of {QUICK_CAP} rows, unless given"
+    add("--quick", action="store_true", help=quick)
     add("--jobs", type=int, default=1, help="runs at a time")
     add("--out", type=Path, default=Path("skbayes-benchmark"), help="folder of runs")
-    add(
-        "--fresh",
-        nargs="*",
-        metavar="METHOD",
-        help="remove earlier runs; of all methods",
-    )
+    add("--fresh", nargs="*", metavar="METHOD", help="repeat runs; of all methods")
     return parser
 
 
@@ -122,26 +109,24 @@ def make_runs(
     if arguments.fresh is not None:
         for method in _split(arguments.fresh) or methods:
             RunFolder(folder).clear(method)
-    problems = []
-    for table in tables:
-        if arguments.objectives != "all":
-            problems.append(table.first(1))
-        if arguments.objectives != "1" and table.n_objectives > 1:
-            problems.append(table)
+    options = {"n_errors": n_errors, "n_jobs": arguments.jobs, "folder": folder}
     results = []
-    for table in problems:
-        runs = benchmark(
-            methods,
-            [table],
-            seeds,
-            cap=longest_run(arguments),
-            n_errors=n_errors,
-            n_jobs=arguments.jobs,
-            folder=folder,
-        )
+    for table in _with_objectives(tables, arguments.objectives):
+        runs = benchmark(methods, [table], seeds, cap=longest_run(arguments), **options)
         for method in methods:
             results.append((table, method, [r for r in runs if r.method == method]))
     return results
+
+
+def _with_objectives(tables: Sequence[LookupTable], which: str) -> list[LookupTable]:
+    """Tables with their first objective ("1"), with "all" that they have, or "both"."""
+    chosen = []
+    for table in tables:
+        if which != "all":
+            chosen.append(table.first(1))
+        if which != "1" and table.n_objectives > 1:
+            chosen.append(table)
+    return chosen
 
 
 def _cell(summary: Summary) -> str:

@@ -1,4 +1,4 @@
-"""What proposes rows: a method has ``ask()`` and ``tell(params, score)``, no more.
+"""Methods that propose rows of a table, by ``ask()`` and ``tell(params, score)``.
 
 A method is made anew for each run by ``factory(table, seed)``: its own class, usually.
 It is told the rows that the run starts from, then asked and told in turn. What it asks
@@ -52,7 +52,7 @@ Factory = Callable[[LookupTable, int], Method]
 
 @runtime_checkable
 class Predicts(Protocol):
-    """A method that says what it believes."""
+    """A method with predictions."""
 
     def predict(self, params: Sequence[Params]) -> FloatArray:
         """Give the expected score of each configuration."""
@@ -60,15 +60,7 @@ class Predicts(Protocol):
 
 
 class RandomSearch:
-    """The rows in random order.
-
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-    seed : int
-        Source of randomness.
-    """
+    """The rows in random order."""
 
     def __init__(self, table: LookupTable, seed: int) -> None:
         # Another stream than the one that draws the rows to start from.
@@ -80,24 +72,15 @@ class RandomSearch:
         return self._left[0]
 
     def tell(self, params: Params, score: Score) -> None:
-        """Cross out a row."""
+        """Remove a row from the order."""
         self._left.remove(params)
 
 
 class SkbayesMethod:
     """:class:`skbayes.Optimizer` on the rows of the table.
 
-    The model decides from the first proposal on, since the run starts from rows of its
-    own.
-
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-    seed : int
-        Source of randomness.
-    **options : dict
-        Arguments of the optimizer, such as `surrogate` and `acquisition`.
+    The model is used from the first proposal on, since the run starts from rows of its
+    own. `options` are arguments of the optimizer, such as `surrogate`.
     """
 
     def __init__(self, table: LookupTable, seed: int, **options: Any) -> None:
@@ -113,18 +96,7 @@ class SkbayesMethod:
         self._optimizer.tell(params, score)
 
     def predict(self, params: Sequence[Params]) -> FloatArray:
-        """Mean of the model for each configuration.
-
-        Parameters
-        ----------
-        params : sequence of dict
-            Configurations.
-
-        Returns
-        -------
-        scores : ndarray of shape (n,)
-            Means; NaN if the surrogate does not predict scores.
-        """
+        """Mean of the model for each configuration, or NaN if it has no scores."""
         try:
             return self._optimizer.predict(params)[0]
         except ValueError:
@@ -138,23 +110,7 @@ NAMED: dict[str, Factory] = {
 
 
 def find_object(name: str) -> Any:
-    """Load an object by its file or module.
-
-    Parameters
-    ----------
-    name : str
-        ``path/to/file.py:name`` or ``package.module:name``.
-
-    Returns
-    -------
-    found : object
-        The object.
-
-    Raises
-    ------
-    ValueError
-        If there is no such file, module or object.
-    """
+    """Load an object by ``path/to/file.py:name`` or ``package.module:name``."""
     home, _, attribute = name.rpartition(":")
     try:
         if home.endswith(".py"):
@@ -192,8 +148,6 @@ def make_factory(method: str | Factory) -> Factory:
         return NAMED[method]
     if ":" in method:
         return find_object(method)
-    surrogate, plus, acquisition = method.partition("+")
-    options: dict[str, Any] = {"surrogate": surrogate}
-    if plus:
-        options["acquisition"] = acquisition
+    names = zip(("surrogate", "acquisition"), method.split("+", 1), strict=False)
+    options: dict[str, Any] = dict(names)
     return partial(SkbayesMethod, **options)
