@@ -27,6 +27,7 @@ from joblib.parallel import _Sentinel, default_parallel_config, get_active_backe
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import _fit_context
+from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import (
@@ -52,6 +53,7 @@ __all__ = [
     "EvaluationTask",
     "HasMethods",
     "Interval",
+    "LinearClassifierMixin",
     "RealNotInt",
     "StrOptions",
     "TaskTree",
@@ -558,36 +560,25 @@ def is_death(error: BaseException) -> bool:
 
 def train_liblinear(
     X: sparse.csr_matrix,
-    codes: npt.NDArray[Any],
+    labels: npt.NDArray[np.float64],
     solver: int,
-    *,
-    C: float,
     tol: float,
     bias: float,
-    class_weight: npt.NDArray[Any],
+    C: float,
+    class_weight: npt.NDArray[np.float64],
     max_iter: int,
     seed: int,
 ) -> tuple[npt.NDArray[Any], int]:
     """Train by scikit-learn's copy of LIBLINEAR; return weights and iterations.
 
-    ``LogisticRegression`` and ``LinearSVC`` stand on the same function. They warn of
-    what they do not solve in `max_iter` iterations, and warnings cannot be caught
-    thread by thread; and the former takes two classes only since scikit-learn 1.8.
+    ``LogisticRegression`` and ``LinearSVC`` call the same function. They warn of what
+    they do not solve in `max_iter` iterations, and warnings cannot be caught thread by
+    thread; and the former takes two classes only since scikit-learn 1.8.
     """
     set_verbosity_wrap(0)
-    weights, n_iter = train_wrap(
-        X,
-        codes.astype(np.float64),
-        True,
-        solver,
-        tol,
-        bias,
-        C,
-        class_weight,
-        max_iter,
-        seed,
-        0.1,  # of regression only
-        np.ones(X.shape[0]),
-    )
+    epsilon = 0.1  # of regression only
+    sample_weight = np.ones(X.shape[0])
+    options = (tol, bias, C, class_weight, max_iter, seed, epsilon, sample_weight)
+    weights, n_iter = train_wrap(X, labels, True, solver, *options)
     # The joint problem of Crammer and Singer (4) has one count; the others are garbage.
     return weights, int(n_iter[0] if solver == 4 else max(n_iter))

@@ -48,7 +48,7 @@ from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import check_partition, fit_folds, out_of_fold
 from skbayes.space import Space
-from skbayes.utils.name_hints import NameHints
+from skbayes.utils.did_you_mean import NameHints
 
 __all__ = ["BaseBayesSearchCV"]
 

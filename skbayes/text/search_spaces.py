@@ -1,4 +1,4 @@
-"""The spaces of representations that a search for one looks through."""
+"""Search spaces of text representations."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def text_space(
         :class:`~skbayes.text.NGramVectorizer`.
     classifier : str or None, default="classifier"
         Name of the step that is a logistic regression by
-        :class:`~skbayes.text.LiblinearClassifier`; None if its settings are not to be
+        :class:`~skbayes.text.LiblinearClassifier`; None if its parameters are not to be
         in the space.
 
     Returns
