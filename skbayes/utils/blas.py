@@ -1,4 +1,4 @@
-"""How many threads linear algebra may use, while other threads are at work too.
+"""Limits on the threads of linear algebra, while other threads are at work too.
 
 On small matrices one is best: more gain nothing, and on a busy machine wait for one
 another a hundred times longer than they work. Fits that run side by side in threads
