@@ -447,7 +447,7 @@ def load_nmt(pair: str) -> LookupTable:
 
     118 to 767 Transformers each, with six hyper-parameters, their BLEU (to be
     maximized) and their decoding time (to be minimized). The tables are those of
-    https://github.com/Este1le/hpo_nmt (MIT licence, see the package's
+    https://github.com/Este1le/hpo_nmt (MIT license, see the package's
     ``benchmark/data/LICENSE``); scales and tolerances are those of the paper.
 
     Parameters
