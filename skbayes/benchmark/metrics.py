@@ -213,8 +213,9 @@ def error_curves(runs: Sequence[Run]) -> FloatArray:
         raise ValueError(
             "runs: there are no errors; set n_errors, for a method with predictions."
         )
-    shortest = min(len(run.errors or ()) for run in runs)
-    return np.array([(run.errors or [])[:shortest] for run in runs])
+    errors = [run.errors or [] for run in runs]
+    shortest = min(map(len, errors))
+    return np.array([one[:shortest] for one in errors])
 
 
 def quartiles(curves: FloatArray) -> FloatArray:

@@ -365,8 +365,7 @@ class LookupTable:
             If a hyper-parameter is missing, or its value neither a number nor in the
             table.
         """
-        missing = [name for name in self.columns if name not in params]
-        if missing:
+        if missing := [name for name in self.columns if name not in params]:
             raise ValueError(f"params: {missing} are missing in {dict(params)!r}.")
         return np.array([self._position(name, params[name]) for name in self.columns])
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from skbayes import compat
 
-__all__ = ["DiskCache", "MemoryCache", "Cache"]
+__all__ = ["Cache", "DiskCache", "MemoryCache"]
 
 Arrays = Mapping[str, npt.NDArray]
 

@@ -24,7 +24,7 @@ from skbayes.text.shared_counts import (
     TokenizerSpec,
 )
 from skbayes.text.token_filters import check_stemmer, stop_word_list
-from skbayes.text.tokens import WORDS, check_texts
+from skbayes.text.tokens import WORDS, check_texts, offsets_among
 
 __all__ = ["NGramVectorizer"]
 
@@ -475,8 +475,7 @@ class _Rows(NamedTuple):
         indptr, own, counts = self.indptr, place[self.indices], self.counts
         there = own >= 0
         if not there.all():
-            before = np.zeros(len(own) + 1, dtype=np.int64)
-            np.cumsum(there, out=before[1:])
-            indptr, own, counts = before[indptr], own[there], counts[there]
+            indptr = offsets_among(there, indptr)
+            own, counts = own[there], counts[there]
         shape = (len(indptr) - 1, n_columns)
         return sparse.csr_matrix((counts, own, indptr), shape=shape)

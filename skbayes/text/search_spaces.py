@@ -128,22 +128,11 @@ def first_points(
     vectorizer: str = "vectorizer",
     classifier: str = "classifier",
 ) -> list[dict[str, Any]]:
-    """List what is worth trying first in the extended space, on any texts.
+    """List initial configurations of the extended space, for any texts.
 
-    It is too wide to be looked through in 30 trials from nowhere.
-
-    Parameters
-    ----------
-    stemmer : str or None, default="english"
-        The language of the stems.
-    vectorizer, classifier : str, default="vectorizer", "classifier"
-        Names of the steps.
-
-    Returns
-    -------
-    points : list of dict
-        What the paper chose for most tasks; weighted logarithms of counts in rows of
-        length 1, of words, of stems, and of characters.
+    The space is too wide to be searched in 30 trials without them. The first is what
+    the paper chose for most tasks; the others are weighted logarithms of counts in rows
+    of length 1, of words, of stems (of a language), and of characters.
 
     Examples
     --------

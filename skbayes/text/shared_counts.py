@@ -23,8 +23,8 @@ from skbayes.text.tokens import (
 __all__ = [
     "CountedTexts",
     "Counts",
-    "NgramSpec",
     "KnownCounts",
+    "NgramSpec",
     "TokenizerSpec",
     "counted_texts",
 ]

@@ -24,6 +24,7 @@ __all__ = [
     "StringArray",
     "TokenStream",
     "check_texts",
+    "offsets_among",
     "split_characters",
     "split_words",
 ]
@@ -114,9 +115,7 @@ class TokenStream:
         if None not in results:
             return TokenStream(ids, self.offsets, vocabulary)
         there = ids >= 0
-        before = np.zeros(len(ids) + 1, dtype=np.int64)
-        np.cumsum(there, out=before[1:])
-        return TokenStream(ids[there], before[self.offsets], vocabulary)
+        return TokenStream(ids[there], offsets_among(there, self.offsets), vocabulary)
 
     def known(self, vocabulary: Sequence[str]) -> TokenStream:
         """Use the numbers of another, sorted vocabulary; -1 for what is not in it."""
@@ -124,6 +123,13 @@ class TokenStream:
         new = [number.get(token, -1) for token in self.vocabulary]
         ids = np.array(new, dtype=np.int32)[self.ids] if new else self.ids
         return TokenStream(ids, self.offsets, vocabulary)
+
+
+def offsets_among(there: npt.NDArray, offsets: npt.NDArray) -> npt.NDArray:
+    """Return where segments begin once only the entries that are `there` are left."""
+    before = np.zeros(len(there) + 1, dtype=np.int64)
+    np.cumsum(there, out=before[1:])
+    return before[offsets]
 
 
 def check_texts(texts: Any, name: str = "X") -> list[str]:
