@@ -1,4 +1,4 @@
-"""What is done to single words, language by language: stop words, stems, numbers."""
+"""Filters of tokens: stop words, stems, and digits replaced by zeros."""
 
 from __future__ import annotations
 
