@@ -17,7 +17,7 @@ from scipy.stats import loguniform
 from sklearn.model_selection import RandomizedSearchCV
 from sklearn.svm import SVC
 
-from skbayes.results.correction import corrected_best_score
+from skbayes.results import corrected_best_score
 
 SPACE = {"C": loguniform(1e-2, 1e3), "gamma": loguniform(1e-3, 1e1)}
 

@@ -132,7 +132,7 @@ PUBLISHED = {
 # HyperTune with all its signs turned round, and the trials it has to recover.
 WRONG, N_WRONG = "wrong", 15
 # HyperTune without signs: EI-BO whose first trial is the center that HyperTune found.
-CENTRE = "center"
+CENTER = "center"
 N_GRID = 30
 # Rivals run a little longer than HyperTune, so that all have a value at its end.
 SLACK = 1.1
@@ -194,7 +194,7 @@ def run(
     if name == WRONG:
         wrong = {key: -sign for key, sign in task.signs.items()}
         record = run_method("hypertune", task, seed, signs=wrong)
-    elif name == CENTRE:
+    elif name == CENTER:
         record = run_method("ei-bo", task, seed, start=start)
     else:
         limit = float("inf") if limit is None else limit
@@ -339,7 +339,7 @@ def summarize_over_tasks(
             "all the time": mean_se([gap.mean() for gap in gaps]),
             "at the end": mean_se([gap[:, -1].mean() for gap in gaps]),
         }
-    for method in ("hypertune", WRONG, CENTRE):
+    for method in ("hypertune", WRONG, CENTER):
         summary[f"{method} - ei-bo, validation error by trials"] = {
             n: mean_se(
                 [
@@ -460,7 +460,7 @@ def main() -> None:
                     # As much for the others, small samples included.
                     limit = SLACK * done[task, seed]["spent"][-1]
                     start = done[task, seed]["small_optimum"]
-            for method in [WRONG] * args.wrong + [CENTRE] * args.center:
+            for method in [WRONG] * args.wrong + [CENTER] * args.center:
                 if (task, seed) not in {
                     (r["task"], r["seed"]) for r in store.load(method)
                 }:

@@ -1,4 +1,4 @@
-"""What racing saves and loses: trials given up after folds that look should_prune.
+"""What racing saves and loses: trials given up after folds that look hopeless.
 
 `BayesSearchCV` with racing=True and racing=False on tasks of sklearn_tasks.py, all fits
 one after the other, until --trials times --folds fits are spent: racing makes more

@@ -113,9 +113,8 @@ def _held_out(y: np.ndarray, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def _wikiqa_task(parts: dict[str, Any], seed: int) -> Task:
+    from rankers import PrecisionAt1, QueryRanker
     from sklearn.model_selection import GroupKFold
-
-    from skbayes.ranking import PrecisionAt1, QueryRanker
 
     X, y = parts["X"], parts["y"]
     groups = X[:, 0].astype(int)

@@ -524,7 +524,7 @@ def tables_of(name: str, results: dict[str, Any] | None = None) -> list[Table]:
 def command_of(name: str) -> str:
     """Find the commands that measured it, in the README of the benchmarks."""
     text = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
-    title = "python -m skbayes.benchmark" if name == "nmt" else f"{name}.py"
+    title = "nmt_report.py" if name == "nmt" else f"{name}.py"
     section = re.search(
         rf"^## [^\n]*`{re.escape(title)}`\n\n((?:    [^\n]*\n)+)", text, re.MULTILINE
     )

@@ -4,7 +4,7 @@ Ask and tell: the optimizer alone, for any Python function
 
 No estimator here. A stiff differential equation, van der Pol's oscillator, is to be
 integrated to six digits with as few evaluations of its right-hand side as possible.
-Which of SciPy's methods, and which tolerances? The optimizer proposes settings
+Which of SciPy's methods, and which tolerances? The optimizer proposes configurations
 (``ask``), we try them and report (``tell``).
 """
 
@@ -17,14 +17,14 @@ from scipy.integrate import solve_ivp
 from skbayes import Optimizer
 
 parser = argparse.ArgumentParser(description="Tune an ODE solver by ask and tell.")
-parser.add_argument("--n-iter", type=int, default=40, help="settings to try")
+parser.add_argument("--n-iter", type=int, default=40, help="configurations to try")
 n_iter = parser.parse_args().n_iter
 
 # %%
 # What is tuned
 # -------------
 #
-# Any function from settings to a number, of which more is better.
+# Any function from configurations to a number, of which more is better.
 
 SEARCH_SPACES = {
     "method": ["RK45", "DOP853", "Radau", "BDF", "LSODA"],

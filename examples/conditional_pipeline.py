@@ -1,10 +1,10 @@
 """
-Which model, and which settings of that model
-=============================================
+Which model, and which parameters of that model
+===============================================
 
-A pipeline's last step may be one of three classifiers. Each has settings of its own,
+A pipeline's last step may be one of three classifiers. Each has parameters of its own,
 which exist only while it is chosen; one of them, the support vector machine, has a
-kernel that opens settings in turn. All of it is one space with one budget.
+kernel that has parameters in turn. All of it is one space with one budget.
 """
 
 import argparse

@@ -33,8 +33,8 @@ plain = BayesSearchCV(SVC(), SPACE, n_iter=25, **common).fit(X, y)
 # What the samples said
 # ---------------------
 #
-# The best setting of each small sample, their center, the signs that were assumed and
-# those that the scores on all data did not refute.
+# The best configuration of each small sample, their center, the signs that were assumed
+# and those that the scores on all data did not refute.
 
 for params in ours.small_optima_:
     print("best on a small sample: C {C:.3g}, gamma {gamma:.3g}".format(**params))

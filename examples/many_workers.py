@@ -4,8 +4,8 @@ On processes, threads and a cluster; stopped and resumed
 
 ``n_jobs`` and joblib decide where the fits run, ``n_points`` how many trials are under
 way at a time. What is tried depends on neither backend nor timing, so that all searches
-below try the same settings. The last one keeps a journal, is stopped halfway, and ends
-as if it had not been.
+below try the same configurations. The last one keeps a journal, is stopped halfway,
+and ends as if it had not been.
 
 The cluster is a Dask cluster on this machine; without Dask it is left out. The
 documentation shows the script without running it.
@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 
 import skbayes
 from skbayes import BayesSearchCV
-from skbayes.loop.stopping import NoImprovement
+from skbayes.loop import NoImprovement
 
 SPACE = {
     "svc__C": (1e-2, 1e3, "log-uniform"),

@@ -3,8 +3,8 @@ What the model believes
 =======================
 
 One parameter, a score that is noisy, and the Gaussian process in between. After every
-trial :class:`~skbayes.Optimizer` knows how good each setting probably is, and how sure
-it is of that; the next trial is made where an improvement is to be expected.
+trial :class:`~skbayes.Optimizer` knows how good each configuration probably is, and
+how sure it is of that; the next trial is made where an improvement is to be expected.
 """
 
 import argparse
@@ -24,7 +24,7 @@ x = np.linspace(0.0, 1.0, 201)
 
 
 def truth(x):
-    """Return the expected score of a setting, which nobody knows."""
+    """Return the expected score of a configuration, which nobody knows."""
     return 0.5 * np.sin(12 * x) + 1.6 * x * (1 - x)
 
 

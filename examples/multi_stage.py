@@ -43,9 +43,9 @@ X, X_test, y, y_test = train_test_split(X, y, stratify=y, random_state=0)
 model = HistGradientBoostingClassifier(
     max_iter=options.max_iter, early_stopping=False, random_state=0
 )
-settings = {"n_iter": options.n_iter, "cv": 3, "random_state": 0}
-plain = BayesSearchCV(model, SPACE, n_initial_points=3, **settings)
-staged = MultiStageSearchCV(model, SPACE, stages=(0.2, 1.0), **settings)
+common = {"n_iter": options.n_iter, "cv": 3, "random_state": 0}
+plain = BayesSearchCV(model, SPACE, n_initial_points=3, **common)
+staged = MultiStageSearchCV(model, SPACE, stages=(0.2, 1.0), **common)
 for name, search in (("all rows", plain), ("in stages", staged)):
     begin = time.perf_counter()
     search.fit(X, y)

@@ -18,7 +18,7 @@ from sklearn.model_selection import RandomizedSearchCV
 
 from skbayes import ParetoSearchCV
 from skbayes.acquisition.hypervolume import hypervolume, reference_point
-from skbayes.evaluation.objectives import model_size
+from skbayes.evaluation import model_size
 
 parser = argparse.ArgumentParser(description="Forests between accuracy and size.")
 parser.add_argument("--n-iter", type=int, default=40)

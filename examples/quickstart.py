@@ -3,7 +3,7 @@ A grid search, and the same search by BayesSearchCV
 ===================================================
 
 A support vector regression predicts how diabetes progresses within a year. It has three
-settings, and a grid of four values each is what one would try first: 64 candidates.
+parameters, and a grid of four values each is what one would try first: 64 candidates.
 :class:`~skbayes.BayesSearchCV` gets the ranges that the grid spans, and chooses each
 candidate from the scores of those before.
 

@@ -1,4 +1,4 @@
-"""Every private name of scikit-learn and joblib that the searches stand on.
+"""Private names of scikit-learn and joblib, all in one place.
 
 The functions here ask what a release offers (by signature or attribute), never which
 number it carries, so that a later release keeps working unless it changes one of these
@@ -27,12 +27,15 @@ from joblib.parallel import _Sentinel, default_parallel_config, get_active_backe
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import _fit_context
+from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import (
     _fit_and_score,
     _insert_error_scores,
-    _warn_or_raise_about_fit_failures,
+)
+from sklearn.model_selection._validation import (
+    _warn_or_raise_about_fit_failures as report_failures,
 )
 from sklearn.svm._liblinear import set_verbosity_wrap, train_wrap
 from sklearn.utils._param_validation import (
@@ -43,8 +46,8 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import StrOptions as _StrOptions
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.metaestimators import _safe_split as safe_split
+from sklearn.utils.validation import _check_method_params as check_fit_params
 
 __all__ = [
     "HAS_CALLBACKS",
@@ -52,6 +55,7 @@ __all__ = [
     "EvaluationTask",
     "HasMethods",
     "Interval",
+    "LinearClassifierMixin",
     "RealNotInt",
     "StrOptions",
     "TaskTree",
@@ -83,6 +87,11 @@ __all__ = [
     "train_liblinear",
 ]
 
+# Functions that are imported under other names: `check_fit_params` makes fit
+# parameters with one entry per sample indexable, or cuts them; `safe_split` cuts the
+# data, a precomputed kernel in its columns too; `report_failures` warns of failed fits,
+# or raises ValueError if all failed.
+
 _FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(_fit_and_score).parameters)
 
 #: Whether this scikit-learn release has the callback API (since 1.9).
@@ -111,15 +120,7 @@ class StrOptions(_StrOptions):
 
 
 def resolve_scorers(search: BaseSearchCV) -> tuple[Any, Any]:
-    """Return the scorer of `search` and the metric that `refit` selects by.
-
-    Raises
-    ------
-    TypeError
-        If there is neither `scoring` nor a `score` method.
-    ValueError
-        If `scoring` is unknown, or `refit` does not suit several metrics.
-    """
+    """Return the scorer of `search` and the metric that `refit` selects by."""
     return search._get_scorers()
 
 
@@ -133,51 +134,25 @@ def public_scorers(scorers: Any) -> Any:
     return scorers._scorers if is_multimetric_scorer(scorers) else scorers
 
 
-def check_fit_params(
-    X: Any, params: Mapping[str, Any], indices: Any = None
-) -> dict[str, Any]:
-    """Make the fit parameters that have one entry per sample indexable, or cut them."""
-    return _check_method_params(X, params=params, indices=indices)
-
-
-def safe_split(
-    estimator: Any, X: Any, y: Any, indices: Any, train: Any = None
-) -> tuple[Any, Any]:
-    """Cut the data; a precomputed kernel in its columns too, those of `train`."""
-    return _safe_split(estimator, X, y, indices, train)
-
-
 def route_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
-    """Divide fit parameters among estimator, scorer and splitter.
-
-    Returns
-    -------
-    routed : Bunch
-        With `estimator.fit`, `scorer.score` and `splitter.split`, dicts each.
-    """
+    """Divide fit parameters among estimator, scorer and splitter."""
     return search._get_routed_params_for_fit(params)
 
 
 def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
-    """Return what is wrong with the value of a parameter.
-
-    Returns
-    -------
-    error : Exception or None
-        None if the estimator has no objection, declares nothing of the parameter, or is
-        neither scikit-learn's nor ours: what a subclass inherits it need not check.
-    """
+    """Return what is wrong with the value of a parameter."""
+    kind = type(estimator)
+    # What a subclass of someone else's inherits it need not check.
     constraints = getattr(estimator, "_parameter_constraints", None)
-    if not type(estimator).__module__.startswith(("sklearn.", "skbayes.")):
+    if not kind.__module__.startswith(("sklearn.", "skbayes.")):
         return None
     if not isinstance(constraints, dict) or name not in constraints:
         return None
     if get_config().get("skip_parameter_validation"):
         return None
+    constraint, given = {name: constraints[name]}, {name: value}
     try:
-        validate_parameter_constraints(
-            {name: constraints[name]}, {name: value}, type(estimator).__name__
-        )
+        validate_parameter_constraints(constraint, given, kind.__name__)
     except InvalidParameterError as error:
         return error
     return None
@@ -185,9 +160,8 @@ def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
 
 def check_input(search: BaseSearchCV, X: Any, y: Any, split_params: dict) -> None:
     """Run the release's own check of the input, where it has one."""
-    check = getattr(search, "_check_input_parameters", None)
-    if check is not None:
-        check(X=X, y=y, split_params=split_params)
+    if hasattr(search, "_check_input_parameters"):
+        search._check_input_parameters(X=X, y=y, split_params=split_params)
 
 
 def check_multimetric_refit(search: BaseSearchCV, scores: Mapping) -> None:
@@ -216,17 +190,6 @@ def insert_error_scores(results: list[dict], error_score: Any) -> None:
         if result["fit_error"] is None or not isinstance(result["test_scores"], dict)
     ]
     _insert_error_scores(bare, error_score)
-
-
-def report_failures(results: list[dict], error_score: Any) -> None:
-    """Warn about failed fits.
-
-    Raises
-    ------
-    ValueError
-        If every fit failed; the message holds the tracebacks.
-    """
-    _warn_or_raise_about_fit_failures(results, error_score)
 
 
 def format_results(
@@ -284,11 +247,6 @@ class _Children(dict):
 
     Where the inner estimator supports callbacks, its own root task replaces the
     evaluation's, and reports the end of both to the callbacks handed on to it.
-
-    Attributes
-    ----------
-    watchers : dict of int to EvaluationTask
-        Who wants to hear what the end of the child with this id returns.
     """
 
     def __init__(self, children: Mapping = MappingProxyType({})) -> None:
@@ -311,18 +269,6 @@ class EvaluationTask:
     the process of the search it holds the search and the context themselves; pickled
     for a worker, it holds trimmed copies, because each context leads to the whole tree
     of tasks.
-
-    Parameters
-    ----------
-    search : estimator
-        The search, which the hooks receive as `estimator`.
-    context : CallbackContext
-        The task of this evaluation.
-
-    Attributes
-    ----------
-    stop_requested : bool
-        Whether a callback returned True at the end of this task.
     """
 
     def __init__(self, search: Any, context: Any) -> None:
@@ -367,15 +313,6 @@ class TaskTree:
     The tree is: fit → "search" → one "candidate-split-evaluation" per fit, and
     fit → "refit-with-best-params". Begin and end are paired also when an error passes
     through. On releases without callbacks every method does nothing.
-
-    Parameters
-    ----------
-    search : BaseSearchCV
-        The search being fitted.
-    X, y : array-like
-        Its data, handed to the hooks.
-    sample_weight : array-like or None
-        Handed to the hooks as metadata.
     """
 
     def __init__(self, search: BaseSearchCV, X: Any, y: Any, sample_weight: Any):
@@ -388,38 +325,29 @@ class TaskTree:
     @contextlib.contextmanager
     def fit(self) -> Iterator[None]:
         """Report the whole fit; the outermost task."""
-        if not HAS_CALLBACKS:
-            yield
-            return
-        n_children = 1 + (self._search.refit is not False)
-        root = self._search._init_callback_context(max_subtasks=n_children)
-        self._root = root
-        with self._task(root, **self._data):
+        if HAS_CALLBACKS:
+            n_children = 1 + (self._search.refit is not False)
+            self._root = self._search._init_callback_context(max_subtasks=n_children)
+        with self._task(self._root, **self._data):
             yield
 
     @contextlib.contextmanager
     def searching(self, max_evaluations: int | None) -> Iterator[None]:
-        """Report the search for the best parameters.
-
-        Parameters
-        ----------
-        max_evaluations : int or None
-            The most fits that may follow; None if that is open.
-        """
-        if not HAS_CALLBACKS:
-            yield
-            return
-        self._evaluations = self._root.subcontext(
-            task_name="search", max_subtasks=max_evaluations, sequential_subtasks=False
-        )
-        # Here, and not by the fits, which may be threads.
-        self._evaluations._children_map = _Children()
+        """Report the search, of at most so many fits; None if that is open."""
+        if self._root is not None:
+            self._evaluations = self._root.subcontext(
+                task_name="search",
+                max_subtasks=max_evaluations,
+                sequential_subtasks=False,
+            )
+            # Here, and not by the fits, which may be threads.
+            self._evaluations._children_map = _Children()
         with self._task(self._evaluations):
             yield
 
     def evaluation(self, task_id: int) -> EvaluationTask | None:
         """Make the task of one fit; in the main thread, ahead of the parallel call."""
-        if not HAS_CALLBACKS:
+        if self._evaluations is None:
             return None
         context = self._evaluations.subcontext(
             task_name="candidate-split-evaluation", task_id=task_id
@@ -429,7 +357,7 @@ class TaskTree:
     @contextlib.contextmanager
     def refitting(self, estimator: Any) -> Iterator[None]:
         """Report the refit of `estimator`, and hand callbacks on to it."""
-        if not HAS_CALLBACKS:
+        if self._root is None:
             yield
             return
         context = self._root.subcontext(task_name="refit-with-best-params")
@@ -439,6 +367,9 @@ class TaskTree:
 
     @contextlib.contextmanager
     def _task(self, context: Any, **data: Any) -> Iterator[None]:
+        if context is None:
+            yield
+            return
         context.call_on_fit_task_begin(estimator=self._search, **data)
         try:
             yield
@@ -558,36 +489,25 @@ def is_death(error: BaseException) -> bool:
 
 def train_liblinear(
     X: sparse.csr_matrix,
-    codes: npt.NDArray[Any],
+    labels: npt.NDArray[np.float64],
     solver: int,
-    *,
-    C: float,
     tol: float,
     bias: float,
-    class_weight: npt.NDArray[Any],
+    C: float,
+    class_weight: npt.NDArray[np.float64],
     max_iter: int,
     seed: int,
 ) -> tuple[npt.NDArray[Any], int]:
     """Train by scikit-learn's copy of LIBLINEAR; return weights and iterations.
 
-    ``LogisticRegression`` and ``LinearSVC`` stand on the same function. They warn of
-    what they do not solve in `max_iter` iterations, and warnings cannot be caught
-    thread by thread; and the former takes two classes only since scikit-learn 1.8.
+    ``LogisticRegression`` and ``LinearSVC`` call the same function. They warn of what
+    they do not solve in `max_iter` iterations, and warnings cannot be caught thread by
+    thread; and the former takes two classes only since scikit-learn 1.8.
     """
     set_verbosity_wrap(0)
-    weights, n_iter = train_wrap(
-        X,
-        codes.astype(np.float64),
-        True,
-        solver,
-        tol,
-        bias,
-        C,
-        class_weight,
-        max_iter,
-        seed,
-        0.1,  # of regression only
-        np.ones(X.shape[0]),
-    )
+    epsilon = 0.1  # of regression only
+    sample_weight = np.ones(X.shape[0])
+    options = (tol, bias, C, class_weight, max_iter, seed, epsilon, sample_weight)
+    weights, n_iter = train_wrap(X, labels, True, solver, *options)
     # The joint problem of Crammer and Singer (4) has one count; the others are garbage.
     return weights, int(n_iter[0] if solver == 4 else max(n_iter))

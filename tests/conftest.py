@@ -1,4 +1,4 @@
-"""What all tests share: threads, how hypothesis draws its examples, no open figures."""
+"""Threads, profile of hypothesis and open figures, for all tests."""
 
 import os
 import sys

@@ -247,11 +247,11 @@ def test_iterations_of_liblinear(solver, n_iter, monkeypatch):
     monkeypatch.setattr(compat, "train_wrap", train_wrap)
     _, found = compat.train_liblinear(
         sparse.csr_matrix(np.eye(3, 2)),
-        np.arange(3),
+        np.arange(3.0),
         solver,
-        C=1.0,
         tol=0.1,
         bias=-1.0,
+        C=1.0,
         class_weight=np.ones(3),
         max_iter=10,
         seed=0,

@@ -1,4 +1,4 @@
-"""Tab-completion shows little, and only what is public."""
+"""Names, imports and docstrings of the package."""
 
 import ast
 import importlib
@@ -59,6 +59,75 @@ def test_a_search_shows_what_is_documented(fitted):
 
 def test_lazy_names_can_be_pickled():
     assert pickle.loads(pickle.dumps(skbayes.BayesSearchCV)) is skbayes.BayesSearchCV
+
+
+QUESTIONS = ("What", "How", "Which", "Where", "When", "Whether")
+
+
+def _modules():
+    """Yield the name and the syntax tree of each module of the package."""
+    package = Path(skbayes.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        parts = ("skbayes", *path.relative_to(package).with_suffix("").parts)
+        name = ".".join(parts).removesuffix(".__init__")
+        yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_module_docstrings_begin_with_a_noun_phrase():
+    asking = {
+        name: doc.splitlines()[0]
+        for name, tree in _modules()
+        if (doc := ast.get_docstring(tree)) and doc.split()[0] in QUESTIONS
+    }
+    assert not asking
+
+
+def test_the_root_holds_no_module_but_compat():
+    root = Path(skbayes.__file__).parent
+    assert {path.stem for path in root.glob("*.py")} == {"__init__", "compat"}
+
+
+def _imported(node):
+    """Yield what is imported below a node, in functions too, but not for type hints."""
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+        return
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module is not None:
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    for child in ast.iter_child_nodes(node):
+        yield from _imported(child)
+
+
+@pytest.fixture(scope="module")
+def imports():
+    """The modules of the package that each of them imports."""
+    trees = dict(_modules())
+    # Its names are imported when they are used.
+    del trees["skbayes"]
+    return {
+        name: trees.keys() & set(_imported(tree)) - {name}
+        for name, tree in trees.items()
+    }
+
+
+def test_no_modules_import_each_other_in_a_circle(imports):
+    waiting = dict(imports)
+    while waiting:
+        free = {name for name, found in waiting.items() if not found & waiting.keys()}
+        assert free, {n: sorted(f & waiting.keys()) for n, f in waiting.items()}
+        waiting = {name: waiting[name] for name in waiting.keys() - free}
+
+
+def test_inspection_stands_below_the_searches(imports):
+    above = {
+        (name, one)
+        for name, found in imports.items()
+        for one in found
+        if name.startswith("skbayes.inspection") and one.startswith("skbayes.search")
+    }
+    assert not above
 
 
 # Words of four capitals and more that docstrings may hold: names and abbreviations.

@@ -32,7 +32,7 @@ def outcomes(tmp_path_factory):
     modules = [package / name for name in drop_in_plugin.MODULES]
     env = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(here), str(here.parent)]),
+        "PYTHONPATH": os.pathsep.join([str(here / "helpers"), str(here.parent)]),
         "DROP_IN_SEARCH": "skbayes",
         "DROP_IN_REPORT": str(report),
         "DROP_IN_REWORD": "1",

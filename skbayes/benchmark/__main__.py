@@ -1,33 +1,27 @@
-"""Compare methods on tables of trained systems, as Zhang & Duh (2020) do.
+"""Comparison of methods on tables of trained systems, as Zhang & Duh (2020) do it.
 
-Prints their Tables 3 and 4 for the chosen methods beside the published figures, and
-writes results.json and results.png. Runs are kept as they finish: the same command
-again goes on where it was stopped.
+Prints the mean and the standard error of each measure, for each method and table. Runs
+are written to a folder as they finish: the same command again continues where it was
+stopped.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from skbayes.benchmark.analysis import analysis
-from skbayes.benchmark.layout import as_text
 from skbayes.benchmark.methods import find_object
-from skbayes.benchmark.picture import draw
-from skbayes.benchmark.protocol import RunFolder, benchmark
-from skbayes.benchmark.report import Result, as_json
+from skbayes.benchmark.metrics import Summary, summarize
+from skbayes.benchmark.protocol import Run, RunFolder, benchmark
 from skbayes.benchmark.tables import NMT_PAIRS, LookupTable, load_nmt
 
-__all__ = ["main"]
+__all__ = ["load_tables", "longest_run", "main", "make_parser", "make_runs"]
 
 QUICK_SEEDS, QUICK_CAP = 20, 150
 
 NAMES = """methods:
   random                   rows in random order
-  bo_paper_m, bo_paper_r   the unfitted Gaussian process of the paper
   skbayes                  skbayes.Optimizer as it is by default
   SURROGATE[+ACQUISITION]  the same with others of its names: gp+ucb
   FILE.py:NAME             one's own, also MODULE:NAME; see examples/own_method.py
@@ -39,21 +33,21 @@ tables:
 """
 
 
-def _parser() -> argparse.ArgumentParser:
+# A table with the objectives of the runs, a method, and its runs on the table.
+Result = tuple[LookupTable, str, list[Run]]
+
+
+def make_parser(prog: str, description: str | None) -> argparse.ArgumentParser:
+    """Return a parser of the options that choose runs."""
     parser = argparse.ArgumentParser(
-        prog="python -m skbayes.benchmark",
-        description=__doc__,
+        prog=prog,
+        description=description,
         epilog=NAMES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("--tables", nargs="+", default=list(NMT_PAIRS), metavar="TABLE")
-    add(
-        "--methods",
-        nargs="+",
-        default=["random", "bo_paper_m", "bo_paper_r", "skbayes"],
-        metavar="METHOD",
-    )
+    add("--methods", nargs="+", default=["random", "skbayes"], metavar="METHOD")
     add(
         "--objectives",
         choices=["1", "all", "both"],
@@ -62,16 +56,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--seeds", type=int, help="runs per method and table, 100 if not given")
     add("--cap", type=int, help="end a run after so many rows, finished or not")
-    add(
-        "--quick",
-        action="store_true",
-        help=f"{QUICK_SEEDS} seeds and a cap of {QUICK_CAP} rows, unless given",
-    )
+    quick = f"{QUICK_SEEDS} seeds and a cap of {QUICK_CAP} rows, unless given"
+    add("--quick", action="store_true", help=quick)
     add("--jobs", type=int, default=1, help="runs at a time")
-    add("--errors", type=int, default=0, metavar="ROWS", help="judge predictions too")
-    add("--out", type=Path, default=Path("skbayes-benchmark"), help="folder")
-    add("--fresh", nargs="*", metavar="METHOD", help="forget kept runs; of all methods")
-    add("--analysis", action="store_true", help="describe the tables, make no runs")
+    add("--out", type=Path, default=Path("skbayes-benchmark"), help="folder of runs")
+    add("--fresh", nargs="*", metavar="METHOD", help="repeat runs; of all methods")
     return parser
 
 
@@ -100,68 +89,82 @@ def _load_table(name: str) -> LookupTable:
     return table
 
 
-def _results(
-    arguments: argparse.Namespace, tables: Sequence[LookupTable]
+def load_tables(arguments: argparse.Namespace) -> list[LookupTable]:
+    """Load the tables that the options name."""
+    return [_load_table(name) for name in _split(arguments.tables)]
+
+
+def longest_run(arguments: argparse.Namespace) -> int | None:
+    """Return the number of rows after which a run ends at the latest."""
+    return arguments.cap or (QUICK_CAP if arguments.quick else None)
+
+
+def make_runs(
+    arguments: argparse.Namespace, tables: Sequence[LookupTable], n_errors: int = 0
 ) -> list[Result]:
     """Make the runs that are missing, table after table."""
     seeds = arguments.seeds or (QUICK_SEEDS if arguments.quick else 100)
-    cap = arguments.cap or (QUICK_CAP if arguments.quick else None)
     folder = arguments.out / "runs"
     methods = _labeled(_split(arguments.methods))
     if arguments.fresh is not None:
         for method in _split(arguments.fresh) or methods:
             RunFolder(folder).clear(method)
-    problems = []
-    for table in tables:
-        if arguments.objectives != "all":
-            problems.append(table.first(1))
-        if arguments.objectives != "1" and table.n_objectives > 1:
-            problems.append(table)
+    options = {"n_errors": n_errors, "n_jobs": arguments.jobs, "folder": folder}
     results = []
-    for table in problems:
-        runs = benchmark(
-            methods,
-            [table],
-            seeds,
-            cap=cap,
-            n_errors=arguments.errors,
-            n_jobs=arguments.jobs,
-            folder=folder,
-        )
+    for table in _with_objectives(tables, arguments.objectives):
+        runs = benchmark(methods, [table], seeds, cap=longest_run(arguments), **options)
         for method in methods:
-            own = [run for run in runs if run.method == method]
-            results.append(Result(table, method, own, cap))
+            results.append((table, method, [r for r in runs if r.method == method]))
     return results
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command.
+def _with_objectives(tables: Sequence[LookupTable], which: str) -> list[LookupTable]:
+    """Tables with their first objective ("1"), with "all" that they have, or "both"."""
+    chosen = []
+    for table in tables:
+        if which != "all":
+            chosen.append(table.first(1))
+        if which != "1" and table.n_objectives > 1:
+            chosen.append(table)
+    return chosen
 
-    Parameters
-    ----------
-    argv : sequence of str, default=None
-        Arguments, those of the command line if None.
-    """
-    parser = _parser()
+
+def _cell(summary: Summary) -> str:
+    """Mean and standard error; "*" marks a mean over censored runs."""
+    mark = "*" if summary.n_censored else ""
+    return f"{summary.mean:.2f} ± {summary.se:.2f}{mark}"
+
+
+def _as_text(results: Sequence[Result]) -> str:
+    """One line for each method and table, one column for each measure."""
+    blocks: dict[int, list[list[str]]] = {}
+    for table, method, runs in results:
+        summary = summarize(runs, table)
+        kind = min(table.n_objectives, 2)
+        lines = blocks.setdefault(kind, [["table", "method", *summary]])
+        lines.append([table.name, method, *map(_cell, summary.values())])
+    return "\n\n".join(map(_aligned, blocks.values()))
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(f"{cell:{w}}" for cell, w in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command, with the arguments of the command line if `argv` is None."""
+    parser = make_parser("python -m skbayes.benchmark", __doc__)
     arguments = parser.parse_args(argv)
     try:
-        tables = [_load_table(name) for name in _split(arguments.tables)]
-        if arguments.analysis:
-            print(analysis(tables))
-            return
-        results = _results(arguments, tables)
+        results = make_runs(arguments, load_tables(arguments))
     except ValueError as error:
         parser.error(str(error))
-    print(as_text(results))
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    written = arguments.out / "results.json"
-    written.write_text(json.dumps(as_json(results), indent=1) + "\n")
-    print(f"\nwritten: {written}")
-    try:
-        draw(results, arguments.out / "results.png")
-        print(f"written: {arguments.out / 'results.png'}")
-    except ImportError as error:
-        print(error, file=sys.stderr)
+    print(_as_text(results))
+    if any(run.finished is False for _, _, runs in results for run in runs):
+        print("\n* runs that ended at their cap are counted as if found there")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What proposes rows: a method has ``ask()`` and ``tell(params, score)``, no more.
+"""Methods that propose rows of a table, by ``ask()`` and ``tell(params, score)``.
 
 A method is made anew for each run by ``factory(table, seed)``: its own class, usually.
 It is told the rows that the run starts from, then asked and told in turn. What it asks
@@ -16,13 +16,10 @@ from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.special import ndtr
 
 from skbayes.benchmark.tables import LookupTable
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.gp.kernels import KERNELS, squared_distances
 
 __all__ = [
     "NAMED",
@@ -30,7 +27,6 @@ __all__ = [
     "Predicts",
     "RandomSearch",
     "SkbayesMethod",
-    "UnfittedGP",
     "find_object",
     "make_factory",
 ]
@@ -56,7 +52,7 @@ Factory = Callable[[LookupTable, int], Method]
 
 @runtime_checkable
 class Predicts(Protocol):
-    """A method that says what it believes."""
+    """A method with predictions."""
 
     def predict(self, params: Sequence[Params]) -> FloatArray:
         """Give the expected score of each configuration."""
@@ -64,15 +60,7 @@ class Predicts(Protocol):
 
 
 class RandomSearch:
-    """The rows in random order.
-
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-    seed : int
-        Source of randomness.
-    """
+    """The rows in random order."""
 
     def __init__(self, table: LookupTable, seed: int) -> None:
         # Another stream than the one that draws the rows to start from.
@@ -84,24 +72,15 @@ class RandomSearch:
         return self._left[0]
 
     def tell(self, params: Params, score: Score) -> None:
-        """Cross out a row."""
+        """Remove a row from the order."""
         self._left.remove(params)
 
 
 class SkbayesMethod:
     """:class:`skbayes.Optimizer` on the rows of the table.
 
-    The model decides from the first proposal on, since the run starts from rows of its
-    own.
-
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-    seed : int
-        Source of randomness.
-    **options : dict
-        Arguments of the optimizer, such as `surrogate` and `acquisition`.
+    The model is used from the first proposal on, since the run starts from rows of its
+    own. `options` are arguments of the optimizer, such as `surrogate`.
     """
 
     def __init__(self, table: LookupTable, seed: int, **options: Any) -> None:
@@ -117,123 +96,21 @@ class SkbayesMethod:
         self._optimizer.tell(params, score)
 
     def predict(self, params: Sequence[Params]) -> FloatArray:
-        """Mean of the model for each configuration.
-
-        Parameters
-        ----------
-        params : sequence of dict
-            Configurations.
-
-        Returns
-        -------
-        scores : ndarray of shape (n,)
-            Means; NaN if the surrogate does not predict scores.
-        """
+        """Mean of the model for each configuration, or NaN if it has no scores."""
         try:
             return self._optimizer.predict(params)[0]
         except ValueError:
             return np.full(len(params), np.nan)
 
 
-class UnfittedGP:
-    """The Gaussian process of Zhang & Duh (2020): none of its parameters is fitted.
-
-    Amplitude and all length scales 1 in the unit cube, mean 0, scores as they are,
-    noise 1e-3; expected improvement over all free rows. It serves to check the
-    benchmark against the published figures.
-
-    Parameters
-    ----------
-    table : LookupTable
-        The table, with one objective.
-    seed : int
-        Not used: nothing is random.
-    kernel : {"matern52", "rbf"}, default="matern52"
-        Correlation function.
-
-    Raises
-    ------
-    ValueError
-        If the table has several objectives.
-    """
-
-    NOISE = 1e-3
-
-    def __init__(self, table: LookupTable, seed: int, kernel: str = "matern52") -> None:
-        if table.n_objectives > 1:
-            raise ValueError("the unfitted GP takes one objective only.")
-        self._params = table.params
-        squared = squared_distances(table.X[None], table.X[None])[0]
-        self._K, _ = KERNELS[kernel](squared)
-        self._taken: list[int] = []
-        self._scores: list[float] = []
-
-    def _posterior(self) -> tuple[FloatArray, FloatArray]:
-        to_taken = self._K[:, self._taken]
-        noisy = self._K[np.ix_(self._taken, self._taken)]
-        factor = cho_factor(noisy + self.NOISE * np.eye(len(noisy)), lower=True)
-        mean = to_taken @ cho_solve(factor, np.array(self._scores))
-        explained = np.sum(to_taken * cho_solve(factor, to_taken.T).T, axis=1)
-        return mean, np.sqrt(np.maximum(1.0 - explained, 1e-12))
-
-    def ask(self) -> Params:
-        """Propose the free row with the greatest expected improvement."""
-        mean, sd = self._posterior()
-        z = (mean - max(self._scores)) / sd
-        density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
-        improvement = sd * (z * ndtr(z) + density)
-        improvement[self._taken] = -np.inf
-        return self._params[int(np.argmax(improvement))]
-
-    def tell(self, params: Params, score: Score) -> None:
-        """Learn the score of a row."""
-        assert isinstance(score, float)
-        self._taken.append(self._params.index(params))
-        self._scores.append(score)
-
-    def predict(self, params: Sequence[Params]) -> FloatArray:
-        """Mean of the process.
-
-        Parameters
-        ----------
-        params : sequence of dict
-            Rows of the table.
-
-        Returns
-        -------
-        scores : ndarray of shape (n,)
-            Means.
-        """
-        mean, _ = self._posterior()
-        return mean[[self._params.index(row) for row in params]]
-
-
 NAMED: dict[str, Factory] = {
     "random": RandomSearch,
-    "bo_paper_m": UnfittedGP,
-    "bo_paper_r": partial(UnfittedGP, kernel="rbf"),
     "skbayes": SkbayesMethod,
 }
 
 
 def find_object(name: str) -> Any:
-    """Load an object by its file or module.
-
-    Parameters
-    ----------
-    name : str
-        ``path/to/file.py:name`` or ``package.module:name``.
-
-    Returns
-    -------
-    found : object
-        The object.
-
-    Raises
-    ------
-    ValueError
-        If there is no such file, module or object.
-    """
+    """Load an object by ``path/to/file.py:name`` or ``package.module:name``."""
     home, _, attribute = name.rpartition(":")
     try:
         if home.endswith(".py"):
@@ -249,11 +126,10 @@ def make_factory(method: str | Factory) -> Factory:
     Parameters
     ----------
     method : str or callable
-        "random"; "bo_paper_m" and "bo_paper_r", the unfitted Gaussian process of the
-        paper with a Matérn-5/2 and an RBF kernel; "skbayes", the optimizer as it is by
-        default; ``surrogate`` or ``surrogate+acquisition`` with any names that
-        :class:`skbayes.Optimizer` takes; ``file.py:name`` or ``module:name`` of one's
-        own; or a callable ``factory(table, seed)``.
+        "random"; "skbayes", the optimizer with its defaults; ``surrogate`` or
+        ``surrogate+acquisition`` with any names that :class:`skbayes.Optimizer` takes;
+        ``file.py:name`` or ``module:name`` of one's own; or a callable
+        ``factory(table, seed)``.
 
     Returns
     -------
@@ -272,8 +148,6 @@ def make_factory(method: str | Factory) -> Factory:
         return NAMED[method]
     if ":" in method:
         return find_object(method)
-    surrogate, plus, acquisition = method.partition("+")
-    options: dict[str, Any] = {"surrogate": surrogate}
-    if plus:
-        options["acquisition"] = acquisition
+    names = zip(("surrogate", "acquisition"), method.split("+", 1), strict=False)
+    options: dict[str, Any] = dict(names)
     return partial(SkbayesMethod, **options)

@@ -1,4 +1,4 @@
-"""What runs are judged by.
+"""Measures of runs, of random search, and of agreement between tables.
 
 The measures of Zhang & Duh (2020); numbers of rows count the 3 that a run starts from,
 which are taken at once, so that none is below 3.
@@ -51,34 +51,14 @@ _SLACK = 1e-9
 
 
 class Measure(NamedTuple):
-    """A measure of one run.
-
-    Parameters
-    ----------
-    value : float
-        The value.
-    censored : bool
-        Whether the run ended at its cap before the value was known.
-    """
+    """Measure of one run; censored if the run ended at its cap before it was known."""
 
     value: float
     censored: bool
 
 
 class Summary(NamedTuple):
-    """A measure of several runs.
-
-    Parameters
-    ----------
-    mean : float
-        Mean.
-    sd : float
-        Standard deviation between runs, NaN for a single one.
-    n : int
-        Number of runs.
-    n_censored : int
-        How many of them are censored.
-    """
+    """Mean and standard deviation (NaN for one run) of a measure over `n` runs."""
 
     mean: float
     sd: float
@@ -92,15 +72,7 @@ class Summary(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """Exact mean and standard deviation of a measure.
-
-    Parameters
-    ----------
-    mean : float
-        Mean.
-    sd : float
-        Standard deviation of a single run.
-    """
+    """Exact mean and standard deviation of a measure of one run."""
 
     mean: float
     sd: float
@@ -241,8 +213,9 @@ def error_curves(runs: Sequence[Run]) -> FloatArray:
         raise ValueError(
             "runs: there are no errors; set n_errors, for a method with predictions."
         )
-    shortest = min(len(run.errors or ()) for run in runs)
-    return np.array([(run.errors or [])[:shortest] for run in runs])
+    errors = [run.errors or [] for run in runs]
+    shortest = min(map(len, errors))
+    return np.array([one[:shortest] for one in errors])
 
 
 def quartiles(curves: FloatArray) -> FloatArray:
@@ -268,19 +241,7 @@ def place_of_first(n: int, k: int) -> FloatArray:
     """Distribution of the place of the first of `k` marked rows in a random order.
 
     P(place > t) = C(n - k, t) / C(n, t), the product of (n - k - i) / (n - i) over
-    i < t.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    k : int
-        How many are marked, from 1 to `n`.
-
-    Returns
-    -------
-    p : ndarray of shape (n,)
-        Probabilities of the places 1 to `n`.
+    i < t. Returned are the probabilities of the places 1 to `n`.
     """
     i = np.arange(n)
     later = np.cumprod(np.maximum(n - k - i, 0) / (n - i))
@@ -366,17 +327,7 @@ def rank_correlations(
     >>> bool(correlations[0, 1] > correlations[0, 2])
     True
     """
-    aliases = same or {}
-    scores = []
-    for table in tables:
-        keys = [
-            tuple(
-                (name, aliases.get(name, {}).get(row[name], row[name]))
-                for name in sorted(table.columns)
-            )
-            for row in table.params
-        ]
-        scores.append(dict(zip(keys, table.scores[:, 0], strict=True)))
+    scores = [_scores_by_key(table, same or {}) for table in tables]
     common = [key for key in scores[0] if all(key in other for other in scores)]
     if len(common) < 3:
         raise ValueError(
@@ -384,3 +335,15 @@ def rank_correlations(
         )
     ranks = [rankdata([score[key] for key in common]) for score in scores]
     return np.corrcoef(ranks), len(common)
+
+
+def _scores_by_key(
+    table: LookupTable, same: Mapping[str, Mapping[Any, Any]]
+) -> dict[tuple, float]:
+    """First objective by configuration, with the values of `same` replaced."""
+    names = sorted(table.columns)
+    keys = [
+        tuple(same.get(name, {}).get(row[name], row[name]) for name in names)
+        for row in table.params
+    ]
+    return dict(zip(keys, table.scores[:, 0], strict=True))

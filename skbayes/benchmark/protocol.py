@@ -1,4 +1,4 @@
-"""How a method is run on a table, and how many runs are made, kept and taken up again.
+"""Protocol of runs of methods on tables, and folder of finished runs.
 
 A run starts from 3 random distinct rows, the same for every method under the same seed.
 Then the method is asked for one row after the other, never for one that is taken. The
@@ -76,25 +76,13 @@ class Run:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What the run is of: table, method, number of objectives, seed."""
+        """Table, its digest, method, number of objectives and seed."""
         return (self.table, self.digest, self.method, self.n_objectives, self.seed)
 
     def answers(self, table: LookupTable, cap: int | None, n_errors: int) -> bool:
-        """Whether this run holds what one with such settings would.
+        """Whether this run contains one of at most `cap` rows with `n_errors` errors.
 
-        Parameters
-        ----------
-        table : LookupTable
-            Its table.
-        cap : int or None
-            Rows after which it ends at the latest.
-        n_errors : int
-            Up to how many rows errors are wanted.
-
-        Returns
-        -------
-        answers : bool
-            Proposals do not depend on the cap: a longer run holds all shorter ones.
+        Proposals do not depend on the cap: a longer run contains all shorter ones.
         """
         longest = min(cap or len(table), len(table))
         n_judged = min(n_errors, longest) - min(N_START, longest) + 1
@@ -103,32 +91,14 @@ class Run:
         return self.finished or len(self.rows) >= longest
 
     def capped(self, cap: int | None) -> Run:
-        """Shorten the run to `cap` rows.
-
-        Parameters
-        ----------
-        cap : int or None
-            Most rows; None for as many as there are.
-
-        Returns
-        -------
-        run : Run
-            Itself where it is no longer than that. A shortened run counts as not
-            finished.
-        """
+        """Shorten the run to `cap` rows; a shortened run counts as not finished."""
         if cap is None or len(self.rows) <= cap:
             return self
         return replace(self, rows=self.rows[:cap], finished=False)
 
 
 class RunFolder:
-    """A folder in which finished runs are kept, one JSON line each.
-
-    Parameters
-    ----------
-    path : path-like
-        The folder; it is made when the first run is kept.
-    """
+    """Folder of finished runs, one JSON line each; made with the first of them."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -148,19 +118,7 @@ class RunFolder:
         return runs
 
     def load(self, method: str) -> dict[tuple[Any, ...], Run]:
-        """Read the runs of a method.
-
-        Parameters
-        ----------
-        method : str
-            Its name.
-
-        Returns
-        -------
-        runs : dict of tuple to Run
-            By :attr:`Run.key`; of several the last. A line torn by a crash is left
-            out.
-        """
+        """Read the runs of a method by :attr:`Run.key`; of several the last."""
         return {run.key: run for run in self._all(method) if run.method == method}
 
     def keep(self, run: Run) -> None:
@@ -168,21 +126,11 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         # The newline comes first as well: a line torn before it stays alone.
         line = ("\n" + json.dumps(asdict(run)) + "\n").encode()
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        handle = os.open(self._file(run.method), flags, 0o644)
-        try:
-            os.write(handle, line)
-        finally:
-            os.close(handle)
+        with open(self._file(run.method), "ab", buffering=0) as file:
+            file.write(line)
 
     def clear(self, method: str) -> None:
-        """Forget the runs of a method.
-
-        Parameters
-        ----------
-        method : str
-            Its name.
-        """
+        """Remove the runs of a method."""
         kept = [run for run in self._all(method) if run.method != method]
         self._file(method).unlink(missing_ok=True)
         for run in kept:
@@ -368,9 +316,9 @@ def benchmark(
     numbers = range(seeds) if isinstance(seeds, int) else seeds
     keeper = None if folder is None else RunFolder(folder)
     known: dict[tuple[Any, ...], Run] = {}
-    for label in named if keeper is not None else ():
-        assert keeper is not None
-        known |= keeper.load(label)
+    if keeper is not None:
+        for label in named:
+            known |= keeper.load(label)
     jobs: dict[tuple[Any, ...], Any] = {}
     wanted = []
     for label, table, seed in product(named, tables, numbers):
@@ -378,10 +326,8 @@ def benchmark(
         wanted.append(key)
         if key in known and known[key].answers(table, cap, n_errors):
             continue
-        settings = {"cap": cap, "n_errors": n_errors, "label": label}
-        jobs[key] = delayed(_run_and_keep)(
-            keeper, named[label], table, seed, **settings
-        )
+        options = {"cap": cap, "n_errors": n_errors, "label": label}
+        jobs[key] = delayed(_run_and_keep)(keeper, named[label], table, seed, **options)
     _check(named, tables, {(key[0], key[2]) for key in jobs})
     done = Parallel(n_jobs=n_jobs)(jobs.values())
     known |= zip(jobs, done, strict=True)
@@ -393,7 +339,7 @@ def _check(
     tables: Sequence[LookupTable],
     needed: set[tuple[str, str]],
 ) -> None:
-    """Let each method take one row of each table before anything is paid for."""
+    """Let each method take one row of each table, before any long run."""
     for (label, method), table in product(methods.items(), tables):
         if (table.name, label) not in needed:
             continue

@@ -1,4 +1,4 @@
-"""Tables of trained systems: looking a row up replaces training it.
+"""Tables of trained systems, in which looking a row up replaces training it.
 
 Symbols: a table has n rows, D hyper-parameters and m objectives.
 
@@ -20,56 +20,26 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.space import Categorical, Dimension, Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number, native
 
 __all__ = [
     "NMT_PAIRS",
-    "NMT_SAME",
     "LookupTable",
     "RowSpace",
     "load_nmt",
-    "pareto_rows",
 ]
 
 Params = dict[str, Any]
 
 NMT_PAIRS = ("zh-en", "ru-en", "ja-en", "en-ja", "sw-en", "so-en")
 
-# Which values of the six tables count as one where they are compared.
-NMT_SAME: dict[str, dict[Any, Any]] = {"bpe": {32000: 30000}}
-
 _SCALES = ("auto", "linear", "log", "rank", "categorical")
 
 
-def pareto_rows(scores: FloatArray) -> np.ndarray:
-    """Rows that no other row dominates.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n, m)
-        Objectives, all to be maximized.
-
-    Returns
-    -------
-    rows : ndarray of int
-        Their numbers, ascending. Of equal rows all are kept.
-    """
-    at_least = np.all(scores[:, None, :] >= scores[None, :, :], axis=2)
-    better = np.any(scores[:, None, :] > scores[None, :, :], axis=2)
-    return np.flatnonzero(~np.any(at_least & better, axis=0))
-
-
 class RowSpace(Space):
-    """The rows of a table as a finite space: nothing else may be proposed.
-
-    Parameters
-    ----------
-    dimensions : dict of str to Dimension
-        The hyper-parameters.
-    params : sequence of dict
-        The rows.
-    """
+    """The rows of a table as a finite space: nothing else may be proposed."""
 
     def __init__(
         self, dimensions: Mapping[str, Dimension], params: Sequence[Params]
@@ -87,18 +57,7 @@ class RowSpace(Space):
         return self.encode([params])[0].tobytes() in self._keys_of_rows
 
     def enumerate(self, indices: np.ndarray) -> FloatArray:
-        """Rows with the given numbers, in ascending order of their positions.
-
-        Parameters
-        ----------
-        indices : ndarray of shape (n,), int
-            Numbers from 0 to ``n_configurations - 1``.
-
-        Returns
-        -------
-        X : ndarray of shape (n, n_columns)
-            Encoded configurations.
-        """
+        """Return the encoded rows with the given numbers, in order of positions."""
         return self._cells_of_rows[indices]
 
 
@@ -337,7 +296,7 @@ class LookupTable:
         self.objectives = names
         self.scores = scores
         self.best = int(np.argmax(scores[:, 0]))
-        self.front = pareto_rows(scores)
+        self.front = np.flatnonzero(is_nondominated(scores))
         parts = [repr(self.params).encode(), self.X.tobytes(), scores.tobytes()]
         self.digest = hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 
@@ -406,8 +365,7 @@ class LookupTable:
             If a hyper-parameter is missing, or its value neither a number nor in the
             table.
         """
-        missing = [name for name in self.columns if name not in params]
-        if missing:
+        if missing := [name for name in self.columns if name not in params]:
             raise ValueError(f"params: {missing} are missing in {dict(params)!r}.")
         return np.array([self._position(name, params[name]) for name in self.columns])
 
@@ -415,16 +373,9 @@ class LookupTable:
         dimension = self.dimensions[name]
         if not (isinstance(dimension, Ordinal) and is_number(value)):
             return float(dimension.encode([value])[0])
-        levels, scale = self._levels(dimension)
-        lowest, highest = dimension.values[0], dimension.values[-1]
-        return float(
-            np.interp(scale(min(max(value, lowest), highest)), levels, dimension.grid)
-        )
-
-    @staticmethod
-    def _levels(dimension: Ordinal) -> tuple[list[float], Any]:
-        scale = math.log if dimension.scale == "log" else float
-        return [scale(value) for value in dimension.values], scale
+        value = min(max(value, dimension.values[0]), dimension.values[-1])
+        level = math.log(value) if dimension.scale == "log" else float(value)
+        return float(np.interp(level, _levels(dimension), dimension.grid))
 
     def at(self, x: FloatArray) -> Params:
         """Read a place of the unit cube as a configuration.
@@ -448,8 +399,7 @@ class LookupTable:
     def _value_at(self, dimension: Dimension, position: float) -> Any:
         if not isinstance(dimension, Ordinal) or not is_number(dimension.values[0]):
             return dimension.decode(dimension.snap(np.array([position])))[0]
-        levels, _ = self._levels(dimension)
-        level = float(np.interp(position, dimension.grid, levels))
+        level = float(np.interp(position, dimension.grid, _levels(dimension)))
         return math.exp(level) if dimension.scale == "log" else level
 
     def nearest(self, params: Mapping[str, Any], free: np.ndarray) -> int:
@@ -475,7 +425,14 @@ class LookupTable:
         return int(np.argmin(np.where(free, distance, np.inf)))
 
 
+def _levels(dimension: Ordinal) -> list[float]:
+    """Numbers of a dimension on its scale."""
+    scale = math.log if dimension.scale == "log" else float
+    return [scale(value) for value in dimension.values]
+
+
 def _value(text: str) -> Any:
+    """Read a cell of a CSV file."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -489,7 +446,7 @@ def load_nmt(pair: str) -> LookupTable:
 
     118 to 767 Transformers each, with six hyper-parameters, their BLEU (to be
     maximized) and their decoding time (to be minimized). The tables are those of
-    https://github.com/Este1le/hpo_nmt (MIT licence, see the package's
+    https://github.com/Este1le/hpo_nmt (MIT license, see the package's
     ``benchmark/data/LICENSE``); scales and tolerances are those of the paper.
 
     Parameters

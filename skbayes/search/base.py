@@ -53,7 +53,7 @@ from skbayes.search.out_of_fold import (
 )
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.utils.name_hints import NameHints
+from skbayes.utils.did_you_mean import NameHints
 
 __all__ = ["BaseBayesSearchCV"]
 

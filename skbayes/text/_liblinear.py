@@ -1,4 +1,4 @@
-"""The C library LIBLINEAR, called with NumPy arrays.
+"""Calls of the C library LIBLINEAR with NumPy arrays.
 
 The package liblinear-official brings the library and its structures. Its own wrapper is
 not used: it converts row by row, and prints, for all threads, unless told otherwise.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib.util
 import os
 import re
 import sys
@@ -79,61 +80,32 @@ def train(
 ) -> Trained:
     """Train a linear classifier.
 
-    Parameters
-    ----------
-    X : CSR matrix of shape (n_samples, n_features)
-        Finite numbers. It is not changed.
-    codes : ndarray of shape (n_samples,)
-        The class of each row: integers from 0, each of which occurs, two or more.
-    solver : int
-        LIBLINEAR's number of it, 0 to 7.
-    C : float, default=1.0
-        Weight of the losses, above 0.
-    tol : float, default=0.01
-        LIBLINEAR's eps.
-    bias : float, default=-1.0
-        Value of a constant feature that is added; below 0: none is.
-    regularize_bias : bool, default=True
-        Whether its weight counts in the penalty. If not, `bias` has to be 1, and
-        liblinear-official has to be installed.
-    class_weight : ndarray of shape (n_classes,), default=None
-        Factors of `C`, by code.
-    seed : int, default=None
-        Where the solver's generator starts, 0 to 2**32 - 1. `None` for a solver that
-        draws nothing; such fits may run side by side by liblinear-official.
-
-    Returns
-    -------
-    trained : Trained
-        Weights, and how they were found.
+    `X` holds finite numbers and is not changed; `codes` (n_samples,) are the classes,
+    integers from 0, each of which occurs; `solver` is LIBLINEAR's number, 0 to 7, and
+    `tol` its eps. A constant feature of value `bias` is added unless that is below 0;
+    its weight counts in the penalty unless `regularize_bias` is False, which needs a
+    `bias` of 1 and liblinear-official. `class_weight` (n_classes,) are factors of `C`.
+    `seed` starts the generator; None for a solver that draws nothing: such fits may run
+    side by side by liblinear-official.
 
     Raises
     ------
     ValueError
         If the library refuses the arguments.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_matrix
-    >>> from skbayes.text._liblinear import train
-    >>> X = csr_matrix([[0.0, 1.0], [1.0, 0.0]])
-    >>> train(X, np.array([0, 1]), 0).weights.round(1)
-    array([[ 0.4, -0.4]])
     """
     if X.shape[1] >= np.iinfo(np.int32).max:
         raise ValueError(f"LIBLINEAR takes fewer features than {X.shape[1]}.")
+    n_classes = int(codes.max()) + 1
+    weights = np.ones(n_classes) if class_weight is None else class_weight
     if not _is_installed():
         if not regularize_bias:
             raise ValueError("scikit-learn's LIBLINEAR regularizes the bias.")
-        return _train_by_scikit_learn(
-            X, codes, solver, C, tol, bias, class_weight, seed
-        )
+        labels = codes.astype(np.float64)
+        return _train_by_scikit_learn(X, labels, solver, C, tol, bias, weights, seed)
     library, structures = _library()
-    n_classes = int(codes.max()) + 1
     # With -1 and 1 the library takes 1 for the positive class, whichever comes first.
-    labels = codes * 2 - 1 if n_classes == 2 else codes
-    labels = np.ascontiguousarray(labels, dtype=np.float64)
+    classes = np.array([-1, 1]) if n_classes == 2 else np.arange(n_classes)
+    labels = classes[codes].astype(np.float64)
     nodes, rows = _nodes(X, bias, np.dtype(structures.feature_node))
 
     problem = structures.problem.__new__(structures.problem)
@@ -152,18 +124,16 @@ def train(
     parameter.eps = tol
     parameter.C = C
     parameter.regularize_bias = int(regularize_bias)
-    if class_weight is not None:
-        values = np.array([-1, 1]) if n_classes == 2 else np.arange(n_classes)
-        parameter.nr_weight = n_classes
-        parameter.weight_label = (ctypes.c_int * n_classes)(*map(int, values))
-        parameter.weight = (ctypes.c_double * n_classes)(*map(float, class_weight))
+    parameter.nr_weight = n_classes
+    parameter.weight_label = (ctypes.c_int * n_classes)(*map(int, classes))
+    parameter.weight = (ctypes.c_double * n_classes)(*map(float, weights))
 
     refusal = library.check_parameter(ctypes.byref(problem), ctypes.byref(parameter))
     if refusal:
         raise ValueError(f"LIBLINEAR refuses these parameters: {refusal.decode()}.")
-    weights, messages = _run(library, problem, parameter, seed)
+    coef, messages = _run(library, problem, parameter, seed)
     del nodes, rows, labels  # which the library has read until here
-    return Trained(weights, *_read(messages))
+    return Trained(coef, *_read(messages))
 
 
 def _run(
@@ -253,12 +223,12 @@ _PRIMAL_OF = {1: 2, 7: 0}
 
 def _train_by_scikit_learn(
     X: sparse.csr_matrix,
-    codes: npt.NDArray[Any],
+    labels: npt.NDArray[np.float64],
     solver: int,
     C: float,
     tol: float,
     bias: float,
-    class_weight: npt.NDArray[np.float64] | None,
+    class_weight: npt.NDArray[np.float64],
     seed: int | None,
 ) -> Trained:
     """Train by scikit-learn's copy of the library, with the limits of the library."""
@@ -267,49 +237,27 @@ def _train_by_scikit_learn(
     X = sparse.csr_matrix(
         (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
     )
-    if class_weight is None:
-        class_weight = np.ones(int(codes.max()) + 1)
     most = _MAX_ITER.get(solver, 1000)
     with _DRAWING:
         weights, n_iter = compat.train_liblinear(
-            X,
-            codes,
-            solver,
-            C=C,
-            tol=tol,
-            bias=bias,
-            class_weight=class_weight,
-            max_iter=most,
-            seed=seed or 0,
+            X, labels, solver, tol, bias, C, class_weight, most, seed or 0
         )
     if n_iter < most or solver not in _PRIMAL_OF:
         return Trained(weights, n_iter, n_iter < most)
     primal = _PRIMAL_OF[solver]
     trained = _train_by_scikit_learn(
-        X, codes, primal, C, tol / 10, bias, class_weight, seed
+        X, labels, primal, C, tol / 10, bias, class_weight, seed
     )
     return trained._replace(n_iter=max(n_iter, trained.n_iter))
 
 
 def require_package(purpose: str) -> None:
-    """Raise ImportError if liblinear-official is not installed.
-
-    Parameters
-    ----------
-    purpose : str
-        What needs it.
-    """
+    """Raise ImportError if liblinear-official, which `purpose` needs, is missing."""
     import_optional("liblinear.liblinear", extra="text", purpose=purpose)
 
 
 def library_name() -> str:
-    """Name the package whose LIBLINEAR is used; tell the user once if it is a copy.
-
-    Returns
-    -------
-    name : {"liblinear-official", "scikit-learn"}
-        The package.
-    """
+    """Name the package whose LIBLINEAR is used; tell the user once if it is a copy."""
     if _is_installed():
         return "liblinear-official"
     tell_once(
@@ -322,19 +270,16 @@ def library_name() -> str:
 
 @functools.cache
 def _is_installed() -> bool:
-    """Tell whether liblinear-official can be used."""
-    try:
-        _library()
-    except ImportError:
-        return False
-    return True
+    """Tell whether liblinear-official is installed."""
+    return importlib.util.find_spec("liblinear") is not None
 
 
 @functools.cache
 def _library() -> tuple[Any, Any]:
     """Return the C library, and the module of its structures."""
-    from liblinear import liblinear as structures
-
+    structures = import_optional(
+        "liblinear.liblinear", extra="text", purpose="LiblinearClassifier"
+    )
     return structures.liblinear, structures
 
 

@@ -1,4 +1,4 @@
-"""Where counts are kept once they are made: in memory, or in files that all share."""
+"""Caches of arrays: in memory, or in files that all processes share."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sqlite3
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from skbayes import compat
 
-__all__ = ["DiskCache", "MemoryCache", "Cache"]
+__all__ = ["Cache", "DiskCache", "MemoryCache"]
 
 Arrays = Mapping[str, npt.NDArray]
 
@@ -27,40 +28,21 @@ PATIENCE = 1e6
 
 
 class Cache(Protocol):
-    """Keeps groups of arrays by name."""
+    """Groups of arrays by name."""
 
     def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """Return the arrays of this name, made first if they are not there."""
+        """Return the arrays of this name, made by `make` if they are not there."""
 
 
 class MemoryCache:
-    """Keep arrays in the memory of this process.
-
-    Parameters
-    ----------
-    limit : float, default=inf
-        Bytes that they may take; what finds no room is made anew each time.
-    """
+    """Cache of up to `limit` bytes in the memory of this process."""
 
     def __init__(self, limit: float = math.inf) -> None:
         self._kept: dict[str, Arrays] = {}
         self._room = limit
 
     def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """Return arrays.
-
-        Parameters
-        ----------
-        name : str
-            What they are called.
-        make : callable
-            Makes them, if they are not there.
-
-        Returns
-        -------
-        arrays : dict of str to ndarray
-            The arrays.
-        """
+        """Return the arrays of this name, made by `make` if they are not there."""
         if name in self._kept:
             return self._kept[name]
         arrays = make()
@@ -72,24 +54,10 @@ class MemoryCache:
 
 
 class DiskCache:
-    """Keep arrays in files, which all processes of a machine map into their memory.
+    """Cache in files, which all processes of a machine map into their memory.
 
     They are mapped when they are asked for, and let go with the last reference to them:
     what was read of them is the system's cache, and no process grows by it.
-
-    Parameters
-    ----------
-    limit : int
-        Bytes that the files may take. What finds no room is made anew whenever it is
-        needed.
-    parent : str or None, default=None
-        Where to make the folder; None for the environment variable
-        ``JOBLIB_TEMP_FOLDER``, or the system's temporary folder.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be made.
     """
 
     def __init__(self, limit: int, parent: str | None = None) -> None:
@@ -102,20 +70,7 @@ class DiskCache:
         compat.guard_folder(self.folder)
 
     def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """Return arrays.
-
-        Parameters
-        ----------
-        name : str
-            What they are called.
-        make : callable
-            Makes them, if they are not there.
-
-        Returns
-        -------
-        arrays : dict of str to ndarray
-            The arrays; those from a file cannot be written to.
-        """
+        """Return the arrays of this name, made by `make` if they are not there."""
         if not os.path.isdir(self.folder):
             # On another machine than where the search runs.
             return self._elsewhere.get(name, make)
@@ -136,7 +91,7 @@ class DiskCache:
         }
 
     def _keep(self, path: str, arrays: Arrays) -> bool:
-        """Write arrays, if there is room for them."""
+        """Write arrays if there is room for them; return whether they were written."""
         if self.used() + _size(arrays) > self.limit:
             self._note("counts_limit is reached")
             return False
@@ -153,24 +108,16 @@ class DiskCache:
         return True
 
     def _note(self, reason: str) -> None:
-        """Remember, for the process of the search, why something was not kept."""
+        """Record, for the process of the search, why something was not written."""
         with contextlib.suppress(OSError):
-            path = os.path.join(self.folder, "note")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(reason)
+            Path(self.folder, "note").write_text(reason, encoding="utf-8")
 
     def used(self) -> int:
-        """Add up the sizes of the files.
-
-        Returns
-        -------
-        n_bytes : int
-            How much they take.
-        """
+        """Return how many bytes the files take."""
         total = 0
         for folder, _, files in os.walk(self.folder):
             for file in files:
-                # Others remove what their locks and drafts needed meanwhile.
+                # Others remove their locks and drafts meanwhile.
                 with contextlib.suppress(FileNotFoundError):
                     total += os.path.getsize(os.path.join(folder, file))
         return total
@@ -179,8 +126,7 @@ class DiskCache:
         """Remove the files; warns if some counts were not kept."""
         note = None
         with contextlib.suppress(OSError):
-            with open(os.path.join(self.folder, "note"), encoding="utf-8") as file:
-                note = file.read()
+            note = Path(self.folder, "note").read_text(encoding="utf-8")
         shutil.rmtree(self.folder, ignore_errors=True)
         compat.release_folder(self.folder)
         if note is not None:

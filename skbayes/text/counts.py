@@ -1,4 +1,4 @@
-"""How often each n-gram occurs in each document, counted once for each kind of n-gram.
+"""Counts of each n-gram in each document, made once for each kind of n-gram.
 
 Symbols:
 
@@ -54,26 +54,7 @@ class CountTable:
 
 
 def patterns(low: int, high: int, max_gap: int = 0) -> list[Pattern]:
-    """List the patterns of n-grams.
-
-    Parameters
-    ----------
-    low, high : int
-        Least and greatest number of tokens.
-    max_gap : int, default=0
-        How many tokens may be skipped within an n-gram, all in all.
-
-    Returns
-    -------
-    patterns : list of tuple of int
-        By number of tokens, those without a gap first.
-
-    Examples
-    --------
-    >>> from skbayes.text.counts import patterns
-    >>> patterns(1, 3, max_gap=1)
-    [(0,), (0, 1), (0, 2), (0, 1, 2), (0, 1, 3), (0, 2, 3)]
-    """
+    """List the patterns by number of tokens, those without a gap first."""
     found = []
     for n in range(low, high + 1):
         grown: list[Pattern] = [(0,)]
@@ -284,20 +265,7 @@ def match_ngrams(grams: Array, known: Array) -> Array:
 
 
 def take_rows(table: CountTable, rows: Array | slice) -> tuple[Array, Array, Array]:
-    """Take some documents out of a table.
-
-    Parameters
-    ----------
-    table : CountTable
-        The counts.
-    rows : slice or ndarray of int64 of shape (n_rows,)
-        Which documents; a slice has step 1.
-
-    Returns
-    -------
-    indptr, indices, counts : ndarray
-        Theirs, as in a table.
-    """
+    """Return `indptr`, `indices` and `counts` of some documents."""
     if isinstance(rows, slice):
         indptr = np.asarray(table.indptr[rows.start : rows.stop + 1])
         part = slice(int(indptr[0]), int(indptr[-1]))

@@ -10,16 +10,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from skbayes.compat import Interval, StrOptions, fit_context
+from skbayes.compat import (
+    Interval,
+    LinearClassifierMixin,
+    StrOptions,
+    fit_context,
+)
 from skbayes.text._liblinear import library_name, require_package, train
 
 __all__ = ["LiblinearClassifier"]
@@ -59,7 +63,7 @@ def _is_logistic(classifier: LiblinearClassifier) -> bool:
     return True
 
 
-class LiblinearClassifier(ClassifierMixin, BaseEstimator):
+class LiblinearClassifier(LinearClassifierMixin, BaseEstimator):
     """Linear classification by LIBLINEAR.
 
     All classification solvers of the library, version 2.43 or newer, behind
@@ -280,42 +284,6 @@ class LiblinearClassifier(ClassifierMixin, BaseEstimator):
             self.intercept_ = bias * weights[:, -1]
         self.solver_ = solver.name
         return self
-
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """Return the values whose signs, or largest, are the predictions.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            `X` times `coef_`, plus `intercept_`. For two classes, one number a sample,
-            above 0 for the second class.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
-        values = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        return values.ravel() if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        values = self.decision_function(X)
-        codes = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[codes]
 
     @available_if(_is_logistic)
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""NGramVectorizer: texts as counts or weights of their n-grams."""
+"""Vectorizer of texts by counts or weights of their n-grams."""
 
 from __future__ import annotations
 
@@ -24,12 +24,18 @@ from skbayes.text.shared_counts import (
     TokenizerSpec,
 )
 from skbayes.text.token_filters import check_stemmer, stop_word_list
-from skbayes.text.tokens import WORDS, check_texts
+from skbayes.text.tokens import WORDS, check_texts, offsets_among
 
 __all__ = ["NGramVectorizer"]
 
 # Stands for a token that is skipped in the name of an n-gram.
 _GAP = "*"
+
+# A share of the documents, or their number.
+_DOCUMENTS = [
+    compat.Interval(compat.RealNotInt, 0, 1, closed="both"),
+    compat.Interval(Integral, 1, None, closed="left"),
+]
 
 Array = npt.NDArray
 
@@ -41,7 +47,7 @@ class NGramVectorizer(
 ):
     r"""Turn texts into a sparse matrix of their n-grams, counted or weighted.
 
-    On the settings they share its columns are those of scikit-learn's
+    On the parameters they share its columns are those of scikit-learn's
     :class:`~sklearn.feature_extraction.text.CountVectorizer` and
     :class:`~sklearn.feature_extraction.text.TfidfVectorizer`, in another order. It is
     several times faster, stems, and makes n-grams with gaps.
@@ -101,7 +107,7 @@ class NGramVectorizer(
 
     See Also
     --------
-    skbayes.TextRepresentationSearchCV : Finds the settings.
+    skbayes.TextRepresentationSearchCV : Searches over its parameters.
 
     Notes
     -----
@@ -130,14 +136,8 @@ class NGramVectorizer(
         "normalize_numbers": ["boolean"],
         "stemmer": [str, None],
         "max_gap": [compat.Interval(Integral, 0, None, closed="left")],
-        "min_df": [
-            compat.Interval(compat.RealNotInt, 0, 1, closed="both"),
-            compat.Interval(Integral, 1, None, closed="left"),
-        ],
-        "max_df": [
-            compat.Interval(compat.RealNotInt, 0, 1, closed="both"),
-            compat.Interval(Integral, 1, None, closed="left"),
-        ],
+        "min_df": _DOCUMENTS,
+        "max_df": _DOCUMENTS,
         "sublinear_tf": ["boolean"],
         "smooth_idf": ["boolean"],
         "norm": [compat.StrOptions({"l1", "l2"}), None],
@@ -334,10 +334,7 @@ class NGramVectorizer(
         return {name: column for column, name in enumerate(names)}
 
     def detach(self) -> None:
-        """Take along what is needed of shared counts, which may go.
-
-        Called by what owns the counts, and before it is pickled.
-        """
+        """Copy what is needed of shared counts, before they are removed or pickled."""
         if getattr(self, "_counts", None) is None:
             return
         counts, self._counts = self._counts, None
@@ -395,15 +392,13 @@ class NGramVectorizer(
             bool(self.normalize_numbers),
             self.stemmer if words else None,
         )
-        kinds = [NgramSpec(spec, one) for one in patterns(low, high, self._gap())]
+        max_gap = int(self.max_gap) if words else 0
+        kinds = [NgramSpec(spec, one) for one in patterns(low, high, max_gap)]
         if self.analyzer == "char_wb":
             # Words shorter than the shortest n-gram count as a whole.
             shorter = patterns(3, low - 1)
             kinds = [NgramSpec(spec, one, whole=True) for one in shorter] + kinds
         return kinds
-
-    def _gap(self) -> int:
-        return int(self.max_gap) if self.analyzer == "word" else 0
 
     def _checked_range(self) -> tuple[int, int]:
         pair = tuple(self.ngram_range)
@@ -480,8 +475,7 @@ class _Rows(NamedTuple):
         indptr, own, counts = self.indptr, place[self.indices], self.counts
         there = own >= 0
         if not there.all():
-            before = np.zeros(len(own) + 1, dtype=np.int64)
-            np.cumsum(there, out=before[1:])
-            indptr, own, counts = before[indptr], own[there], counts[there]
+            indptr = offsets_among(there, indptr)
+            own, counts = own[there], counts[there]
         shape = (len(indptr) - 1, n_columns)
         return sparse.csr_matrix((counts, own, indptr), shape=shape)

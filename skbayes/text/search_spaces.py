@@ -1,4 +1,4 @@
-"""The spaces of representations that a search for one looks through."""
+"""Search spaces of text representations."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def text_space(
         :class:`~skbayes.text.NGramVectorizer`.
     classifier : str or None, default="classifier"
         Name of the step that is a logistic regression by
-        :class:`~skbayes.text.LiblinearClassifier`; None if its settings are not to be
+        :class:`~skbayes.text.LiblinearClassifier`; None if its parameters are not to be
         in the space.
 
     Returns
@@ -128,22 +128,11 @@ def first_points(
     vectorizer: str = "vectorizer",
     classifier: str = "classifier",
 ) -> list[dict[str, Any]]:
-    """List what is worth trying first in the extended space, on any texts.
+    """List initial configurations of the extended space, for any texts.
 
-    It is too wide to be looked through in 30 trials from nowhere.
-
-    Parameters
-    ----------
-    stemmer : str or None, default="english"
-        The language of the stems.
-    vectorizer, classifier : str, default="vectorizer", "classifier"
-        Names of the steps.
-
-    Returns
-    -------
-    points : list of dict
-        What the paper chose for most tasks; weighted logarithms of counts in rows of
-        length 1, of words, of stems, and of characters.
+    The space is too wide to be searched in 30 trials without them. The first is what
+    the paper chose for most tasks; the others are weighted logarithms of counts in rows
+    of length 1, of words, of stems (of a language), and of characters.
 
     Examples
     --------

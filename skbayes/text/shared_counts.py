@@ -1,4 +1,4 @@
-"""Documents with their counts: made when first needed, then shared by all fits."""
+"""N-gram counts of documents, made when first needed and shared by all fits."""
 
 from __future__ import annotations
 
@@ -23,31 +23,15 @@ from skbayes.text.tokens import (
 __all__ = [
     "CountedTexts",
     "Counts",
-    "NgramSpec",
     "KnownCounts",
+    "NgramSpec",
     "TokenizerSpec",
     "counted_texts",
 ]
 
 
 class TokenizerSpec(NamedTuple):
-    """What the tokens of a document are.
-
-    Parameters
-    ----------
-    analyzer : {"word", "char", "char_wb"}
-        Words, characters, or the characters of each word with a space around it.
-    lowercase : bool
-        Whether to convert everything to lower case first.
-    token_pattern : str
-        What a word is.
-    stop_words : tuple of str
-        Words that are left out, in order.
-    normalize_numbers : bool
-        Whether each digit becomes a 0.
-    stemmer : str or None
-        The language by whose rules words are stemmed.
-    """
+    """Options by which the tokens of a document are made."""
 
     analyzer: str
     lowercase: bool
@@ -58,22 +42,12 @@ class TokenizerSpec(NamedTuple):
 
     @property
     def plain(self) -> TokenizerSpec:
-        """The same without what changes single tokens."""
+        """The same options without those that change single tokens."""
         return self._replace(stop_words=(), normalize_numbers=False, stemmer=None)
 
 
 class NgramSpec(NamedTuple):
-    """A kind of n-grams that are counted together.
-
-    Parameters
-    ----------
-    spec : TokenizerSpec
-        What their tokens are.
-    pattern : tuple of int
-        The places of the tokens.
-    whole : bool, default=False
-        Whether they are words as a whole, of so many characters.
-    """
+    """A kind of n-grams that are counted together."""
 
     spec: TokenizerSpec
     pattern: Pattern
@@ -81,15 +55,7 @@ class NgramSpec(NamedTuple):
 
 
 class Counts:
-    """The counts of some documents, each kind of n-grams counted when first needed.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        The documents.
-    cache : Cache
-        Where to keep the counts.
-    """
+    """The counts of some documents, each kind of n-grams counted when first needed."""
 
     def __init__(self, texts: Sequence[str], cache: Cache) -> None:
         self.texts = texts
@@ -100,18 +66,7 @@ class Counts:
         return {**vars(self), "_dependents": []}
 
     def table(self, kind: NgramSpec) -> CountTable:
-        """Return the counts of a kind of n-grams.
-
-        Parameters
-        ----------
-        kind : NgramSpec
-            Which.
-
-        Returns
-        -------
-        table : CountTable
-            Their counts in all documents.
-        """
+        """Return the counts of a kind of n-grams."""
         arrays = self._counted(kind)
         return CountTable(**{name: arrays[name] for name in CountTable.__annotations__})
 
@@ -133,35 +88,13 @@ class Counts:
         return {**vars(table), "numbers": numbers}
 
     def stream(self, spec: TokenizerSpec) -> TokenStream:
-        """Return the tokens of all documents.
-
-        Parameters
-        ----------
-        spec : TokenizerSpec
-            What they are.
-
-        Returns
-        -------
-        stream : TokenStream
-            The tokens.
-        """
+        """Return the tokens of all documents."""
         arrays = self.cache.get(repr(tuple(spec)), lambda: self._split(spec))
         vocabulary = StringArray(arrays["data"], arrays["places"])
         return TokenStream(arrays["ids"], arrays["offsets"], vocabulary)
 
     def counted_stream(self, spec: TokenizerSpec) -> TokenStream:
-        """Return the tokens that n-grams are made of; all of them, unless overridden.
-
-        Parameters
-        ----------
-        spec : TokenizerSpec
-            What they are.
-
-        Returns
-        -------
-        stream : TokenStream
-            The tokens.
-        """
+        """Return the tokens that n-grams are made of: all, unless overridden."""
         return self.stream(spec)
 
     def _split(self, spec: TokenizerSpec) -> dict[str, npt.NDArray]:
@@ -181,17 +114,11 @@ class Counts:
         }
 
     def register(self, dependent: Any) -> None:
-        """Remember who needs the counts, to tell when they go.
-
-        Parameters
-        ----------
-        dependent : object
-            Its method `detach` is called before the counts are removed.
-        """
+        """Have `dependent.detach` called before the counts are removed."""
         self._dependents.append(weakref.ref(dependent))
 
     def detach_all(self) -> None:
-        """Have those that need the counts take along what they need."""
+        """Have those that need the counts copy what they need."""
         for reference in self._dependents:
             dependent = reference()
             if dependent is not None:
@@ -200,17 +127,7 @@ class Counts:
 
 
 class KnownCounts(Counts):
-    """The counts of the n-grams that consist of known tokens alone.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        The documents.
-    cache : Cache
-        Where to keep the counts.
-    tokens : sequence of str
-        The known tokens, in order, which number those of the n-grams.
-    """
+    """The counts of the n-grams that consist of known tokens alone."""
 
     def __init__(
         self, texts: Sequence[str], cache: Cache, tokens: Sequence[str]
@@ -248,17 +165,10 @@ def _words(stream: TokenStream) -> npt.NDArray:
 
 
 class CountedTexts(Sequence):
-    """Some of the documents of a store: a sequence of texts that are counted already.
+    """Some of the documents of `counts`: texts that are counted already.
 
     To :class:`~skbayes.text.NGramVectorizer` it is the same as the texts themselves,
     but for the time it takes; to others it is a sequence of strings.
-
-    Parameters
-    ----------
-    counts : Counts
-        The store.
-    rows : slice or ndarray of int64 of shape (n,)
-        Which documents.
     """
 
     def __init__(self, counts: Counts, rows: slice | npt.NDArray) -> None:
@@ -304,22 +214,7 @@ def _as_slice(rows: npt.NDArray) -> slice | npt.NDArray:
 def counted_texts(
     texts: Sequence[str], limit: int, temp_folder: str | None = None
 ) -> Iterator[CountedTexts]:
-    """Keep the counts of texts in a temporary folder, for a while.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        The texts.
-    limit : int
-        Bytes that the counts may take.
-    temp_folder : str or None, default=None
-        Where to make the folder; None for the usual place.
-
-    Yields
-    ------
-    counted : CountedTexts
-        The same texts.
-    """
+    """Cache the counts of texts in a temporary folder, of at most `limit` bytes."""
     cache = DiskCache(limit, temp_folder)
     try:
         counts = Counts(StringArray.of(texts), cache)

@@ -1,4 +1,4 @@
-"""What is done to single words, language by language: stop words, stems, numbers."""
+"""Filters of tokens: stop words, stems, and digits replaced by zeros."""
 
 from __future__ import annotations
 
@@ -21,34 +21,7 @@ _DIGIT = re.compile(r"\d")
 
 
 def stop_word_list(stop_words: Any) -> tuple[str, ...]:
-    """List stop words.
-
-    Parameters
-    ----------
-    stop_words : str, iterable of str, or None
-        A language in English and lower case, the words, or None for none.
-
-    Returns
-    -------
-    words : tuple of str
-        Different words in order. Those of English are scikit-learn's.
-
-    Raises
-    ------
-    ImportError
-        If the list of another language is wanted, and the library stop-words is not
-        installed.
-    TypeError, ValueError
-        If it is neither a known language nor a list of words.
-
-    Examples
-    --------
-    >>> from skbayes.text.token_filters import stop_word_list
-    >>> stop_word_list(["the", "a", "the"])
-    ('a', 'the')
-    >>> len(stop_word_list("english"))
-    318
-    """
+    """List the stop words of a language (English and lower case), or those given."""
     if stop_words is None:
         return ()
     if isinstance(stop_words, str):
@@ -84,20 +57,7 @@ def _words_of(language: str) -> tuple[str, ...]:
 
 
 def check_stemmer(language: str) -> None:
-    """Check that words of a language can be stemmed.
-
-    Parameters
-    ----------
-    language : str
-        In English and lower case.
-
-    Raises
-    ------
-    ImportError
-        If the library snowballstemmer is not installed.
-    ValueError
-        If it does not know the language.
-    """
+    """Raise ImportError or ValueError if words of a language cannot be stemmed."""
     _stemmer(language)
 
 
@@ -114,51 +74,10 @@ def _stemmer(language: str) -> Any:
 
 
 def stem_all(words: list[str], language: str) -> list[str]:
-    """Stem words.
-
-    Parameters
-    ----------
-    words : list of str
-        The words, in lower case.
-    language : str
-        Their language.
-
-    Returns
-    -------
-    stems : list of str
-        The stem of each.
-
-    Raises
-    ------
-    ImportError, ValueError
-        As :func:`check_stemmer`.
-
-    Examples
-    --------
-    >>> from skbayes.text.token_filters import stem_all
-    >>> stem_all(["searching", "searches"], "english")
-    ['search', 'search']
-    """
+    """Stem words."""
     return _stemmer(language).stemWords(words)
 
 
 def without_numbers(words: list[str]) -> list[str]:
-    """Make all numbers of as many digits the same.
-
-    Parameters
-    ----------
-    words : list of str
-        The words.
-
-    Returns
-    -------
-    words : list of str
-        The same with each digit replaced by 0.
-
-    Examples
-    --------
-    >>> from skbayes.text.token_filters import without_numbers
-    >>> without_numbers(["1999", "b2b"])
-    ['0000', 'b0b']
-    """
+    """Replace each digit by 0."""
     return [_DIGIT.sub("0", word) for word in words]

@@ -1,4 +1,4 @@
-"""Texts as arrays of numbers: each token once as a string, then as an int32.
+"""Tokens of texts as arrays: each token once as a string, then as an int32.
 
 A token is a word or, for n-grams of characters, a character. They are numbered in the
 order of their strings, so that numbers sort like what they stand for.
@@ -24,6 +24,7 @@ __all__ = [
     "StringArray",
     "TokenStream",
     "check_texts",
+    "offsets_among",
     "split_characters",
     "split_words",
 ]
@@ -62,18 +63,7 @@ class StringArray(Sequence):
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> StringArray:
-        """Put strings into arrays.
-
-        Parameters
-        ----------
-        strings : iterable of str
-            The strings.
-
-        Returns
-        -------
-        array : StringArray
-            The same.
-        """
+        """Encode strings."""
         # Lone surrogates are no valid Unicode, but they are found in real data.
         encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
         offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
@@ -116,19 +106,7 @@ class TokenStream:
     vocabulary: Sequence[str]
 
     def changed(self, change: Callable[[list[str]], list[str | None]]) -> TokenStream:
-        """Replace tokens by others, each distinct one once.
-
-        Parameters
-        ----------
-        change : callable
-            Given the vocabulary, returns what becomes of each of its tokens; None for
-            one that is left out, as if it had not been in the text.
-
-        Returns
-        -------
-        stream : TokenStream
-            The tokens that are left, numbered anew.
-        """
+        """Replace tokens of the vocabulary by others, or leave them out for None."""
         results = change(list(self.vocabulary))
         vocabulary = sorted({token for token in results if token is not None})
         number = {token: place for place, token in enumerate(vocabulary)}
@@ -137,51 +115,25 @@ class TokenStream:
         if None not in results:
             return TokenStream(ids, self.offsets, vocabulary)
         there = ids >= 0
-        before = np.zeros(len(ids) + 1, dtype=np.int64)
-        np.cumsum(there, out=before[1:])
-        return TokenStream(ids[there], before[self.offsets], vocabulary)
+        return TokenStream(ids[there], offsets_among(there, self.offsets), vocabulary)
 
     def known(self, vocabulary: Sequence[str]) -> TokenStream:
-        """Use the numbers of another vocabulary.
-
-        Parameters
-        ----------
-        vocabulary : sequence of str
-            Tokens in order; those that are not among them become -1.
-
-        Returns
-        -------
-        stream : TokenStream
-            The same tokens.
-        """
+        """Use the numbers of another, sorted vocabulary; -1 for what is not in it."""
         number = {token: place for place, token in enumerate(vocabulary)}
         new = [number.get(token, -1) for token in self.vocabulary]
         ids = np.array(new, dtype=np.int32)[self.ids] if new else self.ids
         return TokenStream(ids, self.offsets, vocabulary)
 
 
+def offsets_among(there: npt.NDArray, offsets: npt.NDArray) -> npt.NDArray:
+    """Return where segments begin once only the entries that are `there` are left."""
+    before = np.zeros(len(there) + 1, dtype=np.int64)
+    np.cumsum(there, out=before[1:])
+    return before[offsets]
+
+
 def check_texts(texts: Any, name: str = "X") -> list[str]:
-    """Check that these are texts.
-
-    Parameters
-    ----------
-    texts : list, array, Series or other iterable of str
-        The texts.
-    name : str, default="X"
-        What to call them in messages.
-
-    Returns
-    -------
-    texts : list of str
-        The same.
-
-    Raises
-    ------
-    TypeError
-        If it is no iterable, or an item is not a string.
-    ValueError
-        If it is one string, is empty, has more than one dimension, or lacks texts.
-    """
+    """Return a list of texts; raise TypeError or ValueError if they are none."""
     if isinstance(texts, str | bytes):
         # CountVectorizer's words, which tests written for it look for.
         raise ValueError(
@@ -225,29 +177,11 @@ def _text(text: Any, place: int, name: str) -> str:
 
 
 def split_words(texts: Iterable[str], pattern: str, lowercase: bool) -> TokenStream:
-    """Find the words.
+    """Find the words by a regular expression of at most one group.
 
-    Parameters
-    ----------
-    texts : iterable of str
-        The documents.
-    pattern : str
-        A regular expression that matches a word, or contains one group that does; or
-        "unicode" for :data:`WORDS` extended to all scripts: marks such as the vowel
-        signs of Hindi belong to the word, and each Chinese or Japanese character is
-        one.
-    lowercase : bool
-        Whether to convert everything to lower case before.
-
-    Returns
-    -------
-    stream : TokenStream
-        The words.
-
-    Raises
-    ------
-    ValueError
-        If the pattern has more than one group, or is none.
+    The pattern "unicode" is :data:`WORDS` extended to all scripts: marks such as the
+    vowel signs of Hindi belong to the word, and each Chinese or Japanese character is
+    one.
     """
     find = _finder(pattern)
     number: defaultdict[str, int] = defaultdict()
@@ -311,22 +245,9 @@ def _all_scripts() -> tuple[re.Pattern, re.Pattern]:
 def split_characters(
     texts: Iterable[str], lowercase: bool, words: bool = False
 ) -> TokenStream:
-    """Take texts to pieces, character by character.
+    """Split texts into characters; runs of white space count as one space.
 
-    Parameters
-    ----------
-    texts : iterable of str
-        The documents; a run of white space in them counts as one space.
-    lowercase : bool
-        Whether to convert everything to lower case before.
-    words : bool, default=False
-        Whether each word, between white space, stands with a space of its own before
-        and after it.
-
-    Returns
-    -------
-    stream : TokenStream
-        The characters.
+    With `words`, each word has a space of its own before and after it.
     """
     codes, ends = [], [0]
     for text in texts:

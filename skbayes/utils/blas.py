@@ -1,4 +1,4 @@
-"""How many threads linear algebra may use, while other threads are at work too.
+"""Limits on the threads of linear algebra, while other threads are at work too.
 
 On small matrices one is best: more gain nothing, and on a busy machine wait for one
 another a hundred times longer than they work. Fits that run side by side in threads
@@ -61,14 +61,9 @@ _USERS = _Users()
 def shared_blas_threads(n: float) -> Iterator[None]:
     """Divide the threads of the linear algebra libraries among `n` that call them.
 
-    Any number of threads may be inside of this context and of
+    At least one is left. Any number of threads may be inside of this context and of
     :func:`one_blas_thread` at once: the strictest limit holds, and when the last one
     leaves, the number of threads is what it was before the first one entered.
-
-    Parameters
-    ----------
-    n : float
-        By how much the number of threads is divided; one at least is left.
     """
     _USERS.enter(n)
     try:
@@ -79,10 +74,6 @@ def shared_blas_threads(n: float) -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let the linear algebra libraries use one thread inside of the context.
-
-    Any number of threads may be inside at once; when the last one leaves, the number
-    of threads is what it was before the first one entered.
-    """
+    """Let the linear algebra libraries use one thread inside of the context."""
     with shared_blas_threads(float("inf")):
         yield

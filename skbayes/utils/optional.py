@@ -1,4 +1,4 @@
-"""Packages that only some parts of skbayes need, and the extras that install them."""
+"""Optional packages, and the extras that install them."""
 
 from __future__ import annotations
 
@@ -19,26 +19,9 @@ _PACKAGES = {"liblinear": "liblinear-official", "stop_words": "stop-words"}
 def import_optional(module: str, *, extra: str, purpose: str, instead: str = "") -> Any:
     """Import a module of an optional package.
 
-    Parameters
-    ----------
-    module : str
-        Full name of the module.
-    extra : str
-        The extra of skbayes that installs the package.
-    purpose : str
-        What needs it, as the subject of a sentence in the singular.
-    instead : str, default=""
-        What can be done without it.
-
-    Returns
-    -------
-    module : module
-        The module.
-
-    Raises
-    ------
-    ImportError
-        If the package is not installed.
+    `purpose` is what needs it, as the subject of a sentence in the singular; `instead`
+    what can be done without it. A package that is installed but cannot be imported
+    raises its own error.
 
     Examples
     --------
@@ -50,7 +33,9 @@ pip install "skbayes[text]".
     """
     try:
         return importlib.import_module(module)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise
         package = module.partition(".")[0]
         raise ImportError(
             f"{purpose} needs {_PACKAGES.get(package, package)}, which is not "
@@ -60,16 +45,10 @@ pip install "skbayes[text]".
 
 @functools.cache
 def tell_once(message: str) -> None:
-    """Log a message for the user, once, and not in the processes of workers.
+    """Log a warning once, and not in the processes of workers.
 
-    It has the level ``WARNING``, which Python shows where logging is not configured. It
-    is no warning of the module `warnings`, because nothing is wrong: ``python -W
-    error`` goes on.
-
-    Parameters
-    ----------
-    message : str
-        The message.
+    Python shows it where logging is not configured. It is no warning of the module
+    `warnings`, because nothing is wrong: ``python -W error`` goes on.
     """
     if multiprocessing.current_process().name == "MainProcess":
         logger.warning(message)

@@ -1,41 +1,14 @@
 import numpy as np
 import pytest
-from scipy.stats import norm
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skbayes import Optimizer
 from skbayes.benchmark import load_nmt, make_factory, run_method
-from skbayes.benchmark.methods import NAMED, SkbayesMethod, UnfittedGP, find_object
+from skbayes.benchmark.methods import NAMED, RandomSearch, SkbayesMethod, find_object
 
 
 @pytest.fixture(scope="module")
 def table():
     return load_nmt("ru-en").first(1)
-
-
-@pytest.mark.parametrize(
-    "kernel, reference", [("matern52", Matern(nu=2.5)), ("rbf", RBF())]
-)
-def test_unfitted_process_is_scikit_learns(table, kernel, reference):
-    method = UnfittedGP(table, 0, kernel=kernel)
-    rows = [3, 40, 77, 120, 9]
-    for row in rows:
-        method.tell(table.params[row], float(table.scores[row, 0]))
-    model = GaussianProcessRegressor(reference, alpha=1e-3, optimizer=None)
-    model.fit(table.X[rows], table.scores[rows, 0])
-    mean, sd = model.predict(table.X, return_std=True)
-    np.testing.assert_allclose(method.predict(table.params), mean, atol=1e-8)
-    best = table.scores[rows, 0].max()
-    z = (mean - best) / sd
-    improvement = sd * (z * norm.cdf(z) + norm.pdf(z))
-    improvement[rows] = -1
-    assert method.ask() == table.params[int(np.argmax(improvement))]
-
-
-def test_unfitted_process_takes_one_objective():
-    with pytest.raises(ValueError, match="one objective"):
-        UnfittedGP(load_nmt("ru-en"), 0)
 
 
 def test_named_surrogates_are_the_optimizers(table):
@@ -55,7 +28,7 @@ def test_named_surrogates_are_the_optimizers(table):
 
 def test_factories():
     assert make_factory("random") is NAMED["random"]
-    assert make_factory(UnfittedGP) is UnfittedGP
+    assert make_factory(RandomSearch) is RandomSearch
     name = "skbayes.benchmark.methods:SkbayesMethod"
     assert make_factory(name) is SkbayesMethod
 

@@ -68,7 +68,7 @@ class Believer(RandomSearch):
 def test_all_methods_start_from_the_same_rows(table):
     starts = {
         tuple(run_method(method, table, seed=5, cap=4).rows[:3])
-        for method in ("random", "bo_paper_m", "skbayes", Recorder)
+        for method in ("random", "graph", "skbayes", Recorder)
     }
     assert len(starts) == 1
     assert len(set(*starts)) == 3
@@ -127,7 +127,7 @@ def test_proposals_that_are_no_free_rows_become_the_nearest(small):
 
 
 def test_rows_are_not_snapped(table):
-    for method in ("random", "bo_paper_r", "skbayes"):
+    for method in ("random", "gp", "skbayes"):
         assert run_method(method, table, seed=1, cap=8).n_snapped == 0
 
 
@@ -150,11 +150,11 @@ def test_error_of_the_model_falls(small):
 
 def test_runs_are_the_same_however_many_at_a_time(small):
     table = small.first(1)
-    one = benchmark(["random", "bo_paper_m"], [table], seeds=4)
-    two = benchmark(["random", "bo_paper_m"], [table], seeds=4, n_jobs=2)
+    one = benchmark(["random", "graph"], [table], seeds=4)
+    two = benchmark(["random", "graph"], [table], seeds=4, n_jobs=2)
     assert [run.rows for run in one] == [run.rows for run in two]
     assert [(run.method, run.seed) for run in one] == [
-        (method, seed) for method in ("random", "bo_paper_m") for seed in range(4)
+        (method, seed) for method in ("random", "graph") for seed in range(4)
     ]
 
 

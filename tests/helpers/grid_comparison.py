@@ -1,4 +1,4 @@
-"""Fit our search and GridSearchCV on the same finite space, and compare."""
+"""Comparison of a search with GridSearchCV on the same finite space."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What the tests of texts send to other processes."""
+"""Functions that the tests of texts send to other processes."""
 
 import numpy as np
 

@@ -2,7 +2,6 @@
 
 import inspect
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -11,11 +10,9 @@ from grid_comparison import Noting, Sized, assert_same_tables
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, load_iris
-from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
-from sklearn.utils import estimator_checks
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, load_history
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
@@ -447,39 +444,6 @@ def test_arguments_are_those_of_the_plain_search_and_its_own():
     assert set(signature) == set(MultiStageSearchCV._parameter_constraints)
     differ = {n for n in plain if signature[n].default != plain[n].default}
     assert differ - {"error_score"} == {"n_initial_points"}
-
-
-def test_it_is_cloned_and_pickled(fitted):
-    assert clone(fitted).get_params().keys() == fitted.get_params().keys()
-    again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
-    assert again.optimizer_.ask() == fitted.optimizer_.ask()
-
-
-def _failed_checks(search):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = estimator_checks.check_estimator(search, on_fail=None)
-    assert len(results) > 40
-    return {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
-
-
-@pytest.mark.parametrize(
-    "estimator, grid",
-    [
-        (LogisticRegression(max_iter=50), {"C": [0.1, 1.0]}),
-        (Ridge(), {"alpha": [0.1, 1.0]}),
-    ],
-    ids=["classifier", "regressor"],
-)
-def test_no_estimator_check_fails_that_grid_search_passes(estimator, grid):
-    ours = MultiStageSearchCV(
-        estimator, grid, stages=(0.5, 1.0), n_iter=2, cv=2, error_score="raise"
-    )
-    theirs = GridSearchCV(estimator, grid, cv=2, error_score="raise")
-    failed = _failed_checks(ours)
-    if failed:  # the other's take their time
-        assert set(failed) <= set(_failed_checks(theirs)), failed
 
 
 # -- how stages predict each other ----------------------------------------------------

@@ -7,7 +7,6 @@ import warnings
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 from grid_comparison import Sometimes, assert_same_tables, n_leaves
 from recording_callbacks import Recorder, Stopper
@@ -15,12 +14,11 @@ from sklearn.base import clone, is_classifier
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.linear_model import Lasso
 from sklearn.metrics import make_scorer, recall_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import estimator_checks
 
 from skbayes import ParetoSearchCV, compat, load_history
 from skbayes.acquisition.hypervolume import hypervolume
@@ -413,48 +411,6 @@ def test_the_constructor_stores_its_arguments_untouched():
         assert getattr(search, name) is value
     assert set(names) == set(ParetoSearchCV._parameter_constraints)
     assert set(search.get_params(deep=False)) == set(names)
-
-
-def test_clone_copies_every_parameter():
-    search = make(refit="leaves", n_points=2)
-    copied = clone(search).set_params(estimator__min_samples_split=3)
-    assert copied.estimator.min_samples_split == 3
-    assert search.estimator.min_samples_split == 2
-    assert copied.objectives == OBJECTIVES
-    assert (copied.refit, copied.n_points) == ("leaves", 2)
-
-
-def test_pickled_it_predicts_and_selects(search):
-    again = pickle.loads(pickle.dumps(search))
-    np.testing.assert_array_equal(again.predict(X), search.predict(X))
-    pd.testing.assert_frame_equal(again.pareto_front_, search.pareto_front_)
-    assert again.optimizer_.ask() == search.optimizer_.ask()
-
-
-def _failed_checks(search):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = estimator_checks.check_estimator(search, on_fail=None)
-    assert len(results) > 40
-    return {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
-
-
-@pytest.mark.parametrize(
-    "estimator, space, scorer",
-    [
-        (LogisticRegression(max_iter=50), {"C": [0.1, 1.0]}, "accuracy"),
-        (Ridge(), {"alpha": [0.1, 1.0]}, "r2"),
-    ],
-    ids=["classifier", "regressor"],
-)
-def test_no_estimator_check_fails_that_grid_search_passes(estimator, space, scorer):
-    objectives = {scorer: "max", "n_features": "min"}
-    ours = ParetoSearchCV(
-        estimator, space, objectives, n_iter=2, cv=2, error_score="raise"
-    )
-    theirs = GridSearchCV(estimator, space, cv=2, error_score="raise")
-    failed = _failed_checks(ours)
-    assert set(failed) <= set(_failed_checks(theirs)), failed
 
 
 def test_it_is_what_its_estimator_is():

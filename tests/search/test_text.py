@@ -24,8 +24,7 @@ from text_workers import mean_length, spread
 import skbayes.text.shared_counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
 from skbayes.space import Space
-from skbayes.text import LiblinearClassifier, NGramVectorizer
-from skbayes.text import _liblinear as binding
+from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
 from skbayes.utils.optional import tell_once
 
 
@@ -475,7 +474,7 @@ def test_routing():
 @pytest.fixture
 def bare(monkeypatch):
     """As if skbayes were installed without its extras."""
-    cached = (binding._is_installed, binding._library, tell_once)
+    cached = (_liblinear._is_installed, _liblinear._library, tell_once)
     for module in ("snowballstemmer", "stop_words", "liblinear", "liblinear.liblinear"):
         monkeypatch.setitem(sys.modules, module, None)
     for one in cached:

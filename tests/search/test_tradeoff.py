@@ -11,10 +11,8 @@ from priced_classifier import Priced, price
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import estimator_checks
 
 from skbayes import (
     BayesSearchCV,
@@ -480,45 +478,10 @@ def test_every_parameter_is_kept_and_checked():
     assert set(names) == set(TradeoffSearchCV._parameter_constraints)
 
 
-def test_pickled_it_predicts_and_selects(search):
+def test_pickled_it_selects(search):
     again = pickle.loads(pickle.dumps(search))
-    np.testing.assert_array_equal(again.predict(X), search.predict(X))
     pd.testing.assert_frame_equal(again.tradeoff_curve_, search.tradeoff_curve_)
-    assert again.optimizer_.ask() == search.optimizer_.ask()
     assert again.select(0.0, X, y).best_index_ is not None
-
-
-def _failed_checks(search):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = estimator_checks.check_estimator(search, on_fail=None)
-    assert len(results) > 40
-    return {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
-
-
-@pytest.mark.parametrize(
-    "estimator, space, more",
-    [
-        (LogisticRegression(max_iter=50), {"C": [0.1, 1.0]}, {}),
-        (Ridge(), {"alpha": [0.1, 1.0]}, {"score_range": (-1e9, 1.0)}),
-    ],
-    ids=["classifier", "regressor"],
-)
-def test_no_estimator_check_fails_that_grid_search_passes(estimator, space, more):
-    common = {"cv": 2, "error_score": "raise"}
-    # Most checks have a dozen rows: too few for a fifth of them.
-    ours = TradeoffSearchCV(
-        estimator,
-        space,
-        n_iter=2,
-        train_sizes=[1.0],
-        # The same in each run, unlike times.
-        cost="n_features",
-        **more,
-        **common,
-    )
-    failed = _failed_checks(ours)
-    assert set(failed) <= set(_failed_checks(GridSearchCV(estimator, space, **common)))
 
 
 def test_an_extended_space():

@@ -25,8 +25,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from skbayes import BayesSearchCV
-from skbayes.text import LiblinearClassifier
-from skbayes.text import _liblinear as binding
+from skbayes.text import LiblinearClassifier, _liblinear
 from skbayes.utils import optional
 
 # penalty, loss, dual: what LIBLINEAR can solve, by its numbers.
@@ -57,7 +56,7 @@ def _hidden_package():
 
 
 def _forget():
-    for cached in (binding._is_installed, binding._library, optional.tell_once):
+    for cached in (_liblinear._is_installed, _liblinear._library, optional.tell_once):
         cached.cache_clear()
 
 
@@ -437,9 +436,9 @@ def test_fits_in_threads_are_those_of_fits_alone():
 
 
 def test_without_drawing_fits_do_not_wait(two_classes):
-    from skbayes.text import _liblinear as binding
+    from skbayes.text import _liblinear
 
-    with binding._DRAWING:
+    with _liblinear._DRAWING:
         LiblinearClassifier(solver=0).fit(*two_classes)
         waiting = LiblinearClassifier(solver=1, random_state=0)
         thread = threading.Thread(target=waiting.fit, args=two_classes)
@@ -457,8 +456,8 @@ def test_a_forked_child_does_not_wait_for_its_parent():
     code = (
         "import os, numpy as np\n"
         "from skbayes.text import LiblinearClassifier\n"
-        "from skbayes.text import _liblinear as binding\n"
-        "with binding._DRAWING:\n"
+        "from skbayes.text import _liblinear\n"
+        "with _liblinear._DRAWING:\n"
         "    child = os.fork()\n"
         "    if not child:\n"
         "        LiblinearClassifier().fit(np.eye(2), [0, 1])\n"
@@ -601,7 +600,7 @@ def test_the_package_is_used_where_it_is_installed(two_classes, caplog):
 def test_the_package_that_is_needed_is_asked_for_before_any_fit(
     no_library, two_classes, monkeypatch
 ):
-    monkeypatch.setattr(binding.compat, "train_liblinear", None)
+    monkeypatch.setattr(_liblinear.compat, "train_liblinear", None)
     model = LiblinearClassifier(dual=False, penalize_intercept=False)
     with pytest.raises(ImportError, match="penalize_intercept=False needs liblinear-"):
         model.fit(*two_classes)

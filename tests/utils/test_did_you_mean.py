@@ -1,9 +1,22 @@
-import pytest
-from sklearn.metrics import get_scorer_names
+import copy
+import functools
+import inspect
+import pickle
 
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import get_scorer_names
+from sklearn.svm import SVC
+
+import skbayes
+from skbayes import BayesSearchCV
 from skbayes.utils.did_you_mean import did_you_mean, suggest
 
 PIPELINE = ["memory", "steps", "svc", "svc__C", "svc__gamma", "pca__n_components"]
+SEARCHES = [getattr(skbayes, name) for name in dir(skbayes) if name.endswith("CV")]
+SPACE = {"C": (0.1, 10.0)}
 
 
 @pytest.mark.parametrize(
@@ -50,3 +63,128 @@ def test_as_a_sentence():
     assert did_you_mean("c", ["C", "gamma"]) == " Did you mean 'C'?"
     assert did_you_mean("a_b", ["ab", "a__b"]) == " Did you mean 'ab' or 'a__b'?"
     assert did_you_mean("zzz", ["C"]) == ""
+
+
+# -- arguments and attributes of searches ----------------------------------------------
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_keywords_of_other_searches(search):
+    with pytest.raises(TypeError, match="no parameter 'param_grid'.*'search_spaces'"):
+        search(SVC(), param_grid=SPACE)
+    with pytest.raises(TypeError, match="Did you mean 'n_iter'"):
+        search(SVC(), SPACE, n_itr=3)
+
+
+def test_a_keyword_that_is_like_no_other():
+    with pytest.raises(TypeError, match=r"no parameter 'zzz'\.$"):
+        BayesSearchCV(SVC(), SPACE, zzz=3)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_signatures_are_those_of_the_constructor(search):
+    class Mine(search):
+        pass
+
+    parameters = list(inspect.signature(search.__init__).parameters)[1:]
+    assert list(inspect.signature(search).parameters) == parameters
+    assert list(inspect.signature(Mine).parameters) == parameters
+
+
+def test_no_other_method_hides_the_constructor():
+    # Documentation and editors look at these before `__init__`.
+    for search in SEARCHES:
+        assert search.__new__ is object.__new__
+        assert "__call__" not in vars(type(search))
+        assert "__signature__" not in dir(search)
+
+
+def test_a_misspelled_keyword_of_a_subclass():
+    class Same(BayesSearchCV):
+        pass
+
+    class Other(BayesSearchCV):
+        def __init__(self, estimator, search_spaces, *, budget=3):
+            super().__init__(estimator, search_spaces, n_iter=budget)
+
+    for kind, name in ((Same, "n_iter"), (Other, "budget")):
+        message = f"{kind.__name__} has no parameter '{name}s'. Did you mean '{name}'"
+        with pytest.raises(TypeError, match=message):
+            kind(SVC(), SPACE, **{f"{name}s": 3})
+
+
+def test_a_constructor_that_is_no_function():
+    class Mine(BayesSearchCV):
+        __init__ = functools.partialmethod(BayesSearchCV.__init__, n_iter=7)
+
+    assert Mine(SVC(), SPACE).n_iter == 7
+
+
+def test_a_subclass_may_have_other_keywords():
+    class Mine(BayesSearchCV):
+        def __init__(self, estimator, space, *, budget=3, **others):
+            super().__init__(estimator, space, n_iter=budget, **others)
+
+    assert Mine(SVC(), SPACE, budget=5, cv=2).n_iter == 5
+
+
+@pytest.mark.parametrize(
+    "search", [BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, random_state=0)]
+)
+@pytest.mark.parametrize("fitted", [False, True])
+def test_copies_are_those_of_any_estimator(search, fitted):
+    search = clone(search)
+    if fitted:
+        search.fit(*load_iris(return_X_y=True))
+    for made in (
+        pickle.loads(pickle.dumps(search)),
+        copy.deepcopy(search),
+        copy.copy(search),
+        clone(search),
+    ):
+        assert made.get_params().keys() == search.get_params().keys()
+        assert repr(made) == repr(search)
+
+
+def test_attributes_before_fit():
+    search = BayesSearchCV(SVC(), SPACE)
+    for name in ("best_params_", "best_score_", "cv_results_", "trials_"):
+        assert not hasattr(search, name)
+        with pytest.raises(NotFittedError, match=f"not fitted yet.*'{name}'"):
+            getattr(search, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'shape'\.$"):
+        _ = search.shape
+    with pytest.raises(AttributeError, match="no attribute '_private_'"):
+        _ = search._private_
+
+
+def test_attributes_after_fit():
+    X, y = load_iris(return_X_y=True)
+    search = BayesSearchCV(
+        SVC(), SPACE, n_iter=2, cv=2, refit=False, random_state=0
+    ).fit(X, y)
+    with pytest.raises(AttributeError, match="refit=False") as caught:
+        _ = search.best_estimator_
+    assert caught.value.name == "best_estimator_"
+    assert not isinstance(caught.value, NotFittedError)
+    with pytest.raises(AttributeError, match="Did you mean 'best_params_'"):
+        _ = search.best_params
+    assert search.best_params_
+
+
+def test_delegated_methods_keep_their_own_reasons():
+    X, y = load_iris(return_X_y=True)
+    search = BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, random_state=0).fit(X, y)
+    with pytest.raises(AttributeError, match="has no attribute 'transform'") as caught:
+        _ = search.transform
+    assert caught.value.__cause__ is not None
+    with pytest.raises(AttributeError, match="object has no n_features_in_"):
+        _ = BayesSearchCV(SVC(), SPACE).n_features_in_
+
+
+def test_a_half_built_search_has_no_endless_reasons():
+    search = BayesSearchCV.__new__(BayesSearchCV)
+    with pytest.raises(AttributeError, match="no attribute 'estimator'"):
+        _ = search.estimator
+    assert not hasattr(search, "predict")
+    assert "fit" in dir(search)

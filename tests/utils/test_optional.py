@@ -39,6 +39,15 @@ def test_a_missing_package_is_named_with_its_extra(module, package, monkeypatch)
     )
 
 
+@pytest.mark.parametrize("line", ["import no_such_module", "from os import no_such"])
+def test_a_broken_package_raises_its_own_error(line, tmp_path, monkeypatch):
+    (tmp_path / "broken_package.py").write_text(line)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match="no_such") as caught:
+        import_optional("broken_package", extra="some", purpose="this")
+    assert "not installed" not in str(caught.value)
+
+
 def test_each_message_is_told_once(caplog):
     for message in ("one", "other", "one"):
         tell_once(message)

@@ -7,10 +7,10 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from nmt_results import Result
 
 from skbayes.benchmark.metrics import curves, quartiles
 from skbayes.benchmark.protocol import N_START
-from skbayes.benchmark.report import Result
 from skbayes.utils.optional import import_optional
 
 __all__ = ["draw"]
@@ -19,22 +19,7 @@ __all__ = ["draw"]
 def draw(
     results: Sequence[Result], path: str | PathLike[str], length: int = 100
 ) -> None:
-    """Draw the progress of each method on each table: median and quartiles.
-
-    Parameters
-    ----------
-    results : sequence of Result
-        The results.
-    path : path-like
-        Where the picture is written.
-    length : int, default=100
-        Number of rows shown.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
+    """Draw median and quartiles of the progress of each method on each table."""
     import_optional("matplotlib", extra="plot", purpose="drawing")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

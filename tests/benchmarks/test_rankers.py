@@ -9,6 +9,7 @@ import pytest
 import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
+from rankers import PrecisionAt1, QueryRanker, precision_at_1
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -18,7 +19,6 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 from skbayes import BayesSearchCV
-from skbayes.ranking import PrecisionAt1, QueryRanker, precision_at_1
 
 
 class Recorder(BaseEstimator):

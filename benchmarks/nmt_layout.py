@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from nmt_results import Result, published
 
 from skbayes.benchmark.metrics import (
     Expected,
@@ -13,7 +14,6 @@ from skbayes.benchmark.metrics import (
     expected_of_random,
     measure,
 )
-from skbayes.benchmark.report import Result, published
 
 __all__ = ["as_text"]
 
@@ -44,20 +44,11 @@ Cell = Callable[[str, str], str]
 
 
 def as_text(results: Sequence[Result]) -> str:
-    """Lay results out as the paper does.
+    """Lay results out as the paper does, three tables side by side.
 
-    Parameters
-    ----------
-    results : sequence of Result
-        The results.
-
-    Returns
-    -------
-    text : str
-        For one and for several objectives, three tables abreast: mean ± standard
-        deviation of each method, the exact expectations of random search, the
-        published figures, and how many standard errors lie between ours and those they
-        should repeat.
+    For one and for several objectives: mean ± standard deviation of each method, the
+    exact expectations of random search, the published figures, and how many standard
+    errors lie between ours and those they should repeat.
     """
     parts = []
     for several in (False, True):
@@ -188,20 +179,7 @@ class _Block:
 
 
 def _paired_difference(one: Result, other: Result, measure_name: str) -> float:
-    """Mean difference of a measure over common seeds, in its standard errors.
-
-    Parameters
-    ----------
-    one, other : Result
-        Two methods on the same table.
-    measure_name : str
-        The measure.
-
-    Returns
-    -------
-    difference : float
-        That of `one` less that of `other`; NaN where it has no standard error.
-    """
+    """Mean of `one` less `other` over common seeds, in its standard errors, or NaN."""
     values = [
         {run.seed: measure(run, r.table)[measure_name].value for run in r.runs}
         for r in (one, other)

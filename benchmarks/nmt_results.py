@@ -7,7 +7,7 @@ import importlib.metadata
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,7 @@ def published() -> dict[tuple[str, str, str], Expected]:
         Mean and standard deviation over 100 runs, by language pair, method and
         measure.
     """
-    source = files("skbayes.benchmark") / "data" / "published.csv"
+    source = Path(__file__).with_name("published.csv")
     return {
         (row["pair"], row["method"], row["metric"]): Expected(
             float(row["mean"]), float(row["sd"])

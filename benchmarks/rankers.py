@@ -1,4 +1,4 @@
-"""Rankers in searches: queries passed on by fold, and precision at 1.
+"""Rankers for searches: queries passed on by fold, and precision at 1.
 
 A ranker such as LightGBM's wants the rows of a query next to each other, and the number
 of rows of each query, which is another list in each fold and for each subset of the
@@ -50,7 +50,7 @@ def precision_at_1(y_true: Any, y_score: Any, qid: Any) -> float:
 
     Examples
     --------
-    >>> from skbayes.ranking import precision_at_1
+    >>> from rankers import precision_at_1
     >>> precision_at_1([1, 0, 0, 1], [0.9, 0.1, 0.7, 0.2], ["a", "a", "b", "b"])
     0.5
     """
@@ -87,7 +87,7 @@ class PrecisionAt1:
     --------
     >>> import numpy as np
     >>> from sklearn.dummy import DummyRegressor
-    >>> from skbayes.ranking import PrecisionAt1
+    >>> from rankers import PrecisionAt1
     >>> X = np.array([[0, 1.0], [0, 2.0]])  # both rows are of query 0
     >>> PrecisionAt1(query=0)(DummyRegressor().fit(X, [0, 1]), X, [0, 1])
     0.5
@@ -161,7 +161,7 @@ class QueryRanker(MetaEstimatorMixin, BaseEstimator):
     >>> import pandas as pd
     >>> from lightgbm import LGBMRanker
     >>> from sklearn.model_selection import GroupKFold, cross_val_score
-    >>> from skbayes.ranking import PrecisionAt1, QueryRanker
+    >>> from rankers import PrecisionAt1, QueryRanker
     >>> X = pd.DataFrame(np.random.default_rng(0).random((300, 2)), columns=["a", "b"])
     >>> y = (X["a"] > 0.6).astype(int)
     >>> X["qid"] = np.repeat(np.arange(60), 5)

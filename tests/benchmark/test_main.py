@@ -1,0 +1,75 @@
+import pytest
+
+from skbayes.benchmark import benchmark, load_nmt, summarize
+from skbayes.benchmark.__main__ import main
+
+
+def test_table_of_means_and_standard_errors(tmp_path, capsys):
+    arguments = ["--tables", "zh-en,ru-en", "--methods", "random", "mine=gp"]
+    arguments += ["--seeds", "3", "--cap", "25", "--out", str(tmp_path)]
+    main(arguments)
+    text = capsys.readouterr().out
+    rows = [line.split("  ") for line in text.splitlines()]
+    rows = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert rows[0] == ["table", "method", "ftb", "ftb_any", "ftc", "fb"]
+    pairs = [(t, m) for t in ("zh-en", "ru-en") for m in ("random", "mine")]
+    assert [tuple(row[:2]) for row in rows[1:5]] == pairs
+    table = load_nmt("ru-en").first(1)
+    expected = summarize(benchmark(["random"], [table], 3, cap=25), table)
+    for cell, summary in zip(rows[3][2:], expected.values(), strict=True):
+        mark = "*" if summary.n_censored else ""
+        assert cell == f"{summary.mean:.2f} ± {summary.se:.2f}{mark}"
+    assert "* runs that ended at their cap" in text
+
+    # Runs are taken from the folder, or made again and found equal.
+    main(arguments)
+    assert capsys.readouterr().out == text
+    main([*arguments, "--fresh", "mine"])
+    assert capsys.readouterr().out == text
+
+
+def test_quick_and_both_objectives(tmp_path, capsys):
+    out = ["--tables", "zh-en", "--methods", "random", "--out", str(tmp_path)]
+    main([*out, "--quick"])
+    table = load_nmt("zh-en").first(1)
+    expected = summarize(benchmark(["random"], [table], 20, cap=150), table)
+    assert f"{expected['fb'].mean:.2f} ± {expected['fb'].se:.2f}" in (
+        capsys.readouterr().out
+    )
+    main([*out, "--objectives", "both", "--seeds", "2"])
+    text = capsys.readouterr().out
+    assert {"ftb", "fb", "fto", "fta", "fbp"} <= set(text.split())
+    assert "*" not in text
+
+
+def test_command_with_a_table_and_a_method_of_ones_own(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from skbayes.benchmark import LookupTable\n"
+        "from skbayes.benchmark.methods import RandomSearch\n"
+        "def table():\n"
+        "    rows = [{'a': i} for i in range(25)]\n"
+        "    return LookupTable(rows, {'y': range(25)}, {'y': 'max'}, name='mine')\n"
+        "class Mine(RandomSearch):\n"
+        "    pass\n"
+    )
+    main(
+        ["--tables", f"{path}:table", "--methods", f"{path}:Mine", "--seeds", "2"]
+        + ["--out", str(tmp_path), "--jobs", "2"]
+    )
+    assert "\nmine   Mine " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--tables", "en-zh"], "pair must be one of"),
+        (["--tables", "zh-en", "--methods", "nonsense"], "nonsense"),
+        (["--tables", "json:decoder"], "no LookupTable"),
+        (["--tables", "zh-en", "--cap", "2"], "cap must be at least"),
+    ],
+)
+def test_command_names_mistakes(arguments, message, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main([*arguments, "--seeds", "1", "--out", str(tmp_path)])
+    assert message in capsys.readouterr().err

@@ -1,0 +1,233 @@
+"""Properties that all search estimators share."""
+
+import copy
+import functools
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import every_search
+import joblib
+import numpy as np
+import pytest
+from every_search import SEARCHES, SPACE, X, data, make, y
+from grid_comparison import assert_same_tables
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+
+from skbayes import (
+    BayesSearchCV,
+    HyperTuneSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TextRepresentationSearchCV,
+    TradeoffSearchCV,
+    load_history,
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*has no name"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+every_kind = pytest.mark.parametrize("kind", SEARCHES)
+fitted = functools.cache(every_search.fitted)
+
+
+def assert_same_search(search, expected):
+    """Check that two fitted searches made the same trials and go on alike."""
+    for one, other in zip(search.trials_, expected.trials_, strict=True):
+        assert (one.params, one.score, one.state) == (
+            other.params,
+            other.score,
+            other.state,
+        )
+        assert (one.stage, one.expected_improvement) == (
+            other.stage,
+            other.expected_improvement,
+        )
+    assert_same_tables(search.cv_results_, expected.cv_results_)
+    assert search.best_index_ == expected.best_index_
+    assert search.best_params_ == expected.best_params_
+    assert _next(search) == _next(expected)
+
+
+def _next(search):
+    """Return what a copy of the optimizer asks for."""
+    return copy.deepcopy(search.optimizer_).ask()
+
+
+# -- an estimator of scikit-learn -----------------------------------------------------
+
+LEARNERS = {
+    "classifier": (LogisticRegression(max_iter=50), {"C": [0.1, 1.0]}),
+    "regressor": (Ridge(), {"alpha": [0.1, 1.0]}),
+}
+# Arguments with which the few rows of the checks suffice; costs that are no times.
+ARGUMENTS = {
+    BayesSearchCV: {"n_iter": 2},
+    HyperTuneSearchCV: {
+        "n_iter": 3,
+        "n_subsets": 1,
+        "n_small_iter": 2,
+        "error_score": np.nan,
+    },
+    MultiStageSearchCV: {"n_iter": 2, "stages": (0.5, 1.0)},
+    ParetoSearchCV: {"n_iter": 2},
+    TextRepresentationSearchCV: {"n_iter": 2, "space": None},
+    TradeoffSearchCV: {"n_iter": 2, "train_sizes": [1.0], "cost": "n_features"},
+}
+
+
+def _search_to_check(kind, learner):
+    estimator, space = LEARNERS[learner]
+    more = ARGUMENTS[kind]
+    if kind is HyperTuneSearchCV:
+        space = {name: (0.1, 1.0) for name in space}
+    if kind is TextRepresentationSearchCV:
+        space = {f"classifier__{name}": values for name, values in space.items()}
+    if kind is ParetoSearchCV:
+        scorer = "accuracy" if learner == "classifier" else "r2"
+        more = {"objectives": {scorer: "max", "n_features": "min"}, **more}
+    if kind is TradeoffSearchCV and learner == "regressor":
+        more = {"score_range": (-1e9, 1.0), **more}
+    return kind(estimator, space, **{"cv": 2, "error_score": "raise", **more})
+
+
+def _failed_checks(search):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(search, on_fail=None)
+    # Of estimators of texts few things are checked.
+    assert len(results) > (40 if get_tags(search).input_tags.two_d_array else 0)
+    return {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+
+
+@functools.cache
+def _failed_by_grid_search(learner):
+    search = GridSearchCV(*LEARNERS[learner], cv=2, error_score="raise")
+    return set(_failed_checks(search))
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("kind", ARGUMENTS)
+def test_no_estimator_check_fails_that_grid_search_passes(kind, learner):
+    failed = _failed_checks(_search_to_check(kind, learner))
+    # The checks of the other search take their time.
+    assert not failed or set(failed) <= _failed_by_grid_search(learner), failed
+
+
+@every_kind
+def test_a_clone_has_the_same_parameters(kind):
+    search = make(kind)
+    copied = clone(search)
+    before, after = search.get_params(deep=False), copied.get_params(deep=False)
+    assert before.keys() == after.keys()
+    for name in before.keys() - {"estimator", "error_score"}:
+        assert before[name] == after[name], name
+    assert copied.estimator is not search.estimator
+    assert not hasattr(clone(fitted(kind)), "trials_")
+
+
+# -- pickles --------------------------------------------------------------------------
+
+
+def _pickled(search):
+    return pickle.loads(pickle.dumps(search))
+
+
+@every_kind
+def test_a_pickle_before_fit_makes_the_same_trials(kind):
+    search = _pickled(make(kind))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search.fit(*data(kind))
+    assert_same_search(search, fitted(kind))
+
+
+@every_kind
+@pytest.mark.parametrize("copied", [_pickled, copy.deepcopy])
+def test_a_copy_after_fit_is_the_same(kind, copied):
+    search = fitted(kind)
+    again = copied(search)
+    assert vars(again).keys() == vars(search).keys()
+    assert_same_search(again, search)
+    np.testing.assert_array_equal(
+        again.predict(data(kind)[0]), search.predict(data(kind)[0])
+    )
+
+
+def test_pickles_load_in_a_new_process(tmp_path):
+    path = tmp_path / "searches.pickle"
+    path.write_bytes(pickle.dumps([(fitted(k), data(k)[0]) for k in SEARCHES]))
+    code = (
+        "import pickle, sys\n"
+        "sys.path.insert(0, sys.argv[2])\n"
+        "for search, X in pickle.load(open(sys.argv[1], 'rb')):\n"
+        "    print(search.predict(X).tolist(), search.optimizer_.ask())\n"
+    )
+    helpers = str(Path(every_search.__file__).parent)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, str(path), helpers],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [
+        f"{fitted(kind).predict(data(kind)[0]).tolist()} {_next(fitted(kind))}"
+        for kind in SEARCHES
+    ]
+
+
+# -- workers, journals ----------------------------------------------------------------
+
+
+@every_kind
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_workers_make_the_same_trials(kind, backend):
+    search = make(kind, n_jobs=2, n_points=fitted(kind).n_points_)
+    with joblib.parallel_config(backend):
+        search.fit(*data(kind))
+    assert_same_search(search, fitted(kind))
+
+
+@every_kind
+@pytest.mark.parametrize("n_done", [2, 7])
+def test_a_killed_search_ends_as_the_uninterrupted_one(kind, n_done, tmp_path):
+    class Killed(BaseException):
+        pass
+
+    def kill(history):
+        if history[-1].number + 1 == n_done:
+            raise Killed
+
+    journal = tmp_path / "journal"
+    with pytest.raises(Killed):
+        make(kind, journal=journal, stopper=kill).fit(*data(kind))
+    assert len(load_history(journal)) < len(fitted(kind).trials_)
+    assert_same_search(make(kind, journal=journal).fit(*data(kind)), fitted(kind))
+    assert len(load_history(journal)) == len(fitted(kind).trials_)
+
+
+# -- special cases --------------------------------------------------------------------
+
+PLAIN = {
+    MultiStageSearchCV: {"stages": (1.0,)},
+    HyperTuneSearchCV: {"complexity": None},
+}
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+@pytest.mark.parametrize("space", [SPACE, {"max_depth": [1, 2, 3, 5, 9]}])
+def test_the_simplest_case_is_the_plain_search(kind, space):
+    common = {"search_spaces": space, "n_initial_points": 3}
+    search = make(kind, **common, **PLAIN[kind]).fit(X, y)
+    plain = make(BayesSearchCV, **common).fit(X, y)
+    assert [(t.params, t.score) for t in search.trials_] == [
+        (t.params, t.score) for t in plain.trials_
+    ]
