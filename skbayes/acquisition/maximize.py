@@ -14,12 +14,12 @@ from typing import Protocol
 
 import numpy as np
 from scipy import optimize
-from scipy.stats import qmc
 
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.random_search import sobol
 
-__all__ = ["Scorer", "maximize_over", "maximize_search", "sobol"]
+__all__ = ["Scorer", "maximize_over", "maximize_search"]
 
 Admit = Callable[[FloatArray], np.ndarray]
 
@@ -58,28 +58,6 @@ class Scorer(Protocol):
 
     def scores(self, X: FloatArray) -> FloatArray:
         """Score candidates (m, D); greater is better. Returns (m,)."""
-
-
-def sobol(n_columns: int, log2_n: int, seed: np.random.Generator) -> FloatArray:
-    """Points of a scrambled Sobol sequence.
-
-    Parameters
-    ----------
-    n_columns : int
-        Dimensions, may be 0.
-    log2_n : int
-        Binary logarithm of the number of points.
-    seed : numpy.random.Generator
-        Source of the scrambling.
-
-    Returns
-    -------
-    U : ndarray of shape (2 ** log2_n, n_columns)
-        Points in [0, 1).
-    """
-    if n_columns == 0:
-        return np.empty((2**log2_n, 0))
-    return qmc.Sobol(n_columns, scramble=True, seed=seed).random_base2(log2_n)
 
 
 def maximize_over(proposer: Scorer, X: FloatArray) -> FloatArray:

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.fronts import are_costs
-from skbayes.acquisition.hypervolume import is_nondominated
+from skbayes.acquisition.fronts import (
+    are_costs,
+    choose_point,
+    hypervolumes,
+    is_nondominated,
+)
 from skbayes.inspection.scales import plain
 from skbayes.inspection.style import get_many_axes, style_axes, tones
 from skbayes.results.record import SearchRecord, read_record
-from skbayes.search.pareto import choose_point, hypervolumes
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ParetoDisplay"]

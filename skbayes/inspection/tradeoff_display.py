@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.tradeoff_proposer import relative_costs, typical_cost
+from skbayes.acquisition.fronts import envelope
+from skbayes.acquisition.tradeoff import relative_costs, typical_cost
 from skbayes.inspection.scales import plain
 from skbayes.inspection.style import (
     TRIALS,
@@ -17,7 +18,6 @@ from skbayes.inspection.style import (
     tones,
 )
 from skbayes.results.record import SearchRecord, read_record
-from skbayes.search.tradeoff import envelope
 from skbayes.space.dimensions import FloatArray, is_number
 
 __all__ = ["TradeoffDisplay"]

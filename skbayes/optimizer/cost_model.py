@@ -167,5 +167,5 @@ class CostModel:
             n_samples=0,
             hyperparameters=hyperparameters,
             # What is cheap must be known as well as what is expensive.
-            tame_scores=False,
+            winsorize_scores=False,
         )

@@ -21,6 +21,7 @@ from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.stages import Stage
 from skbayes.optimizer.optimizer import Optimizer
+from skbayes.optimizer.random_streams import make_seeds
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.monotonicity import check_monotonicity
 from skbayes.search.small_samples import (
@@ -29,8 +30,9 @@ from skbayes.search.small_samples import (
     plan_monotonicity,
 )
 from skbayes.space import Space
+from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
-from skbayes.surrogates.registry import GAUSSIAN_PROCESSES
+from skbayes.surrogates.registry import registry
 
 __all__ = ["HyperTuneSearchCV"]
 
@@ -46,7 +48,11 @@ N_INITIAL_POINTS = 3
 MIN_ROWS = 10
 
 # Surrogates that take signs.
-SIGNED = sorted(set(GAUSSIAN_PROCESSES) - {"gp-matern32"})
+SIGNED = sorted(
+    name
+    for name, entry in registry.items()
+    if entry.options.get("kernel") in SMOOTH_KERNELS
+)
 
 
 class HyperTuneSearchCV(BayesSearchCV):
@@ -408,7 +414,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         if self._n_small(space) == 0:
             return super()._make_optimizer(space, seed)
         self._on_all_data(space, seed, None)  # so that mistakes show now
-        seeds = np.random.SeedSequence(seed).generate_state(self.n_subsets)
+        seeds = make_seeds(seed, self.n_subsets)
         return RoundRobinOptimizer(
             [
                 Optimizer(
@@ -542,7 +548,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         self, space: Space, plan: MonotonicityPlan, seed: int
     ) -> RobustMonotonicGP:
         return RobustMonotonicGP(
-            GAUSSIAN_PROCESSES[self.surrogate],
+            registry[self.surrogate].options["kernel"],
             sign_points=plan.points,
             signs=plan.signs,
             nu=plan.nu,

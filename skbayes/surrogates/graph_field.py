@@ -16,14 +16,19 @@ optimization of neural machine translation systems", section 5.3.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from skbayes.surrogates.gp.kernels import KERNELS, FloatArray
-from skbayes.surrogates.graph import NeighborGraph
+from skbayes.space.candidates import Candidates
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.base import Surrogate
+from skbayes.surrogates.gp.kernels import KERNELS
+from skbayes.surrogates.graph import MAX_NODES, NeighborGraph
+from skbayes.surrogates.scaling import standardize
 
 __all__ = ["GraphField"]
 
@@ -39,7 +44,7 @@ MIN_VARIANCE, MIN_AMPLITUDE = 1e-12, 1e-6
 MIN_DEGREE = 1e-6
 
 
-class GraphField:
+class GraphField(Surrogate):
     """Gaussian field on a graph, for finite spaces of up to 2,000 configurations.
 
     Each configuration is a node, joined to its nearest ones
@@ -87,7 +92,8 @@ class GraphField:
     (True, True)
     """
 
-    has_gradients = False
+    has_graph = True
+    needs_finite_space = True
 
     def __init__(
         self,
@@ -110,6 +116,20 @@ class GraphField:
         self.nodes = nodes
         self.n_options = n_options
         self._labeled: list[int] = []
+
+    def prepare(self, candidates: Candidates) -> None:
+        """Take the configurations for nodes; ValueError if they are too many."""
+        if self.nodes is not None:
+            return
+        self.nodes = candidates.cells
+        if self.nodes is None or len(self.nodes) > MAX_NODES:
+            n = candidates.n_configurations
+            size = "infinitely many" if math.isinf(n) else f"{int(n):,}"
+            raise ValueError(
+                "surrogate 'graph' needs a finite space, of which each configuration "
+                f"is a node, with at most {MAX_NODES:,} of them; this one has {size}. "
+                "Give lists of values in place of ranges, or choose another surrogate."
+            )
 
     @cached_property
     def graph(self) -> NeighborGraph:
@@ -146,11 +166,7 @@ class GraphField:
             self._label(node)
         # Where nothing told is a node, what was told says at least how high scores are.
         level = scores if len(scores) else y
-        # In units of the largest score nothing overflows.
-        peak = float(np.max(np.abs(level))) or 1.0
-        spread = float(np.std(level / peak))
-        self._offset = float(np.mean(level / peak)) * peak
-        self._unit = (spread if spread > 1e-12 else 1.0) * peak
+        _, self._offset, self._unit = standardize(level)
         self._learn((scores - self._offset) / self._unit)
         return self
 
@@ -253,7 +269,7 @@ class GraphField:
         mean = np.where(strange, 0.0, self._mean[places])
         variance = np.where(strange, np.mean(prior), left[places])
         sd = np.sqrt(self._amplitude * variance)
-        return (self._offset + self._unit * mean)[None], (self._unit * sd)[None]
+        return self._to_scores(mean[None], sd[None])
 
     def average(
         self, X: FloatArray, weights: FloatArray
@@ -285,11 +301,7 @@ class GraphField:
         variance += np.mean(prior) * np.sum(np.square(weights[~known]))
         least = MIN_VARIANCE * float(np.mean(prior))
         sd = np.sqrt(self._amplitude * max(float(variance), least))
-        mean = float(self._mean @ w)
-        return (
-            np.array([self._offset + self._unit * mean]),
-            np.array([self._unit * sd]),
-        )
+        return self._to_scores(np.array([self._mean @ w]), np.array([sd]))
 
     def __getstate__(self) -> dict[str, Any]:
         """All but what can be computed again: some matrices of n x n numbers."""

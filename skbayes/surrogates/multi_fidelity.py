@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.averages import posterior_of_mean
+from skbayes.surrogates.base import Surrogate, posterior_of_mean
+from skbayes.surrogates.registry import capability
 
 __all__ = ["MultiFidelity"]
 
 
-class MultiFidelity:
+class MultiFidelity(Surrogate):
     """A surrogate with the fidelity of a score as one more input.
 
     What was seen at other fidelities (on smaller training sets) is kept, and each fit
@@ -68,11 +69,8 @@ class MultiFidelity:
         self.fidelity = fidelity
         if getattr(self.surrogate, "n_options", None) is not None:
             self.surrogate.n_options = [*self.surrogate.n_options, 0]
-
-    @property
-    def has_gradients(self) -> bool:
-        """Whether predictions have derivatives."""
-        return getattr(self.surrogate, "has_gradients", True)
+        self.has_gradients = capability(self.surrogate, "has_gradients")
+        self.takes_noise = capability(self.surrogate, "takes_noise")
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None

@@ -24,7 +24,7 @@ from skbayes.surrogates.gp.ep import NO_SITES, Sites, propagate
 from skbayes.surrogates.gp.hyperparameters import LogPosterior, cholesky
 from skbayes.surrogates.gp.kernels import KERNELS, FloatArray
 
-__all__ = ["NU", "Factors", "SignLogPosterior", "Signs", "factorize"]
+__all__ = ["NU", "Factors", "MonotonicLogPosterior", "Signs", "factorize"]
 
 # Derivatives nearer to 0 than this, in standard deviations of the score over the
 # width of the space, may have either sign.
@@ -168,7 +168,7 @@ def factorize(
     return Factors(M, weights, sites)
 
 
-class SignLogPosterior(LogPosterior):
+class MonotonicLogPosterior(LogPosterior):
     """Negative log posterior density of theta given scores and signs.
 
     The evidence is that of the scores times the one that expectation propagation gives
