@@ -172,20 +172,7 @@ def _volume(heights: FloatArray) -> float:
 
 
 def best_first(Y: FloatArray) -> np.ndarray:
-    """Sort points, the best ones first.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, d)
-        Scores, greater is better, finite.
-
-    Returns
-    -------
-    order : ndarray of shape (n,), int
-        Fronts one after the other. Within a front, points with distant neighbors come
-        before those in a crowd, and the best in any objective before all of them
-        (crowding distance, Deb et al. 2002).
-    """
+    """Sort points, the best ones first."""
     ranks = nondominated_ranks(Y)
     distances = np.zeros(len(Y))
     for rank in np.unique(ranks):
@@ -207,18 +194,7 @@ def _crowding_distances(Y: FloatArray) -> FloatArray:
 
 
 def are_costs(Y: FloatArray) -> np.ndarray:
-    """Which objectives are negated costs, such as times, sizes or errors.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, d)
-        Scores, greater is better, finite.
-
-    Returns
-    -------
-    mask : ndarray of shape (d,), bool
-        True where no score is greater than 0, and not all are 0.
-    """
+    """Which objectives are negated costs, such as times, sizes or errors."""
     return (np.max(Y, axis=0) <= 0.0) & (np.min(Y, axis=0) < 0.0)
 
 
@@ -227,19 +203,6 @@ def on_log_scale(Y: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArr
 
     Half of a cost is then worth as much anywhere, and no trade among small costs is
     lost beside large ones. No order changes, and so no front.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, d)
-        Scores, greater is better, finite.
-    noise : ndarray of shape (n, d)
-        Known variances of the scores.
-
-    Returns
-    -------
-    Y, noise : ndarray of shape (n, d)
-        The same, with -log(-y) in place of y in objectives that :func:`are_costs`. A
-        cost of 0 counts as half of the smallest other one.
     """
     Y, noise = np.array(Y, dtype=np.float64), np.array(noise, dtype=np.float64)
     for j in np.flatnonzero(are_costs(Y)):
@@ -261,21 +224,7 @@ def with_log_costs(Y: FloatArray) -> FloatArray:
 
 
 def hypervolumes(Y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Measure what the front dominates after each trial.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n_trials, n_objectives)
-        Objectives, greater is better; NaN where a trial has none. One at least has
-        all. Costs count by their logarithms.
-
-    Returns
-    -------
-    volumes : ndarray of shape (n_trials,)
-        As a share of the box between the reference and the best of each objective.
-    reference : ndarray of shape (n_objectives,)
-        In units of `Y`, a fifth of the front's range beyond the worst of it.
-    """
+    """Measure what the front dominates after each trial."""
     finished = np.all(np.isfinite(Y), axis=1)
     scaled = with_log_costs(Y)
     reference = reference_point(scaled[finished])
@@ -294,22 +243,7 @@ def hypervolumes(Y: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def choose_point(Y: FloatArray, choice: Any, names: list[str]) -> int:
-    """Return the row of a front that is meant.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n_points, n_objectives)
-        The front, greater is better.
-    choice : str or dict
-        "knee", an objective, or weights by objective.
-    names : list of str
-        The objectives.
-
-    Returns
-    -------
-    row : int
-        Of `Y`.
-    """
+    """Return the row of a front that is meant."""
     worst, best = np.min(Y, axis=0), np.max(Y, axis=0)
     span = np.where(best > worst, best - worst, 1.0)
     scaled = 1.0 - (best - Y) / span
@@ -324,18 +258,6 @@ def envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatAr
     """Find which of the lines score - alpha cost is the highest, from which alpha on.
 
     Of equal ones the cheaper is taken.
-
-    Parameters
-    ----------
-    scores, costs : ndarray of shape (n_trials,)
-        Scores, and what they cost; trials without either are passed over, but for one.
-
-    Returns
-    -------
-    rows : ndarray of int
-        Trials, the one for alpha = 0 first.
-    begins : ndarray
-        From which alpha on each of them is the best.
     """
     usable = np.flatnonzero(np.isfinite(scores) & np.isfinite(costs))
     order = usable[np.lexsort((usable, costs[usable], -scores[usable]))]

@@ -117,20 +117,7 @@ class Acquisition:
         raise NotImplementedError
 
     def average(self, utility: Utility) -> tuple[FloatArray, FloatArray]:
-        """Average over the leading axis of samples.
-
-        Parameters
-        ----------
-        utility : Utility
-            With arrays of shape (S, m).
-
-        Returns
-        -------
-        value : ndarray of shape (m,)
-            The average, again a logarithm if `is_log`.
-        shares : ndarray of shape (S, m)
-            Its derivative by each sample's value.
-        """
+        """Average over the leading axis of samples."""
         count = len(utility.value)
         if not self.is_log:
             shares = np.full(utility.value.shape, 1.0 / count)

@@ -151,24 +151,7 @@ class ExpectedInfluence:
 def expected_influence(
     f: FloatArray, weight: FloatArray, influence: FloatArray, counted: np.ndarray
 ) -> FloatArray:
-    """Compute a of all nodes.
-
-    Parameters
-    ----------
-    f : ndarray of shape (n,)
-        The harmonic function.
-    weight : ndarray of shape (n,)
-        How likely a node's label is to be 1.
-    influence : ndarray of shape (n,)
-        Growth of the sum of f over the unlabeled nodes when f_k grows by 1.
-    counted : ndarray of shape (n,), bool
-        The nodes over which is summed: all, or the unlabeled without k itself.
-
-    Returns
-    -------
-    a : ndarray of shape (n,)
-        Their expected influence; that of labeled nodes means nothing.
-    """
+    """Compute a of all nodes."""
     total, n = np.sum(f[counted]), np.sum(counted)
     if not np.all(counted):
         # k counts itself neither before nor after.

@@ -61,20 +61,7 @@ class Scorer(Protocol):
 
 
 def maximize_over(proposer: Scorer, X: FloatArray) -> FloatArray:
-    """Rank all of a finite number of candidates.
-
-    Parameters
-    ----------
-    proposer : Scorer
-        What scores them.
-    X : ndarray of shape (m, D)
-        The candidates.
-
-    Returns
-    -------
-    X : ndarray of shape (m, D)
-        The same, best first.
-    """
+    """Rank all of a finite number of candidates."""
     return X[np.argsort(-proposer.scores(X), kind="stable")]
 
 
@@ -91,24 +78,6 @@ def maximize_search(
     them and the incumbents themselves are refined by gradient ascent in ordered
     columns of many values, if there are gradients, and by steps to neighboring values
     in the others.
-
-    Parameters
-    ----------
-    proposer : Scorer
-        What scores candidates.
-    space : Space
-        Where to search.
-    incumbents : ndarray of shape (k, D)
-        The best configurations so far, best first.
-    admit : callable
-        Mask of candidates that may be proposed.
-    random_state : numpy.random.Generator
-        Source of candidates.
-
-    Returns
-    -------
-    X : ndarray of shape (m, D)
-        Admitted candidates, best first; empty if none was found.
     """
     drawn = space.from_uniform(
         sobol(space.n_columns, int(np.log2(N_SOBOL)), random_state)

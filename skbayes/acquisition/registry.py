@@ -34,15 +34,7 @@ def make_proposer(
     seed: int,
     n_objectives: int = 1,
 ) -> Proposer:
-    """Put a surrogate, a name or an object, and an acquisition function together.
-
-    Raises
-    ------
-    ImportError
-        If the surrogate needs a library that is not installed.
-    ValueError
-        If the two do not go together, or not with this space or several objectives.
-    """
+    """Put a surrogate, a name or an object, and an acquisition function together."""
     _check_pair(surrogate, acquisition, n_objectives)
     models = [
         make_surrogate(surrogate, candidates, seed + j) for j in range(n_objectives)

@@ -65,20 +65,6 @@ def _density(z: FloatArray) -> FloatArray:
 def typical_cost(costs: FloatArray, fractions: FloatArray) -> float:
     """Return the cost that counts as 1.
 
-    Parameters
-    ----------
-    costs : ndarray of shape (n,)
-        Costs of trials, >= 0, NaN where unknown.
-    fractions : ndarray of shape (n,)
-        The sizes of their training sets, relative to the largest on offer.
-
-    Returns
-    -------
-    cost : float
-        The median of the trials of relative size 1, whom no single slow fit can move
-        far. Before there is one: the median of the largest trials there are, divided by
-        their relative size. NaN if no cost is known; 1 if it would be 0.
-
     Examples
     --------
     >>> import numpy as np
@@ -98,18 +84,6 @@ def typical_cost(costs: FloatArray, fractions: FloatArray) -> float:
 
 def relative_costs(costs: FloatArray, fractions: FloatArray) -> FloatArray:
     """Bring costs to the range from 0 to 1.
-
-    Parameters
-    ----------
-    costs : ndarray of shape (n,)
-        Costs of trials, >= 0, NaN where unknown.
-    fractions : ndarray of shape (n,)
-        The sizes of their training sets, relative to the largest on offer.
-
-    Returns
-    -------
-    sigma : ndarray of shape (n,)
-        The costs divided by :func:`typical_cost`, at most 1.
 
     Examples
     --------
@@ -535,9 +509,7 @@ class TradeoffProposer(Proposer):
         mean, sd, *slopes = predict(self.surrogate, X, gradient)
         cost_mean, cost_sd, *cost_slopes = predict(self.cost_model, X, gradient)
         mean, sd, cost_mean, cost_sd = np.broadcast_arrays(mean, sd, cost_mean, cost_sd)
-        utility = self.acquisition(
-            mean, sd, cost_mean, cost_sd, self.best, self.least
-        )
+        utility = self.acquisition(mean, sd, cost_mean, cost_sd, self.best, self.least)
         value, shares = self.acquisition.averages_by.average(Utility(*utility[:3]))
         if not gradient:
             return value, None

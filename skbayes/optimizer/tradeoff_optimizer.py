@@ -88,33 +88,13 @@ class TradeoffOptimizer(Optimizer):
     def tell(
         self, params: Mapping[str, Any] | Configuration, score: Any, **more: Any
     ) -> None:
-        """Learn score and cost of a configuration.
-
-        Parameters
-        ----------
-        params : dict
-            A configuration of the space.
-        score : list of float
-            The score, and the negated cost.
-        **more : dict of str to object
-            As for :class:`skbayes.Optimizer`; `noise` is that of the score.
-        """
+        """Learn score and cost of a configuration."""
         if isinstance(more.get("noise"), float):
             more["noise"] = [more["noise"], 0.0]
         super().tell(params, score, **more)
 
     def learn(self, params: Mapping[str, Any], score: Any, noise: Any = None) -> None:
-        """Take knowledge from an earlier search.
-
-        Parameters
-        ----------
-        params : dict
-            A configuration of the space.
-        score : list of float
-            The score it had, and its negated cost.
-        noise : float, default=None
-            Known variance of the score.
-        """
+        """Take knowledge from an earlier search."""
         super().learn(params, score, None if noise is None else [noise, 0.0])
 
     def _set_n_objectives(self, n: int) -> None:

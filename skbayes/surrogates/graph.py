@@ -121,37 +121,11 @@ class NeighborGraph:
         return NeighborGraph, self._made_of
 
     def places(self, X: FloatArray) -> np.ndarray:
-        """Find the nodes of configurations.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-
-        Returns
-        -------
-        places : ndarray of shape (m,), int
-            Numbers of nodes, -1 for a configuration that is none.
-        """
+        """Find the nodes of configurations."""
         return np.array([self._places.get(_key(row), -1) for row in X], dtype=int)
 
     def labels(self, places: np.ndarray, y: FloatArray) -> tuple[list[int], FloatArray]:
-        """Give each node one label.
-
-        Parameters
-        ----------
-        places : ndarray of shape (m,)
-            Where labels were observed, as :meth:`places` gives it.
-        y : ndarray of shape (m,)
-            The labels.
-
-        Returns
-        -------
-        labeled : list of int
-            The labeled nodes, in the order in which they first occur.
-        labels : ndarray of shape (l,)
-            Their labels, the mean of a node's own ones.
-        """
+        """Give each node one label."""
         own: dict[int, list[float]] = {}
         for place, label in zip(places.tolist(), y.tolist(), strict=True):
             if place >= 0:
@@ -159,18 +133,7 @@ class NeighborGraph:
         return list(own), np.array([np.mean(labels) for labels in own.values()])
 
     def resistance(self, node: int) -> FloatArray:
-        """Effective resistance between one node and all.
-
-        Parameters
-        ----------
-        node : int
-            Its number.
-
-        Returns
-        -------
-        resistance : ndarray of shape (n,)
-            With weights as conductances; infinite for other components, 0 for itself.
-        """
+        """Effective resistance between one node and all."""
         diagonal = np.diagonal(self._inverse)
         resistance = np.full(len(self), np.inf)
         (own,) = (part for part in self.components if node in part)
@@ -237,13 +200,7 @@ class HarmonicFunction:
         self._reached = np.zeros(len(graph.components), dtype=bool)
 
     def label(self, nodes: Sequence[int]) -> None:
-        """Label nodes that are not labeled yet.
-
-        Parameters
-        ----------
-        nodes : sequence of int
-            Their numbers, different.
-        """
+        """Label nodes that are not labeled yet."""
         for k in nodes:
             if self._reached[self._component[k]]:
                 column = self._G[:, k].copy()
@@ -275,18 +232,7 @@ class HarmonicFunction:
         return _labeled, (self.graph, self.labeled)
 
     def values(self, labels: FloatArray) -> FloatArray:
-        """Values of f at all nodes.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (l,)
-            The labels of the labeled nodes, in order. l >= 1.
-
-        Returns
-        -------
-        f : ndarray of shape (n,)
-            The labels, and the values between them.
-        """
+        """Values of f at all nodes."""
         f = np.full(len(self.graph), float(np.mean(labels)))
         reached = self._reached[self._component]
         f[reached] = (self._G @ (self.graph.W[:, self.labeled] @ labels))[reached]
@@ -294,13 +240,7 @@ class HarmonicFunction:
         return f
 
     def influence(self) -> FloatArray:
-        """How far a label reaches: by how much sum f grows if f_k grows by 1.
-
-        Returns
-        -------
-        influence : ndarray of shape (n,)
-            Sum over i of G_ik / G_kk; 1 at labeled nodes.
-        """
+        """How far a label reaches: by how much sum f grows if f_k grows by 1."""
         diagonal = np.diagonal(self._G)
         return np.where(
             diagonal > 0.0,

@@ -175,16 +175,6 @@ class GraphField(Surrogate):
 
         The scores are taken to be what the field predicts: means stay as they are,
         and standard deviations shrink around `X`.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        field : GraphField
-            A new field; this one is unchanged.
         """
         field = object.__new__(GraphField)
         vars(field).update(vars(self))
@@ -249,19 +239,7 @@ class GraphField(Surrogate):
     # -- predicting ---------------------------------------------------------------
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of the score.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations. What is no node is predicted as if nothing were
-            known of it but the mean of all scores.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (1, m)
-            Prediction under the chosen hyper-parameters.
-        """
+        """Mean and standard deviation of the score."""
         places = self.graph.places(X)
         prior = self._prior[self._chosen]
         left = np.maximum(self._variance[self._chosen], MIN_VARIANCE * prior)
@@ -278,18 +256,6 @@ class GraphField(Surrogate):
 
         With w the weights of the nodes, the mean is w' m, and the variance
         w' (K - A' A) w / (2 beta), by the covariances between all of them.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations. What is no node counts as independent of all.
-        weights : ndarray of shape (m,)
-            Their weights, which sum to 1.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (1,)
-            Prediction under the chosen hyper-parameters.
         """
         places, weights = self.graph.places(X), np.asarray(weights, dtype=np.float64)
         known = places >= 0

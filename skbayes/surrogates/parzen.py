@@ -55,20 +55,7 @@ QUANTILES_A_VALUE = 16
 
 
 def bandwidths(x: FloatArray) -> FloatArray:
-    """Find the standard deviation of the Gaussian around each trial.
-
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        Positions within [0, 1], n >= 1.
-
-    Returns
-    -------
-    sd : ndarray of shape (n,)
-        The larger of the distances to the next position on the left and on the right,
-        where 0 and 1 count as positions and trials at one place as one; not less
-        than 1 / min(100, n + 1).
-    """
+    """Find the standard deviation of the Gaussian around each trial."""
     places = np.unique(np.concatenate([[0.0], x, [1.0]]))
     own = np.searchsorted(places, x)
     left = x - places[np.maximum(own - 1, 0)]
@@ -78,20 +65,7 @@ def bandwidths(x: FloatArray) -> FloatArray:
 
 
 def truncated_normal(x: FloatArray, mean: FloatArray, sd: FloatArray) -> FloatArray:
-    """Densities of normal distributions truncated to [0, 1].
-
-    Parameters
-    ----------
-    x : ndarray of shape (m,)
-        Where, within [0, 1].
-    mean, sd : ndarray of shape (n,)
-        Of the distributions before truncation; means within [0, 1].
-
-    Returns
-    -------
-    density : ndarray of shape (m, n)
-        Density phi((x - mean) / sd) / sd, divided by the mass within [0, 1].
-    """
+    """Densities of normal distributions truncated to [0, 1]."""
     z = (x[:, None] - mean) / sd
     mass = ndtr((1.0 - mean) / sd) - ndtr(-mean / sd)
     return np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * sd * mass)
@@ -124,37 +98,13 @@ class ContinuousDensity:
         self.prior_weight = prior_weight
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        """Logarithms of densities.
-
-        Parameters
-        ----------
-        x : ndarray of shape (m,)
-            Positions.
-
-        Returns
-        -------
-        log_density : ndarray of shape (m,)
-            Theirs.
-        """
+        """Logarithms of densities."""
         kernels = np.sum(truncated_normal(x, self.mean, self.sd), axis=1)
         total = self.prior_weight + len(self.mean)
         return np.log((self.prior_weight + kernels) / total)
 
     def sample(self, n: int, random_state: np.random.Generator) -> FloatArray:
-        """Draw positions.
-
-        Parameters
-        ----------
-        n : int
-            How many.
-        random_state : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        x : ndarray of shape (n,)
-            Positions.
-        """
+        """Draw positions."""
         uniform = random_state.random(n)
         weights = np.append(np.ones(len(self.mean)), self.prior_weight)
         component = random_state.choice(
@@ -199,35 +149,11 @@ class CategoricalDensity:
         return np.asarray(weights / np.sum(weights), dtype=np.float64)
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        """Logarithms of probabilities.
-
-        Parameters
-        ----------
-        x : ndarray of shape (m,)
-            Positions.
-
-        Returns
-        -------
-        log_density : ndarray of shape (m,)
-            Theirs.
-        """
+        """Logarithms of probabilities."""
         return np.log(self.p)[_places(self.grid, x)]
 
     def sample(self, n: int, random_state: np.random.Generator) -> FloatArray:
-        """Draw positions.
-
-        Parameters
-        ----------
-        n : int
-            How many.
-        random_state : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        x : ndarray of shape (n,)
-            Positions of values.
-        """
+        """Draw positions."""
         return random_state.choice(self.grid, size=n, p=self.p)
 
 

@@ -74,13 +74,6 @@ def make_surrogate(surrogate: Any, candidates: Candidates, seed: int) -> Any:
     """Make a new surrogate for `candidates`, from a name or a copy of an instance.
 
     `seed` is for one that is named; an instance has its own.
-
-    Raises
-    ------
-    ImportError
-        If it needs a library that is not installed.
-    ValueError
-        If it cannot be used on this space.
     """
     if isinstance(surrogate, str):
         entry = registry[surrogate]

@@ -54,18 +54,7 @@ MIN_SD = 1e-3
 
 
 def import_lightgbm() -> Any:
-    """Import LightGBM when it is needed.
-
-    Returns
-    -------
-    lightgbm : module
-        The library.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed, with the extra that installs it.
-    """
+    """Import LightGBM when it is needed."""
     return import_optional("lightgbm", extra="lightgbm", purpose="surrogate='trees'")
 
 
@@ -205,16 +194,6 @@ class TreeEnsemble(Surrogate):
         """Ensemble that also knows that `X` will be observed.
 
         The scores are taken to be what is predicted.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        ensemble : TreeEnsemble
-            A new ensemble; this one is unchanged.
         """
         believed = self.predict(X)[0][0]
         return copy.copy(self).fit(
@@ -224,18 +203,7 @@ class TreeEnsemble(Surrogate):
         )
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of the score.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (1, m)
-            Prediction.
-        """
+        """Mean and standard deviation of the score."""
         leaf = self._leaves(np.asarray(X, dtype=np.float64))
         tree = np.arange(len(leaf))[:, None]
         means, within = self._leaf_mean[tree, leaf], self._leaf_variance[tree, leaf]
@@ -251,18 +219,6 @@ class TreeEnsemble(Surrogate):
 
         Each tree has its own weighted mean; how far these differ is the uncertainty.
         How scores vary within a leaf is taken to average out.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        weights : ndarray of shape (m,)
-            Their weights, which sum to 1.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (1,)
-            Prediction.
         """
         leaf = self._leaves(np.asarray(X, dtype=np.float64))
         of_trees = self._leaf_mean[np.arange(len(leaf))[:, None], leaf] @ weights

@@ -102,18 +102,7 @@ class JointCovariance:
         return (*self._kernel(r2), u, uu, diagonal)
 
     def correlations(self, length_scales: FloatArray) -> FloatArray:
-        """Compute the covariance for amplitude 1.
-
-        Parameters
-        ----------
-        length_scales : ndarray of shape (D,)
-            One a column.
-
-        Returns
-        -------
-        K : ndarray of shape (R, R)
-            The scores' rows and columns first.
-        """
+        """Compute the covariance for amplitude 1."""
         k, dk, ddk, _, u, uu, diagonal = self._parts(length_scales)
         return self._assemble(k, dk, ddk, u, uu, diagonal)
 
@@ -136,22 +125,7 @@ class JointCovariance:
     def contract(
         self, length_scales: FloatArray, W: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Sum up W times the derivatives of the covariance, for amplitude 1.
-
-        Parameters
-        ----------
-        length_scales : ndarray of shape (D,)
-            Where.
-        W : ndarray of shape (R, R)
-            Symmetric weights.
-
-        Returns
-        -------
-        K : ndarray of shape (R, R)
-            The covariance itself.
-        by_scale : ndarray of shape (D,)
-            Sum of W_rs dK_rs / d log l over r and s, column by column.
-        """
+        """Sum up W times the derivatives of the covariance, for amplitude 1."""
         k, dk, ddk, dddk, u, uu, diagonal = self._parts(length_scales)
         K = self._assemble(k, dk, ddk, u, uu, diagonal)
         # By r2 alone the covariance changes as one does whose kernel is k'.

@@ -73,23 +73,6 @@ def propagate(
 ) -> Sites:
     """Find the sites.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (k,)
-        Means before the signs are known.
-    covariance : ndarray of shape (k, k)
-        Their covariance, positive semi-definite up to rounding.
-    signs : ndarray of shape (k,)
-        +1 or -1.
-    nu : ndarray of shape (k,)
-        Width of each likelihood, > 0: what is nearer to 0 than that may have either
-        sign.
-
-    Returns
-    -------
-    sites : Sites
-        The sites of the last sweep, converged or not.
-
     Examples
     --------
     >>> import numpy as np

@@ -270,16 +270,6 @@ class GaussianProcess(Surrogate):
         The scores are taken to be what the process predicts, so that means stay as
         they are and standard deviations shrink near `X` (Ginsbourger et al. 2010,
         "Kriging believer").
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        process : GaussianProcess
-            A new process; this one is unchanged.
         """
         believed = (self.predict(X)[0] - self._offset) / self._unit
         extra = self._extra
@@ -294,22 +284,7 @@ class GaussianProcess(Surrogate):
     # -- predicting ---------------------------------------------------------------
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Mean and standard deviation of the score itself, without noise.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        gradient : bool, default=False
-            Whether to return derivatives by the positions, too.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S, m)
-            Prediction under each sample of the hyper-parameters.
-        d_mean, d_sd : ndarray of shape (S, m, D)
-            Only with `gradient`: their derivatives; 0 in unordered columns.
-        """
+        """Mean and standard deviation of the score itself, without noise."""
         kx, context = self._covariances(np.asarray(X, dtype=np.float64))
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
         v = np.matmul(kx, np.swapaxes(self._L_inverse, 1, 2))
@@ -337,18 +312,6 @@ class GaussianProcess(Surrogate):
         With w the weights, it is normal with mean w' m and variance w' C w, where m and
         C are mean and covariance of the process at `X`, so that errors that all of
         these predictions share do not average out, and others do.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        weights : ndarray of shape (m,)
-            Their weights, which sum to 1.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S,)
-            Prediction under each sample of the hyper-parameters, without noise.
         """
         with_known = np.matmul(
             weights, self._covariances(np.asarray(X, dtype=np.float64))[0]

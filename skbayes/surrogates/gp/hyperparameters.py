@@ -46,23 +46,7 @@ FINITE_DIFFERENCE = 1e-4
 
 
 def cholesky(K: FloatArray) -> FloatArray:
-    """Lower Cholesky factor, with the smallest jitter that lets it succeed.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Symmetric, positive definite up to rounding.
-
-    Returns
-    -------
-    L : ndarray of shape (n, n)
-        Lower triangular, L L^T = K + jitter * I.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If not even a jitter of 1e-4 of the mean diagonal suffices.
-    """
+    """Lower Cholesky factor, with the smallest jitter that lets it succeed."""
     scale = float(np.mean(np.diagonal(K)))
     for jitter in JITTERS:
         shifted = K if jitter == 0.0 else K + jitter * scale * np.eye(len(K))
@@ -146,18 +130,7 @@ class LogPosterior:
 
 
 def find_mode(posterior: LogPosterior) -> FloatArray:
-    """Most probable theta, by L-BFGS-B from the posterior's starts.
-
-    Parameters
-    ----------
-    posterior : LogPosterior
-        What is maximized.
-
-    Returns
-    -------
-    theta : ndarray of shape (D + 2,)
-        The mode.
-    """
+    """Most probable theta, by L-BFGS-B from the posterior's starts."""
     results = [
         optimize.minimize(
             posterior,
@@ -179,24 +152,7 @@ def sample_posterior(
     n_samples: int,
     random_state: np.random.Generator,
 ) -> FloatArray:
-    """Draw theta from the Laplace approximation at its mode.
-
-    Parameters
-    ----------
-    posterior : LogPosterior
-        The density.
-    mode : ndarray of shape (D + 2,)
-        Its mode.
-    n_samples : int
-        Number of samples S; they come in pairs on either side of the mode.
-    random_state : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    thetas : ndarray of shape (S, D + 2)
-        Samples, clipped to the bounds.
-    """
+    """Draw theta from the Laplace approximation at its mode."""
     precision = _hessian(posterior, mode)
     values, vectors = np.linalg.eigh(precision)
     # Away from the exact mode a direction may curve the wrong way; the prior's own

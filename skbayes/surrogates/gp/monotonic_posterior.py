@@ -58,39 +58,13 @@ class Signs(NamedTuple):
     def of_table(
         cls, points: FloatArray, table: FloatArray, nu: FloatArray | float
     ) -> Signs:
-        """Take the signs that are not 0 out of a table.
-
-        Parameters
-        ----------
-        points : ndarray of shape (N, D)
-            Encoded configurations.
-        table : ndarray of shape (N, D)
-            +1, -1 or 0 for each of their columns.
-        nu : float or ndarray of shape (D,)
-            Width for each column.
-
-        Returns
-        -------
-        signs : Signs
-            Those that say something, point after point.
-        """
+        """Take the signs that are not 0 out of a table."""
         rows, columns = np.nonzero(table)
         widths = np.broadcast_to(np.asarray(nu, float), (points.shape[1],))
         return cls(points[rows], columns, table[rows, columns], widths[columns])
 
     def equals(self, other: Signs) -> bool:
-        """Compare with others.
-
-        Parameters
-        ----------
-        other : Signs
-            Others.
-
-        Returns
-        -------
-        equal : bool
-            Whether they say the same in the same order.
-        """
+        """Compare with others."""
         pairs = zip(self, other, strict=True)
         return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
@@ -116,29 +90,7 @@ class Factors(NamedTuple):
 def factorize(
     K: FloatArray, target: FloatArray, signs: Signs, sites: Sites | None
 ) -> Factors:
-    """Condition on `target`, then on the signs.
-
-    Parameters
-    ----------
-    K : ndarray of shape (R, R)
-        Joint covariance, with the noise of the scores.
-    target : ndarray of shape (n,)
-        The scores.
-    signs : Signs
-        The signs.
-    sites : Sites or None
-        Those to take; None: they are found.
-
-    Returns
-    -------
-    factors : Factors
-        What predictions need.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the covariance of the scores is not positive definite.
-    """
+    """Condition on `target`, then on the signs."""
     n, R = len(target), len(K)
     M = np.zeros((R, R))
     L_inverse = solve_triangular(

@@ -107,22 +107,7 @@ class RobustMonotonicGP(Surrogate):
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> RobustMonotonicGP:
-        """Learn from scores, and see which of the signs they contradict.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations, NaN where inactive. n >= 1.
-        y : ndarray of shape (n,)
-            Their scores, finite.
-        noise : ndarray of shape (n,), default=None
-            Known variances of the scores. None: there are none.
-
-        Returns
-        -------
-        self : RobustMonotonicGP
-            The fitted process.
-        """
+        """Learn from scores, and see which of the signs they contradict."""
         self._plain.fit(X, y, noise)
         scores = compress_low_tail(np.asarray(y, dtype=np.float64))
         self._judge.fit(X, scores, noise)
@@ -183,54 +168,15 @@ class RobustMonotonicGP(Surrogate):
         return float(model.log_evidence_[0] - prior.log_evidence)
 
     def condition(self, X: FloatArray) -> GaussianProcess:
-        """Process that also knows that `X` will be observed.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        process : GaussianProcess
-            A new process; this one is unchanged.
-        """
+        """Process that also knows that `X` will be observed."""
         return self._model.condition(X)
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Mean and standard deviation of the score itself, without noise.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        gradient : bool, default=False
-            Whether to return derivatives by the positions, too.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S, m)
-            Prediction under each sample of the hyper-parameters.
-        d_mean, d_sd : ndarray of shape (S, m, D)
-            Only with `gradient`: their derivatives; 0 in unordered columns.
-        """
+        """Mean and standard deviation of the score itself, without noise."""
         return self._model.predict(X, gradient)
 
     def average(
         self, X: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of a weighted mean of scores.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        weights : ndarray of shape (m,)
-            Their weights, which sum to 1.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S,)
-            As :meth:`GaussianProcess.average`.
-        """
+        """Mean and standard deviation of a weighted mean of scores."""
         return self._model.average(X, weights)
