@@ -116,6 +116,11 @@ class LogPosterior:
         gradient[:D] = -2.0 * inverse_squares * by_square
         gradient[D] = amplitude * float(np.vdot(W, k))
         gradient[D + 1] = noise * float(np.trace(W))
+        return self._with_prior(theta, value, gradient)
+
+    def _with_prior(
+        self, theta: FloatArray, value: float, gradient: FloatArray
+    ) -> tuple[float, FloatArray]:
         z = (theta - self.prior_mean) / self.prior_sd
         return value + 0.5 * float(z @ z), gradient + z / self.prior_sd
 

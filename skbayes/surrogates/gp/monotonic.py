@@ -187,24 +187,22 @@ class MonotonicGP(GaussianProcess):
             )
         return Signs.of_table(points, table, self.nu)
 
-    def _joint(self, X: FloatArray, signs: Signs) -> JointCovariance:
-        points, columns = signs.points, signs.columns
+    def _joint(self, X: FloatArray) -> JointCovariance:
+        points, columns, *_ = self._signs
         return JointCovariance(self._embedding, X, points, columns, self.kernel)
 
     def _log_posterior(
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None
     ) -> LogPosterior:
+        plain = super()._log_posterior(X, target, extra)
         if not len(self._signs.values):
-            return super()._log_posterior(X, target, extra)
-        squares = self._embedding.squared_differences(X)
-        joint = self._joint(X, self._signs)
-        signs, kernel = self._signs, self.kernel
-        return MonotonicLogPosterior(joint, squares, target, signs, kernel, extra)
+            return plain
+        return MonotonicLogPosterior(plain, self._joint(X), self._signs)
 
     def _factorize(self) -> None:
         n, extra = len(self._X), self._extra
         self._scaled = self._place(np.vstack([self._X, self._signs.points]))
-        joint = self._joint(self._X, self._signs)
+        joint = self._joint(self._X)
         factors = []
         for s, one in enumerate(self._target):
             K = self._amplitude[s] * joint.correlations(self._length_scales[s])
@@ -232,7 +230,7 @@ class MonotonicGP(GaussianProcess):
         K : ndarray of shape (k, k)
             Under the first sample of the hyper-parameters, for standardized scores.
         """
-        joint = self._joint(self._X[:0], self._signs)
+        joint = self._joint(self._X[:0])
         return self._amplitude[0] * joint.correlations(self._length_scales[0])
 
     # -- predicting ---------------------------------------------------------------

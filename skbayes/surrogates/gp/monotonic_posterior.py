@@ -22,7 +22,7 @@ from scipy.linalg import solve_triangular
 from skbayes.surrogates.gp.derivative_kernels import JointCovariance
 from skbayes.surrogates.gp.ep import NO_SITES, Sites, propagate
 from skbayes.surrogates.gp.hyperparameters import LogPosterior, cholesky
-from skbayes.surrogates.gp.kernels import KERNELS, FloatArray
+from skbayes.surrogates.gp.kernels import FloatArray
 
 __all__ = ["NU", "Factors", "MonotonicLogPosterior", "Signs", "factorize"]
 
@@ -129,30 +129,18 @@ class MonotonicLogPosterior(LogPosterior):
 
     Parameters
     ----------
+    plain : LogPosterior
+        The density given the scores alone.
     joint : JointCovariance
         Covariance of scores and derivatives.
-    squares : ndarray of shape (D, n, n)
-        Squared differences of the scores' configurations.
-    y : ndarray of shape (n,)
-        Scores, standardized.
     signs : Signs
         The signs.
-    kernel : str
-        Name of the kernel.
-    extra : ndarray of shape (n,), default=None
-        Known variances of the scores beyond the noise. None: there are none.
     """
 
     def __init__(
-        self,
-        joint: JointCovariance,
-        squares: FloatArray,
-        y: FloatArray,
-        signs: Signs,
-        kernel: str,
-        extra: FloatArray | None = None,
+        self, plain: LogPosterior, joint: JointCovariance, signs: Signs
     ) -> None:
-        super().__init__(squares, y, KERNELS[kernel], extra)
+        super().__init__(plain.differences, plain.y, plain.correlation, plain.extra)
         self.joint, self.signs = joint, signs
         # Noise may explain what contradicts the signs, or length scales may shrink
         # until scores and signs have nothing to do with each other: a mode each.
@@ -179,5 +167,4 @@ class MonotonicLogPosterior(LogPosterior):
         gradient[:D] = by_scale
         gradient[D] = amplitude * float(np.vdot(W, correlations))
         gradient[D + 1] = noise * float(np.trace(W[:n, :n]))
-        z = (theta - self.prior_mean) / self.prior_sd
-        return value + 0.5 * float(z @ z), gradient + z / self.prior_sd
+        return self._with_prior(theta, value, gradient)

@@ -23,7 +23,7 @@ def make_posterior(kernel, n_signs, extra=None, seed=0):
     y = (y - y.mean()) / y.std()
     joint = JointCovariance(embedding, X, rows.points, rows.columns, kernel)
     plain = LogPosterior(squares, y, KERNELS[kernel], extra)
-    return MonotonicLogPosterior(joint, squares, y, rows, kernel, extra), plain
+    return MonotonicLogPosterior(plain, joint, rows), plain
 
 
 def test_a_table_becomes_a_row_for_each_sign():
