@@ -36,6 +36,7 @@ from skbayes.surrogates import GaussianProcess
 
 __all__ = [
     "RULES",
+    "Beliefs",
     "CostScale",
     "ImprovementOfTradeoff",
     "LogCost",
@@ -209,6 +210,15 @@ def _whole_mean(mean: FloatArray, sd: FloatArray) -> Utility:
 # -- acquisition functions ------------------------------------------------------------
 
 
+class Beliefs(NamedTuple):
+    """Predictions of a score and of a cost, of one shape, with ``sd > 0``."""
+
+    mean: FloatArray
+    sd: FloatArray
+    cost_mean: FloatArray
+    cost_sd: FloatArray
+
+
 class TradeoffUtility(NamedTuple):
     """Values of an acquisition function and its derivatives, all of one shape."""
 
@@ -246,13 +256,7 @@ class TradeoffAcquisition(ABC):
 
     @abstractmethod
     def __call__(
-        self,
-        mean: FloatArray,
-        sd: FloatArray,
-        cost_mean: FloatArray,
-        cost_sd: FloatArray,
-        best: FloatArray | float,
-        least: float,
+        self, beliefs: Beliefs, best: FloatArray | float, least: float
     ) -> TradeoffUtility:
         """Evaluate at predictions of one shape.
 
@@ -260,9 +264,7 @@ class TradeoffAcquisition(ABC):
         """
 
     @abstractmethod
-    def believed(
-        self, mean: FloatArray, cost_mean: FloatArray, cost_sd: FloatArray
-    ) -> FloatArray:
+    def believed(self, beliefs: Beliefs) -> FloatArray:
         """Return the values of known configurations, whose largest is the `best`."""
 
 
@@ -285,23 +287,18 @@ class ScoreLessExcess(TradeoffAcquisition):
 
     Examples
     --------
-    >>> from skbayes.acquisition.tradeoff import RawCost, ScoreLessExcess
+    >>> from skbayes.acquisition.tradeoff import Beliefs, RawCost, ScoreLessExcess
     >>> acquisition = ScoreLessExcess(0.5, RawCost())
-    >>> acquisition([0.8], [0.1], [0.5], [0.1], 0.8, 0.5).value.round(4)
+    >>> acquisition(Beliefs([0.8], [0.1], [0.5], [0.1]), 0.8, 0.5).value.round(4)
     array([0.0199])
     """
 
     averages_by = _Mean()
 
     def __call__(  # noqa: D102
-        self,
-        mean: FloatArray,
-        sd: FloatArray,
-        cost_mean: FloatArray,
-        cost_sd: FloatArray,
-        best: FloatArray | float,
-        least: float,
+        self, beliefs: Beliefs, best: FloatArray | float, least: float
     ) -> TradeoffUtility:
+        mean, sd, cost_mean, cost_sd = beliefs
         log_gain = ExpectedImprovement()(mean, sd, best)
         gain = np.exp(log_gain.value)
         excess = self.scale.excess(cost_mean, cost_sd, least)
@@ -313,10 +310,8 @@ class ScoreLessExcess(TradeoffAcquisition):
             -self.alpha * excess.by_sd,
         )
 
-    def believed(  # noqa: D102
-        self, mean: FloatArray, cost_mean: FloatArray, cost_sd: FloatArray
-    ) -> FloatArray:
-        return mean
+    def believed(self, beliefs: Beliefs) -> FloatArray:  # noqa: D102
+        return beliefs.mean
 
 
 class ImprovementOfTradeoff(TradeoffAcquisition):
@@ -333,9 +328,9 @@ class ImprovementOfTradeoff(TradeoffAcquisition):
 
     Examples
     --------
-    >>> from skbayes.acquisition.tradeoff import ImprovementOfTradeoff, RawCost
+    >>> from skbayes.acquisition.tradeoff import Beliefs, ImprovementOfTradeoff, RawCost
     >>> acquisition = ImprovementOfTradeoff(0.5, RawCost())
-    >>> acquisition([0.8], [0.1], [0.4], [0.1], 0.6, 0.2).value.round(4)
+    >>> acquisition(Beliefs([0.8], [0.1], [0.4], [0.1]), 0.6, 0.2).value.round(4)
     array([-3.11])
     """
 
@@ -343,18 +338,12 @@ class ImprovementOfTradeoff(TradeoffAcquisition):
     is_improvement = True
 
     def __call__(  # noqa: D102
-        self,
-        mean: FloatArray,
-        sd: FloatArray,
-        cost_mean: FloatArray,
-        cost_sd: FloatArray,
-        best: FloatArray | float,
-        least: float,
+        self, beliefs: Beliefs, best: FloatArray | float, least: float
     ) -> TradeoffUtility:
-        sd = np.asarray(sd, dtype=np.float64)
-        cost, variance = self.scale.moments(cost_mean, cost_sd)
+        mean, sd = np.asarray(beliefs.mean), np.asarray(beliefs.sd, dtype=np.float64)
+        cost, variance = self.scale.moments(beliefs.cost_mean, beliefs.cost_sd)
         sd_of_t = np.sqrt(sd**2 + self.alpha**2 * variance.value)
-        mean_of_t = np.asarray(mean) - self.alpha * cost.value
+        mean_of_t = mean - self.alpha * cost.value
         gain = ExpectedImprovement()(mean_of_t, sd_of_t, best)
         by_variance = 0.5 * self.alpha**2 * gain.by_sd / sd_of_t
         return TradeoffUtility(
@@ -365,10 +354,9 @@ class ImprovementOfTradeoff(TradeoffAcquisition):
             by_variance * variance.by_sd - self.alpha * gain.by_mean * cost.by_sd,
         )
 
-    def believed(  # noqa: D102
-        self, mean: FloatArray, cost_mean: FloatArray, cost_sd: FloatArray
-    ) -> FloatArray:
-        return mean - self.alpha * self.scale.moments(cost_mean, cost_sd)[0].value
+    def believed(self, beliefs: Beliefs) -> FloatArray:  # noqa: D102
+        cost, _ = self.scale.moments(beliefs.cost_mean, beliefs.cost_sd)
+        return beliefs.mean - self.alpha * cost.value
 
 
 #: Acquisition functions by the names that users write.
@@ -479,8 +467,8 @@ class TradeoffProposer(Proposer):
         fitted.cost_model = fit_surrogate(self.cost_model, costs, learnt)
         fitted.acquisition = self.rule(observations.alpha, scale)
         known = np.vstack([X, pending])
-        beliefs = fitted.surrogate.predict(known)[0], *fitted.cost_model.predict(known)
-        believed = fitted.acquisition.believed(*np.broadcast_arrays(*beliefs))
+        parts = *fitted.surrogate.predict(known), *fitted.cost_model.predict(known)
+        believed = fitted.acquisition.believed(Beliefs(*np.broadcast_arrays(*parts)))
         fitted.best = np.max(believed, axis=1, keepdims=True)
         fitted.least = float(np.min(np.minimum(sigma, 1.0)))
         return fitted
@@ -508,8 +496,8 @@ class TradeoffProposer(Proposer):
     def _evaluate(self, X: FloatArray, gradient: bool) -> tuple[FloatArray, Any]:
         mean, sd, *slopes = predict(self.surrogate, X, gradient)
         cost_mean, cost_sd, *cost_slopes = predict(self.cost_model, X, gradient)
-        mean, sd, cost_mean, cost_sd = np.broadcast_arrays(mean, sd, cost_mean, cost_sd)
-        utility = self.acquisition(mean, sd, cost_mean, cost_sd, self.best, self.least)
+        beliefs = Beliefs(*np.broadcast_arrays(mean, sd, cost_mean, cost_sd))
+        utility = self.acquisition(beliefs, self.best, self.least)
         value, shares = self.acquisition.averages_by.average(Utility(*utility[:3]))
         if not gradient:
             return value, None

@@ -1,7 +1,7 @@
 """Optimizer of any function, by asking for configurations and telling scores.
 
 Symbols: ``k`` is the number of configurations told or pending when one is asked for.
-Proposal k is a pure function of the space, the settings, what was told or learnt from
+Proposal k is a pure function of the space, the parameters, what was told or learnt from
 an earlier search, what is pending, the seed and k: it has a random generator of its
 own, and what the surrogate keeps from one proposal to the next it would compute again
 just so.
@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
 
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.fronts import is_nondominated
 from skbayes.acquisition.registry import make_proposer
 from skbayes.optimizer.cost_model import CostModel
+from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
 from skbayes.optimizer.observations import ObservationList, join
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.optimizer.validation import (
@@ -38,18 +38,11 @@ from skbayes.space import Space
 from skbayes.space.candidates import Candidates, SpaceExhausted, key_of
 from skbayes.space.configuration import Configuration
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.random_search import sobol
 from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["Optimizer", "SpaceExhausted"]
 
 Params = dict[str, Any]
-
-# Fewest and most initial points for "auto".
-MIN_INITIAL_POINTS, MAX_INITIAL_POINTS = 3, 8
-
-# Binary logarithm of the number of points of a Sobol sequence after the initial ones.
-LOG2_N_MORE = 6
 
 
 class Optimizer:
@@ -166,11 +159,11 @@ class Optimizer:
         )
         if n_objectives is not None:
             self._set_n_objectives(check_n_objectives(n_objectives))
-        self._n_initial = check_n_initial_points(
-            n_initial_points, self._auto_initial_points()
-        )
+        auto = default_n_initial_points(self.space, self._proposer)
+        self._n_initial = check_n_initial_points(n_initial_points, auto)
         self._queue = self._checked_points(initial_points)
-        self._design = self._draw_design()
+        rng = make_generator(self._seed, Stream.DESIGN)
+        self._design = draw_design(self.space, self._n_initial, rng)
         self.last_expected_improvement: float | None = None
 
     # -- the two calls ------------------------------------------------------------
@@ -568,39 +561,3 @@ class Optimizer:
             self.space.n_columns,
             self._n_objectives or 1,
         )
-
-    # -- the beginning ------------------------------------------------------------
-
-    def _auto_initial_points(self) -> int:
-        """Return how many points the model is to begin with.
-
-        With fewer points than a linear model has coefficients, the scores do not tell
-        which of the dimensions matter.
-        """
-        n = self._proposer.n_initial_points
-        if n is None:
-            n = max(self.space.n_coefficients, MIN_INITIAL_POINTS)
-            n = min(n, MAX_INITIAL_POINTS)
-        return n
-
-    def _draw_design(self) -> FloatArray:
-        """Rows for the time before the model: center, Latin hypercube, Sobol sequence.
-
-        Ranges are written around what is expected to be good, and the usual option is
-        named first: the middle of all ranges with the first of all options is a far
-        better guess than a random one.
-        """
-        rng = make_generator(self._seed, Stream.DESIGN)
-        center = np.where(self.space.categorical, 0.0, 0.5)[None, :]
-        n, n_columns = max(self._n_initial - 1, 0), self.space.n_columns
-        others = np.empty((n, n_columns))
-        if others.size:
-            others = qmc.LatinHypercube(n_columns, seed=rng).random(n)
-        for column, n_options in enumerate(self.space.n_options):
-            if n_options:
-                # As often as each other, those beside the center's option first.
-                places = (rng.permutation(n) + 1) % n_options
-                others[:, column] = (places + 0.5) / n_options
-        # For the proposals before the first score where many trials are in flight.
-        more = sobol(n_columns, LOG2_N_MORE, rng)
-        return self.space.from_uniform(np.vstack([center, others, more]))

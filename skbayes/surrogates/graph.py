@@ -27,7 +27,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from skbayes.surrogates.gp.kernels import KERNELS, Embedding, FloatArray
+from skbayes.space.candidates import key_of
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.gp.kernels import KERNELS, Embedding
 
 __all__ = ["MAX_NODES", "HarmonicFunction", "NeighborGraph"]
 
@@ -40,10 +42,6 @@ JITTER = 1e-9
 
 # A node has this share of all nodes for neighbors, on average.
 NEIGHBOR_SHARE = 1.0 / 7.0
-
-
-def _key(row: FloatArray) -> bytes:
-    return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
 
 
 class NeighborGraph:
@@ -111,7 +109,7 @@ class NeighborGraph:
         self.W = np.where(_neighbors(r2), KERNELS[kernel](r2)[0], 0.0)
         count, label = connected_components(csr_matrix(self.W > 0), directed=False)
         self.components = [np.flatnonzero(label == c) for c in range(count)]
-        self._places = {_key(row): i for i, row in enumerate(nodes)}
+        self._places = {key_of(row): i for i, row in enumerate(nodes)}
 
     def __len__(self) -> int:
         return len(self.W)
@@ -122,7 +120,7 @@ class NeighborGraph:
 
     def places(self, X: FloatArray) -> np.ndarray:
         """Find the nodes of configurations."""
-        return np.array([self._places.get(_key(row), -1) for row in X], dtype=int)
+        return np.array([self._places.get(key_of(row), -1) for row in X], dtype=int)
 
     def labels(self, places: np.ndarray, y: FloatArray) -> tuple[list[int], FloatArray]:
         """Give each node one label."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -69,16 +69,6 @@ def truncated_normal(x: FloatArray, mean: FloatArray, sd: FloatArray) -> FloatAr
     z = (x[:, None] - mean) / sd
     mass = ndtr((1.0 - mean) / sd) - ndtr(-mean / sd)
     return np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * sd * mass)
-
-
-class Density(Protocol):
-    """Density of one column."""
-
-    def log_density(self, x: FloatArray) -> FloatArray:
-        """Logarithms of the densities at positions (m,)."""
-
-    def sample(self, n: int, random_state: np.random.Generator) -> FloatArray:
-        """Draw positions (n,)."""
 
 
 class ContinuousDensity:
@@ -317,7 +307,7 @@ class ParzenEstimator(Sampler):
         y = np.append(self._y, np.full(len(X), np.nan))
         return copy.copy(self).fit(np.vstack([self._X, X]), y)
 
-    def _densities(self, X: FloatArray) -> list[Density]:
+    def _densities(self, X: FloatArray) -> list[ContinuousDensity | CategoricalDensity]:
         if self.space is None:
             raise ValueError("space must be given to use a ParzenEstimator by itself.")
         return [
@@ -325,7 +315,7 @@ class ParzenEstimator(Sampler):
             for column, x in zip(self.space.columns, X.T, strict=True)
         ]
 
-    def _density(self, dimension: Dimension, x: FloatArray) -> Density:
+    def _density(self, dimension: Dimension, x: FloatArray) -> Any:
         if dimension.is_categorical:
             return CategoricalDensity(x, dimension.grid, self.prior_weight)
         if dimension.n_values > MAX_GRID:

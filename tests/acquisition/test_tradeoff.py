@@ -11,6 +11,7 @@ from skbayes.acquisition import ExpectedImprovement
 from skbayes.acquisition.base import ModelProposer
 from skbayes.acquisition.tradeoff import (
     RULES,
+    Beliefs,
     ImprovementOfTradeoff,
     LogCost,
     RawCost,
@@ -119,10 +120,10 @@ def test_derivatives_of_costs(name, mean, sd):
 def test_derivatives_of_acquisitions(rule, name, point, alpha):
     acquisition = rule(alpha, SCALES[name])
     point = [np.array([x]) for x in point]
-    utility = acquisition(*point, 0.6, 0.1)
+    utility = acquisition(Beliefs(*point), 0.6, 0.1)
     for place, slope in enumerate(utility[1:]):
         expected = _by_differences(
-            lambda *x: acquisition(*x, 0.6, 0.1).value, point, place, 1e-5
+            lambda *x: acquisition(Beliefs(*x), 0.6, 0.1).value, point, place, 1e-5
         )
         # Logarithms reach -6000 where nothing is to be gained: differences lose digits.
         lost = 1e-6 * abs(float(utility.value[0]))
@@ -135,7 +136,7 @@ def test_published_rule_is_gain_less_excess():
     excess = _expectation(
         lambda n: max(min(1, np.exp(n)) - 0.2, 0.0), -1.0, 0.4, [0.0, np.log(0.2)]
     )
-    value = ScoreLessExcess(0.3, LogCost())(mean, sd, m, s, 0.75, 0.2).value
+    value = ScoreLessExcess(0.3, LogCost())(Beliefs(mean, sd, m, s), 0.75, 0.2).value
     assert value[0] == pytest.approx(gain - 0.3 * excess, rel=1e-6)
 
 
@@ -146,15 +147,17 @@ def test_improvement_of_the_tradeoff_is_that_of_samples():
     tradeoff = score - 0.5 * np.minimum(1.0, np.exp(cost))
     expected = np.mean(np.maximum(tradeoff - 0.6, 0.0))
     beliefs = (np.array([x]) for x in (0.7, 0.1, -1.0, 0.1))
-    value = ImprovementOfTradeoff(0.5, LogCost())(*beliefs, 0.6, 0.1).value
+    value = ImprovementOfTradeoff(0.5, LogCost())(Beliefs(*beliefs), 0.6, 0.1).value
     assert np.exp(value[0]) == pytest.approx(expected, rel=0.02)
 
 
 def test_a_vanishing_tradeoff_leaves_the_expected_improvement():
     beliefs = [np.array([x]) for x in (0.7, 0.1, -1.0, 0.1)]
     expected = ExpectedImprovement()(*beliefs[:2], 0.8).value
-    improvement = ImprovementOfTradeoff(1e-12, LogCost())(*beliefs, 0.8, 0.1).value
-    less = ScoreLessExcess(1e-12, LogCost())(*beliefs, 0.8, 0.1).value
+    improvement = ImprovementOfTradeoff(1e-12, LogCost())(
+        Beliefs(*beliefs), 0.8, 0.1
+    ).value
+    less = ScoreLessExcess(1e-12, LogCost())(Beliefs(*beliefs), 0.8, 0.1).value
     np.testing.assert_allclose(improvement, expected, rtol=1e-9)
     np.testing.assert_allclose(np.log(less), expected, rtol=1e-6)
 
@@ -162,9 +165,9 @@ def test_a_vanishing_tradeoff_leaves_the_expected_improvement():
 def test_what_is_to_be_improved_on():
     mean, m, s = np.array([0.7, 0.9]), np.array([-2.0, 0.5]), np.array([0.1, 0.1])
     np.testing.assert_array_equal(
-        ScoreLessExcess(1.0, LogCost()).believed(mean, m, s), mean
+        ScoreLessExcess(1.0, LogCost()).believed(Beliefs(mean, s, m, s)), mean
     )
-    believed = ImprovementOfTradeoff(1.0, LogCost()).believed(mean, m, s)
+    believed = ImprovementOfTradeoff(1.0, LogCost()).believed(Beliefs(mean, s, m, s))
     assert believed.argmax() == 0
 
 
