@@ -25,7 +25,7 @@ import numpy as np
 from skbayes import compat
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 
-__all__ = ["Inputs", "DataHandle", "DataTransfer", "ship"]
+__all__ = ["Inputs", "DataHandle", "DataTransfer", "transfer_data"]
 
 # Arrays begin at multiples of this many bytes, as processors like it.
 ALIGNMENT = 64
@@ -54,14 +54,14 @@ class Inputs:
     score_params: dict[str, Any] = field(default_factory=dict)
     subsets: Subsets | None = None
 
-    def split(self, index: int, setting: Fidelity = FULL_DATA) -> tuple[Any, Any]:
+    def split(self, index: int, fidelity: Fidelity = FULL_DATA) -> tuple[Any, Any]:
         """Return the rows that one fold of a trial is trained and tested on.
 
         Parameters
         ----------
         index : int
             Number of the split.
-        setting : Fidelity, default=FULL_DATA
+        fidelity : Fidelity, default=FULL_DATA
             What the trial is made on.
 
         Returns
@@ -72,7 +72,7 @@ class Inputs:
         train, test = self.splits[index]
         if self.subsets is None:
             return train, test
-        return self.subsets.rows(index, train, setting), test
+        return self.subsets.rows(index, train, fidelity), test
 
 
 class DataHandle(Protocol):
@@ -294,9 +294,9 @@ class _Scattered(DataTransfer):
         self.handle.release()
 
 
-def ship(
+def transfer_data(
     inputs: Inputs,
-    way: str,
+    transport: str,
     *,
     n_slots: int = 1,
     client: Any = None,
@@ -309,7 +309,7 @@ def ship(
     ----------
     inputs : Inputs
         What all fits share.
-    way : {"memory", "disk", "scatter", "value"}
+    transport : {"memory", "disk", "scatter", "value"}
         "memory": the fits run in this process; "disk": in other processes of this
         machine; "scatter": on the Dask cluster of `client`; "value": elsewhere, and
         the inputs are sent with every fit.
@@ -333,10 +333,10 @@ def ship(
     OSError
         If the folder cannot be written to.
     """
-    if way == "disk":
+    if transport == "disk":
         return _Folder(inputs, temp_folder, max_nbytes)
-    if way == "scatter":
+    if transport == "scatter":
         return _Scattered(inputs, client)
-    if way == "memory":
+    if transport == "memory":
         return _InMemory(inputs, n_slots)
     return DataTransfer(_Here(inputs))

@@ -1,4 +1,4 @@
-"""One fold of one trial, where it runs: perhaps in another process."""
+"""Fit and scores of one fold of a trial, possibly in another process."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any
 
 import cloudpickle
@@ -19,7 +18,7 @@ from skbayes import compat
 from skbayes.evaluation.data_transfer import DataHandle
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 
-__all__ = ["Fold", "FoldOutcome", "run_fold"]
+__all__ = ["Fold", "FoldOutcome", "FoldTask", "run_fold"]
 
 # Called with a fitted estimator and the result of its fit.
 Measure = Callable[[Any, dict[str, Any]], float]
@@ -31,7 +30,7 @@ _FITTED_BEFORE: set[type] = set()
 
 @dataclass
 class FoldOutcome:
-    """What comes back from where a fold ran.
+    """Outcome of running one fold.
 
     Parameters
     ----------
@@ -40,11 +39,9 @@ class FoldOutcome:
     stop_requested : bool
         Whether a callback asked to end the search.
     exception : Exception or None
-        What was raised.
-    traceback_text : str
-        Where.
+        Exception that was raised, and its traceback as text.
     too_late : bool
-        Whether it was not begun for the limit per trial.
+        Whether it was not begun because of the limit per trial.
     interrupted : bool
         Whether Ctrl-C kept it from being finished.
     """
@@ -58,8 +55,35 @@ class FoldOutcome:
 
 
 @dataclass(frozen=True)
+class FoldTask:
+    """What all folds of a search share, sent to the workers with each of them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned before it is fitted.
+    options : dict
+        Keyword arguments of scikit-learn's fit-and-score function.
+    catch_errors : bool
+        Whether nothing is raised: an exception that leaves a worker makes joblib tear
+        down the pool, and with it the folds of other trials.
+    measures : dict of str to callable
+        ``measure(estimator, result)`` returns a cost of the fit.
+    separate_costs : bool
+        Whether costs are kept apart from the test scores, as `costs`; `warm_up` then
+        says whether this was the first fit of its kind in the process.
+    """
+
+    estimator: Any
+    options: dict[str, Any]
+    catch_errors: bool = False
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+    separate_costs: bool = False
+
+
+@dataclass(frozen=True)
 class Fold:
-    """One fold of one trial, on its way to where it runs.
+    """One fold of one trial.
 
     Parameters
     ----------
@@ -67,85 +91,74 @@ class Fold:
         Number of the split.
     params : dict
         The trial's parameters.
-    task : EvaluationTask or None
+    callback_task : EvaluationTask or None
         Its place in the callback tree.
     deadline : float or None
-        Time (seconds since the epoch) after which it is not begun, unless it is the
-        first.
+        Time (seconds since 1970) after which it is not begun, unless it is the first.
     candidate_progress : (int, int)
         Number of the trial, and how many are planned, for scikit-learn's messages.
-    setting : Fidelity
-        Which of the training rows it is fitted on.
+    fidelity : Fidelity
+        Training rows that it is fitted on.
     """
 
     index: int
     params: dict[str, Any]
-    task: compat.EvaluationTask | None
+    callback_task: compat.EvaluationTask | None
     deadline: float | None
     candidate_progress: tuple[int, int]
-    setting: Fidelity = FULL_DATA
+    fidelity: Fidelity = FULL_DATA
 
 
-def run_fold(
-    handle: DataHandle,
-    estimator: Any,
-    contain: bool,
-    fixed: dict[str, Any],
-    fold: Fold,
-    measures: Mapping[str, Measure] = MappingProxyType({}),
-    apart: bool = False,
-) -> FoldOutcome:
-    """Run one fold, possibly in a worker.
-
-    Parameters
-    ----------
-    handle : DataHandle
-        Leads to the data.
-    estimator : estimator
-        Cloned before it is fitted.
-    contain : bool
-        Whether nothing is raised: what leaves a worker makes joblib tear down the pool,
-        and with it the folds of other trials.
-    fixed : dict
-        Arguments of the fit-and-score function that all folds share.
-    fold : Fold
-        Which fold.
-    measures : dict of str to callable, default={}
-        ``measure(estimator, result)`` gives a number that is to stand among the test
-        scores: called with the fitted estimator and what fitting and scoring it gave.
-    apart : bool, default=False
-        Whether the numbers stand apart from the test scores, under `costs`; `warm_up`
-        then says whether it was the first fit of its kind in this process.
-
-    Returns
-    -------
-    outcome : FoldOutcome
-        What it gave.
-    """
+def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
+    """Fit and score one fold on the data that `handle` leads to."""
+    callback_task = fold.callback_task
     try:
         with handle.room():
             if handle.stopped():
                 return FoldOutcome(interrupted=True)
-            # Some fold must be fitted, or nothing would be learnt of the trial.
+            # Some fold must be fitted, or nothing would be learned of the trial.
             late = fold.deadline is not None and time.time() > fold.deadline
             if late and fold.index > 0:
                 return FoldOutcome(too_late=True)
-            result = _fit_fold(handle, clone(estimator), fixed, fold, measures, apart)
+            inputs = handle.load()
+            train, test = inputs.split(fold.index, fold.fidelity)
+            options = dict(task.options)
+            options["return_estimator"] |= bool(task.measures)
+            if callback_task is not None:
+                options["caller"] = callback_task.search
+                options["callback_ctx"] = callback_task
+            begin = time.process_time()
+            result = compat.fit_and_score(
+                clone(task.estimator),
+                inputs.X,
+                inputs.y,
+                train=train,
+                test=test,
+                parameters=fold.params,
+                fit_params=inputs.fit_params,
+                score_params=inputs.score_params,
+                split_progress=(fold.index, len(inputs.splits)),
+                candidate_progress=fold.candidate_progress,
+                **options,
+            )
+            if task.measures:
+                _add_costs(result, task, time.process_time() - begin)
     except KeyboardInterrupt:
         # A terminal sends it to the workers too.
-        if not contain:
+        if not task.catch_errors:
             raise
         return FoldOutcome(interrupted=True)
     except Exception as error:
-        if not contain:
+        if not task.catch_errors:
             raise
         text = traceback.format_exc()
         return FoldOutcome(exception=_portable(error), traceback_text=text)
-    return FoldOutcome(result, fold.task is not None and fold.task.stop_requested)
+    stop = callback_task is not None and callback_task.stop_requested
+    return FoldOutcome(result, stop)
 
 
 def _portable(error: Exception) -> Exception:
-    """Return the exception, or what tells of it if it cannot leave this process.
+    """Return the exception, or one with its text if it cannot leave this process.
 
     One that cannot be unpickled where it arrives breaks the pool, like a dead worker.
     """
@@ -156,49 +169,19 @@ def _portable(error: Exception) -> Exception:
     return error
 
 
-def _fit_fold(
-    handle: DataHandle,
-    estimator: Any,
-    fixed: dict[str, Any],
-    fold: Fold,
-    measures: Mapping[str, Measure],
-    apart: bool,
-) -> dict[str, Any]:
-    inputs = handle.load()
-    train, test = inputs.split(fold.index, fold.setting)
-    kwargs = dict(fixed)
-    kwargs["return_estimator"] |= bool(measures)
-    if fold.task is not None:
-        kwargs |= {"caller": fold.task.search, "callback_ctx": fold.task}
-    begin = time.process_time()
-    result = compat.fit_and_score(
-        estimator,
-        inputs.X,
-        inputs.y,
-        train=train,
-        test=test,
-        parameters=fold.params,
-        fit_params=inputs.fit_params,
-        score_params=inputs.score_params,
-        split_progress=(fold.index, len(inputs.splits)),
-        candidate_progress=fold.candidate_progress,
-        **kwargs,
-    )
-    if measures:
-        raises = fixed["error_score"] == "raise"
-        seconds = time.process_time() - begin
-        measured = _measured(
-            {**result, "cpu_time": _of_fit(result, seconds)}, measures, raises
-        )
-        if apart:
-            result["costs"] = measured
-            result["warm_up"] = _is_first(estimator)
-        else:
-            for key in {"test_scores", "train_scores"} & result.keys():
-                result[key] = {**result[key], **measured}
-        if not fixed["return_estimator"]:
-            del result["estimator"]
-    return result
+def _add_costs(result: dict[str, Any], task: FoldTask, seconds: float) -> None:
+    """Add the costs of a fit to its result; `seconds` of processor time were used."""
+    cpu_time = _of_fit(result, seconds)
+    raises = task.options["error_score"] == "raise"
+    costs = _measured({**result, "cpu_time": cpu_time}, task.measures, raises)
+    if task.separate_costs:
+        result["costs"] = costs
+        result["warm_up"] = _is_first(result["estimator"])
+    else:
+        for key in {"test_scores", "train_scores"} & result.keys():
+            result[key] = {**result[key], **costs}
+    if not task.options["return_estimator"]:
+        del result["estimator"]
 
 
 def _of_fit(result: dict[str, Any], seconds: float) -> float:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import check_scoring, get_scorer_names
 
+from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.evaluation.trial import Trial
 from skbayes.space.dimensions import FloatArray
 
@@ -183,6 +184,8 @@ class Objectives:
         If they are wrong; the message names the objective.
     """
 
+    separate_costs = False
+
     def __init__(self, objectives: Any) -> None:
         if not isinstance(objectives, Mapping):
             raise TypeError(
@@ -286,6 +289,13 @@ class Objectives:
         folds = [f["test_scores"] for f in trial.folds if "skipped" not in f]
         means = [np.mean([scores[name] for scores in folds]) for name in self.names]
         return [float(y) for y in self.signs * means]
+
+    def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
+        """Return the front of some observations: parameters, scores, noise."""
+        if not known:
+            return []
+        front = is_nondominated(np.array([scores for _, scores, _ in known]))
+        return [one[0] for one, on_it in zip(known, front, strict=True) if on_it]
 
     def of_results(
         self, results: Mapping[str, Any], trials: Sequence[Trial]

@@ -84,7 +84,7 @@ class Subsets:
     def draw(
         cls,
         splits: Sequence[tuple[Any, Any]],
-        settings: Sequence[Fidelity],
+        fidelities: Sequence[Fidelity],
         *,
         n_samples: int | None = None,
         labels: Any = None,
@@ -92,13 +92,13 @@ class Subsets:
         seed: int = 0,
         parameter: str = "train_size",
     ) -> Subsets:
-        """Draw the subsets that some settings ask for, and see that they will do.
+        """Draw the subsets that some fidelities ask for, and see that they will do.
 
         Parameters
         ----------
         splits : list of (train, test)
             Index arrays or boolean masks.
-        settings : sequence of Fidelity
+        fidelities : sequence of Fidelity
             Whatever trials may ask for.
         n_samples : int, default=None
             Rows of the data; needed only for splits other than integer arrays.
@@ -117,7 +117,7 @@ class Subsets:
         Returns
         -------
         subsets : Subsets
-            Ranks for as many subsets as `settings` name; none if all are of all rows.
+            Ranks for as many subsets as `fidelities` name; none if all are of all rows.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class Subsets:
         """
         rows = [_indices(train, n_samples) for train, _ in splits]
         sizes = tuple(map(len, rows))
-        partial = [one for one in settings if not one.is_whole]
+        partial = [one for one in fidelities if not one.is_whole]
         classes = _classes(labels)
         units = None if groups is None else np.unique(groups, return_inverse=True)[1]
         ranks = {}
@@ -154,7 +154,7 @@ class Subsets:
             drawn._check(one, needed[one.subset], parameter, classes is not None)
         return drawn
 
-    def rows(self, split: int, train: Any, setting: Fidelity) -> Any:
+    def rows(self, split: int, train: Any, fidelity: Fidelity) -> Any:
         """Rows to train on, in the order that they have in the training set.
 
         Parameters
@@ -163,7 +163,7 @@ class Subsets:
             Number of the split.
         train : ndarray of shape (n,)
             Its training set, indices or a mask.
-        setting : Fidelity
+        fidelity : Fidelity
             One of those that the subsets were drawn for, or another size of the same
             subset.
 
@@ -172,20 +172,20 @@ class Subsets:
         rows : ndarray
             `train` itself if all of it is used.
         """
-        if setting.is_whole:
+        if fidelity.is_whole:
             return train
-        n_rows = _n_rows(setting.train_size, self.sizes[split])
+        n_rows = _n_rows(fidelity.train_size, self.sizes[split])
         if n_rows >= self.sizes[split]:
             return train
-        ranks = self.ranks[setting.subset][split]
+        ranks = self.ranks[fidelity.subset][split]
         return _indices(train, None)[ranks < n_rows]
 
-    def fraction(self, setting: Fidelity) -> float:
+    def fraction(self, fidelity: Fidelity) -> float:
         """Share of the training rows that is asked for, the mean over the splits.
 
         Parameters
         ----------
-        setting : Fidelity
+        fidelity : Fidelity
             Its size as a fraction is the share itself.
 
         Returns
@@ -193,14 +193,14 @@ class Subsets:
         fraction : float
             In (0, 1].
         """
-        if not isinstance(setting.train_size, int):
-            return float(setting.train_size)
-        return float(np.mean([min(1.0, setting.train_size / n) for n in self.sizes]))
+        if not isinstance(fidelity.train_size, int):
+            return float(fidelity.train_size)
+        return float(np.mean([min(1.0, fidelity.train_size / n) for n in self.sizes]))
 
     def _check(
-        self, setting: Fidelity, needed: list[int], parameter: str, stratified: bool
+        self, fidelity: Fidelity, needed: list[int], parameter: str, stratified: bool
     ) -> None:
-        size = setting.train_size
+        size = fidelity.train_size
         counted = isinstance(size, int)
         if counted and size > max(self.sizes):
             raise ValueError(

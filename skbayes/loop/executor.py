@@ -69,7 +69,7 @@ class ExecutionContext:
         self.n_workers = int(joblib.effective_n_jobs(n_jobs))
 
     @property
-    def way(self) -> str:
+    def transport(self) -> str:
         """Transport of the data to the fits, as `data_transfer.ship` names it."""
         # joblib runs what there is but one worker for in the calling thread.
         if self.n_workers == 1 or getattr(self.backend, "supports_sharedmem", False):
@@ -99,7 +99,7 @@ class ExecutionContext:
 
         Processes are told so by joblib and Dask.
         """
-        if self.n_workers == 1 or self.way != "memory":
+        if self.n_workers == 1 or self.transport != "memory":
             return contextlib.nullcontext()
         return shared_blas_threads(self.n_workers)
 
@@ -153,7 +153,7 @@ class ExecutionContext:
             batch_size=1 if few else "auto",
         )
 
-    def call(self, function: Callable[[], Any]) -> Any:
+    def run(self, function: Callable[[], Any]) -> Any:
         """Call a function as in the thread that called `fit`.
 
         Parameters
@@ -191,7 +191,7 @@ class TrialExecutor:
 
     Parameters
     ----------
-    environment : ExecutionContext
+    context : ExecutionContext
         Where the fits run.
     size : int
         The most tasks under way.
@@ -204,11 +204,11 @@ class TrialExecutor:
         Whether tasks run in the calling thread.
     """
 
-    def __init__(self, environment: ExecutionContext, size: int, n_tasks: int) -> None:
-        self._environment = environment
+    def __init__(self, context: ExecutionContext, size: int, n_tasks: int) -> None:
+        self._context = context
         self._n_tasks = n_tasks
-        self._size = size if environment.can_overlap else 1
-        self.in_this_thread = environment.n_workers == 1
+        self._size = size if context.can_overlap else 1
+        self.in_this_thread = context.n_workers == 1
         self._waiting: queue.SimpleQueue = queue.SimpleQueue()
         self._futures: dict[int, Future] = {}
         self._tasks: dict[int, Task] = {}
@@ -223,7 +223,7 @@ class TrialExecutor:
             self._waiting.put(None)
         if kind is not None and not issubclass(kind, Exception):
             if self._threads:
-                compat.kill_workers(self._environment.backend)
+                compat.kill_workers(self._context.backend)
             return
         for thread in self._threads:
             thread.join()
@@ -255,7 +255,7 @@ class TrialExecutor:
             self._threads[-1].start()
 
     def _work(self) -> None:
-        self._environment.call(self._serve)
+        self._context.run(self._serve)
 
     def _serve(self) -> None:
         with self._lasting() as parallel:
@@ -264,7 +264,7 @@ class TrialExecutor:
                 _settle(future, task, parallel or self._make())
 
     def _make(self) -> Parallel:
-        return self._environment.parallel(self._n_tasks)
+        return self._context.parallel(self._n_tasks)
 
     @contextlib.contextmanager
     def _lasting(self) -> Iterator[Parallel | None]:
@@ -272,7 +272,7 @@ class TrialExecutor:
 
         Others need not be held, and loky's would be held on to even if one died.
         """
-        if compat.outlive_calls(self._environment.backend):
+        if compat.outlive_calls(self._context.backend):
             yield None
             return
         with self._make() as parallel:
@@ -295,7 +295,8 @@ class TrialExecutor:
             number = min(self._futures)
             if self._parallel is None:
                 self._parallel = self._make()
-            _settle(self._futures[number], self._tasks[number], self._parallel, False)
+            # An exception is raised here, where it can be debugged.
+            self._futures[number].set_result(self._tasks[number](self._parallel))
         else:
             done: set[Future] = set()
             while not done:
@@ -312,13 +313,9 @@ class TrialExecutor:
             self._tasks.clear()
 
 
-def _settle(
-    future: Future, task: Task, parallel: Parallel, contain: bool = True
-) -> None:
-    """Run a task; `contain` carries home what it raises."""
+def _settle(future: Future, task: Task, parallel: Parallel) -> None:
+    """Run a task; its exception becomes that of the future."""
     try:
         future.set_result(task(parallel))
     except BaseException as error:
-        if not contain:
-            raise
         future.set_exception(error)

@@ -1,4 +1,4 @@
-"""The loop of a search: ask, evaluate, tell, until a budget is spent.
+"""Scheduler of trials: ask, evaluate, tell, until a budget is spent.
 
 Symbols: ``q`` is the number of trials in flight, ``n_points``.
 
@@ -29,7 +29,7 @@ logger = logging.getLogger("skbayes")
 
 
 class StopReason:
-    """Why a search ended: the values of `stop_reason_` that no stopper chose."""
+    """Values of `stop_reason_` that no stopper chose."""
 
     N_ITER = "n_iter"
     TIMEOUT = "timeout"
@@ -41,7 +41,6 @@ class StopReason:
 
 class _AskTell(Protocol):
     last_expected_improvement: float | None
-
     space: Space
 
     def propose(self) -> Configuration: ...
@@ -79,18 +78,22 @@ class _Executor(Protocol):
 
 
 class NullJournal:
-    """Where proposals and results are kept; this one forgets them.
+    """Journal that records nothing.
 
     Attributes
     ----------
+    seed, n_points : int or None
+        Those of the run that began the journal.
+    splits : list of (train, test)
+        Its splits.
     proposals : list of dict
         Parameters of the trials that an earlier run asked for, in order.
     expected_improvements : list of float or None
-        What the model expected of each.
+        Improvement that the model expected of each.
     results : dict of int to Trial
         Those of them that finished.
     stages : dict of int to int
-        The first trial of each stage but the first that has begun.
+        First trial of each stage after the first that has begun.
     """
 
     seed: int | None = None
@@ -104,29 +107,29 @@ class NullJournal:
         self.stages: dict[int, int] = {}
 
     def record_stage(self, stage: int, first: int) -> None:
-        """Keep where a stage begins, before its first proposal."""
+        """Record where a stage begins, before its first proposal."""
 
     def record_proposal(
         self, number: int, params: dict[str, Any], expected_improvement: float | None
     ) -> None:
-        """Keep what was asked for, before it is begun."""
+        """Record what was asked for, before it is begun."""
 
     def record_result(self, trial: Trial) -> None:
-        """Keep a finished trial, before its successor is asked for."""
+        """Record a finished trial, before its successor is asked for."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """What ends a search.
+    """Limits of a search.
 
     Parameters
     ----------
     n_iter : int
-        The most trials.
+        Most trials.
     timeout : float or None, default=None
         Seconds. No trial is started that is expected to overrun; the first always is.
     n_configurations : float, default=inf
-        Number of configurations in the space.
+        Size of the search space.
     stoppers : sequence of callable, default=()
         Called with the history after each trial was told; True ends the search.
     clock : callable, default=time.perf_counter
@@ -143,34 +146,29 @@ class Budget:
 
 
 class Scheduler:
-    """Makes trials, up to `n_points` of them at a time.
+    """Runs trials, up to `n_points` of them at a time.
 
     Parameters
     ----------
-    optimizer : object with `ask`, `tell`, `pend`, `forget` and `expected_cost`
+    optimizer : Optimizer
         Proposes configurations and learns their scores.
-    evaluator : object with `prepare`, `conclude`, `failed` and `learn`
+    evaluator : CandidateEvaluator
         Makes trials of them.
     executor : TrialExecutor
         Runs them.
     budget : Budget
-        What ends the search.
+        Ends the search.
     n_points : int, default=1
         Trials in flight.
-    log : NullJournal or Journal, default=None
-        Keeps proposals and results; what it holds already is not done again.
+    journal : NullJournal or Journal, default=None
+        Records proposals and results; what it holds already is not done again.
     report : callable, default=None
         Called after each trial was told, with the trial and the history.
     score_of : callable, default=None
         Returns what the optimizer is told of a trial. None: its score.
     history : History, default=None
-        The trials of earlier stages; new ones are added, and their numbers go on.
-        Budgets and stoppers are about the new ones.
-
-    Attributes
-    ----------
-    history : History
-        The trials that were told.
+        Trials of earlier stages; new ones are added, and their numbers go on. Budgets
+        and stoppers are about the new ones.
     """
 
     def __init__(
@@ -181,7 +179,7 @@ class Scheduler:
         budget: Budget,
         *,
         n_points: int = 1,
-        log: Any = None,
+        journal: Any = None,
         report: Callable[[Trial, History], None] | None = None,
         score_of: Callable[[Trial], Any] | None = None,
         history: History | None = None,
@@ -191,7 +189,7 @@ class Scheduler:
         self.executor = executor
         self.budget = budget
         self.n_points = n_points
-        self.log = NullJournal() if log is None else log
+        self.journal = NullJournal() if journal is None else journal
         self.report = report
         self.score_of = score_of or (lambda trial: trial.score)
         self.history = History() if history is None else history
@@ -207,7 +205,7 @@ class Scheduler:
         on_interrupt: Callable[[], None] = lambda: None,
         on_death: Callable[[], None] = lambda: None,
     ) -> str:
-        """Make trials until a budget is spent.
+        """Run trials until a budget is spent.
 
         Parameters
         ----------
@@ -219,7 +217,7 @@ class Scheduler:
         Returns
         -------
         stop_reason : str
-            A value of :class:`StopReason`, or what a stopper gives as its `reason`.
+            A value of :class:`StopReason`, or the `reason` of a stopper.
 
         Raises
         ------
@@ -231,39 +229,28 @@ class Scheduler:
         self._start = self.budget.clock()
         self._on_death = on_death
         try:
-            try:
-                self._loop()
-            except KeyboardInterrupt:
-                on_interrupt()
-                self._drain()
-                if not self.history:
-                    raise
-                warnings.warn(
-                    f"The search was interrupted; it ends with {len(self.history)} "
-                    "finished trials.",
-                    UserWarning,
-                    stacklevel=2,
-                )
-                return StopReason.INTERRUPTED
+            while self._ask_for_room():
+                first = min(self._asked)
+                while first not in self._done:
+                    dead = self._keep_finished(self.executor.finished())
+                    if dead:
+                        self._recover(dead)
+                self._tell(first)
+        except KeyboardInterrupt:
+            self._interrupt(on_interrupt)
         except Exception:
-            on_interrupt()
-            self._await_all()
+            self._abandon(on_interrupt)
             raise
         assert self._reason is not None
         return self._reason
 
-    def _loop(self) -> None:
-        while True:
-            while self._reason is None and len(self._asked) < self.n_points:
-                self._ask()
-            if not self._asked:
-                return
-            first = min(self._asked)
-            while first not in self._done:
-                self._collect()
-            self._tell(first)
-
     # -- asking -------------------------------------------------------------------
+
+    def _ask_for_room(self) -> bool:
+        """Start trials while there is room; return whether any is under way."""
+        while self._reason is None and len(self._asked) < self.n_points:
+            self._ask()
+        return bool(self._asked)
 
     def _ask(self) -> None:
         """Start one more trial, or set the reason why not."""
@@ -273,38 +260,40 @@ class Scheduler:
             exhausted = n_asked >= self.budget.n_configurations
             self._reason = StopReason.EXHAUSTED if exhausted else StopReason.N_ITER
             return
-        if number < len(self.log.proposals):
-            proposed = self.log.proposals[number]
-            configuration = Configuration.of(self.optimizer.space, proposed)
-            expected_improvement = self.log.expected_improvements[number]
+        recalled = number < len(self.journal.proposals)
+        if recalled:
+            configuration = Configuration.of(
+                self.optimizer.space, self.journal.proposals[number]
+            )
+            improvement = self.journal.expected_improvements[number]
             self.optimizer.pend(configuration)
-            if number in self.log.results:
-                self._n_asked += 1
-                self._asked[number] = configuration, expected_improvement
-                self._done[number] = self.evaluator.recall(self.log.results[number])
-                return
         else:
             try:
                 configuration = self.optimizer.propose()
             except SpaceExhausted:
                 self._reason = StopReason.EXHAUSTED
                 return
-            expected_improvement = self.optimizer.last_expected_improvement
-        if self._would_overrun(configuration):
+            improvement = self.optimizer.last_expected_improvement
+        if number in self.journal.results:
+            result = self.journal.results[number]
+            self._done[number] = self.evaluator.recall(result)
+        elif self._would_overrun(configuration):
             self.optimizer.forget(configuration)
             self._reason = StopReason.TIMEOUT
             return
-        if number >= len(self.log.proposals):
-            self.log.record_proposal(number, configuration.params, expected_improvement)
+        else:
+            params = configuration.params
+            if not recalled:
+                self.journal.record_proposal(number, params, improvement)
+            self._evaluations[number] = self.evaluator.prepare(number, params)
+            self.executor.start(number, self._evaluations[number])
+            logger.debug("trial %d started: %r", number, params)
         self._n_asked += 1
-        self._asked[number] = configuration, expected_improvement
-        self._evaluations[number] = self.evaluator.prepare(number, configuration.params)
-        self.executor.start(number, self._evaluations[number])
-        logger.debug("trial %d started: %r", number, configuration.params)
+        self._asked[number] = configuration, improvement
 
     def _would_overrun(self, configuration: Configuration) -> bool:
         # What an earlier run had begun is finished, so that no number is left out.
-        sure = max(self._first + 1, len(self.log.proposals))
+        sure = max(self._first + 1, len(self.journal.proposals))
         if self.budget.timeout is None or self._n_asked < sure:
             return False
         elapsed = self.budget.clock() - self._start
@@ -313,20 +302,14 @@ class Scheduler:
 
     # -- finishing ----------------------------------------------------------------
 
-    def _collect(self) -> None:
-        """Wait for trials to finish, and keep what they gave."""
-        dead = self._gather()
-        if dead:
-            self._recover(dead)
-
-    def _gather(self) -> dict[int, BaseException]:
-        """Keep what finished trials gave; return those whose workers died.
+    def _keep_finished(self, futures: Mapping[int, Any]) -> dict[int, BaseException]:
+        """Keep the trials that finished; return those whose workers died.
 
         What one of them raises is raised when the others have been kept.
         """
         dead: dict[int, BaseException] = {}
         raised: BaseException | None = None
-        for number, future in self.executor.finished().items():
+        for number, future in futures.items():
             error = future.exception()
             if error is not None and compat.is_death(error):
                 dead[number] = error
@@ -349,9 +332,9 @@ class Scheduler:
         self._keep(trial)
 
     def _keep(self, trial: Trial) -> None:
-        expected_improvement = self._asked[trial.number][1]
-        trial = dataclasses.replace(trial, expected_improvement=expected_improvement)
-        self.log.record_result(trial)
+        improvement = self._asked[trial.number][1]
+        trial = dataclasses.replace(trial, expected_improvement=improvement)
+        self.journal.record_result(trial)
         self._done[trial.number] = trial
         del self._evaluations[trial.number]
 
@@ -362,14 +345,14 @@ class Scheduler:
         One that dies alone is failed; which it is does not change what is proposed.
         """
         while self.executor.under_way:
-            dead |= self._gather()
+            dead |= self._keep_finished(self.executor.finished())
         self._on_death()
         for number in sorted(dead):
             logger.warning("trial %d: a worker died: %s", number, dead[number])
             again = dead
             if len(dead) > 1:
                 self.executor.start(number, self._evaluations[number])
-                again = self._gather()
+                again = self._keep_finished(self.executor.finished())
             if number in again:
                 self._on_death()
                 text = f"The worker that ran this trial died: {again[number]}"
@@ -404,6 +387,24 @@ class Scheduler:
 
     # -- interrupts ---------------------------------------------------------------
 
+    def _interrupt(self, on_interrupt: Callable[[], None]) -> None:
+        """End the search after Ctrl-C; raise it if no trial has finished."""
+        try:
+            on_interrupt()
+            self._drain()
+        except Exception:
+            self._abandon(on_interrupt)
+            raise
+        if not self.history:
+            raise KeyboardInterrupt
+        warnings.warn(
+            f"The search was interrupted; it ends with {len(self.history)} finished "
+            "trials.",
+            UserWarning,
+            stacklevel=3,
+        )
+        self._reason = StopReason.INTERRUPTED
+
     def _withdraw(self, number: int) -> None:
         """Give up a trial that was asked for."""
         configuration, _ = self._asked.pop(number)
@@ -430,8 +431,9 @@ class Scheduler:
             else:
                 self._withdraw(number)
 
-    def _await_all(self) -> None:
-        """Wait for what is in flight, whatever it gives."""
+    def _abandon(self, on_interrupt: Callable[[], None]) -> None:
+        """Wait for the trials in flight, whatever they give."""
+        on_interrupt()
         self.executor.drop()
         while self.executor.under_way:
             self.executor.finished()

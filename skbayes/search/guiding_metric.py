@@ -1,10 +1,12 @@
-"""Which of several metrics guides a search."""
+"""Metric that guides a search, among several."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skbayes import compat
+from skbayes.evaluation.trial import Trial
 
 __all__ = ["GuidingMetric"]
 
@@ -33,6 +35,9 @@ class GuidingMetric:
         If `target_metric` names none of the metrics, or contradicts `refit`.
     """
 
+    measures: Mapping[str, Any] = {}
+    separate_costs = False
+
     def __init__(self, search: Any, scorers: Any) -> None:
         self._search = search
         self.name: str | None = None
@@ -54,6 +59,14 @@ class GuidingMetric:
             self._resolve(scores)
         assert self.name is not None
         return float(scores[self.name])
+
+    def of_trial(self, trial: Trial) -> Any:
+        """Return what the optimizer is told of a trial."""
+        return trial.score
+
+    def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
+        """Return the best of some observations: parameters, scores, noise."""
+        return [max(known, key=lambda one: one[1])[0]] if known else []
 
     def _check_single(self) -> None:
         """Refuse a name for the one metric there is, unless it is its own."""

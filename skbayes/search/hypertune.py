@@ -1,4 +1,4 @@
-"""HyperTuneSearchCV: what small samples say about the full data."""
+"""Search with derivative signs learned from small samples: `HyperTuneSearchCV`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.evaluation.evaluator import check_candidates
-from skbayes.evaluation.subsets import Fidelity, Subsets
+from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.subsets import Fidelity
 from skbayes.evaluation.trial import History, Trial
-from skbayes.loop.stages import Stage
+from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
+from skbayes.search._docs import share_parameters
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.monotonicity import check_monotonicity
 from skbayes.search.small_samples import (
@@ -55,6 +57,7 @@ SIGNED = sorted(
 )
 
 
+@share_parameters
 class HyperTuneSearchCV(BayesSearchCV):
     """Bayesian search on all data that learns from searches on small samples.
 
@@ -70,14 +73,8 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     Parameters
     ----------
-    estimator : estimator object
-        The estimator to tune; it provides `score`, or `scoring` is given.
-    search_spaces : dict, list of dict, or Space
-        For each parameter name what it may be: a list or array of values, a scipy
-        distribution, a tuple ``(low, high)`` or ``(low, high, "log-uniform")``, a
-        dimension of :mod:`skbayes.space`, or a :class:`~skbayes.space.Choice` for
-        parameters that exist only under an option. A list of dicts is one space: one
-        model and one budget serve all of them.
+    {estimator}
+    {search_spaces}
     n_iter : int, default=100
         The most trials, those on small samples included.
     complexity : {"auto"}, dict or None, default="auto"
@@ -113,44 +110,17 @@ class HyperTuneSearchCV(BayesSearchCV):
         `small_optimum_`.
     initial_points : list of dict or None, default=None
         Configurations to try first on all data, each with all parameters it needs.
-    constraint : callable or None, default=None
-        ``constraint(params) -> bool``; combinations for which it is False are never
-        tried. If it raises an exception, the search ends with a ValueError.
-    target_metric : str or None, default=None
-        With several metrics, the one that guides the search when `refit` does not name
-        one. None stands for the first metric. With one metric None is all there is to
-        say; its name in `scoring` is accepted too.
-    scoring : str, callable, list, tuple, dict or None, default=None
-        As for GridSearchCV: one metric, several, or a callable that returns either.
-        None takes the estimator's own `score`.
-    n_jobs : int or None, default=None
-        How many fits run at the same time. None means 1 unless in a
-        :obj:`joblib.parallel_config` context, which also says where (processes,
-        threads, a Dask cluster); -1 means all processors. The trials are the same for
-        every `n_jobs` if `n_points` is given.
-    refit : bool, str or callable, default=True
-        Whether to fit the best configuration on all data. With several metrics the
-        name of the one to choose by, or False. A callable receives `cv_results_` and
-        returns the row to choose.
-    cv : int, splitter, iterable or None, default=None
-        As for GridSearchCV. The splits are drawn once and shared by all trials, also
-        those of a splitter that shuffles without a seed.
-    verbose : int, default=0
-        From 1 on, one line is printed per trial: its score, the best so far, the time
-        elapsed and the time that is probably left. From 2 on, also its parameters, and
-        GridSearchCV's lines per fit. Nothing is printed otherwise; the logger
-        ``skbayes`` tells of each trial.
-    pre_dispatch : int or str, default="2*n_jobs"
-        How many fits are handed to the workers ahead of time, as in joblib.
-    random_state : int, RandomState instance or None, default=None
-        Makes the choice of configurations repeatable. Give an int for the same trials
-        from every call of `fit`.
-    error_score : "raise" or number, default=np.nan
-        Score of a fit that fails. "raise" passes its error on. A trial whose fits all
-        fail is told to the model as failed; only if every fit of the search fails is
-        that an error.
-    return_train_score : bool, default=False
-        Whether `cv_results_` holds scores on the training sets too.
+    {constraint}
+    {target_metric}
+    {scoring}
+    {n_jobs}
+    {refit}
+    {cv}
+    {verbose}
+    {pre_dispatch}
+    {random_state}
+    {error_score}
+    {return_train_score}
     n_points : int or "auto", default="auto"
         Number of trials in flight, as for :class:`~skbayes.BayesSearchCV`. On small
         samples, at least `n_subsets` trials are in flight, one on each sample, if
@@ -159,34 +129,15 @@ class HyperTuneSearchCV(BayesSearchCV):
         Called after each trial with the trials so far of the part of the search it
         belongs to, on small samples or on all data; that part ends when one returns
         True. Ready-made ones are in :mod:`skbayes.loop.stopping`.
-    trial_timeout : float or None, default=None
-        Seconds after which no further fit of a trial is begun, counted from when it was
-        handed to the workers. Running fits are not cut short. What the finished ones
-        promise is told to the model; the trial cannot be chosen. With it, what is tried
-        depends on timing.
-    racing : bool or float, default=False
-        Whether a trial is given up when its first folds leave it practically no chance
-        to become the best: a chance below 1 %, or below the number given. Its other
-        folds are not fitted, and it cannot be chosen. The fits of a trial then run one
-        after the other, so "auto" gives a larger `n_points_`, at most 16.
+    {trial_timeout}
+    {racing}
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already of scores on all data, as for :class:`BayesSearchCV`. The
         best setting that is known is tried first, or after `initial_points`.
-    journal : path or None, default=None
-        A file in which every trial is recorded when it is finished. A search that is
-        run again with the same journal, after a crash or with a larger `n_iter`, goes
-        on where it was. The file of another search (estimator, space, data, splits,
-        scoring, settings) is refused. See :func:`skbayes.load_history`.
-    progress_bar : bool, default=False
-        Whether a bar shows the progress, in notebooks a widget; needs tqdm.
-    return_fold_estimators : bool, default=False
-        Whether the estimators that were fitted on the splits with the best parameters
-        are kept, as `fold_estimators_`. With a callable `refit` those of all trials are
-        kept until the search ends.
-    return_oof : str or None, default=None
-        The name of a method such as "predict" or "predict_proba": what it gives for
-        each sample, by the best parameters fitted on a split without it, becomes
-        `oof_predictions_`. Needs a `cv` that tests each sample once.
+    {journal}
+    {progress_bar}
+    {return_fold_estimators}
+    {return_oof}
 
     Attributes
     ----------
@@ -195,36 +146,20 @@ class HyperTuneSearchCV(BayesSearchCV):
         small samples, 1: on all data), `train_fraction` (of the training rows) and
         `subset`, the number of the small sample, -1 for all data. Trials on small
         samples share the last rank.
-    best_estimator_ : estimator
-        The estimator fitted on all data with the best parameters. Not there with
-        ``refit=False``.
-    best_score_ : float
-        Mean score of the best trial over the splits. Not there if `refit` is callable,
-        or with several metrics and ``refit=False``.
-    best_score_corrected_ : float
-        `best_score_` less what it owes to having been chosen as the best, estimated by
-        the method of Tibshirani & Tibshirani (2009); see
-        :func:`skbayes.results.frame.corrected_best_score`. There whenever `best_score_`
-        is.
+    {best_estimator_}
+    {best_score_}
+    {best_score_corrected_}
     best_params_ : dict
         The best parameters of a trial on all data. Not there with several metrics and
         ``refit=False``.
-    best_index_ : int
-        Their row in `cv_results_`; the first one if several tie.
-    scorer_ : callable or dict of str to callable
-        What scored the fits; a dict with several metrics.
-    n_splits_ : int
-        Number of splits.
-    refit_time_ : float
-        Seconds taken by the refit. Not there with ``refit=False``.
-    multimetric_ : bool
-        Whether there are several metrics.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, if the best estimator has them.
-    n_features_in_ : int
-        Number of features seen during `fit`, if the best estimator has it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if the best estimator has them.
+    {best_index_}
+    {scorer_}
+    {n_splits_}
+    {refit_time_}
+    {multimetric_}
+    {classes_}
+    {n_features_in_}
+    {feature_names_in_}
     signs_ : dict of str to int
         The signs that were declared, or known.
     small_optimum_ : dict or None
@@ -244,24 +179,13 @@ class HyperTuneSearchCV(BayesSearchCV):
         about them (by more than 0.15); the logger ``skbayes`` warns of it.
     signs_in_force_ : dict of str to int
         Those of `signs_` that the scores on all data do not contradict, at the end.
-    trials_ : History
-        The trials in the order they were made, as
-        :class:`~skbayes.evaluation.trial.Trial`.
-    optimizer_ : Optimizer
-        The optimizer with everything it was told.
-    stop_reason_ : str
-        Why the search ended: "n_iter", "timeout", "exhausted" (every configuration
-        was tried), "callback" (a callback returned True), "interrupted" (Ctrl-C
-        after at least one trial), or what the stopper has for its `reason`, "stopper"
-        if it has none.
-    n_points_ : int
-        Number of trials in flight.
-    fold_estimators_ : list of estimators
-        With `return_fold_estimators`, one for each split.
-    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        With `return_oof`, in the order of the samples.
-    target_metric_ : str
-        The metric that guided the search; "score" if there is one only.
+    {trials_}
+    {optimizer_}
+    {stop_reason_}
+    {n_points_}
+    {fold_estimators_}
+    {oof_predictions_}
+    {target_metric_}
 
     See Also
     --------
@@ -361,56 +285,12 @@ class HyperTuneSearchCV(BayesSearchCV):
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
     ) -> None:
-        super().__init__(
-            estimator=estimator,
-            search_spaces=search_spaces,
-            n_iter=n_iter,
-            timeout=timeout,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            initial_points=initial_points,
-            constraint=constraint,
-            target_metric=target_metric,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            n_points=n_points,
-            stopper=stopper,
-            trial_timeout=trial_timeout,
-            racing=racing,
-            warm_start_from=warm_start_from,
-            journal=journal,
-            progress_bar=progress_bar,
-            return_fold_estimators=return_fold_estimators,
-            return_oof=return_oof,
-        )
-        self.complexity = complexity
-        self.subset_fraction = subset_fraction
-        self.n_subsets = n_subsets
-        self.n_small_iter = n_small_iter
+        self._store(locals())
 
     # -- the two parts of the search ----------------------------------------------
 
     def _make_optimizer(self, space: Space, seed: int) -> Any:
-        check_candidates(self.estimator, space.covering_sample())
-        self.signs_ = check_monotonicity(self.complexity, self.estimator, space)
-        if self.complexity == "auto" and not self.signs_:
-            warnings.warn(
-                "complexity='auto' knows no sign of any parameter in search_spaces: "
-                "the search is BayesSearchCV's. Give signs by name to make use of "
-                "small samples.",
-                UserWarning,
-                stacklevel=4,
-            )
         self._plan: MonotonicityPlan | None = None
-        self._known: list[tuple] = []
         if self._n_small(space) == 0:
             return super()._make_optimizer(space, seed)
         self._on_all_data(space, seed, None)  # so that mistakes show now
@@ -448,58 +328,59 @@ class HyperTuneSearchCV(BayesSearchCV):
             )
         return n_small
 
-    def _stages(self, space: Space) -> list[Stage]:
-        n_small = self._n_small(space) * self.n_subsets
-        if n_small == 0:
-            return super()._stages(space)
+    def _stages(self, run: SearchRun) -> list[Stage]:
+        check_candidates(self.estimator, run.space.covering_sample())
+        self.signs_ = check_monotonicity(self.complexity, self.estimator, run.space)
+        if self.complexity == "auto" and not self.signs_:
+            warnings.warn(
+                "complexity='auto' knows no sign of any parameter in search_spaces: "
+                "the search is BayesSearchCV's. Give signs by name to make use of "
+                "small samples.",
+                UserWarning,
+                stacklevel=4,
+            )
+        n_small = self._n_small(run.space) * self.n_subsets
+        self._two_parts = n_small > 0
+        if not self._two_parts:
+            return super()._stages(run)
+        size = self._small_size(run)
+
+        def assign(k: int, params: dict[str, Any]) -> tuple[dict, Fidelity]:
+            return params, Fidelity(train_size=size, subset=k % self.n_subsets)
+
         return [
             Stage(
-                lambda seed, history: self._make_optimizer(space, seed),
+                lambda seed, history: self._make_optimizer(run.space, seed),
                 n_small,
-                self._small_setting,
+                assign,
+                [assign(k, {})[1] for k in range(self.n_subsets)],
                 weight=self.subset_fraction,
                 n_points=self.n_subsets,
             ),
             Stage(
-                lambda seed, history: self._second(space, seed, history),
+                lambda seed, history: self._second(run, seed, history),
                 self.n_iter - n_small,
             ),
         ]
 
-    def _small_setting(self, k: int, params: dict[str, Any]) -> tuple[dict, Fidelity]:
-        subset = k % self.n_subsets
-        return params, Fidelity(train_size=self._small_size, subset=subset)
-
-    def _settings(self) -> list[Fidelity]:
-        return [self._small_setting(k, {})[1] for k in range(self.n_subsets)]
-
-    def _draw_subsets(
-        self, X: Any, y: Any, splits: list[tuple], split_params: dict, seed: int
-    ) -> Subsets | None:
-        n_samples = self._n_samples(X)
-        sizes = [len(np.arange(n_samples)[train]) for train, _ in splits]
+    def _small_size(self, run: SearchRun) -> float | int:
+        """Return the training size of small samples, with enough rows per class."""
+        rows = np.arange(run.n_samples)
+        n_train = min(len(rows[train]) for train, _ in run.splits)
         n_classes = 1
-        if is_classifier(self.estimator) and type_of_target(y) in (
+        if is_classifier(self.estimator) and type_of_target(run.y) in (
             "binary",
             "multiclass",
         ):
-            n_classes = len(np.unique(y))
-        self._small_size: float | int = float(self.subset_fraction)
-        least = min(MIN_ROWS * n_classes, min(sizes) // 2)
-        if self.subset_fraction * min(sizes) < least:
-            self._small_size = least
-        return super()._draw_subsets(X, y, splits, split_params, seed)
+            n_classes = len(np.unique(run.y))
+        least = min(MIN_ROWS * n_classes, n_train // 2)
+        if self.subset_fraction * n_train < least:
+            return least
+        return float(self.subset_fraction)
 
-    def _inform(self, optimizer: Any, known: list[tuple], space: Space) -> None:
-        """Keep what is known of all data for the search on them."""
-        if isinstance(optimizer, RoundRobinOptimizer):
-            self._known = known
-        else:
-            super()._inform(optimizer, known, space)
-
-    def _second(self, space: Space, seed: int, history: History) -> Optimizer:
+    def _second(self, run: SearchRun, seed: int, history: History) -> Optimizer:
         """Make the optimizer of the search on all data."""
-        self._plan = plan_monotonicity(space, self.signs_, history, seed)
+        self._plan = plan_monotonicity(run.space, self.signs_, history, seed)
         if self._plan is None:
             warnings.warn(
                 "No trial on a small sample has a score; the search on all data goes "
@@ -519,8 +400,8 @@ class HyperTuneSearchCV(BayesSearchCV):
                 "parameters carry less weight.",
                 names,
             )
-        optimizer = self._on_all_data(space, seed, self._plan)
-        super()._inform(optimizer, self._known, space)
+        optimizer = self._on_all_data(run.space, seed, self._plan)
+        self._warm_start(optimizer, run)
         return optimizer
 
     def _on_all_data(
@@ -558,26 +439,11 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _more_columns(self, history: History) -> dict[str, list]:
-        columns = super()._more_columns(history)
-        small = [self._is_small(trial) for trial in history]
-        columns["stage"] = [0 if one else 1 for one in small]
-        columns["train_fraction"] = [trial.train_fraction for trial in history]
-        columns["subset"] = [
-            trial.subset if one else -1
-            for trial, one in zip(history, small, strict=True)
-        ]
-        return columns
-
-    def _is_small(self, trial: Trial) -> bool:
-        return trial.stage == 0 and self._two_parts
-
-    def _results(self, history: History) -> dict[str, Any]:
-        space = Space.from_notation(self.search_spaces, constraint=self.constraint)
-        self._two_parts = self._n_small(space) > 0
-        results = super()._results(history)
-        self._describe(space, history)
-        whole = np.array([not self._is_small(trial) for trial in history])
+    def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        history = outcome.history
+        results = super()._tabulate(run, outcome)
+        self._describe(run.space, history)
+        whole = results["stage"] > 0
         if not np.any(whole):
             warnings.warn(
                 "The search ended before a trial on all data; the best is that on a "
@@ -596,6 +462,19 @@ class HyperTuneSearchCV(BayesSearchCV):
             results[key] = ranks
         return results
 
+    def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
+        stages = np.array([self._stage(trial) for trial in history])
+        subsets = np.array([trial.subset for trial in history])
+        return super()._extra_columns(run, history) | {
+            "stage": list(stages),
+            "train_fraction": [trial.train_fraction for trial in history],
+            "subset": list(np.where(stages == 0, subsets, -1)),
+        }
+
+    def _stage(self, trial: Trial) -> int:
+        """Return 0 for a trial on a small sample, and 1 for one on all data."""
+        return trial.stage if self._two_parts else 1
+
     def _describe(self, space: Space, history: History) -> None:
         """Set the attributes that say what the small samples gave."""
         plan = self._plan
@@ -610,7 +489,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         scored = [
             trial
             for trial in history
-            if not self._is_small(trial) and trial.state == "complete"
+            if self._stage(trial) > 0 and trial.state == "complete"
         ]
         if plan is None or not scored:
             return
@@ -622,8 +501,10 @@ class HyperTuneSearchCV(BayesSearchCV):
         names = {space.columns[column].name for column in model.columns_in_force_}
         self.signs_in_force_ = {n: s for n, s in self.signs_.items() if n in names}
 
-    def _select(self, results: dict[str, Any], refit_metric: Any) -> None:
-        super()._select(results, refit_metric)
+    def _select(
+        self, run: SearchRun, results: dict[str, Any], refit_metric: Any
+    ) -> None:
+        super()._select(run, results, refit_metric)
         chosen = getattr(self, "best_index_", None)
         if not callable(self.refit) or chosen is None:
             return

@@ -1,4 +1,4 @@
-"""MultiStageSearchCV: most trials on a part of the training rows, the best on all."""
+"""Search in stages on growing training sets: `MultiStageSearchCV`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 
 from skbayes import compat
+from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import History
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.validation import check_surrogate
 from skbayes.results.frame import as_frame
 from skbayes.results.frame_attribute import FrameAttribute
 from skbayes.results.stage_correlation import stage_correlation
+from skbayes.search._docs import share_parameters
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import Candidates
@@ -32,6 +34,7 @@ __all__ = ["MultiStageSearchCV"]
 CHEAP_SHARE = 0.75
 
 
+@share_parameters
 class MultiStageSearchCV(BayesSearchCV):
     r"""Bayesian search that tries most configurations on a part of the training rows.
 
@@ -47,8 +50,7 @@ class MultiStageSearchCV(BayesSearchCV):
 
     Parameters
     ----------
-    estimator : estimator object
-        The estimator to tune; it provides `score`, or `scoring` is given.
+    {estimator}
     search_spaces : dict, list of dict, or Space
         As for :class:`~skbayes.BayesSearchCV`.
     stages : sequence of float or int, default=(0.3, 1.0)
@@ -93,65 +95,24 @@ class MultiStageSearchCV(BayesSearchCV):
     initial_points : list of dict or None, default=None
         Configurations that the first stage tries first, each with all parameters it
         needs.
-    constraint : callable or None, default=None
-        ``constraint(params) -> bool``; combinations for which it is False are never
-        tried. If it raises an exception, the search ends with a ValueError.
-    target_metric : str or None, default=None
-        With several metrics, the one that guides the search when `refit` does not name
-        one. None stands for the first metric. With one metric None is all there is to
-        say; its name in `scoring` is accepted too.
-    scoring : str, callable, list, tuple, dict or None, default=None
-        As for GridSearchCV: one metric, several, or a callable that returns either.
-        None takes the estimator's own `score`.
-    n_jobs : int or None, default=None
-        How many fits run at the same time. None means 1 unless in a
-        :obj:`joblib.parallel_config` context, which also says where (processes,
-        threads, a Dask cluster); -1 means all processors. The trials are the same for
-        every `n_jobs` if `n_points` is given.
-    refit : bool, str or callable, default=True
-        Whether to fit the best configuration on all data. With several metrics the
-        name of the one to choose by, or False. A callable receives `cv_results_` and
-        returns the row to choose.
-    cv : int, splitter, iterable or None, default=None
-        As for GridSearchCV. The splits are drawn once and shared by all trials, also
-        those of a splitter that shuffles without a seed.
-    verbose : int, default=0
-        From 1 on, one line is printed per trial: its score, the best so far, the time
-        elapsed and the time that is probably left. From 2 on, also its parameters, and
-        GridSearchCV's lines per fit. Nothing is printed otherwise; the logger
-        ``skbayes`` tells of each trial.
-    pre_dispatch : int or str, default="2*n_jobs"
-        How many fits are handed to the workers ahead of time, as in joblib.
-    random_state : int, RandomState instance or None, default=None
-        Makes the choice of configurations repeatable. Give an int for the same trials
-        from every call of `fit`.
-    error_score : "raise" or number, default=np.nan
-        Score of a fit that fails. "raise" passes its error on. A trial whose fits all
-        fail is told to the model as failed; only if every fit of the search fails is
-        that an error.
-    return_train_score : bool, default=False
-        Whether `cv_results_` holds scores on the training sets too.
-    n_points : int or "auto", default="auto"
-        Number of trials in flight. "auto" is 1 with one worker; with more workers it is
-        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``, or
-        with `trial_timeout` the number whose fits need not wait for a worker. The
-        number used is `n_points_`. Trial k is proposed from the results of the trials
-        up to k - `n_points_`, so that what is tried depends on that number and not on
-        timing.
+    {constraint}
+    {target_metric}
+    {scoring}
+    {n_jobs}
+    {refit}
+    {cv}
+    {verbose}
+    {pre_dispatch}
+    {random_state}
+    {error_score}
+    {return_train_score}
+    {n_points}
     stopper : callable, list of callable or None, default=None
         Called with the trials of the stage so far after each trial; the stage ends when
         one returns True, the trials under way are finished, and the next stage begins.
         Ready-made ones are in :mod:`skbayes.loop.stopping`.
-    trial_timeout : float or None, default=None
-        Seconds after which no further fit of a trial is begun, counted from when it was
-        handed to the workers. Running fits are not cut short. What the finished ones
-        promise is told to the model; the trial cannot be chosen. With it, what is tried
-        depends on timing.
-    racing : bool or float, default=False
-        Whether a trial is given up when its first folds leave it practically no chance
-        to become the best: a chance below 1 %, or below the number given. Its other
-        folds are not fitted, and it cannot be chosen. The fits of a trial then run one
-        after the other, so "auto" gives a larger `n_points_`, at most 16.
+    {trial_timeout}
+    {racing}
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
         a data frame of these, the path of a journal, or a study of Optuna with one
@@ -160,21 +121,10 @@ class MultiStageSearchCV(BayesSearchCV):
         settings that are known are tried first, or after `initial_points`. Their scores
         are told to the model only if there is one stage: those on smaller training sets
         are others.
-    journal : path or None, default=None
-        A file in which every trial is recorded when it is finished. A search that is
-        run again with the same journal, after a crash or with a larger `n_iter`, goes
-        on where it was. The file of another search (estimator, space, data, splits,
-        scoring, settings) is refused. See :func:`skbayes.load_history`.
-    progress_bar : bool, default=False
-        Whether a bar shows the progress, in notebooks a widget; needs tqdm.
-    return_fold_estimators : bool, default=False
-        Whether the estimators that were fitted on the splits with the best parameters
-        are kept, as `fold_estimators_`. With a callable `refit` those of all trials are
-        kept until the search ends.
-    return_oof : str or None, default=None
-        The name of a method such as "predict" or "predict_proba": what it gives for
-        each sample, by the best parameters fitted on a split without it, becomes
-        `oof_predictions_`. Needs a `cv` that tests each sample once.
+    {journal}
+    {progress_bar}
+    {return_fold_estimators}
+    {return_oof}
 
     Attributes
     ----------
@@ -195,35 +145,20 @@ class MultiStageSearchCV(BayesSearchCV):
         next stage, and `model_correlation`, that of their scores with what the model
         of the stage before expects of them. NaN where there are fewer than two, or no
         model of the score. A dict of arrays without pandas.
-    best_estimator_ : estimator
-        The estimator fitted on all data with the best parameters. Not there with
-        ``refit=False``.
+    {best_estimator_}
     best_score_ : float
         Its mean score over the splits. Not there if `refit` is callable,
         or with several metrics and ``refit=False``.
-    best_score_corrected_ : float
-        `best_score_` less what it owes to having been chosen as the best, estimated by
-        the method of Tibshirani & Tibshirani (2009); see
-        :func:`skbayes.results.frame.corrected_best_score`. There whenever `best_score_`
-        is.
-    best_params_ : dict
-        The best parameters. Not there with several metrics and ``refit=False``.
-    best_index_ : int
-        Their row in `cv_results_`; the first one if several tie.
-    scorer_ : callable or dict of str to callable
-        What scored the fits; a dict with several metrics.
-    n_splits_ : int
-        Number of splits.
-    refit_time_ : float
-        Seconds taken by the refit. Not there with ``refit=False``.
-    multimetric_ : bool
-        Whether there are several metrics.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, if the best estimator has them.
-    n_features_in_ : int
-        Number of features seen during `fit`, if the best estimator has it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if the best estimator has them.
+    {best_score_corrected_}
+    {best_params_}
+    {best_index_}
+    {scorer_}
+    {n_splits_}
+    {refit_time_}
+    {multimetric_}
+    {classes_}
+    {n_features_in_}
+    {feature_names_in_}
     trials_ : History
         The trials of all stages in the order they were made, as
         :class:`~skbayes.evaluation.trial.Trial`.
@@ -236,14 +171,10 @@ class MultiStageSearchCV(BayesSearchCV):
         configuration was tried), "callback" (a callback returned True), "interrupted"
         (Ctrl-C after at least one trial), or what the stopper has for its `reason`,
         "stopper" if it has none.
-    n_points_ : int
-        Number of trials in flight.
-    fold_estimators_ : list of estimators
-        With `return_fold_estimators`, one for each split.
-    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        With `return_oof`, in the order of the samples.
-    target_metric_ : str
-        The metric that guided the search; "score" if there is one only.
+    {n_points_}
+    {fold_estimators_}
+    {oof_predictions_}
+    {target_metric_}
 
     See Also
     --------
@@ -357,41 +288,7 @@ class MultiStageSearchCV(BayesSearchCV):
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
     ) -> None:
-        super().__init__(
-            estimator=estimator,
-            search_spaces=search_spaces,
-            n_iter=n_iter,
-            timeout=timeout,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            initial_points=initial_points,
-            constraint=constraint,
-            target_metric=target_metric,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            n_points=n_points,
-            stopper=stopper,
-            trial_timeout=trial_timeout,
-            racing=racing,
-            warm_start_from=warm_start_from,
-            journal=journal,
-            progress_bar=progress_bar,
-            return_fold_estimators=return_fold_estimators,
-            return_oof=return_oof,
-        )
-        self.stages = stages
-        self.trials_per_stage = trials_per_stage
-        self.n_promoted = n_promoted
-        self.multi_fidelity = multi_fidelity
-        self.best_of = best_of
+        self._store(locals())
 
     # -- before the first fit -----------------------------------------------------
 
@@ -407,7 +304,7 @@ class MultiStageSearchCV(BayesSearchCV):
         if given is None:
             return _shares(int(self.n_iter), n_stages)
         whole = all(
-            isinstance(n, Integral) and not isinstance(n, bool) and n >= 1
+            isinstance(n, Integral) and not isinstance(n, bool) and int(n) >= 1
             for n in given
         )
         if len(given) != n_stages or not whole:
@@ -417,26 +314,8 @@ class MultiStageSearchCV(BayesSearchCV):
             )
         return [int(n) for n in given]
 
-    def _settings(self) -> list[Fidelity]:
-        return [Fidelity(train_size=size) for size in self._sizes()]
-
-    def _draw_subsets(self, *args: Any) -> Subsets | None:
-        subsets = super()._draw_subsets(*args)
-        settings = self._settings()
-        self.train_fractions_ = [
-            1.0 if subsets is None else subsets.fraction(one) for one in settings
-        ]
-        if self.train_fractions_ != sorted(self.train_fractions_):
-            raise ValueError(
-                "stages: training sets must not become smaller from stage to stage, "
-                f"got {self.stages!r}."
-            )
-        return subsets
-
     def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
-        self._sizes()
-        self._mixes_fidelities()
-        return self._first_optimizer(space, seed, self._n_trials()[0])
+        return self._optimizer_for(space, seed, self._n_trials()[0])
 
     def _mixes_fidelities(self) -> bool:
         """Whether later models learn from earlier stages; ValueError if they cannot."""
@@ -452,41 +331,59 @@ class MultiStageSearchCV(BayesSearchCV):
             )
         return bool(self.multi_fidelity)
 
-    def _inform(self, optimizer: Any, known: list[tuple], space: Space) -> None:
+    def _warm_start(self, optimizer: Any, run: SearchRun) -> None:
         if len(self.stages) == 1:
-            super()._inform(optimizer, known, space)
+            super()._warm_start(optimizer, run)
             return
-        allowed = [one for one in known if space.allows(one[0])]
+        # Scores on all rows are not those of the first stage.
+        allowed = [one for one in run.known if run.space.allows(one[0])]
         allowed.sort(key=lambda one: -one[1])
         for params, _, _ in allowed[: self.n_promoted]:
             optimizer.enqueue(params)
 
     # -- the stages ---------------------------------------------------------------
 
-    def _stages(self, space: Space) -> list[Stage]:
-        rows = zip(
-            self._settings(), self._n_trials(), self.train_fractions_, strict=True
-        )
+    def _stages(self, run: SearchRun) -> list[Stage]:
+        fidelities = [Fidelity(train_size=size) for size in self._sizes()]
+        self._mixes_fidelities()
+        makers: list[Callable] = [self._first_optimizer(run)]
+        makers += [
+            partial(self._next_optimizer, run, index, fidelity)
+            for index, fidelity in enumerate(fidelities)
+            if index > 0
+        ]
         return [
-            Stage(
-                partial(self._next_optimizer, space, index),
-                n_trials,
-                _always(setting),
-                weight=fraction,
+            Stage(make, n_trials, _always(fidelity), (fidelity,))
+            for make, n_trials, fidelity in zip(
+                makers, self._n_trials(), fidelities, strict=True
             )
-            for index, (setting, n_trials, fraction) in enumerate(rows)
         ]
 
+    def _draw_subsets(self, run: SearchRun, stages: Sequence[Stage]) -> Subsets | None:
+        run.subsets = super()._draw_subsets(run, stages)
+        self.train_fractions_ = [stage.weight_in(run) for stage in stages]
+        if self.train_fractions_ != sorted(self.train_fractions_):
+            raise ValueError(
+                "stages: training sets must not become smaller from stage to stage, "
+                f"got {self.stages!r}."
+            )
+        return run.subsets
+
     def _next_optimizer(
-        self, space: Space, index: int, seed: int, history: History
+        self,
+        run: SearchRun,
+        index: int,
+        fidelity: Fidelity,
+        seed: int,
+        history: History,
     ) -> Optimizer:
         """Make the optimizer of a later stage of what the stages before have found."""
         promoted = _promoted(history, index - 1, int(self.n_promoted))
         if not promoted:
             _warn_of_failure(history, index - 1, self.stages[index - 1])
         return Optimizer(
-            space,
-            surrogate=self._informed_surrogate(space, index, seed, history),
+            run.space,
+            surrogate=self._informed_surrogate(run, fidelity, seed, history),
             acquisition=self.acquisition,
             n_initial_points=len(promoted) or self.n_initial_points,
             initial_points=promoted or self.initial_points,
@@ -494,7 +391,7 @@ class MultiStageSearchCV(BayesSearchCV):
         )
 
     def _informed_surrogate(
-        self, space: Space, index: int, seed: int, history: History
+        self, run: SearchRun, fidelity: Fidelity, seed: int, history: History
     ) -> Any:
         """Return the surrogate, or one that knows the history, too."""
         seen = [trial for trial in history if trial.state == "complete"]
@@ -502,29 +399,33 @@ class MultiStageSearchCV(BayesSearchCV):
             return self.surrogate
         surrogate = check_surrogate(self.surrogate)
         return MultiFidelity(
-            make_surrogate(surrogate, Candidates(space), seed),
-            space.encode([trial.params for trial in seen]),
+            make_surrogate(surrogate, Candidates(run.space), seed),
+            run.space.encode([trial.params for trial in seen]),
             np.array([trial.score for trial in seen]),
             np.array([trial.train_fraction for trial in seen]),
-            self.train_fractions_[index],
+            run.train_fraction(fidelity),
         )
 
     # -- after the last trial -----------------------------------------------------
 
-    def _more_columns(self, history: History) -> dict[str, list]:
-        return super()._more_columns(history) | {
+    def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        history = outcome.history
+        self.optimizers_ = outcome.optimizers
+        self.stage_correlation_ = stage_correlation(
+            history, outcome.optimizers, self.train_fractions_
+        )
+        self.all_cv_results_ = {
+            key: column
+            for key, column in super()._tabulate(run, outcome).items()
+            if not key.startswith("rank_test_")
+        }
+        return self._table(run, self._ranked(history))
+
+    def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
+        return super()._extra_columns(run, history) | {
             "stage": [trial.stage for trial in history],
             "train_fraction": [trial.train_fraction for trial in history],
         }
-
-    def _results(self, history: History) -> dict[str, Any]:
-        everything = super()._results(history)
-        self.all_cv_results_ = {
-            key: column
-            for key, column in everything.items()
-            if not key.startswith("rank_test_")
-        }
-        return self._table(self._ranked(history))
 
     def _ranked(self, history: History) -> History:
         """Return the trials among which the best is chosen."""
@@ -533,16 +434,6 @@ class MultiStageSearchCV(BayesSearchCV):
             return history
         stage = history[-1].stage if best is None else best.stage
         return History([trial for trial in history if trial.stage == stage])
-
-    def _ranked_trials(self) -> Sequence[Trial]:
-        return self._ranked(self.trials_)
-
-    def _keep(self, outcome: Outcome) -> None:
-        super()._keep(outcome)
-        self.optimizers_ = outcome.optimizers
-        self.stage_correlation_ = stage_correlation(
-            outcome.history, outcome.optimizers, self.train_fractions_
-        )
 
     def _result_rows(self) -> list[tuple[str, str]]:
         counts = [0] * len(self.train_fractions_)
@@ -569,8 +460,8 @@ def _shares(n_iter: int, n_stages: int) -> list[int]:
     return [each + (stage < left) for stage in range(n_cheap)] + [n_iter - cheap]
 
 
-def _always(setting: Fidelity) -> Callable[[int, dict], tuple[dict, Fidelity]]:
-    return lambda number, params: (params, setting)
+def _always(fidelity: Fidelity) -> Callable[[int, dict], tuple[dict, Fidelity]]:
+    return lambda number, params: (params, fidelity)
 
 
 def _promoted(history: History, stage: int, n: int) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""ParetoSearchCV: several objectives at once, and the tradeoffs between them."""
+"""Search for the Pareto front of several objectives: `ParetoSearchCV`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.acquisition.fronts import choose_point, hypervolumes, is_nondominated
 from skbayes.evaluation.objectives import Objectives
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.run import SearchRun
+from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import with_params
 from skbayes.results.frame_attribute import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
+from skbayes.search._docs import share_parameters
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
@@ -39,6 +40,7 @@ _NOT_HERE = (
 )
 
 
+@share_parameters
 class ParetoSearchCV(BaseBayesSearchCV):
     """Bayesian search for the best tradeoffs between several objectives.
 
@@ -76,9 +78,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     n_iter : int, default=50
         The most configurations to try. If the space has no more than that, each is
         tried once.
-    timeout : float or None, default=None
-        Seconds the search may take, without the refit, as for
-        :class:`~skbayes.BayesSearchCV`.
+    {timeout}
     surrogate : str or surrogate object, default="gp"
         The model of each objective, as for :class:`~skbayes.BayesSearchCV`: "gp" is a
         Gaussian process. "tpe" is for one objective only.
@@ -87,9 +87,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         :class:`~skbayes.BayesSearchCV`.
     initial_points : list of dict or None, default=None
         Configurations to try first, each with all parameters it needs.
-    constraint : callable or None, default=None
-        ``constraint(params) -> bool``; combinations for which it is False are never
-        tried.
+    {constraint}
     n_jobs : int or None, default=None
         How many fits run at the same time, as for GridSearchCV. Times are longer, and
         less comparable, where fits share a processor.
@@ -104,18 +102,15 @@ class ParetoSearchCV(BaseBayesSearchCV):
     verbose : int, default=0
         From 1 on, one line is printed per trial, whose score is the first objective
         (negated if it is to be small).
-    pre_dispatch : int or str, default="2*n_jobs"
-        How many fits are handed to the workers ahead of time, as in joblib.
+    {pre_dispatch}
     random_state : int, RandomState instance or None, default=None
         Makes the choice of configurations repeatable; see Notes.
     error_score : "raise" or number, default=np.nan
         Score of a fit that fails. A trial with a failed fit has no costs, and is on no
         front. "raise" passes the error on, also that of a cost's callable; otherwise it
         is a warning.
-    return_train_score : bool, default=False
-        Whether `cv_results_` holds scores on the training sets too.
-    n_points : int or "auto", default="auto"
-        Number of trials in flight, as for :class:`~skbayes.BayesSearchCV`.
+    {return_train_score}
+    {n_points}
     stopper : callable, list of callable or None, default=None
         Called with `trials_` so far after each trial; the search ends when one returns
         True. The score of a trial is its first objective (negated if it is to be
@@ -159,28 +154,19 @@ float
         `score` scores by. Not there with ``refit=False``; see :meth:`select`.
     scorer_ : dict of str to callable
         The scorers among the objectives.
-    n_splits_ : int
-        Number of splits.
-    refit_time_ : float
-        Seconds taken by the refit.
+    {n_splits_}
+    {refit_time_}
     multimetric_ : bool
         True.
     target_metric_ : str
         The first objective.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, if the best estimator has them.
-    n_features_in_ : int
-        Number of features seen during `fit`, if the best estimator has it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if the best estimator has them.
-    trials_ : History
-        The trials in the order they were made.
-    optimizer_ : Optimizer
-        The optimizer with everything it was told.
-    stop_reason_ : str
-        Why the search ended, as for :class:`~skbayes.BayesSearchCV`.
-    n_points_ : int
-        Number of trials in flight.
+    {classes_}
+    {n_features_in_}
+    {feature_names_in_}
+    {trials_}
+    {optimizer_}
+    {stop_reason_}
+    {n_points_}
 
     See Also
     --------
@@ -282,31 +268,7 @@ float
         journal: str | PathLike | None = None,
         progress_bar: bool = False,
     ) -> None:
-        super().__init__(
-            estimator=estimator,
-            search_spaces=search_spaces,
-            n_iter=n_iter,
-            timeout=timeout,
-            constraint=constraint,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            n_points=n_points,
-            stopper=stopper,
-            trial_timeout=trial_timeout,
-            warm_start_from=warm_start_from,
-            journal=journal,
-            progress_bar=progress_bar,
-        )
-        self.objectives = objectives
-        self.surrogate = surrogate
-        self.n_initial_points = n_initial_points
-        self.initial_points = initial_points
+        self._store(locals())
 
     # -- what is scored -----------------------------------------------------------
 
@@ -321,16 +283,10 @@ float
     def scoring(self, scoring: None) -> None:
         """Nothing to set: it follows from `objectives`."""
 
-    def _make_target(self, scorers: Any) -> Objectives:
+    def _make_objective(self, scorers: Any) -> Objectives:
         objectives = Objectives(self.objectives)
         _check_choice(self.refit, objectives.names, "refit")
         return objectives
-
-    def _measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
-        return Objectives(self.objectives).measures
-
-    def _score_of(self, trial: Trial) -> list[float]:
-        return Objectives(self.objectives).of_trial(trial)
 
     def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
         return Optimizer(
@@ -342,7 +298,8 @@ float
             random_state=seed,
         )
 
-    def _known_results(self, space: Space, target: Objectives) -> list[tuple]:
+    def _known_results(self, run: SearchRun) -> list[tuple]:
+        space, objectives = run.space, run.objective
         source = self._knowledge(space)
         if source is None:
             return []
@@ -354,7 +311,7 @@ float
         # Trials are scored by each of their objectives, whichever was the first.
         source = getattr(source, "trials_", source)
         columns: list[dict[bytes, tuple]] = []
-        for name in target.names:
+        for name in objectives.names:
             with warnings.catch_warnings():
                 if columns:
                     # It warns of what it leaves out, which is much the same for each.
@@ -366,23 +323,20 @@ float
         return [
             (
                 columns[0][key][0],
-                [float(target.signs[j] * one[key][1]) for j, one in enumerate(columns)],
+                [
+                    float(objectives.signs[j] * one[key][1])
+                    for j, one in enumerate(columns)
+                ],
                 None,
             )
             for key in known
         ]
 
-    def _best_known(self, known: list[tuple]) -> list[dict[str, Any]]:
-        if not known:
-            return []
-        front = is_nondominated(np.array([scores for _, scores, _ in known]))
-        return [one[0] for one, on_it in zip(known, front, strict=True) if on_it]
-
     # -- after the last trial -----------------------------------------------------
 
-    def _results(self, history: History) -> dict[str, Any]:
-        results = super()._results(history)
-        objectives = Objectives(self.objectives)
+    def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        results = super()._tabulate(run, outcome)
+        objectives = run.objective
         for name, sign in zip(objectives.names, objectives.signs, strict=True):
             means = -sign * results[f"mean_test_{name}"]
             worst = np.max(means[np.isfinite(means)], initial=0.0) + 1.0
@@ -395,9 +349,10 @@ float
                 del results[key]
         return results
 
-    def _select(self, results: dict[str, Any], refit_metric: Any) -> None:
-        """Set what describes the front, and the `best_*` attributes."""
-        objectives = Objectives(self.objectives)
+    def _select(
+        self, run: SearchRun, results: dict[str, Any], refit_metric: Any
+    ) -> None:
+        objectives = run.objective
         Y = objectives.of_results(results, self.trials_)
         if not np.any(np.all(np.isfinite(Y), axis=1)):
             raise ValueError(
@@ -485,10 +440,9 @@ float
             If the search was not fitted.
         """
         check_is_fitted(self, "pareto_params_")
-        X, y = indexable(X, y)
-        routed = compat.route_fit_params(self, compat.check_fit_params(X, params))
+        run = self._run_of_refit(X, y, params)
         self._choose(choice, "choice")
-        self._refit(X, y, routed.estimator.fit)
+        self._refit(run, None)
         return self
 
     def score(self, X: Any, y: Any = None, **params: Any) -> float:

@@ -1,10 +1,11 @@
-"""TextRepresentationSearchCV: raw text in, tuned classifier out."""
+"""Search for the representation of texts: `TextRepresentationSearchCV`."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Real
 from os import PathLike
 from typing import Any, Self
@@ -14,7 +15,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
-from skbayes.evaluation.data_transfer import Inputs
+from skbayes.evaluation.run import SearchRun
+from skbayes.search._docs import share_parameters
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.space import Space
@@ -41,20 +43,23 @@ class _CountingSearch(MultiStageSearchCV):
     n_refit: int | None = None
     n_own_points = 0  # of the user; the others may be left out
 
-    def _run(self, inputs: Inputs, *args: Any) -> Any:
+    @contextlib.contextmanager
+    def _workers(self, run: SearchRun, *args: Any) -> Iterator[tuple]:
         folder = compat.joblib_settings().get("temp_folder")
-        with counted_texts(inputs.X, int(self.counts_limit), folder) as counted:
-            return super()._run(dataclasses.replace(inputs, X=counted), *args)
+        with (
+            counted_texts(run.X, int(self.counts_limit), folder) as counted,
+            super()._workers(dataclasses.replace(run, X=counted), *args) as workers,
+        ):
+            yield workers
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
         super()._warn_of_untried(points[: self.n_own_points], space, n_iter)
 
-    def _refit(self, X: Any, y: Any, *args: Any) -> None:
-        super()._refit(
-            X[: self.n_refit], None if y is None else y[: self.n_refit], *args
-        )
+    def _refit_rows(self, run: SearchRun) -> Any:
+        return None if self.n_refit is None else np.arange(self.n_refit)
 
 
+@share_parameters
 class TextRepresentationSearchCV(MultiStageSearchCV):
     """Search for the representation of texts together with their classifier.
 
@@ -135,9 +140,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         How many configurations are spread over the space before the model decides.
     initial_points : list of dict or None, default=None
         Configurations to try first, with all parameters they need.
-    constraint : callable or None, default=None
-        ``constraint(params) -> bool``; combinations for which it is False are never
-        tried.
+    {constraint}
     target_metric : str or None, default=None
         With several metrics, the one that guides the search.
     scoring : str, callable, list, tuple, dict or None, default=None
@@ -156,10 +159,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Makes the choice of configurations repeatable.
     error_score : "raise" or number, default=np.nan
         Score of a fit that fails, such as one whose settings leave no n-grams.
-    return_train_score : bool, default=False
-        Whether `cv_results_` holds scores on the training sets too.
-    n_points : int or "auto", default="auto"
-        Number of trials in flight, as for :class:`~skbayes.BayesSearchCV`.
+    {return_train_score}
+    {n_points}
     stopper : callable, list of callable or None, default=None
         Ends the search when it returns True.
     trial_timeout : float or None, default=None
@@ -191,22 +192,17 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         One row per trial of the last stage, with the columns that GridSearchCV has.
     all_cv_results_ : dict of str to ndarray
         The same of all stages, without ranks.
-    trials_ : History
-        The trials in the order they were made.
-    optimizer_ : Optimizer
-        The optimizer with everything it was told.
+    {trials_}
+    {optimizer_}
     stop_reason_ : str
         Why the search ended.
     n_splits_ : int
         Number of splits, 1 with `dev`.
-    refit_time_ : float
-        Seconds taken by the refit.
+    {refit_time_}
     scorer_ : callable or dict of str to callable
         What scored the fits.
-    multimetric_ : bool
-        Whether there are several metrics.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, if the best estimator has them.
+    {multimetric_}
+    {classes_}
 
     See Also
     --------
@@ -293,47 +289,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
     ) -> None:
-        super().__init__(
-            estimator=estimator,
-            search_spaces=search_spaces,
-            stages=stages,
-            n_iter=n_iter,
-            trials_per_stage=trials_per_stage,
-            n_promoted=n_promoted,
-            multi_fidelity=multi_fidelity,
-            best_of=best_of,
-            timeout=timeout,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            initial_points=initial_points,
-            constraint=constraint,
-            target_metric=target_metric,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            n_points=n_points,
-            stopper=stopper,
-            trial_timeout=trial_timeout,
-            racing=racing,
-            warm_start_from=warm_start_from,
-            journal=journal,
-            progress_bar=progress_bar,
-            return_fold_estimators=return_fold_estimators,
-            return_oof=return_oof,
-        )
-        self.space = space
-        self.dev = dev
-        self.refit_dev = refit_dev
-        self.language = language
-        self.stop_words = stop_words
-        self.counts_limit = counts_limit
+        self._store(locals())
 
     @compat.fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:

@@ -1,4 +1,4 @@
-"""TradeoffSearchCV: the best score for its cost, with the size of the training set."""
+"""Search that weighs scores against costs: `TradeoffSearchCV`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ from typing import Any, Self
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import is_classifier
-from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.acquisition.fronts import envelope
 from skbayes.acquisition.tradeoff import RULES, relative_costs
 from skbayes.evaluation.costs import TrialCosts
+from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
 from skbayes.evaluation.trial import History, Trial
 from skbayes.journal.reader import read_trials
+from skbayes.loop.stages import Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import with_params
 from skbayes.results.frame_attribute import FrameAttribute
 from skbayes.results.warm_start import known_results
-from skbayes.search.base import BaseBayesSearchCV
+from skbayes.search._docs import share_parameters
+from skbayes.search.base import BaseBayesSearchCV, best_row
+from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
@@ -39,6 +42,7 @@ __all__ = ["TradeoffSearchCV"]
 SIZE = "train_size"
 
 
+@share_parameters
 class TradeoffSearchCV(BaseBayesSearchCV):
     r"""Bayesian search for the best score less a multiple of the cost.
 
@@ -56,8 +60,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     Parameters
     ----------
-    estimator : estimator object
-        The estimator to tune; it provides `score`, or `scoring` is given.
+    {estimator}
     search_spaces : dict, list of dict, or Space
         As for :class:`~skbayes.BayesSearchCV`; without the size of the training set.
     tradeoff : float, default=0.5
@@ -85,9 +88,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         loss that is never above 1. None: scores have to lie between 0 and 1.
     n_iter : int, default=20
         The most configurations to try.
-    timeout : float or None, default=None
-        Seconds the search may take, without the refit, as for
-        :class:`~skbayes.BayesSearchCV`.
+    {timeout}
     surrogate : str or surrogate object, default="gp"
         The model of the score, as for :class:`~skbayes.BayesSearchCV`, but for "tpe",
         which has none. Costs have a Gaussian process of their own.
@@ -112,57 +113,27 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     constraint : callable or None, default=None
         ``constraint(params) -> bool``; combinations for which it is False are never
         tried. `params` holds "train_size", too.
-    target_metric : str or None, default=None
-        With several metrics, the one that guides the search when `refit` does not name
-        one. None stands for the first metric. With one metric None is all there is to
-        say; its name in `scoring` is accepted too.
-    scoring : str, callable, list, tuple, dict or None, default=None
-        As for GridSearchCV: one metric, several, or a callable that returns either.
-        None takes the estimator's own `score`.
-    n_jobs : int or None, default=None
-        How many fits run at the same time. None means 1 unless in a
-        :obj:`joblib.parallel_config` context, which also says where (processes,
-        threads, a Dask cluster); -1 means all processors. The trials are the same for
-        every `n_jobs` if `n_points` is given.
+    {target_metric}
+    {scoring}
+    {n_jobs}
     refit : bool, str or callable, default=True
         Whether to fit the chosen configuration on the chosen share of all data. With
         several metrics the name of the one that counts, or False. A callable receives
         `cv_results_` and returns the row to choose.
-    cv : int, splitter, iterable or None, default=None
-        As for GridSearchCV. The splits are drawn once and shared by all trials, also
-        those of a splitter that shuffles without a seed.
-    verbose : int, default=0
-        From 1 on, one line is printed per trial: its score, the best so far, the time
-        elapsed and the time that is probably left. From 2 on, also its parameters, and
-        GridSearchCV's lines per fit. Nothing is printed otherwise; the logger
-        ``skbayes`` tells of each trial.
-    pre_dispatch : int or str, default="2*n_jobs"
-        How many fits are handed to the workers ahead of time, as in joblib.
+    {cv}
+    {verbose}
+    {pre_dispatch}
     random_state : int, RandomState instance or None, default=None
         Makes the choice of configurations repeatable for the same costs; measured times
         are never quite the same again.
-    error_score : "raise" or number, default=np.nan
-        Score of a fit that fails. "raise" passes its error on. A trial whose fits all
-        fail is told to the model as failed; only if every fit of the search fails is
-        that an error.
-    return_train_score : bool, default=False
-        Whether `cv_results_` holds scores on the training sets too.
-    n_points : int or "auto", default="auto"
-        Number of trials in flight. "auto" is 1 with one worker; with more workers it is
-        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``, or
-        with `trial_timeout` the number whose fits need not wait for a worker. The
-        number used is `n_points_`. Trial k is proposed from the results of the trials
-        up to k - `n_points_`, so that what is tried depends on that number and not on
-        timing.
+    {error_score}
+    {return_train_score}
+    {n_points}
     stopper : callable, list of callable or None, default=None
         Called with `trials_` so far after each trial; the search ends when one returns
         True. Ready-made ones are in :mod:`skbayes.loop.stopping`; they go by scores
         alone.
-    trial_timeout : float or None, default=None
-        Seconds after which no further fit of a trial is begun, counted from when it was
-        handed to the workers. Running fits are not cut short. What the finished ones
-        promise is told to the model; the trial cannot be chosen. With it, what is tried
-        depends on timing.
+    {trial_timeout}
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already: a fitted search, its `cv_results_`, a data frame of
         these, the path of a journal, or a study of Optuna with one objective (negated
@@ -170,21 +141,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         TradeoffSearchCV keep their sizes and, if it was the same, their cost (in a
         journal only one that has a name); those of another search count for the largest
         size, at unknown cost. The best by score is tried again first.
-    journal : path or None, default=None
-        A file in which every trial is recorded when it is finished. A search that is
-        run again with the same journal, after a crash or with a larger `n_iter`, goes
-        on where it was. The file of another search (estimator, space, data, splits,
-        scoring, settings) is refused. See :func:`skbayes.load_history`.
-    progress_bar : bool, default=False
-        Whether a bar shows the progress, in notebooks a widget; needs tqdm.
-    return_fold_estimators : bool, default=False
-        Whether the estimators that were fitted on the splits with the best parameters
-        are kept, as `fold_estimators_`. With a callable `refit` those of all trials are
-        kept until the search ends.
-    return_oof : str or None, default=None
-        The name of a method such as "predict" or "predict_proba": what it gives for
-        each sample, by the best parameters fitted on a split without it, becomes
-        `oof_predictions_`. Needs a `cv` that tests each sample once.
+    {journal}
+    {progress_bar}
+    {return_fold_estimators}
+    {return_oof}
 
     Attributes
     ----------
@@ -216,35 +176,20 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     train_fractions_ : list of float
         Share of the training rows of each size, from the smallest, the mean over the
         splits.
-    scorer_ : callable or dict of str to callable
-        What scored the fits; a dict with several metrics.
-    n_splits_ : int
-        Number of splits.
-    refit_time_ : float
-        Seconds taken by the refit. Not there with ``refit=False``.
-    multimetric_ : bool
-        Whether there are several metrics.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, if the best estimator has them.
-    n_features_in_ : int
-        Number of features seen during `fit`, if the best estimator has it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if the best estimator has them.
-    trials_ : History
-        The trials in the order they were made, as
-        :class:`~skbayes.evaluation.trial.Trial`.
-    optimizer_ : Optimizer
-        The optimizer with everything it was told.
-    stop_reason_ : str
-        Why the search ended, as for :class:`~skbayes.BayesSearchCV`.
-    n_points_ : int
-        Number of trials in flight.
-    fold_estimators_ : list of estimators
-        With `return_fold_estimators`, one for each split.
-    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        With `return_oof`, in the order of the samples.
-    target_metric_ : str
-        The metric that guided the search; "score" if there is one only.
+    {scorer_}
+    {n_splits_}
+    {refit_time_}
+    {multimetric_}
+    {classes_}
+    {n_features_in_}
+    {feature_names_in_}
+    {trials_}
+    {optimizer_}
+    {stop_reason_}
+    {n_points_}
+    {fold_estimators_}
+    {oof_predictions_}
+    {target_metric_}
 
     See Also
     --------
@@ -344,7 +289,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     )
 
     _subset_parameter = "train_sizes"
-    _separate_costs = True
 
     def __init__(
         self,
@@ -383,41 +327,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
     ) -> None:
-        super().__init__(
-            estimator=estimator,
-            search_spaces=search_spaces,
-            n_iter=n_iter,
-            timeout=timeout,
-            constraint=constraint,
-            target_metric=target_metric,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            n_points=n_points,
-            stopper=stopper,
-            trial_timeout=trial_timeout,
-            warm_start_from=warm_start_from,
-            journal=journal,
-            progress_bar=progress_bar,
-            return_fold_estimators=return_fold_estimators,
-            return_oof=return_oof,
-        )
-        self.tradeoff = tradeoff
-        self.train_sizes = train_sizes
-        self.cost = cost
-        self.score_range = score_range
-        self.surrogate = surrogate
-        self.acquisition = acquisition
-        self.cost_scale = cost_scale
-        self.all_tradeoffs = all_tradeoffs
-        self.n_initial_points = n_initial_points
-        self.initial_points = initial_points
+        self._store(locals())
 
     # -- what may be proposed -----------------------------------------------------
 
@@ -447,23 +357,16 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         spaces = parse_spaces(self.search_spaces)
         return Space([{**one, SIZE: sizes} for one in spaces], self.constraint)
 
-    def _setting(
-        self, number: int, params: dict[str, Any]
-    ) -> tuple[dict[str, Any], Fidelity]:
-        rest = {name: value for name, value in params.items() if name != SIZE}
-        return rest, Fidelity(train_size=params[SIZE])
+    def _stages(self, run: SearchRun) -> list[Stage]:
+        fidelities = [Fidelity(train_size=size) for size in self._sizes()]
+        make = self._first_optimizer(run)
+        return [Stage(make, int(self.n_iter), _split_size, fidelities, weight=1.0)]
 
-    def _settings(self) -> list[Fidelity]:
-        return [Fidelity(train_size=size) for size in self._sizes()]
-
-    def _draw_subsets(self, *args: Any) -> Subsets | None:
-        subsets = super()._draw_subsets(*args)
-        self._subset_seed = args[-1]
-        self.train_fractions_ = [
-            1.0 if subsets is None else subsets.fraction(setting)
-            for setting in self._settings()
-        ]
-        return subsets
+    def _draw_subsets(self, run: SearchRun, stages: Sequence[Stage]) -> Subsets | None:
+        run.subsets = super()._draw_subsets(run, stages)
+        fidelities = stages[0].fidelities
+        self.train_fractions_ = [run.train_fraction(one) for one in fidelities]
+        return run.subsets
 
     def _make_optimizer(self, space: Space, seed: int) -> TradeoffOptimizer:
         largest = self._sizes()[-1]
@@ -482,13 +385,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     # -- scores and costs ---------------------------------------------------------
 
-    def _make_target(self, scorers: Any) -> Any:
-        TrialCosts(self.cost)
-        self._bounds()
-        return super()._make_target(scorers)
-
-    def _measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
-        return TrialCosts(self.cost).measures
+    def _make_objective(self, scorers: Any) -> Any:
+        return _ScoreAndCost(self, scorers)
 
     def _bounds(self) -> tuple[float, float]:
         """Return what stands for a score of 0 and of 1."""
@@ -515,17 +413,13 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             )
         return (score - low) / (high - low)
 
-    def _score_of(self, trial: Trial) -> list[float]:
-        cost = TrialCosts(self.cost).of_trial(trial)
-        return [self._on_unit_scale(trial.score), -cost]
-
     # -- what is known already ----------------------------------------------------
 
-    def _known_results(self, space: Space, target: Any) -> list[tuple]:
+    def _known_results(self, run: SearchRun) -> list[tuple]:
         source = self.warm_start_from
         if source is None:
             return []
-        metric, n_outside = target.name or "score", 0
+        space, metric, n_outside = run.space, run.objective.name or "score", 0
         if isinstance(source, str | PathLike):
             trials, n_outside = read_trials(source, space)
             # It does not say which callable measured its costs.
@@ -591,7 +485,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _more_columns(self, history: History) -> dict[str, list]:
+    def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         fractions = np.array([trial.train_fraction for trial in history])
         relative = fractions / self.train_fractions_[-1]
         costs = TrialCosts(self.cost).of_all(history, relative)
@@ -607,7 +501,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         tradeoff = scores - self.tradeoff * sigma
         order = np.where(np.isnan(tradeoff), np.inf, -tradeoff)
         return {
-            **super()._more_columns(history),
+            **super()._extra_columns(run, history),
             "train_fraction": list(fractions),
             "cost": list(costs),
             "relative_cost": list(sigma),
@@ -615,27 +509,27 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             "rank_tradeoff_score": list(rankdata(order, method="min").astype(np.int32)),
         }
 
-    def _select(self, results: dict[str, Any], refit_metric: Any) -> None:
-        metric = self.target_metric_
+    def _select(
+        self, run: SearchRun, results: dict[str, Any], refit_metric: Any
+    ) -> None:
         scores = self._unit_scores(results)
         if not np.any(np.isfinite(scores)):
             raise ValueError(
                 "No trial has both a score and a cost; cv_results_ and trials_ hold "
                 "what there is."
             )
-        self.tradeoff_curve_ = _curve(results, scores, metric)
-        ranked = results
-        if not callable(self.refit):
-            # The inherited method takes the row of rank 1.
-            rank = results["rank_tradeoff_score"] + 1
-            rank[_best(results["tradeoff_score"], results["relative_cost"])] = 1
-            ranked = {**results, f"rank_test_{metric}": rank}
-        super()._select(ranked, refit_metric)
+        self._subset_seed = run.seed
+        self.tradeoff_curve_ = _curve(results, scores, self.target_metric_)
+        super()._select(run, results, refit_metric)
         if hasattr(self, "best_score_corrected_"):
             # It is about the best score, which this is not.
             del self.best_score_corrected_
         if hasattr(self, "best_index_"):
             self._describe_best()
+
+    def _selection_scores(self, results: dict[str, Any], metric: Any) -> FloatArray:
+        # Of equal ones the cheapest, as in `tradeoff_curve_`.
+        return _by_cost(results["tradeoff_score"], results["relative_cost"])
 
     def _unit_scores(self, results: Mapping[str, Any]) -> FloatArray:
         """Return scores from 0 to 1, NaN for trials that cannot be chosen."""
@@ -658,25 +552,20 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             ]
         return rows
 
-    def _refit_data(
-        self, X: Any, y: Any, fit_params: dict, split_params: dict, seed: int
-    ) -> tuple[Any, Any, dict]:
+    def _refit_rows(self, run: SearchRun) -> Any:
         size = self._sizes()[self.train_fractions_.index(self.best_train_fraction_)]
-        setting = Fidelity(train_size=size)
-        everything = np.arange(self._n_samples(X))
+        fidelity = Fidelity(train_size=size)
+        everything = np.arange(run.n_samples)
         subsets = Subsets.draw(
             [(everything, everything[:0])],
-            [setting],
-            labels=y if is_classifier(self.estimator) else None,
-            groups=split_params.get("groups"),
-            seed=seed,
+            [fidelity],
+            labels=run.y if is_classifier(self.estimator) else None,
+            groups=run.split_params.get("groups"),
+            seed=run.seed,
             parameter=self._subset_parameter,
         )
-        rows = subsets.rows(0, everything, setting)
-        if rows is everything:
-            return X, y, fit_params
-        X_rows, y_rows = compat.safe_split(self.estimator, X, y, rows)
-        return X_rows, y_rows, compat.check_fit_params(X, fit_params, rows)
+        rows = subsets.rows(0, everything, fidelity)
+        return None if rows is everything else rows
 
     def select(self, tradeoff: float, X: Any, y: Any = None, **params: Any) -> Self:
         """Take what is best for another tradeoff, and fit it on its share of the data.
@@ -713,27 +602,44 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             raise TypeError(f"tradeoff must be a number, got {tradeoff!r}.")
         if not 0.0 <= tradeoff < np.inf:
             raise ValueError(f"tradeoff must be 0 or more, got {tradeoff!r}.")
-        X, y = indexable(X, y)
-        routed = compat.route_fit_params(self, compat.check_fit_params(X, params))
+        run = self._run_of_refit(X, y, params)
         results, metric = self.cv_results_, self.target_metric_
         costs = results["relative_cost"]
-        self.best_index_ = _best(self._unit_scores(results) - tradeoff * costs, costs)
+        scores = self._unit_scores(results) - tradeoff * costs
+        self.best_index_ = best_row(_by_cost(scores, costs))
         self.best_params_ = results["params"][self.best_index_]
         self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
         self._describe_best()
-        X, y, fit_params = self._refit_data(
-            X, y, routed.estimator.fit, routed.splitter.split, self._subset_seed
-        )
-        self._refit(X, y, fit_params)
+        run.seed = self._subset_seed
+        self._refit(run, self._refit_rows(run))
         return self
 
 
-def _best(values: FloatArray, costs: FloatArray) -> int:
-    """Return the row of the greatest value; of equal ones the cheapest, as `envelope`.
+class _ScoreAndCost(GuidingMetric):
+    """Score on the unit scale, and the negated cost of a trial."""
 
-    NaN comes last.
-    """
-    return int(np.lexsort((costs, -values))[0])
+    separate_costs = True
+
+    def __init__(self, search: TradeoffSearchCV, scorers: Any) -> None:
+        self._costs = TrialCosts(search.cost)
+        self.measures = self._costs.measures
+        search._bounds()
+        super().__init__(search, scorers)
+
+    def of_trial(self, trial: Trial) -> list[float]:
+        score = self._search._on_unit_scale(trial.score)
+        return [score, -self._costs.of_trial(trial)]
+
+
+def _by_cost(values: FloatArray, costs: FloatArray) -> FloatArray:
+    """Return keys by which the greatest value is chosen; of equal ones the cheapest."""
+    return np.column_stack([values, -costs])
+
+
+def _split_size(k: int, params: dict[str, Any]) -> tuple[dict[str, Any], Fidelity]:
+    """Split a proposal into parameters of the estimator and the training size."""
+    rest = {name: value for name, value in params.items() if name != SIZE}
+    return rest, Fidelity(train_size=params[SIZE])
 
 
 def _relative_sizes(largest: float, params: Sequence[Mapping[str, Any]]) -> FloatArray:

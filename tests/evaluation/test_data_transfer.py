@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from skbayes.evaluation import data_transfer as shipping
-from skbayes.evaluation.data_transfer import Inputs, ship
+from skbayes.evaluation.data_transfer import Inputs, transfer_data
 
 TABLE = np.arange(600.0).reshape(100, 6)
 SPLITS = [(np.arange(50), np.arange(50, 100)), (np.arange(50, 100), np.arange(50))]
@@ -77,7 +77,7 @@ KINDS = {
 def test_data_arrive_from_disk_as_they_were(kind, max_nbytes, tmp_path):
     X = KINDS[kind](tmp_path)
     sent = inputs(X, None, fit_params={"sample_weight": X}, score_params={"note": 1})
-    with ship(sent, "disk", max_nbytes=max_nbytes) as transfer:
+    with transfer_data(sent, "disk", max_nbytes=max_nbytes) as transfer:
         got = arrived(transfer.handle)
         assert_equal(got.X, X)
         assert got.y is None
@@ -88,7 +88,9 @@ def test_data_arrive_from_disk_as_they_were(kind, max_nbytes, tmp_path):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_leads_to_the_data(way):
-    with ship(inputs(TABLE, TABLE[:, 0], fit_params={"a": 1}), way) as transfer:
+    with transfer_data(
+        inputs(TABLE, TABLE[:, 0], fit_params={"a": 1}), way
+    ) as transfer:
         got = transfer.handle.load()
         np.testing.assert_array_equal(got.X, TABLE)
         np.testing.assert_array_equal(got.y, TABLE[:, 0])
@@ -100,12 +102,12 @@ def test_every_way_leads_to_the_data(way):
 def test_nothing_is_copied_in_memory():
     sent = inputs(TABLE)
     for way in ("memory", "value"):
-        assert ship(sent, way).handle.load() is sent
+        assert transfer_data(sent, way).handle.load() is sent
 
 
 def test_only_empty_arrays():
     sent = Inputs(np.empty((0, 3)), None, [(np.empty(0, int), np.empty(0, int))])
-    with ship(sent, "disk") as transfer:
+    with transfer_data(sent, "disk") as transfer:
         assert arrived(transfer.handle).X.shape == (0, 3)
 
 
@@ -113,7 +115,7 @@ def test_only_empty_arrays():
     "X", [TABLE, np.asfortranarray(TABLE), TABLE[:, ::2], pd.DataFrame(TABLE)[::2]]
 )
 def test_small_arrays_can_be_written_to_and_large_ones_cannot(X):
-    with ship(inputs(X, np.arange(3)), "disk", max_nbytes=1000) as transfer:
+    with transfer_data(inputs(X, np.arange(3)), "disk", max_nbytes=1000) as transfer:
         got = arrived(transfer.handle)
         values = got.X.to_numpy() if isinstance(X, pd.DataFrame) else got.X
         assert not values.flags.writeable
@@ -124,8 +126,8 @@ def test_small_arrays_can_be_written_to_and_large_ones_cannot(X):
 
 def test_a_worker_maps_the_data_once():
     with (
-        ship(inputs(TABLE), "disk", max_nbytes=0) as transfer,
-        ship(inputs(TABLE + 1), "disk", max_nbytes=0) as other,
+        transfer_data(inputs(TABLE), "disk", max_nbytes=0) as transfer,
+        transfer_data(inputs(TABLE + 1), "disk", max_nbytes=0) as other,
     ):
         first = arrived(transfer.handle)
         again = pickle.loads(pickle.dumps(transfer.handle)).load()
@@ -146,7 +148,7 @@ def resident_bytes(path):
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_what_a_fit_read_is_given_back():
     X = np.random.default_rng(0).random((1000, 1000))
-    with ship(inputs(X), "disk") as transfer:
+    with transfer_data(inputs(X), "disk") as transfer:
         there = arrived(transfer.handle)
         file = Path(transfer.handle.folder) / "arrays"
         for _ in range(2):
@@ -158,19 +160,19 @@ def test_what_a_fit_read_is_given_back():
 
 def test_arrays_that_are_shared_are_written_once():
     sent = inputs(TABLE, TABLE, fit_params={"w": TABLE})
-    with ship(sent, "disk") as transfer:
+    with transfer_data(sent, "disk") as transfer:
         size = (Path(transfer.handle.folder) / "arrays").stat().st_size
     assert TABLE.nbytes < size < 2 * TABLE.nbytes
 
 
 def test_the_parcel_itself_is_small():
-    with ship(inputs(TABLE), "disk") as transfer:
+    with transfer_data(inputs(TABLE), "disk") as transfer:
         assert len(pickle.dumps(transfer.handle)) < 1000
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_stop(way):
-    with ship(inputs(TABLE), way) as transfer:
+    with transfer_data(inputs(TABLE), way) as transfer:
         handle = transfer.handle
         if way == "disk":
             handle = pickle.loads(pickle.dumps(handle))
@@ -180,7 +182,7 @@ def test_stop(way):
 
 
 def test_no_more_rooms_than_slots():
-    handle = ship(inputs(TABLE), "memory", n_slots=2).handle
+    handle = transfer_data(inputs(TABLE), "memory", n_slots=2).handle
     with handle.room(), handle.room():
         assert not handle.room().acquire(blocking=False)
     assert handle.room().acquire(blocking=False)
@@ -192,17 +194,19 @@ def test_temp_folder_is_honored_and_made(tmp_path, monkeypatch):
         (str(tmp_path / "said"), tmp_path / "said"),
         (None, tmp_path / "from environment"),
     ]:
-        with ship(inputs(TABLE), "disk", temp_folder=temp_folder) as transfer:
+        with transfer_data(inputs(TABLE), "disk", temp_folder=temp_folder) as transfer:
             assert Path(transfer.handle.folder).parent == expected
         assert list(expected.iterdir()) == []
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    with ship(inputs(TABLE), "disk", temp_folder="~/here") as transfer:
+    with transfer_data(inputs(TABLE), "disk", temp_folder="~/here") as transfer:
         assert Path(transfer.handle.folder).parent == tmp_path / "home" / "here"
 
 
 def test_nothing_remains_after_an_error(tmp_path):
     with pytest.raises(ZeroDivisionError):
-        with ship(inputs(TABLE), "disk", temp_folder=str(tmp_path)) as transfer:
+        with transfer_data(
+            inputs(TABLE), "disk", temp_folder=str(tmp_path)
+        ) as transfer:
             assert os.listdir(tmp_path)
             transfer.stop()
             raise ZeroDivisionError
@@ -211,7 +215,7 @@ def test_nothing_remains_after_an_error(tmp_path):
 
 def test_nothing_remains_of_what_cannot_be_pickled(tmp_path):
     with pytest.raises(TypeError, match="generator"):
-        ship(inputs(i for i in range(3)), "disk", temp_folder=str(tmp_path))
+        transfer_data(inputs(i for i in range(3)), "disk", temp_folder=str(tmp_path))
     assert os.listdir(tmp_path) == []
 
 
@@ -219,7 +223,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
     (tmp_path / "file").write_text("in the way")
     place = str(tmp_path / "file" / "folder")
     with pytest.raises(OSError, match="temp_folder") as raised:
-        ship(inputs(TABLE), "disk", temp_folder=place)
+        transfer_data(inputs(TABLE), "disk", temp_folder=place)
     assert raised.value.filename == place
 
 
@@ -229,7 +233,7 @@ def test_a_full_disk_is_named_and_nothing_remains(tmp_path, monkeypatch):
 
     monkeypatch.setattr(shipping._Folder, "_write", full)
     with pytest.raises(OSError, match="No space left on device.*temp_folder"):
-        ship(inputs(TABLE), "disk", temp_folder=str(tmp_path))
+        transfer_data(inputs(TABLE), "disk", temp_folder=str(tmp_path))
     assert os.listdir(tmp_path) == []
 
 
@@ -250,8 +254,8 @@ def test_what_a_killed_process_leaves_is_removed(tmp_path):
     (tmp_path / "data").mkdir()
     text = f"""
 import os, signal
-from skbayes.evaluation.data_transfer import Inputs, ship
-ship(Inputs([1], None, []), "disk", temp_folder={str(tmp_path / "data")!r})
+from skbayes.evaluation.data_transfer import Inputs, transfer_data
+transfer_data(Inputs([1], None, []), "disk", temp_folder={str(tmp_path / "data")!r})
 print(os.listdir({str(tmp_path / "data")!r}), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -16,8 +16,9 @@ from sklearn.svm import SVC
 from sklearn.utils.parallel import Parallel
 
 from skbayes import compat
-from skbayes.evaluation.data_transfer import Inputs, ship
+from skbayes.evaluation.data_transfer import Inputs, transfer_data
 from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
+from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.trial import Trial
 
 X, y = load_iris(return_X_y=True)
@@ -29,23 +30,25 @@ class NoTasks:
         return None
 
 
-def evaluator(estimator, contain=False, **kwargs):
-    arguments = {
-        "scorer": get_scorer("accuracy"),
-        "error_score": math.nan,
-        "return_train_score": False,
-        **kwargs,
-    }
-    return CandidateEvaluator(
+class Score:
+    """Objective of one score."""
+
+    name, measures, separate_costs = "score", {}, False
+    __call__ = staticmethod(float)
+
+
+def evaluator(estimator, catch_errors=False, scorers=None, **options):
+    run = SearchRun(
         estimator,
-        ship(Inputs(X, y, SPLITS), "value"),
-        [len(test) for _, test in SPLITS],
-        catch_errors=contain,
+        Score(),
+        scorers or get_scorer("accuracy"),
+        X,
+        y,
         tasks=NoTasks(),
-        n_candidates=1,
-        target=float,
-        **arguments,
+        options=FitOptions(**options),
+        splits=SPLITS,
     )
+    return CandidateEvaluator(run, transfer_data(run.inputs, "value"), catch_errors)
 
 
 def test_a_trial_knows_when_it_began():
@@ -93,16 +96,16 @@ def test_train_scores():
     assert trial.train_scores["score"].shape == (3,)
 
 
-@pytest.mark.parametrize("n_jobs, contain", [(None, False), (2, True)])
-def test_an_exception_reaches_the_caller(n_jobs, contain):
-    run = evaluator(Sometimes(bad="fit"), contain, error_score="raise")
+@pytest.mark.parametrize("n_jobs, catch_errors", [(None, False), (2, True)])
+def test_an_exception_reaches_the_caller(n_jobs, catch_errors):
+    run = evaluator(Sometimes(bad="fit"), catch_errors, error_score="raise")
     with pytest.raises(RuntimeError, match="cannot be fitted") as raised:
         trial_of(run, 0, {"quality": 1}, n_jobs)
-    if contain:
+    if catch_errors:
         # The traceback stayed in the worker; the note tells it.
         assert "Raised in a worker" in "".join(raised.value.__notes__)
     # The pool is still of use.
-    run = evaluator(Sometimes(), contain)
+    run = evaluator(Sometimes(), catch_errors)
     assert trial_of(run, 1, {"quality": 1}, n_jobs).score >= 0
 
 
@@ -147,15 +150,15 @@ def test_error_scores_of_several_metrics_are_told_apart():
         Sometimes(), {}, scoring=["accuracy", "f1_macro"], refit="accuracy"
     )
     scorers, _ = compat.resolve_scorers(search)
-    run = evaluator(Sometimes(), scorer=scorers, error_score=-1.0)
+    run = evaluator(Sometimes(), scorers=scorers, error_score=-1.0)
     trial = trial_of(run, 0, {"quality": 2.0, "bad": "params"})
     assert trial.scores.keys() == {"accuracy", "f1_macro"}
     np.testing.assert_array_equal(trial.scores["accuracy"], -1.0)
 
 
-@pytest.mark.parametrize("n_jobs, contain", [(None, False), (2, True)])
-def test_a_limit_keeps_later_folds_from_being_begun(n_jobs, contain):
-    run = evaluator(SVC(), contain, limit=1e-9)
+@pytest.mark.parametrize("n_jobs, catch_errors", [(None, False), (2, True)])
+def test_a_limit_keeps_later_folds_from_being_begun(n_jobs, catch_errors):
+    run = evaluator(SVC(), catch_errors, trial_timeout=1e-9)
     # One after the other, so that some fold is begun after the limit.
     evaluation = run.prepare(0, {"C": 0.3})
     outcomes = evaluation(Parallel(n_jobs=n_jobs, pre_dispatch=1))
@@ -175,17 +178,17 @@ def complete(number, folds):
     return Trial(number, {}, results, float(np.mean(folds)))
 
 
-def test_a_race_spares_the_folds_of_a_hopeless_trial():
-    run = evaluator(SVC(), risk=0.01)
+def test_a_race_prunes_a_trial_without_a_chance():
+    run = evaluator(SVC(), pruning_risk=0.01)
     for number in range(4):
         run.learn(complete(number, [0.96, 0.95 + 0.001 * number, 0.96]))
-    should_prune = trial_of(run, 4, {"C": 1e-9, "kernel": "linear"})
-    assert should_prune.state == "raced"
-    assert [fold.get("skipped") for fold in should_prune.folds] == [None, True, True]
-    assert should_prune.noise > 0
+    pruned = trial_of(run, 4, {"C": 1e-9, "kernel": "linear"})
+    assert pruned.state == "raced"
+    assert [fold.get("skipped") for fold in pruned.folds] == [None, True, True]
+    assert pruned.noise > 0
     # It is compared on the split that both saw.
-    shift = should_prune.folds[0]["test_scores"] - 0.96
-    assert should_prune.score == pytest.approx(np.mean([0.96, 0.953, 0.96]) + shift)
+    shift = pruned.folds[0]["test_scores"] - 0.96
+    assert pruned.score == pytest.approx(np.mean([0.96, 0.953, 0.96]) + shift)
     good = trial_of(run, 5, {"C": 1.0})
     assert good.state == "complete"
     np.testing.assert_array_equal(
@@ -194,14 +197,14 @@ def test_a_race_spares_the_folds_of_a_hopeless_trial():
 
 
 def test_a_race_does_not_judge_by_failed_folds():
-    run = evaluator(Sometimes(bad="fit"), risk=0.01)
+    run = evaluator(Sometimes(bad="fit"), pruning_risk=0.01)
     for number in range(4):
         run.learn(complete(number, [0.99, 0.97, 0.99]))
     assert trial_of(run, 4, {"quality": 1}).state == "failed"
 
 
 def test_what_a_race_knows_is_what_was_told_when_it_was_prepared():
-    run = evaluator(SVC(), risk=0.01)
+    run = evaluator(SVC(), pruning_risk=0.01)
     evaluation = run.prepare(0, {"C": 1e-9, "kernel": "linear"})
     for number in range(1, 5):
         run.learn(complete(number, [0.99, 0.97, 0.99]))
@@ -225,8 +228,8 @@ def test_fits_are_kept(keep, expected):
     )
 
 
-def test_a_stopped_shipment_interrupts():
-    transfer = ship(Inputs(X, y, SPLITS), "memory")
+def test_a_stopped_transfer_interrupts():
+    transfer = transfer_data(Inputs(X, y, SPLITS), "memory")
     run = evaluator(SVC())
     run.transfer = transfer
     transfer.stop()

@@ -1,4 +1,4 @@
-"""A search in two stages that is made for tests; workers can import it."""
+"""Search in two stages for tests; workers can import it."""
 
 from skbayes import BayesSearchCV
 from skbayes.evaluation.subsets import Fidelity
@@ -9,24 +9,22 @@ from skbayes.optimizer import Optimizer
 class InTwoStages(BayesSearchCV):
     """On two subsets in turn, then the best two and others on everything."""
 
-    def _stages(self, space):
+    def _stages(self, run):
         first, second = self.n_iter // 2, self.n_iter - self.n_iter // 2
+        small = [self._small(number, {})[1] for number in range(2)]
         return [
-            Stage(None, first, self._small, weight=0.2),
-            Stage(lambda seed, history: self._second(space, seed, history), second),
+            Stage(self._first_optimizer(run), first, self._small, small, weight=0.2),
+            Stage(lambda seed, history: self._second(run, seed, history), second),
         ]
 
     def _small(self, number, params):
         return params, Fidelity(train_size=0.2, subset=number % 2)
 
-    def _settings(self):
-        return [self._small(number, {})[1] for number in range(2)]
-
-    def _second(self, space, seed, history):
+    def _second(self, run, seed, history):
         best = sorted(history, key=lambda trial: -trial.score)[:2]
         points = [trial.params for trial in best]
-        return Optimizer(space, initial_points=points, random_state=seed)
+        return Optimizer(run.space, initial_points=points, random_state=seed)
 
-    def _more_columns(self, history):
+    def _extra_columns(self, run, history):
         names = ("stage", "train_fraction", "subset")
         return {name: [getattr(one, name) for one in history] for name in names}

@@ -61,27 +61,27 @@ def test_a_thread_sees_what_the_caller_saw(backend):
         expected = seen()
         around = ExecutionContext(None, "all")
     PLACE.reset(token)
-    assert in_a_thread(lambda: around.call(seen)) == expected
-    assert in_a_thread(lambda: around.call(lambda: around.parallel(1).n_jobs)) == 3
+    assert in_a_thread(lambda: around.run(seen)) == expected
+    assert in_a_thread(lambda: around.run(lambda: around.parallel(1).n_jobs)) == 3
     # Outside of it nothing has changed.
     assert in_a_thread(seen)["context"] == "elsewhere"
     assert seen()["sklearn"]["transform_output"] == "default"
 
 
 def test_without_settings_a_thread_has_none():
-    assert in_a_thread(lambda: environment().call(seen)) == seen()
+    assert in_a_thread(lambda: environment().run(seen)) == seen()
 
 
 def test_an_inner_limit_of_threads_is_kept():
     around = environment(backend="loky", inner_max_num_threads=3)
-    own = around.call(lambda: get_active_backend()[0])
+    own = around.run(lambda: get_active_backend()[0])
     assert own.inner_max_num_threads == 3
 
 
 def test_no_two_threads_share_a_backend():
     around = environment(backend="threading")
     backends = [
-        in_a_thread(lambda: around.call(lambda: get_active_backend()[0]))
+        in_a_thread(lambda: around.run(lambda: get_active_backend()[0]))
         for _ in range(3)
     ]
     assert len({id(b) for b in [*backends, around.backend]}) == 4
@@ -109,18 +109,18 @@ class Unrepeatable(Particular):
 
 def test_a_backend_of_others_keeps_its_settings():
     around = environment(backend=Particular(color="blue"))
-    own = around.call(lambda: get_active_backend()[0])
+    own = around.run(lambda: get_active_backend()[0])
     assert own is not around.backend
     assert own.color == "blue"
     assert around.can_overlap
     # It may run anywhere.
-    assert around.way == "value"
+    assert around.transport == "value"
 
 
 def test_a_backend_that_cannot_be_made_anew_serves_one_thread():
     around = environment(backend=Unrepeatable("green"))
     assert not around.can_overlap
-    assert around.call(lambda: get_active_backend()[0]) is around.backend
+    assert around.run(lambda: get_active_backend()[0]) is around.backend
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_backend_that_cannot_be_made_anew_serves_one_thread():
 )
 def test_where_fits_run(backend, n_jobs, n_workers, way, can_overlap):
     around = environment(n_jobs, backend=backend)
-    assert (around.n_workers, around.way) == (n_workers, way)
+    assert (around.n_workers, around.transport) == (n_workers, way)
     assert around.can_overlap == can_overlap
 
 
@@ -327,4 +327,4 @@ def test_nobody_waits_for_threads_after_an_interrupt():
 @pytest.mark.parametrize("backend", [ThreadingBackend, MultiprocessingBackend])
 def test_instances_of_backends_are_taken_too(backend):
     around = environment(backend=backend())
-    assert type(around.call(lambda: get_active_backend()[0])) is backend
+    assert type(around.run(lambda: get_active_backend()[0])) is backend

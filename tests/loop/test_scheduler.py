@@ -118,14 +118,14 @@ class Fake:
         if self.events.get("in_this_thread"):
             self.futures.clear()
 
-    def run(self, n_iter, n_points=1, log=None, report=None, **budget):
+    def run(self, n_iter, n_points=1, journal=None, report=None, **budget):
         scheduler = Scheduler(
             self,
             self,
             self,
             Budget(n_iter, clock=lambda: self.now, **budget),
             n_points=n_points,
-            log=log,
+            journal=journal,
             report=report,
         )
         self.history = scheduler.history
@@ -181,19 +181,19 @@ def test_a_log_continues_where_it_ended(seed, n_points, killed_after):
             if len(self.results) == self.limit:
                 raise SystemExit
 
-    log = Memory()
+    journal = Memory()
     n_fits = []
-    for log.limit in [*killed_after, 99]:
+    for journal.limit in [*killed_after, 99]:
         fake = Fake(order=lambda numbers: int(rng.choice(numbers)))
         try:
-            numbers, _ = fake.run(n_iter=15, n_points=n_points, log=log)
+            numbers, _ = fake.run(n_iter=15, n_points=n_points, journal=journal)
         except SystemExit:
             n_fits.append(len(fake.started))
             continue
         break
     assert numbers == list(range(15))
-    assert sorted(log.results) == list(range(15))
-    assert [one["x"] for one in log.proposals] == list(range(15))
+    assert sorted(journal.results) == list(range(15))
+    assert [one["x"] for one in journal.proposals] == list(range(15))
     for k in range(15):
         assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
 

@@ -13,13 +13,14 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils import estimator_checks
 
 from skbayes import BayesSearchCV, HyperTuneSearchCV, load_history
+from skbayes.evaluation.run import SearchRun
 from skbayes.search.small_samples import RoundRobinOptimizer
 from skbayes.space import Space
 
@@ -171,8 +172,9 @@ def test_a_sample_is_at_most_half_of_few_rows():
 def test_small_samples_have_at_most_three_quarters_of_the_trials(n_iter, n_small):
     search = HyperTuneSearchCV(Growing(), SPACE, complexity=UP, n_iter=n_iter)
     space = Space.from_notation(SPACE)
-    search._make_optimizer(space, 0)
-    stages = search._stages(space)
+    run = SearchRun(search.estimator, None, None, X, y, space=space)
+    run.splits = list(KFold(3).split(X))
+    stages = search._stages(run)
     assert sum(stage.n_trials for stage in stages) == n_iter
     assert sum(stage.n_trials for stage in stages[:-1]) == n_small
 

@@ -1,0 +1,330 @@
+"""Figures of how the package is built: lengths, imports, hooks, the way of one fit.
+
+    python benchmarks/house.py
+    python benchmarks/house.py path/to/checkout --json after.json
+
+Most figures are read from the source. A search of five trials adds those that only show
+when it runs; it is made for the second time, with everything imported.
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+import argparse
+import ast
+import inspect
+import io
+import json
+import sys
+import tokenize
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from statistics import median
+from types import FrameType
+from typing import Any
+
+PACKAGE = "skbayes"
+BASE = "BaseBayesSearchCV"
+LONG_FUNCTION = 60
+ENCODERS = ("encode", "transform", "to_rows", "encode_all")  # first one that exists
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+BLANK = "COMMENT NL NEWLINE INDENT DEDENT ENDMARKER".split()
+Graph = dict[str, set[str]]
+
+
+class Module:
+    """One file below a root, parsed."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        parts = path.relative_to(root).with_suffix("").parts
+        self.name = ".".join(parts).removesuffix(".__init__")
+        text = path.read_text()
+        lines = text.splitlines()
+        self.n_lines = len(lines)
+        self.tree = ast.parse(text)
+        self.docstring = set(_docstring_lines(self.tree))
+        self.code: set[int] = set()
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if tokenize.tok_name[token.type] not in BLANK:
+                self.code.update(range(token.start[0], token.end[0] + 1))
+        self.code -= self.docstring
+        self.code = {number for number in self.code if lines[number - 1].strip()}
+
+    def functions(self) -> Iterator[tuple[str, int]]:
+        """Give each function, also inside others, and its lines of code."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, FUNCTIONS):
+                lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+                yield f"{self.name}:{node.name}", len(self.code.intersection(lines))
+
+    def imports(self, names: set[str]) -> Iterator[tuple[str, bool]]:
+        """Give each module of the package it imports, and whether within a function.
+
+        What stands under TYPE_CHECKING is left out.
+        """
+        for node, inside in _walk(self.tree, False):
+            for target in _targets(node):
+                while target not in names and "." in target:
+                    target = target.rpartition(".")[0]
+                if target in names and target != self.name:
+                    yield target, inside
+
+
+def _targets(node: ast.AST) -> list[str]:
+    """Name what is imported; the package has no relative imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    if isinstance(node, ast.Call) and node.args:
+        called, first = ast.unparse(node.func), node.args[0]
+        if called.endswith("import_module") and isinstance(first, ast.Constant):
+            return [str(first.value)]
+    return []
+
+
+def _docstring_lines(tree: ast.Module) -> Iterator[int]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS)):
+            if ast.get_docstring(node, clean=False) is not None:
+                text = node.body[0]
+                yield from range(text.lineno, (text.end_lineno or text.lineno) + 1)
+
+
+def _walk(node: ast.AST, inside: bool) -> Iterator[tuple[ast.AST, bool]]:
+    """Go through a tree without what is under TYPE_CHECKING."""
+    yield node, inside
+    children: Any = ast.iter_child_nodes(node)
+    if isinstance(node, ast.If):
+        if ast.unparse(node.test).split(".")[-1] == "TYPE_CHECKING":
+            children = node.orelse
+    for child in children:
+        yield from _walk(child, inside or isinstance(node, FUNCTIONS))
+
+
+def components(graph: Graph) -> dict[str, frozenset[str]]:
+    """Return for each module those that it can reach and that can reach it."""
+    reach = {}
+    for name in graph:
+        seen: set[str] = set()
+        todo = [name]
+        while todo:
+            new = graph[todo.pop()] - seen
+            seen |= new
+            todo.extend(new)
+        reach[name] = seen
+    return {
+        name: frozenset({name, *(n for n in reach[name] if name in reach[n])})
+        for name in graph
+    }
+
+
+def floors(graph: Graph) -> int:
+    """Return the length of the longest chain of imports; a circle counts once."""
+    component = components(graph)
+
+    @cache
+    def height(one: frozenset[str]) -> int:
+        below = {component[n] for name in one for n in graph[name]} - {one}
+        return 1 + max(map(height, below), default=0)
+
+    return max(map(height, component.values()))
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    return sorted(sorted(c) for c in set(components(graph).values()) if len(c) > 1)
+
+
+def hooks(modules: list[Module]) -> dict[str, Any]:
+    """Count the methods of the base class of searches, and those that are overridden.
+
+    A hook is a method of the base class or of its mixins, except for `__special__`
+    ones, that a class derived from it defines again.
+    """
+    classes = {
+        node.name: node
+        for module in modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+    }
+
+    def ancestors(name: str) -> set[str]:
+        found = set()
+        for base in classes[name].bases if name in classes else ():
+            parent = ast.unparse(base).split("[")[0].split(".")[-1]
+            found |= {parent, *ancestors(parent)} if parent != name else set()
+        return found
+
+    def methods(name: str) -> set[str]:
+        body = classes[name].body
+        return {node.name for node in body if isinstance(node, FUNCTIONS)}
+
+    def defined(name: str) -> set[str]:
+        targets = (
+            target.id
+            for node in classes[name].body
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            for target in getattr(node, "targets", None) or [node.target]
+            if isinstance(target, ast.Name)
+        )
+        return methods(name) | set(targets)
+
+    mixins = [name for name in ancestors(BASE) if name in classes]
+    everything = methods(BASE).union(*map(methods, mixins))
+    children = [name for name in classes if BASE in ancestors(name)]
+    again = set().union(*map(defined, children))
+    overridden = sorted(n for n in everything & again if not n.startswith("__"))
+    return {
+        "hooks": len(overridden),
+        "hook names": overridden,
+        "base class methods": len(methods(BASE)),
+        "base class methods with mixins": len(everything),
+    }
+
+
+def read(root: Path) -> dict[str, Any]:
+    """Return the figures that the source gives."""
+    modules = [Module(path, root) for path in sorted((root / PACKAGE).rglob("*.py"))]
+    names = {module.name for module in modules}
+    eager: Graph = {name: set() for name in names}
+    every: Graph = {name: set() for name in names}
+    for module in modules:
+        for target, inside in module.imports(names):
+            every[module.name].add(target)
+            if not inside:
+                eager[module.name].add(target)
+    functions = [item for module in modules for item in module.functions()]
+    lengths = {module.name: module.n_lines for module in modules}
+    loose = [path.stem for path in sorted((root / PACKAGE).glob("[!_]*.py"))]
+    long = {name: n for name, n in functions if n > LONG_FUNCTION}
+    return {
+        "code lines": sum(len(module.code) for module in modules),
+        "docstring lines": sum(len(module.docstring) for module in modules),
+        "modules": len(modules),
+        "median module": median(lengths.values()),
+        "longest module": max(lengths.values()),
+        "modules over 500": sum(n > 500 for n in lengths.values()),
+        "modules over 600": sum(n > 600 for n in lengths.values()),
+        "modules over 500 by name": {n: k for n, k in lengths.items() if k > 500},
+        "floors": floors(eager),
+        "floors with imports in functions": floors(every),
+        "circles": len(circles(eager)),
+        "circles with imports in functions": len(circles(every)),
+        "circles by name": circles(every),
+        "imports": sum(map(len, eager.values())),
+        "imports in functions": sum(len(every[n] - eager[n]) for n in names),
+        "loose root modules": len(loose),
+        "functions": len(functions),
+        "median function": median(n for _, n in functions),
+        f"functions over {LONG_FUNCTION}": len(long),
+        f"functions over {LONG_FUNCTION} by name": long,
+        **hooks(modules),
+    }
+
+
+def watch(root: Path, encoders: Sequence[str]) -> dict[str, Any]:
+    """Return the figures that a search of five trials gives."""
+    sys.path.insert(0, str(root))
+    from sklearn.datasets import load_iris
+    from sklearn.tree import DecisionTreeClassifier
+
+    import skbayes
+
+    package = Path(skbayes.__file__).resolve().parent
+    if package != root / PACKAGE:
+        raise RuntimeError(f"{PACKAGE} was imported from {package}, not from {root}.")
+    folder = f"{package}/"
+    stacks: list[list[str]] = []
+
+    class Probe(DecisionTreeClassifier):
+        """A tree that remembers from where it was fitted."""
+
+        def fit(self, X: Any, y: Any, **params: Any) -> Probe:
+            """Fit as usual."""
+            stacks.append(_frames(sys._getframe(), folder, skbayes.BayesSearchCV))
+            return super().fit(X, y, **params)
+
+    def search() -> None:
+        space = {"max_depth": [1, 2, 4, 8], "ccp_alpha": (1e-4, 0.1, "log-uniform")}
+        kind, settings = skbayes.BayesSearchCV, {"n_initial_points": 2, "cv": 2}
+        tree = Probe(random_state=0)
+        kind(tree, space, n_iter=5, random_state=0, **settings).fit(*data)
+
+    data = load_iris(return_X_y=True)
+    kind = skbayes.space.Space
+    name = next(name for name in encoders if hasattr(kind, name))
+    encoder = inspect.unwrap(getattr(kind, name)).__code__
+    entered: set[str] = set()
+    batches: list[int] = []
+
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(folder):
+            entered.add(frame.f_code.co_filename.removeprefix(folder))
+            if frame.f_code is encoder:
+                given = frame.f_locals[encoder.co_varnames[1]]
+                batches.append(1 if isinstance(given, Mapping) else len(given))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search()
+        sys.setprofile(profile)
+        try:
+            search()
+        finally:
+            sys.setprofile(None)
+    frames = next(stack for stack in stacks if stack)
+    return {
+        "frames between fit and _fit_and_score": len(frames),
+        "frames by name": frames,
+        "modules entered": len(entered),
+        "modules entered by name": sorted(entered),
+        "encoder": name,
+        "calls of the encoder": len(batches),
+        "configurations encoded": sum(batches),
+    }
+
+
+def _frames(frame: FrameType | None, folder: str, kind: type) -> list[str]:
+    """Name the functions of the package between a search's fit and scikit-learn's."""
+    found: list[str] = []
+    below = False
+    while frame is not None:
+        code = frame.f_code
+        if below and code.co_filename.startswith(folder):
+            if code.co_name == "fit" and isinstance(frame.f_locals.get("self"), kind):
+                return found[::-1]
+            path = code.co_filename.removeprefix(folder)
+            if code.co_name not in ("<listcomp>", "<dictcomp>", "<setcomp>"):
+                found.append(f"{path}:{code.co_qualname}")
+        below = below or code.co_name == "_fit_and_score"
+        frame = frame.f_back
+    return []
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    here = Path(__file__).resolve().parents[1]
+    add = parser.add_argument
+    add("root", nargs="?", type=Path, default=here, help="a checkout")
+    add("--json", type=Path, metavar="FILE", help="write them there")
+    add("--encoder", help=f"method of Space that encodes; default: of {ENCODERS}")
+    args = parser.parse_args()
+    root = args.root.resolve()
+    encoders = [args.encoder] if args.encoder else ENCODERS
+    figures = {**read(root), **watch(root, encoders)}
+    for name, value in figures.items():
+        if isinstance(value, int | float):
+            print(f"{name:42}{value:>10g}")
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

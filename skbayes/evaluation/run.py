@@ -1,0 +1,162 @@
+"""Run of a search: what one call of `fit` works on, made once and handed on whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from skbayes import compat
+from skbayes.evaluation.data_transfer import Inputs
+from skbayes.evaluation.subsets import Fidelity, Subsets
+from skbayes.evaluation.trial import History, Trial
+from skbayes.space import Space
+
+__all__ = ["FitOptions", "Objective", "SearchRun"]
+
+
+class Objective(Protocol):
+    """What trials are judged by: scores, and costs where a search has some.
+
+    Attributes
+    ----------
+    name : str or None
+        Metric that guides the search; None while that is not known.
+    measures : dict of str to callable
+        Costs to measure of each fit, by name.
+    separate_costs : bool
+        Whether costs are kept apart from the scores.
+    """
+
+    name: str | None
+    measures: Mapping[str, Callable[[Any, dict], float]]
+    separate_costs: bool
+
+    def __call__(self, scores: Any) -> float:
+        """Guiding score among the test scores of a fold."""
+
+    def of_trial(self, trial: Trial) -> Any:
+        """Return what the optimizer is told of a trial."""
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Options of the fits, as the parameters of the search say.
+
+    Parameters
+    ----------
+    error_score : "raise" or float
+    return_train_score : bool
+    verbose : int
+    trial_timeout : float or None
+        Seconds after which no further fold of a trial is begun.
+    pruning_risk : float or None
+        Chance to become the best below which a trial is pruned; None: none is.
+    keep_fits : {"best", "all"} or None
+        Trials whose fitted estimators are kept.
+    """
+
+    error_score: float | str = np.nan
+    return_train_score: bool = False
+    verbose: int = 0
+    trial_timeout: float | None = None
+    pruning_risk: float | None = None
+    keep_fits: str | None = None
+
+
+@dataclass
+class SearchRun:
+    """Data, splits, scorers, seed and budget of a search.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned for each fit.
+    objective : Objective
+        What trials are judged by.
+    scorers : callable
+        Scores the fits, by one metric or several.
+    X, y : array-like
+        Data; `y` may be None.
+    params : dict
+        Fit parameters as they were given.
+    fit_params, score_params, split_params : dict
+        Their parts for the estimator, the scorers and the splitter.
+    tasks : compat.TaskTree
+        Tasks that callbacks see.
+    space : Space
+        Search space.
+    options : FitOptions
+        Options of the fits.
+    seed : int
+        Seed of the search.
+    splits : list of (train, test)
+        Index arrays, the same for all trials.
+    subsets : Subsets or None
+        Training subsets, if some trials are made on less than all rows.
+    n_points : int
+        Trials in flight.
+    journal : Journal or NullJournal
+        Record of proposals and results.
+    context : ExecutionContext
+        Workers and settings of the thread that called `fit`.
+    known : list of tuple
+        Observations of earlier searches: parameters, scores, noise.
+    ranked : History
+        Trials in the rows of `cv_results_`.
+    """
+
+    estimator: Any
+    objective: Any
+    scorers: Any
+    X: Any
+    y: Any
+    params: dict[str, Any] = field(default_factory=dict)
+    fit_params: dict[str, Any] = field(default_factory=dict)
+    score_params: dict[str, Any] = field(default_factory=dict)
+    split_params: dict[str, Any] = field(default_factory=dict)
+    tasks: compat.TaskTree | Any = None
+    space: Space | Any = None
+    options: FitOptions = field(default_factory=FitOptions)
+    seed: int = 0
+    splits: list[tuple[Any, Any]] = field(default_factory=list)
+    subsets: Subsets | None = None
+    n_points: int = 1
+    journal: Any = None
+    context: Any = None
+    known: list[tuple] = field(default_factory=list)
+    ranked: History = field(default_factory=History)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows of the data."""
+        return n_rows(self.X)
+
+    @property
+    def test_sizes(self) -> list[int]:
+        """Rows of each split's test set."""
+        rows = np.arange(self.n_samples)
+        return [len(rows[test]) for _, test in self.splits]
+
+    def train_fraction(self, fidelity: Fidelity) -> float:
+        """Return the share of the training rows that a trial is made on."""
+        return 1.0 if self.subsets is None else self.subsets.fraction(fidelity)
+
+    @property
+    def inputs(self) -> Inputs:
+        """What the fits need of it."""
+        return Inputs(
+            self.X,
+            self.y,
+            self.splits,
+            self.fit_params,
+            self.score_params,
+            self.subsets,
+        )
+
+
+def n_rows(X: Any) -> int:
+    """Return the number of rows of the data."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
