@@ -40,19 +40,13 @@ class TradeoffOptimizer(Optimizer):
     relative_sizes : callable
         Given parameters of configurations, returns the sizes of their training sets
         relative to the largest.
-    surrogate : str or object, default="gp"
-        The model of the score, as for :class:`skbayes.Optimizer`; costs have a Gaussian
-        process of their own.
     acquisition : {"ei-tradeoff", "paper"}, default="ei-tradeoff"
         What a proposal maximizes.
     cost_scale : {"auto", "log", "raw"}, default="auto"
         The scale on which costs are normal.
-    n_initial_points : int or "auto", default="auto"
-        As for :class:`skbayes.Optimizer`.
-    initial_points : list of dict, default=None
-        Configurations to propose first.
-    random_state : int, default=0
-        Seed.
+    **options : dict
+        `surrogate`, `n_initial_points`, `initial_points` and `random_state` of
+        :class:`skbayes.Optimizer`.
 
     Raises
     ------
@@ -66,24 +60,14 @@ class TradeoffOptimizer(Optimizer):
         tradeoff: float | None,
         relative_sizes: Callable[[Sequence[Mapping[str, Any]]], FloatArray],
         *,
-        surrogate: Any = "gp",
         acquisition: str = "ei-tradeoff",
         cost_scale: str = "auto",
-        n_initial_points: int | str = "auto",
-        initial_points: Sequence[Mapping[str, Any]] | None = None,
-        random_state: int = 0,
+        **options: Any,
     ) -> None:
         self.tradeoff = tradeoff
         self._relative_sizes = relative_sizes
         self._rule, self._cost_scale = RULES[acquisition], cost_scale
-        super().__init__(
-            search_spaces,
-            surrogate=surrogate,
-            n_initial_points=n_initial_points,
-            initial_points=initial_points,
-            n_objectives=2,
-            random_state=random_state,
-        )
+        super().__init__(search_spaces, n_objectives=2, **options)
 
     def tell(
         self, params: Mapping[str, Any] | Configuration, score: Any, **more: Any

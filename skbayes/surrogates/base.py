@@ -78,14 +78,15 @@ class Surrogate(ABC):
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Learn from scores.
 
+        If it `takes_noise`, a third argument `noise` of shape (n,), None by default, has
+        known variances of the scores, finite and >= 0.
+
         Parameters
         ----------
         X : ndarray of shape (n, D)
             Encoded configurations, NaN where inactive. n >= 1.
         y : ndarray of shape (n,)
             Their scores, finite.
-        noise : ndarray of shape (n,), default=None
-            Known variances of the scores, finite and >= 0; only if it `takes_noise`.
 
         Returns
         -------
@@ -113,12 +114,13 @@ class Surrogate(ABC):
     def predict(self, X: FloatArray) -> tuple[FloatArray, ...]:
         """Predict mean and standard deviation of the score, without noise.
 
+        If it `has_gradients`, a second argument `gradient`, False by default, says
+        whether to return derivatives, too.
+
         Parameters
         ----------
         X : ndarray of shape (m, D)
             Encoded configurations.
-        gradient : bool, default=False
-            Whether to return derivatives, too; only if it `has_gradients`.
 
         Returns
         -------
