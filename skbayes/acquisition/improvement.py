@@ -1,4 +1,4 @@
-"""How much is to be gained from trying a configuration.
+"""Expected improvement and other acquisition functions of one score.
 
 Symbols:
 

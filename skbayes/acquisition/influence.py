@@ -1,9 +1,9 @@
-"""Expected influence: to label the node of a graph that moves its neighbors most.
+"""Expected influence, an acquisition function on the graph of a finite space.
 
 Symbols (n nodes, l of them labeled), besides those of :mod:`skbayes.surrogates.graph`:
 
 - ``f``: (n,), the harmonic function of labels within [0, 1]; f+(k, v) is f after
-  labelling k with v.
+  labeling k with v.
 - ``w``: (n,), how likely a node's label is to be 1.
 - ``a``: (n,), a(k) = (1 - w_k) sum_i (1 - f+(k, 0)_i) + w_k sum_i f+(k, 1)_i, the sums
   over all n nodes. With the influence s_k = sum_i G_ik / G_kk, sum_i f+(k, v)_i is
@@ -56,10 +56,10 @@ def walk_labels(y: FloatArray, graph: NeighborGraph, labeled: list[int]) -> Floa
     return np.where(degree * resistance < 2.0, 1.0, 0.0)
 
 
-Labelling = Callable[[FloatArray, NeighborGraph, list[int]], FloatArray]
+Labeling = Callable[[FloatArray, NeighborGraph, list[int]], FloatArray]
 
 # Readings of "scaled to [0, 1]", by the names that users write.
-LABELS: dict[str, Labelling] = {
+LABELS: dict[str, Labeling] = {
     "linear": linear_labels,
     "random-walk": walk_labels,
     "best": best_labels,

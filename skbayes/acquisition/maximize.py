@@ -1,4 +1,4 @@
-"""Finding the configuration that an acquisition function likes best.
+"""Maximization of acquisition functions over a search space.
 
 Symbols (D columns):
 

@@ -1,4 +1,4 @@
-"""What a trial will cost, by what trials have cost.
+"""Gaussian process of the costs of trials, some of which were cut short.
 
 Symbols (n costs told, D columns):
 

@@ -8,7 +8,7 @@ Symbols (n nodes, l of them labeled, D columns):
 - ``L``, ``U``: the labeled and the unlabeled nodes.
 - ``f``: (n,), the harmonic function: the labels on L, on U the weighted mean of its
   neighbors' values, f_U = -Delta_UU^-1 Delta_UL f_L.
-- ``G``: Delta_UU^-1. Labelling k with v adds (v - f_k) G_.k / G_kk to f, and takes
+- ``G``: Delta_UU^-1. Labeling k with v adds (v - f_k) G_.k / G_kk to f, and takes
   G_.k G_k. / G_kk from G.
 
 Zhu, Ghahramani & Lafferty (2003), "Semi-supervised learning using Gaussian fields and
@@ -171,7 +171,7 @@ def _neighbors(r2: FloatArray) -> np.ndarray:
 class HarmonicFunction:
     """The harmonic function of a graph some of whose nodes are labeled.
 
-    Labelling one more node is an update of rank one; only a component's first label
+    Labeling one more node is an update of rank one; only a component's first label
     takes an inversion. In a component without a label f is the mean of all labels.
 
     Parameters

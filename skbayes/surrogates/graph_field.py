@@ -6,7 +6,7 @@ Symbols (n nodes, l of them labeled, g values of sigma, D columns):
 - ``K``: (g, n, n), (Delta + I / sigma^2)^-1; the field's covariance is K / (2 beta).
   Never formed: with Delta = V diag(v) V^T, column k is V ((v + 1 / sigma^2)^-1 * V_k).
 - ``A``: (g, l, n), the first l steps of the Cholesky decomposition of K with the
-  labeled nodes as pivots, K_LL = A_L^T A_L and A_L upper triangular. Labelling one
+  labeled nodes as pivots, K_LL = A_L^T A_L and A_L upper triangular. Labeling one
   more node adds a row, and leaves the others as they are.
 - ``y``: (l,), the labels, standardized.
 

@@ -1,4 +1,4 @@
-"""Learning a Gaussian process's hyper-parameters: posterior mode and samples.
+"""Posterior of a Gaussian process's hyper-parameters: its mode and samples.
 
 Symbols (D columns, n observations, S samples):
 

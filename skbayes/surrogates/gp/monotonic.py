@@ -1,4 +1,4 @@
-"""Gaussian process that knows in which direction the score changes at some points.
+"""Gaussian process on scores and on the signs of their derivatives.
 
 Symbols (n observations, k signs, R = n + k rows, m candidates, D columns, S samples of
 hyper-parameters):
@@ -58,20 +58,9 @@ class MonotonicGP(GaussianProcess):
         Width of the likelihood Phi(sign * derivative / nu), for all columns or for
         each, in standard deviations of the scores over the width of the space; > 0.
         The wider, the less the signs say.
-    n_options : list of int, default=None
-        For each column 0 if its positions are ordered, else the number of options.
-        None: all columns are ordered.
-    n_samples : int or None, default=None
-        Number of samples of the hyper-parameters; 0 for their mode alone. None: up to
-        8, fewer the more observations there are.
-    hyperparameters : dict, default=None
-        Fixed values under the keys ``"length_scales"`` (D,), ``"amplitude"`` and
-        ``"noise"`` (variances, of standardized outputs). None: they are learnt from
-        scores and signs.
-    random_state : int, default=0
-        Seed of the samples.
-    winsorize_scores : bool, default=True
-        Whether very bad outputs are raised.
+    **options : dict
+        Those of :class:`GaussianProcess`; the hyper-parameters are learnt from scores
+        and signs.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Conditioning a Gaussian process on scores and signs; learning its hyper-parameters.
+"""Posterior of a Gaussian process and its hyper-parameters given scores and signs.
 
 Symbols (n scores, k signs, R = n + k rows, D columns):
 

@@ -1,4 +1,4 @@
-"""Signs that are believed for as long as the scores do not speak against them.
+"""Monotonic Gaussian process without the signs that the scores contradict.
 
 Symbols (D columns): the *Bayes factor* of a column's signs is by how much the scores
 are more probable if the signs hold than if nothing is known of them,
