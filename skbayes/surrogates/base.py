@@ -78,7 +78,7 @@ class Surrogate(ABC):
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Learn from scores.
 
-        If it `takes_noise`, a third argument `noise` of shape (n,), None by default, has
+        If it `takes_noise`, a third argument `noise` (n,), None by default, has
         known variances of the scores, finite and >= 0.
 
         Parameters
