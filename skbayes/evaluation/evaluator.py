@@ -378,7 +378,7 @@ class CandidateEvaluator:
         )
 
     def recall(self, trial: Trial) -> Trial:
-        """Return a trial of the journal, which has what was proposed, as if made now."""
+        """Return a trial of the journal, which has the proposal, as if made now."""
         params, _ = self.assign(trial.number, trial.params)
         return dataclasses.replace(trial, params=params)
 

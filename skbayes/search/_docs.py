@@ -1,4 +1,4 @@
-"""Docstring entries that subclasses take from the docstrings of their base classes."""
+"""Parameters and attributes that the searches share, documented once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,168 @@ _Class = TypeVar("_Class", bound=type)
 _ENTRY = re.compile(r"^(\w+) : .*(?:\n+ {4}.*)*", re.MULTILINE)
 
 
+class SharedEntries:
+    """Entries of docstrings that stand for their names in braces.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        The estimator to tune; it provides `score`, or `scoring` is given.
+    search_spaces : dict, list of dict, or Space
+        For each parameter name what it may be: a list or array of values, a scipy
+        distribution, a tuple ``(low, high)`` or ``(low, high, "log-uniform")``, a
+        dimension of :mod:`skbayes.space`, or a :class:`~skbayes.space.Choice` for
+        parameters that exist only under an option. A list of dicts is one space: one
+        model and one budget serve all of them.
+    n_iter : int, default=50
+        The most configurations to try. If the space has no more than that, each is
+        tried once, and the search ends; the order is GridSearchCV's unless `timeout`,
+        `stopper` or `journal` is set.
+    timeout : float or None, default=None
+        Seconds the search may take, without the refit. Times are modeled like scores,
+        and no trial is started that is expected to overrun; the search ends there,
+        cheaper trials are not looked for. The first trial always runs, and those that
+        are running when the time is up are finished and count.
+    constraint : callable or None, default=None
+        ``constraint(params) -> bool``; combinations for which it is False are never
+        tried. If it raises an exception, the search ends with a ValueError.
+    target_metric : str or None, default=None
+        With several metrics, the one that guides the search when `refit` does not name
+        one. None stands for the first metric. With one metric None is all there is to
+        say; its name in `scoring` is accepted too.
+    scoring : str, callable, list, tuple, dict or None, default=None
+        As for GridSearchCV: one metric, several, or a callable that returns either.
+        None takes the estimator's own `score`.
+    n_jobs : int or None, default=None
+        How many fits run at the same time. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, which also says where (processes,
+        threads, a Dask cluster); -1 means all processors. The trials are the same for
+        every `n_jobs` if `n_points` is given.
+    refit : bool, str or callable, default=True
+        Whether to fit the best configuration on all data. With several metrics the
+        name of the one to choose by, or False. A callable receives `cv_results_` and
+        returns the row to choose.
+    cv : int, splitter, iterable or None, default=None
+        As for GridSearchCV. The splits are drawn once and shared by all trials, also
+        those of a splitter that shuffles without a seed.
+    verbose : int, default=0
+        From 1 on, one line is printed per trial: its score, the best so far, the time
+        elapsed and the time that is probably left. From 2 on, also its parameters, and
+        GridSearchCV's lines per fit. Nothing is printed otherwise; the logger
+        ``skbayes`` tells of each trial.
+    pre_dispatch : int or str, default="2*n_jobs"
+        How many fits are handed to the workers ahead of time, as in joblib.
+    random_state : int, RandomState instance or None, default=None
+        Makes the choice of configurations repeatable. Give an int for the same trials
+        from every call of `fit`.
+    error_score : "raise" or number, default=np.nan
+        Score of a fit that fails. "raise" passes its error on. A trial whose fits all
+        fail is told to the model as failed; only if every fit of the search fails is
+        that an error.
+    return_train_score : bool, default=False
+        Whether `cv_results_` holds scores on the training sets too.
+    n_points : int or "auto", default="auto"
+        Number of trials in flight. "auto" is 1 with one worker; with more workers it is
+        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``, or
+        with `trial_timeout` the number whose fits need not wait for a worker. The
+        number used is `n_points_`. Trial k is proposed from the results of the trials
+        up to k - `n_points_`, so that what is tried depends on that number and not on
+        timing.
+    stopper : callable, list of callable or None, default=None
+        Called with `trials_` so far after each trial; the search ends when one returns
+        True, and the trials under way are finished. Ready-made ones are in
+        :mod:`skbayes.loop.stopping`.
+    trial_timeout : float or None, default=None
+        Seconds after which no further fit of a trial is begun, counted from when it was
+        handed to the workers. Running fits are not cut short. What the finished ones
+        promise is told to the model; the trial cannot be chosen. With it, what is tried
+        depends on timing.
+    racing : bool or float, default=False
+        Whether a trial is given up when its first folds leave it practically no chance
+        to become the best: a chance below 1 %, or below the number given. Its other
+        folds are not fitted, and it cannot be chosen. The fits of a trial then run one
+        after the other, so "auto" gives a larger `n_points_`, at most 16.
+    warm_start_from : search, dict, data frame, study, path or None, default=None
+        What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
+        a data frame of these, the path of a journal, or a study of Optuna with one
+        objective (negated if it minimizes), scored by the same metric. The space may be
+        another one; what lies outside is ignored, with a warning. The best setting that
+        is known is tried first, or after `initial_points`.
+    journal : path or None, default=None
+        A file in which every trial is recorded when it is finished. A search that is
+        run again with the same journal, after a crash or with a larger `n_iter`, goes
+        on where it was. The file of another search (estimator, space, data, splits,
+        scoring, settings) is refused. See :func:`skbayes.load_history`.
+    progress_bar : bool, default=False
+        Whether a bar shows the progress, in notebooks a widget; needs tqdm.
+    return_fold_estimators : bool, default=False
+        Whether the estimators that were fitted on the splits with the best parameters
+        are kept, as `fold_estimators_`. With a callable `refit` those of all trials are
+        kept until the search ends.
+    return_oof : str or None, default=None
+        The name of a method such as "predict" or "predict_proba": what it gives for
+        each sample, by the best parameters fitted on a split without it, becomes
+        `oof_predictions_`. Needs a `cv` that tests each sample once.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The estimator fitted on all data with the best parameters. Not there with
+        ``refit=False``.
+    best_score_ : float
+        Mean score of the best trial over the splits. Not there if `refit` is callable,
+        or with several metrics and ``refit=False``.
+    best_score_corrected_ : float
+        `best_score_` less what it owes to having been chosen as the best, estimated by
+        the method of Tibshirani & Tibshirani (2009); see
+        :func:`skbayes.results.frame.corrected_best_score`. There whenever `best_score_`
+        is.
+    best_params_ : dict
+        The best parameters. Not there with several metrics and ``refit=False``.
+    best_index_ : int
+        Their row in `cv_results_`; the first one if several tie.
+    scorer_ : callable or dict of str to callable
+        What scored the fits; a dict with several metrics.
+    n_splits_ : int
+        Number of splits.
+    refit_time_ : float
+        Seconds taken by the refit. Not there with ``refit=False``.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, if the best estimator has them.
+    n_features_in_ : int
+        Number of features seen during `fit`, if the best estimator has it.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if the best estimator has them.
+    trials_ : History
+        The trials in the order they were made, as
+        :class:`~skbayes.evaluation.trial.Trial`.
+    optimizer_ : Optimizer
+        The optimizer with everything it was told.
+    stop_reason_ : str
+        Why the search ended: "n_iter", "timeout", "exhausted" (every configuration
+        was tried), "callback" (a callback returned True), "interrupted" (Ctrl-C
+        after at least one trial), or what the stopper has for its `reason`, "stopper"
+        if it has none.
+    n_points_ : int
+        Number of trials in flight.
+    fold_estimators_ : list of estimators
+        With `return_fold_estimators`, one for each split.
+    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        With `return_oof`, in the order of the samples.
+    target_metric_ : str
+        The metric that guided the search; "score" if there is one only.
+    """
+
+
 def share_parameters(cls: _Class) -> _Class:
-    """Replace each line ``{name}`` of a docstring by the entry of a base class."""
+    """Replace each line ``{name}`` of a docstring by the entry of that name.
+
+    The nearest base class that has the entry supplies it, else `SharedEntries`.
+    """
     entries: dict[str, str] = {}
-    for base in reversed(cls.__mro__[1:]):
+    for base in (SharedEntries, *reversed(cls.__mro__[1:])):
         doc = inspect.cleandoc(base.__doc__ or "")
         entries |= {match[1]: match[0] for match in _ENTRY.finditer(doc)}
 

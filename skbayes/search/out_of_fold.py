@@ -1,4 +1,4 @@
-"""What is kept of the winner's fits: its fold estimators and their predictions."""
+"""Fold estimators of the best configuration, and their out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from skbayes import compat
+from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.subsets import Fidelity
 
-__all__ = ["check_partition", "fit_folds", "out_of_fold"]
+__all__ = ["check_partition", "fit_folds", "out_of_fold", "set_winner_fits"]
 
 
 def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
@@ -73,6 +75,31 @@ def fit_folds(
             one.fit(X_train, **cut) if y is None else one.fit(X_train, y_train, **cut)
         )
     return fitted
+
+
+def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
+    """Set `fold_estimators_` and `oof_predictions_`, if they are wanted."""
+    if run.options.keep_fits is None:
+        return
+    best, inputs = run.ranked[search.best_index_], run.inputs
+    fits = kept.get(best.number)
+    if fits is None:
+        # The winner was fitted by an earlier run; a journal keeps no estimators.
+        fidelity = Fidelity(best.stage, best.train_fraction, best.subset)
+        fits = fit_folds(
+            search.estimator,
+            search.best_params_,
+            inputs.X,
+            inputs.y,
+            [inputs.split(i, fidelity) for i in range(len(inputs.splits))],
+            inputs.fit_params,
+        )
+    if search.return_fold_estimators:
+        search.fold_estimators_ = fits
+    if search.return_oof:
+        search.oof_predictions_ = out_of_fold(
+            fits, inputs.X, inputs.splits, search.return_oof
+        )
 
 
 def out_of_fold(

@@ -23,6 +23,7 @@ from skbayes.results.frame import with_params
 from skbayes.results.frame_attribute import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
 from skbayes.search._docs import share_parameters
+from skbayes.search._preparation import known_source
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
@@ -300,7 +301,7 @@ float
 
     def _known_results(self, run: SearchRun) -> list[tuple]:
         space, objectives = run.space, run.objective
-        source = self._knowledge(space)
+        source = known_source(self, space)
         if source is None:
             return []
         if study_of(source) is not None:

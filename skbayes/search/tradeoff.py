@@ -29,6 +29,7 @@ from skbayes.results.frame import with_params
 from skbayes.results.frame_attribute import FrameAttribute
 from skbayes.results.warm_start import known_results
 from skbayes.search._docs import share_parameters
+from skbayes.search._preparation import known_source
 from skbayes.search.base import BaseBayesSearchCV, best_row
 from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.space import Ordinal, Space
@@ -479,7 +480,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         return [
             ({**params, SIZE: largest}, [self._on_unit_scale(score), np.nan], noise)
             for params, score, noise in known_results(
-                self._knowledge(space), space, metric
+                known_source(self, space), space, metric
             )
         ]
 

@@ -1,0 +1,281 @@
+"""Preparation of a run: seed, splits, journal, and checks of the configurations."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+
+from skbayes import compat
+from skbayes.evaluation.data_transfer import transfer_data
+from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
+from skbayes.evaluation.run import FitOptions, SearchRun
+from skbayes.evaluation.trial import History
+from skbayes.journal.fingerprint import describe_search, splits_are_reproducible
+from skbayes.journal.journal import Journal
+from skbayes.journal.reader import read_trials
+from skbayes.loop.executor import ExecutionContext, TrialExecutor
+from skbayes.loop.failures import FailingStart
+from skbayes.loop.progress import Lines, PlannedStage, progress_bar
+from skbayes.loop.scheduler import NullJournal
+from skbayes.loop.stages import Stage
+from skbayes.search._validation import check_values
+from skbayes.search.out_of_fold import check_partition, fit_folds
+from skbayes.space import Space
+
+__all__ = [
+    "check_configurations",
+    "check_returned_fits",
+    "draw_seed",
+    "draw_splits",
+    "failing_start",
+    "fit_options",
+    "known_source",
+    "open_journal",
+    "plan_stages",
+    "trial_workers",
+]
+
+# With racing=True, the chance to become the best below which a trial is pruned.
+RACING_RISK = 0.01
+
+# More trials in flight than this leave little to learn from, and none to race against.
+MAX_RACED_IN_FLIGHT = 16
+
+
+def check_returned_fits(search: Any) -> None:
+    if not (search.return_fold_estimators or search.return_oof):
+        return
+    if search.refit is False:
+        raise ValueError(
+            "return_fold_estimators and return_oof are about the best trial, which "
+            "refit chooses; refit must not be False."
+        )
+    if search.return_oof and not hasattr(search.estimator, search.return_oof):
+        raise ValueError(
+            f"return_oof={search.return_oof!r} is not a method of the estimator."
+        )
+
+
+def fit_options(search: Any) -> FitOptions:
+    racing, keep_fits = search.racing, None
+    if isinstance(racing, bool | np.bool_):
+        risk = RACING_RISK if racing else None
+    else:
+        risk = float(racing)
+    if search.return_fold_estimators or search.return_oof:
+        # A callable may choose any trial.
+        keep_fits = "all" if callable(search.refit) else "best"
+    return FitOptions(
+        search.error_score,
+        search.return_train_score,
+        search.verbose,
+        search.trial_timeout,
+        risk,
+        keep_fits,
+    )
+
+
+def draw_seed(search: Any) -> int:
+    """Return `random_state` as one integer; draws it unless it is one."""
+    if isinstance(search.random_state, Integral):
+        return int(search.random_state)
+    rng = check_random_state(search.random_state)
+    return int(rng.randint(np.iinfo(np.int32).max))
+
+
+def draw_splits(search: Any, run: SearchRun) -> list[tuple]:
+    """Draw the splits, once for all trials."""
+    X, y, split_params = run.X, run.y, run.split_params
+    cv = check_cv(search.cv, y, classifier=is_classifier(search.estimator))
+    compat.check_input(search, X, y, split_params)
+    search.n_splits_ = cv.get_n_splits(X, y, **split_params)
+    try:
+        splits = list(cv.split(X, y, **split_params))
+    except ValueError as error:
+        number = search.cv is None or isinstance(search.cv, Integral)
+        name = f"cv={search.cv}" if number else "cv"
+        raise ValueError(f"{name}: {error}") from error
+    if not splits:
+        raise ValueError(
+            "No fits were performed. Was the CV iterator empty? Were there no "
+            "candidates? The parameter cv must yield at least one split."
+        )
+    if len(splits) != search.n_splits_:
+        # Tests match scikit-learn's words, which 1.9 changed by two letters.
+        verb = "return" if compat.HAS_CALLBACKS else "returned"
+        raise ValueError(
+            f"cv.split and cv.get_n_splits {verb} inconsistent results. Expected "
+            f"{search.n_splits_} splits, got {len(splits)}"
+        )
+    return splits
+
+
+def check_configurations(search: Any, run: SearchRun, stage: Stage) -> None:
+    """Check names and values of the parameters on an estimator."""
+
+    def assigned(params: dict[str, Any]) -> dict[str, Any]:
+        return stage.assign(0, params)[0]
+
+    for candidate in run.space.covering_sample():
+        check_candidates(search.estimator, [assigned(candidate)])
+    check_values(search.estimator, run.space, assigned)
+
+
+def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bool:
+    """Open the journal, if there is one; return whether it has another seed."""
+    run.context = ExecutionContext(search.n_jobs, search.pre_dispatch)
+    run.n_points = _trials_in_flight(search, run)
+    journal: Any = contextlib.nullcontext(NullJournal())
+    if search.journal is not None:
+        journal = Journal.open(
+            search.journal,
+            space=run.space,
+            identity=describe_search(search, run.space, run.X, run.y, run.params),
+            seed=run.seed if isinstance(search.random_state, Integral) else None,
+            drawn_seed=run.seed,
+            n_points=None if search.n_points == "auto" else int(search.n_points),
+            default_n_points=run.n_points,
+            splits=run.splits,
+            reproducible_splits=splits_are_reproducible(search.cv),
+        )
+    run.journal = stack.enter_context(journal)
+    drawn = run.seed
+    if run.journal.seed is not None:
+        run.seed, run.splits = run.journal.seed, run.journal.splits
+        run.n_points = run.journal.n_points
+    search.n_points_ = run.n_points
+    return run.seed != drawn
+
+
+def _trials_in_flight(search: Any, run: SearchRun) -> int:
+    """Return `n_points`, or for "auto" what keeps the workers busy."""
+    if search.n_points != "auto":
+        return int(search.n_points)
+    if search.trial_timeout is not None:
+        # The time of a trial includes the time its fits wait for a worker.
+        return max(1, run.context.n_workers // search.n_splits_)
+    if run.options.pruning_risk is None:
+        return run.context.trials_in_flight(search.n_splits_)
+    # A raced trial has one fit at a time.
+    return min(run.context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
+
+
+def plan_stages(
+    search: Any, run: SearchRun, stages: Sequence[Stage], optimizer: Any
+) -> list[PlannedStage]:
+    overlap = run.context.can_overlap
+    return [
+        PlannedStage(
+            int(min(stage.n_trials, optimizer.n_configurations)),
+            stage.weight_in(run),
+            max(run.n_points, stage.n_points) if overlap else 1,
+        )
+        for stage in stages
+    ]
+
+
+def failing_start(search: Any, run: SearchRun, stage: Stage) -> FailingStart:
+    """Return the stopper that tells mistakes in the data from failing trials."""
+    inputs = run.inputs
+
+    def fit(params: dict[str, Any], split: int) -> None:
+        splits = [inputs.split(split)]
+        fit_folds(
+            search.estimator, params, inputs.X, inputs.y, splits, inputs.fit_params
+        )
+
+    return FailingStart(run.space, lambda one: stage.assign(0, one)[0], fit)
+
+
+def known_source(search: Any, space: Space) -> Any:
+    """Return what to start from; of a journal, the trials within the space."""
+    source = search.warm_start_from
+    if isinstance(source, str | PathLike):
+        if not Path(source).exists():
+            raise FileNotFoundError(
+                f"warm_start_from: there is no journal {os.fspath(source)!r}."
+            )
+        source, n_outside = read_trials(source, space)
+        if n_outside:
+            warnings.warn(
+                f"warm_start_from: {n_outside} of {n_outside + len(source)} known "
+                "settings are ignored (outside search_spaces).",
+                UserWarning,
+                stacklevel=4,
+            )
+    return source
+
+
+@contextlib.contextmanager
+def trial_workers(
+    search: Any, run: SearchRun, stages: Sequence[Stage], plan: Sequence[PlannedStage]
+) -> Iterator[tuple[CandidateEvaluator, TrialExecutor, Callable | None]]:
+    """Yield what evaluates trials, what runs them, and what reports them."""
+    context, n_splits = run.context, len(run.splits)
+    if search.return_oof:
+        check_partition(run.splits, run.n_samples)
+    n_planned = sum(stage.n_trials for stage in plan)
+    n_points = max(run.n_points, *(stage.n_points for stage in stages))
+    transfer = transfer_data(
+        run.inputs,
+        context.transport,
+        n_slots=context.n_workers,
+        client=getattr(context.backend, "client", None),
+        temp_folder=context.temp_folder,
+        max_nbytes=context.max_nbytes,
+    )
+    with (
+        transfer,
+        context.bounded_blas(),
+        run.tasks.searching(n_planned * n_splits),
+        TrialExecutor(context, n_points, n_splits) as executor,
+        _reporting(search, run, plan) as report,
+    ):
+        catch_errors = not executor.in_this_thread
+        evaluator = CandidateEvaluator(run, transfer, catch_errors, n_planned)
+        yield evaluator, executor, report
+
+
+@contextlib.contextmanager
+def _reporting(
+    search: Any, run: SearchRun, plan: Sequence[PlannedStage]
+) -> Iterator[Callable | None]:
+    """Yield what is called with each trial that was told."""
+    n_splits, n_workers = len(run.splits), run.context.n_workers
+    recalled = dict(run.journal.results)
+    n_planned = sum(stage.n_trials for stage in plan)
+    with contextlib.ExitStack() as stack:
+        reports = []
+        if search.progress_bar:
+            bar = progress_bar(n_planned, recalled)
+            reports.append(stack.enter_context(bar))
+        if search.verbose > 0:
+            print(
+                f"Fitting {n_splits} folds for each of {n_planned} candidates, "
+                f"totalling {n_planned * n_splits} fits"
+            )
+            if search.n_points != "auto" and n_workers > run.n_points * n_splits:
+                print(
+                    f"{n_workers} workers can do more than "
+                    f"{run.n_points * n_splits} fits at a time: n_points='auto' "
+                    "would keep them busy."
+                )
+            with_params = search.verbose > 1
+            reports.append(Lines(plan, search.timeout, recalled, with_params))
+
+        def report(trial: Any, history: History) -> None:
+            for one in reports:
+                one(trial, history)
+
+        yield report if reports else None
