@@ -49,8 +49,11 @@ def test_what_does(surrogate, acquisition):
 
 def test_a_search_refuses_before_any_fit():
     class NeverFitted:
+        def __init__(self, a=1):
+            self.a = a
+
         def get_params(self, deep=True):
-            return {"a": 1}
+            return {"a": self.a}
 
         def set_params(self, **params):
             return self
