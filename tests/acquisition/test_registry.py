@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from skbayes import BayesSearchCV, Optimizer
 from skbayes.acquisition import ExpectedInfluence, UpperConfidenceBound
@@ -48,15 +49,9 @@ def test_what_does(surrogate, acquisition):
 
 
 def test_a_search_refuses_before_any_fit():
-    class NeverFitted:
+    class NeverFitted(BaseEstimator):
         def __init__(self, a=1):
             self.a = a
-
-        def get_params(self, deep=True):
-            return {"a": self.a}
-
-        def set_params(self, **params):
-            return self
 
         def fit(self, X, y):
             raise AssertionError("a fit was paid for")
