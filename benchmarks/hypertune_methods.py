@@ -252,7 +252,7 @@ def _next(
 ) -> tuple[np.ndarray, float]:
     """Choose configuration and fraction by expected improvement by second."""
     model = GaussianProcess().fit(rows, np.array(scores))
-    cost = GaussianProcess(n_samples=0, tame_scores=False).fit(
+    cost = GaussianProcess(n_samples=0, winsorize_scores=False).fit(
         rows, np.log(np.maximum(costs, 1e-4))
     )
     whole = rows.copy()

@@ -1,4 +1,4 @@
-"""What is worth trying: acquisition functions and their maximization."""
+"""Acquisition functions, their maximization, and the proposals that follow."""
 
 from skbayes.acquisition.hypervolume import ExpectedHypervolumeImprovement
 from skbayes.acquisition.improvement import (

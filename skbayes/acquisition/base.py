@@ -1,4 +1,4 @@
-"""What ranks the configurations that are to be had, by what is known so far.
+"""Observations, and the proposers that rank configurations by them.
 
 Symbols (n scores told or learnt, p configurations pending, m candidates, D columns, S
 samples of a surrogate's hyper-parameters): every array of configurations is encoded,
@@ -7,24 +7,30 @@ of shape (..., D), NaN where inactive.
 
 from __future__ import annotations
 
+import copy
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.hypervolume import best_first
-from skbayes.acquisition.improvement import (
-    Acquisition,
-    ExpectedImprovement,
-    FloatArray,
-)
+from skbayes.acquisition.fronts import best_first
+from skbayes.acquisition.improvement import Acquisition, ExpectedImprovement
 from skbayes.acquisition.maximize import maximize_over, maximize_search
 from skbayes.space.candidates import Candidates
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.registry import capability
 
-__all__ = ["Known", "ModelProposer", "Proposer", "Strategy"]
+__all__ = [
+    "ModelProposer",
+    "Observations",
+    "Proposer",
+    "SamplingProposer",
+    "fit_surrogate",
+]
 
 # Candidates are scored so many at a time: covariances then stay in the processor's
-# cache, and do not fill the memory when 20,000 cells are scored.
+# cache, and do not fill the memory when 20,000 configurations are scored.
 BLOCK = 1024
 
 # The best configurations so far around which the acquisition is searched closely.
@@ -32,8 +38,8 @@ N_INCUMBENTS = 5
 
 
 @dataclass(frozen=True)
-class Known:
-    """All that a proposal may depend on, besides the seed and the settings.
+class Observations:
+    """All that a proposal may depend on, besides the seed and the parameters.
 
     Parameters
     ----------
@@ -68,49 +74,41 @@ class Known:
         return self.X[order[:N_INCUMBENTS]]
 
 
-class Strategy(Protocol):
-    """Makes proposers: a surrogate with an acquisition, or a rule of its own.
+class Proposer(ABC):
+    """Ranks configurations by what is known.
 
     Attributes
     ----------
     needs_scores : bool
         Whether it can do nothing before one score is known.
-    """
-
-    needs_scores: bool
-
-    @property
-    def n_initial_points(self) -> int | None:
-        """Number of configurations known before it decides; None: by the space."""
-
-    def proposer(self, known: Known) -> Proposer:
-        """Learn from what is known; a function of `known` alone."""
-
-
-class Proposer:
-    """Ranks configurations; what it makes of what is known is fixed.
-
-    Attributes
-    ----------
+    n_initial_points : int or None
+        Number of configurations known before it decides; None: by the space.
     has_gradients : bool
-        Whether there is a method ``scores_and_gradient``.
+        Whether :meth:`scores_and_gradient` can be called.
+    surrogate : object
+        The fitted model of the score; None if there is none.
     """
 
+    needs_scores = True
+    n_initial_points: int | None = None
     has_gradients = False
+    surrogate: Any = None
+
+    @abstractmethod
+    def fit(self, observations: Any) -> Proposer:
+        """Return a proposer that knows the observations; this one is unchanged."""
 
     def scores(self, X: FloatArray) -> FloatArray:
-        """Worth of candidates.
+        """Return the worth (m,) of candidates (m, D); greater is better."""
+        blocks = [X[i : i + BLOCK] for i in range(0, max(len(X), 1), BLOCK)]
+        return np.concatenate([self._evaluate(block, False)[0] for block in blocks])
 
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Candidates.
+    def scores_and_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return scores (m,), and their derivatives by the positions (m, D)."""
+        return self._evaluate(X, True)
 
-        Returns
-        -------
-        scores : ndarray of shape (m,)
-            Greater is better.
-        """
+    def _evaluate(self, X: FloatArray, gradient: bool) -> tuple[FloatArray, Any]:
+        """Return scores (m,), and with `gradient` their derivatives."""
         raise NotImplementedError
 
     def rank(
@@ -119,26 +117,10 @@ class Proposer:
         incumbents: FloatArray,
         random_state: np.random.Generator,
     ) -> FloatArray:
-        """Look for the best configurations that are still to be had.
+        """Return new and allowed configurations (m, D), best first; maybe none.
 
-        Parameters
-        ----------
-        candidates : Candidates
-            What is to be had.
-        incumbents : ndarray of shape (k, D)
-            The best configurations so far, best first.
-        random_state : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        X : ndarray of shape (m, D)
-            New and allowed ones, best first; empty if none was found.
-
-        Raises
-        ------
-        SpaceExhausted
-            If none is left.
+        `incumbents` (k, D) are the best configurations so far, best first.
+        SpaceExhausted is raised if none is left.
         """
         if candidates.is_enumerated:
             return maximize_over(self, candidates.unseen())
@@ -147,100 +129,104 @@ class Proposer:
         )
 
     def expected_improvement(self, row: FloatArray) -> float | None:
-        """How much better than the best so far a configuration is expected to be.
+        """Return the improvement on the best score expected of one configuration.
 
-        Parameters
-        ----------
-        row : ndarray of shape (D,)
-            The configuration.
-
-        Returns
-        -------
-        improvement : float or None
-            In units of the score, >= 0; None if that cannot be said.
+        In units of the score, >= 0; None if that cannot be said.
         """
         return None
 
 
+def fit_surrogate(
+    model: Any, observations: Observations, y: FloatArray | None = None
+) -> Any:
+    """Fit a surrogate to scores `y` (by default those observed), and condition it.
+
+    The surrogate that is returned knows what is pending.
+    """
+    # A surrogate need not know of noise unless there is some.
+    noise = {"noise": observations.noise} if np.any(observations.noise) else {}
+    surrogate = model.fit(observations.X, observations.y if y is None else y, **noise)
+    if len(observations.pending):
+        surrogate = surrogate.condition(observations.pending)
+    return surrogate
+
+
+def predict(surrogate: Any, X: FloatArray, gradient: bool) -> tuple[FloatArray, ...]:
+    """Predict with derivatives, or without, which some surrogates cannot be told."""
+    return surrogate.predict(X, gradient=True) if gradient else surrogate.predict(X)
+
+
 class ModelProposer(Proposer):
-    """Scores candidates by an acquisition function under a surrogate.
+    """Scores candidates by an acquisition function of a surrogate's predictions.
 
     Parameters
     ----------
-    surrogate : object
-        Fitted; ``predict(X, gradient)`` gives means and standard deviations of shape
-        (S, m). If it has no gradients, it says so by ``has_gradients = False``.
+    model : object
+        The surrogate, not fitted.
     acquisition : Acquisition
         Utility of a prediction.
+
+    Attributes
+    ----------
     best_f : ndarray of shape (S, 1)
         Score to improve on.
     """
 
-    def __init__(
-        self, surrogate: Any, acquisition: Acquisition, best_f: FloatArray
-    ) -> None:
-        self.surrogate = surrogate
+    best_f: FloatArray
+
+    def __init__(self, model: Any, acquisition: Acquisition) -> None:
+        self.model = model
         self.acquisition = acquisition
-        self.best_f = best_f
-        self.has_gradients = getattr(surrogate, "has_gradients", True)
+        self.has_gradients = capability(model, "has_gradients")
+        self.needs_scores = capability(model, "needs_scores")
+        self.n_initial_points = capability(model, "n_initial_points")
 
-    def scores(self, X: FloatArray) -> FloatArray:
-        """Acquisition of candidates.
+    def fit(self, observations: Observations) -> ModelProposer:  # noqa: D102
+        fitted = copy.copy(self)
+        fitted.surrogate = fit_surrogate(self.model, observations)
+        # The best score is partly luck where scores are noisy, as those of a few folds
+        # are; the best of what the model makes of the scores is not. What is pending
+        # counts as if it were told, or all would be asked for around the same place.
+        X = np.vstack([observations.X, observations.pending])
+        fitted.best_f = np.max(fitted.surrogate.predict(X)[0], axis=1, keepdims=True)
+        return fitted
 
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Candidates.
-
-        Returns
-        -------
-        scores : ndarray of shape (m,)
-            Averaged over samples of the surrogate's hyper-parameters.
-        """
-        blocks = [X[i : i + BLOCK] for i in range(0, max(len(X), 1), BLOCK)]
-        return np.concatenate([self._block_scores(block) for block in blocks])
-
-    def _block_scores(self, X: FloatArray) -> FloatArray:
-        mean, sd = self.surrogate.predict(X)
-        return self.acquisition.average(self.acquisition(mean, sd, self.best_f))[0]
-
-    def scores_and_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Acquisition of candidates and its derivatives.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Candidates.
-
-        Returns
-        -------
-        scores : ndarray of shape (m,)
-            As :meth:`scores`.
-        gradient : ndarray of shape (m, D)
-            Derivatives by the positions, 0 in unordered columns.
-        """
-        mean, sd, d_mean, d_sd = self.surrogate.predict(X, gradient=True)
+    def _evaluate(self, X: FloatArray, gradient: bool) -> tuple[FloatArray, Any]:
+        mean, sd, *slopes = predict(self.surrogate, X, gradient)
         utility = self.acquisition(mean, sd, self.best_f)
         value, shares = self.acquisition.average(utility)
-        by_position = utility.by_mean[..., None] * d_mean
-        by_position += utility.by_sd[..., None] * d_sd
+        if not gradient:
+            return value, None
+        by_position = utility.by_mean[..., None] * slopes[0]
+        by_position += utility.by_sd[..., None] * slopes[1]
         return value, np.einsum("sm,smd->md", shares, by_position)
 
     def expected_improvement(self, row: FloatArray) -> float:
-        """How much better than `best_f` one candidate is expected to be.
-
-        Parameters
-        ----------
-        row : ndarray of shape (D,)
-            The candidate.
-
-        Returns
-        -------
-        improvement : float
-            E max(f - best_f, 0) in units of the score, averaged over samples,
-            whatever the acquisition; >= 0.
-        """
+        """Return E max(f - best_f, 0), whatever the acquisition."""
         improvement = ExpectedImprovement()
         mean, sd = self.surrogate.predict(row[None, :])
         value, _ = improvement.average(improvement(mean, sd, self.best_f))
         return float(np.exp(value[0]))
+
+
+class SamplingProposer(Proposer):
+    """Leaves it to a sampler to draw candidates, best first."""
+
+    def __init__(self, sampler: Any) -> None:
+        self.sampler = sampler
+        self.needs_scores = capability(sampler, "needs_scores")
+        self.n_initial_points = capability(sampler, "n_initial_points")
+
+    def fit(self, observations: Observations) -> SamplingProposer:  # noqa: D102
+        sampler = self.sampler.fit(observations.X, observations.scores)
+        if len(observations.pending):
+            sampler = sampler.condition(observations.pending)
+        return SamplingProposer(sampler)
+
+    def rank(  # noqa: D102
+        self,
+        candidates: Candidates,
+        incumbents: FloatArray,
+        random_state: np.random.Generator,
+    ) -> FloatArray:
+        return self.sampler.draw(candidates, random_state)

@@ -1,44 +1,200 @@
-"""What ranks configurations where several objectives count.
+"""Pareto fronts: their points, their volumes, and choices among their points.
 
-Symbols (n scores told or learnt, p configurations pending, m candidates, D columns, d
-objectives, S samples of the surrogates' hyper-parameters).
+Symbols (n points, d objectives):
+
+- ``Y``: (n, d) scores, all of them maximized.
+- ``front``: points that no other one dominates: none is at least as good in every
+  objective and better in one.
+- ``reference``: (d,) a point that is worse than all that counts. The hypervolume is the
+  volume of what the front dominates above it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.base import BLOCK, Known, Proposer, Strategy
-from skbayes.acquisition.hypervolume import (
-    ExpectedHypervolumeImprovement,
-    reference_point,
-)
-from skbayes.acquisition.improvement import ExpectedImprovement, FloatArray, Utility
-from skbayes.acquisition.strategy import ModelStrategy, learn, make_strategy
-from skbayes.space.candidates import Candidates
+from skbayes.space.dimensions import FloatArray
 
-__all__ = ["ParetoProposer", "ParetoStrategy", "make_pareto_strategy", "on_log_scale"]
+__all__ = [
+    "are_costs",
+    "best_first",
+    "choose_point",
+    "envelope",
+    "hypervolume",
+    "hypervolumes",
+    "is_nondominated",
+    "nondominated_ranks",
+    "on_log_scale",
+    "reference_point",
+    "with_log_costs",
+]
+
+# How far the reference lies below the front, as a share of its range: its ends, which
+# are the worst in some objective, then have a volume, and so has what lies beyond them.
+MARGIN = 0.2
 
 # A cost below this share of the median cost is taken for as much.
 LEAST_COST = 1e-6
 
 
-def are_costs(Y: FloatArray) -> np.ndarray:
-    """Which objectives are negated costs, such as times, sizes or errors.
+def is_nondominated(Y: FloatArray) -> np.ndarray:
+    """Which points no other one dominates.
 
     Parameters
     ----------
     Y : ndarray of shape (n, d)
-        Scores, greater is better, finite.
+        Scores, greater is better. A point with a NaN neither dominates nor counts.
 
     Returns
     -------
-    mask : ndarray of shape (d,), bool
-        True where no score is greater than 0, and not all are 0.
+    mask : ndarray of shape (n,), bool
+        True for the points of the front; points that are equal are all on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.acquisition.hypervolume import is_nondominated
+    >>> is_nondominated(np.array([[0.0, 2.0], [1.0, 1.0], [0.5, 0.5]]))
+    array([ True,  True, False])
     """
+    Y = np.asarray(Y, dtype=np.float64)
+    mask = ~np.any(np.isnan(Y), axis=1)
+    for i in np.flatnonzero(mask):
+        if mask[i]:
+            # What this one dominates dominates nothing that this one does not.
+            mask &= ~(np.all(Y[i] >= Y, axis=1) & np.any(Y[i] > Y, axis=1))
+    return mask
+
+
+def nondominated_ranks(Y: FloatArray) -> np.ndarray:
+    """Sort points into fronts (Goldberg 1989).
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, d)
+        Scores, greater is better.
+
+    Returns
+    -------
+    ranks : ndarray of shape (n,), int
+        1 for the points of the front, 2 for those of the front that is left without
+        them, and so on; points with a NaN come last, all with one rank.
+    """
+    Y = np.asarray(Y, dtype=np.float64)
+    ranks = np.zeros(len(Y), dtype=np.int64)
+    rank = 1
+    while True:
+        rest = np.flatnonzero(ranks == 0)
+        front = rest[is_nondominated(Y[rest])]
+        if not len(front):
+            ranks[rest] = rank
+            return ranks
+        ranks[front] = rank
+        rank += 1
+
+
+def reference_point(Y: FloatArray) -> FloatArray:
+    """Point below the front above which volume counts.
+
+    It follows the front: what is worse than all of it, by far perhaps, says nothing of
+    what a user would trade for what.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, d)
+        Scores, greater is better, n >= 1, finite.
+
+    Returns
+    -------
+    reference : ndarray of shape (d,)
+        In each objective the worst score on the front, less a fifth of the front's
+        range; of the range of all scores, where those on the front are equal; less 1
+        where all are.
+    """
+    Y = np.asarray(Y, dtype=np.float64)
+    front = Y[is_nondominated(Y)]
+    span = np.ptp(front, axis=0)
+    span = np.where(span > 0.0, span, np.ptp(Y, axis=0))
+    return np.min(front, axis=0) - np.where(span > 0.0, MARGIN * span, 1.0)
+
+
+def hypervolume(Y: FloatArray, reference: FloatArray) -> float:
+    """Volume that points dominate above a reference, exact in any dimension.
+
+    While, Bradstreet & Barone (2012), "A fast way of calculating exact hypervolumes":
+    the sum over points of what each dominates and its successors do not.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, d)
+        Scores, greater is better. Those that do not exceed the reference in every
+        objective, or have a NaN, count for nothing.
+    reference : ndarray of shape (d,)
+        The reference.
+
+    Returns
+    -------
+    volume : float
+        The volume, 0 where no point counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.acquisition.hypervolume import hypervolume
+    >>> hypervolume(np.array([[1.0, 2.0], [2.0, 1.0]]), np.zeros(2))
+    3.0
+    """
+    heights = np.asarray(Y, dtype=np.float64) - np.asarray(reference, dtype=np.float64)
+    heights = heights[np.all(heights > 0.0, axis=1)]
+    return _volume(heights[is_nondominated(heights)])
+
+
+def _volume(heights: FloatArray) -> float:
+    """Volume between the origin and a front of positive heights."""
+    if not len(heights):
+        return 0.0
+    if heights.shape[1] == 1:
+        return float(np.max(heights))
+    heights = heights[np.lexsort(heights.T[::-1])[::-1]]
+    if heights.shape[1] == 2:
+        # By strips: the first objective falls along the front, and the second grows.
+        gains = np.diff(np.maximum.accumulate(heights[:, 1]), prepend=0.0)
+        return float(np.sum(heights[:, 0] * gains))
+    total = 0.0
+    for i, point in enumerate(heights):
+        common = np.minimum(heights[i + 1 :], point)
+        common = np.unique(common[is_nondominated(common)], axis=0)
+        total += float(np.prod(point)) - _volume(common)
+    return total
+
+
+def best_first(Y: FloatArray) -> np.ndarray:
+    """Sort points, the best ones first."""
+    ranks = nondominated_ranks(Y)
+    distances = np.zeros(len(Y))
+    for rank in np.unique(ranks):
+        front = np.flatnonzero(ranks == rank)
+        distances[front] = _crowding_distances(Y[front])
+    return np.lexsort((-distances, ranks))
+
+
+def _crowding_distances(Y: FloatArray) -> FloatArray:
+    """Sum over objectives of the gap between a point's neighbors on both sides."""
+    total = np.zeros(len(Y))
+    for y in Y.T:
+        order = np.argsort(y, kind="stable")
+        span = y[order[-1]] - y[order[0]]
+        around = np.concatenate([[-np.inf], y[order], [np.inf]])
+        if span > 0.0:
+            total[order] += (around[2:] - around[:-2]) / span
+    return total
+
+
+def are_costs(Y: FloatArray) -> np.ndarray:
+    """Which objectives are negated costs, such as times, sizes or errors."""
     return (np.max(Y, axis=0) <= 0.0) & (np.min(Y, axis=0) < 0.0)
 
 
@@ -47,19 +203,6 @@ def on_log_scale(Y: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArr
 
     Half of a cost is then worth as much anywhere, and no trade among small costs is
     lost beside large ones. No order changes, and so no front.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, d)
-        Scores, greater is better, finite.
-    noise : ndarray of shape (n, d)
-        Known variances of the scores.
-
-    Returns
-    -------
-    Y, noise : ndarray of shape (n, d)
-        The same, with -log(-y) in place of y in objectives that :func:`are_costs`. A
-        cost of 0 counts as half of the smallest other one.
     """
     Y, noise = np.array(Y, dtype=np.float64), np.array(noise, dtype=np.float64)
     for j in np.flatnonzero(are_costs(Y)):
@@ -72,208 +215,60 @@ def on_log_scale(Y: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArr
     return Y, noise
 
 
-class ParetoProposer(Proposer):
-    """Scores candidates by the hypervolume they are expected to add.
+def with_log_costs(Y: FloatArray) -> FloatArray:
+    """Replace costs by their logarithms, as the optimizer does; NaN stays NaN."""
+    scaled = Y.copy()
+    finished = np.all(np.isfinite(Y), axis=1)
+    scaled[finished], _ = on_log_scale(Y[finished], np.zeros_like(Y[finished]))
+    return scaled
 
-    Parameters
-    ----------
-    surrogates : list
-        One for each objective, fitted.
-    acquisitions : list of ExpectedHypervolumeImprovement
-        One for each sample of the surrogates' hyper-parameters. A surrogate with fewer
-        samples takes part with each of them several times.
-    box : float, default=1.0
-        Volume between the reference and the best of each objective.
+
+def hypervolumes(Y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Measure what the front dominates after each trial."""
+    finished = np.all(np.isfinite(Y), axis=1)
+    scaled = with_log_costs(Y)
+    reference = reference_point(scaled[finished])
+    box = np.prod(np.max(scaled[finished], axis=0) - reference)
+    volumes = np.zeros(len(Y))
+    front, volume = scaled[:0], 0.0
+    for i, y in enumerate(scaled):
+        if finished[i] and not np.any(np.all(front >= y, axis=1)):
+            front = np.vstack([front, y])
+            front = front[is_nondominated(front)]
+            volume = hypervolume(front, reference)
+        volumes[i] = volume
+    costs = are_costs(Y[finished])
+    reference[costs] = -np.exp(-reference[costs])
+    return volumes / box, reference
+
+
+def choose_point(Y: FloatArray, choice: Any, names: list[str]) -> int:
+    """Return the row of a front that is meant."""
+    worst, best = np.min(Y, axis=0), np.max(Y, axis=0)
+    span = np.where(best > worst, best - worst, 1.0)
+    scaled = 1.0 - (best - Y) / span
+    if isinstance(choice, Mapping):
+        return int(np.argmax(scaled @ [choice.get(name, 0.0) for name in names]))
+    if isinstance(choice, str) and choice in names:
+        return int(np.argmax(Y[:, names.index(choice)]))
+    return int(np.argmin(np.sum((1.0 - scaled) ** 2, axis=1)))
+
+
+def envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatArray]:
+    """Find which of the lines score - alpha cost is the highest, from which alpha on.
+
+    Of equal ones the cheaper is taken.
     """
-
-    def __init__(
-        self,
-        surrogates: Sequence[Any],
-        acquisitions: Sequence[ExpectedHypervolumeImprovement],
-        box: float = 1.0,
-    ) -> None:
-        self.surrogates = surrogates
-        self.acquisitions = acquisitions
-        self.box = box
-        self.has_gradients = all(
-            getattr(surrogate, "has_gradients", True) for surrogate in surrogates
-        )
-
-    def scores(self, X: FloatArray) -> FloatArray:
-        """Logarithm of the expected improvement of the hypervolume.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Candidates.
-
-        Returns
-        -------
-        scores : ndarray of shape (m,)
-            Of its average over samples of the surrogates' hyper-parameters.
-        """
-        blocks = [X[i : i + BLOCK] for i in range(0, max(len(X), 1), BLOCK)]
-        return np.concatenate([self._block_scores(block) for block in blocks])
-
-    def _block_scores(self, X: FloatArray) -> FloatArray:
-        mean, sd = _joined([model.predict(X) for model in self.surrogates])
-        return self._average(mean, sd)[0]
-
-    def scores_and_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Scores of candidates and their derivatives.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Candidates.
-
-        Returns
-        -------
-        scores : ndarray of shape (m,)
-            As :meth:`scores`.
-        gradient : ndarray of shape (m, D)
-            Derivatives by the positions, 0 in unordered columns.
-        """
-        mean, sd, d_mean, d_sd = _joined(
-            [model.predict(X, gradient=True) for model in self.surrogates]
-        )
-        value, utility, shares = self._average(mean, sd)
-        by_position = np.einsum("sm,smj,sm...j->m...", shares, utility.by_mean, d_mean)
-        by_position += np.einsum("sm,smj,sm...j->m...", shares, utility.by_sd, d_sd)
-        return value, by_position
-
-    def _average(
-        self, mean: FloatArray, sd: FloatArray
-    ) -> tuple[FloatArray, Utility, FloatArray]:
-        """Average over samples; also the utility under each, and its share."""
-        parts = [
-            acquisition(*prediction)
-            for acquisition, *prediction in zip(
-                self.acquisitions, mean, sd, strict=True
-            )
-        ]
-        utility = Utility(*map(np.array, zip(*parts, strict=True)))
-        value, shares = ExpectedImprovement().average(utility)
-        return value, utility, shares
-
-    def expected_improvement(self, row: FloatArray) -> float:
-        """How much hypervolume a configuration is expected to add.
-
-        Parameters
-        ----------
-        row : ndarray of shape (D,)
-            The configuration.
-
-        Returns
-        -------
-        improvement : float
-            As a share of `box`, >= 0.
-        """
-        return float(np.exp(self.scores(row[None, :])[0]) / self.box)
-
-
-def _joined(predictions: Sequence[tuple[FloatArray, ...]]) -> list[FloatArray]:
-    """Put predictions of single objectives together, the objectives last."""
-    S = max(len(one[0]) for one in predictions)
-    return [
-        np.stack([part[np.arange(S) % len(part)] for part in parts], axis=-1)
-        for parts in zip(*predictions, strict=True)
-    ]
-
-
-class ParetoStrategy:
-    """One independent surrogate for each objective, and the hypervolume for all.
-
-    Costs are learnt and compared by their logarithms (:func:`on_log_scale`).
-
-    Parameters
-    ----------
-    surrogates : list
-        One for each objective: ``fit``, ``predict`` and ``condition``.
-    """
-
-    n_initial_points = None
-    needs_scores = True
-
-    def __init__(self, surrogates: Sequence[Any]) -> None:
-        self.surrogates = surrogates
-
-    def proposer(self, known: Known) -> ParetoProposer:
-        """Learn from what is known.
-
-        Parameters
-        ----------
-        known : Known
-            What is known, with an objective in each column of its scores; in each at
-            least one.
-
-        Returns
-        -------
-        proposer : ParetoProposer
-            What ranks candidates.
-        """
-        Y, noise = on_log_scale(known.y, known.noise)
-        surrogates = [
-            learn(model, Known(known.X, Y[:, j], noise[:, j], known.pending))[0]
-            for j, model in enumerate(self.surrogates)
-        ]
-        # As for one objective, what the models make of the scores is improved on, and
-        # what is pending counts as if it were told.
-        X = np.vstack([known.X, known.pending])
-        believed, _ = _joined([model.predict(X) for model in surrogates])
-        reference = reference_point(Y)
-        acquisitions = [
-            ExpectedHypervolumeImprovement(means, reference) for means in believed
-        ]
-        box = float(np.prod(np.max(Y, axis=0) - reference))
-        return ParetoProposer(surrogates, acquisitions, box)
-
-
-def make_pareto_strategy(
-    surrogate: Any, acquisition: Any, candidates: Candidates, seed: int, n: int
-) -> Strategy:
-    """Make a strategy for several objectives of what was chosen for one.
-
-    Parameters
-    ----------
-    surrogate : str or object
-        As for :func:`skbayes.acquisition.strategy.make_strategy`.
-    acquisition : Acquisition
-        It must be the expected improvement, which for several objectives is that of
-        the hypervolume.
-    candidates : Candidates
-        The configurations among which it will choose.
-    seed : int
-        Source of randomness.
-    n : int
-        Number of objectives.
-
-    Returns
-    -------
-    strategy : Strategy
-        What makes proposers.
-
-    Raises
-    ------
-    ValueError
-        If the surrogate or the acquisition is good for one objective only.
-    """
-    parts = [
-        make_strategy(surrogate, acquisition, candidates, seed + j) for j in range(n)
-    ]
-    models = [part.surrogate for part in parts if isinstance(part, ModelStrategy)]
-    if models and not isinstance(acquisition, ExpectedImprovement):
-        raise ValueError(
-            "acquisition must be 'ei' with several objectives, which stands for the "
-            f"expected improvement of the hypervolume; {type(acquisition).__name__} is "
-            "for one."
-        )
-    if models:
-        return ParetoStrategy(models)
-    if parts[0].needs_scores:
-        raise ValueError(
-            f"surrogate={surrogate!r} makes its proposals from the scores of one "
-            "objective; with several it must be a model with means and standard "
-            "deviations, such as 'gp', or one that needs no scores."
-        )
-    return parts[0]
+    usable = np.flatnonzero(np.isfinite(scores) & np.isfinite(costs))
+    order = usable[np.lexsort((usable, costs[usable], -scores[usable]))]
+    rows, begins = [order[0]], [0.0]
+    while True:
+        now = rows[-1]
+        cheaper = usable[costs[usable] < costs[now]]
+        if not len(cheaper):
+            return np.array(rows), np.array(begins)
+        # Where its line meets that of the present one.
+        meets = (scores[now] - scores[cheaper]) / (costs[now] - costs[cheaper])
+        first = np.lexsort((cheaper, costs[cheaper], meets))[0]
+        rows.append(cheaper[first])
+        begins.append(float(meets[first]))

@@ -1,12 +1,7 @@
-"""What is to be gained where several objectives count: Pareto fronts and their volume.
+"""Expected improvement of the hypervolume that a Pareto front dominates.
 
-Symbols (n points, m candidates, d objectives, K boxes):
+Symbols, beside those of :mod:`skbayes.acquisition.fronts` (m candidates, K boxes):
 
-- ``Y``: (n, d) scores, all of them maximized.
-- ``front``: points that no other one dominates: none is at least as good in every
-  objective and better in one.
-- ``reference``: (d,) a point that is worse than all that counts. The hypervolume is the
-  volume of what the front dominates above it.
 - ``lower``, ``upper``: (K, d) boxes, disjoint, that fill what the front does not
   dominate above the reference; `upper` may be infinite.
 
@@ -25,15 +20,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from skbayes.acquisition.improvement import (
-    ExpectedImprovement,
-    FloatArray,
-    Utility,
+from skbayes.acquisition.fronts import (
+    hypervolume,
+    is_nondominated,
+    nondominated_ranks,
+    reference_point,
 )
+from skbayes.acquisition.improvement import ExpectedImprovement, Utility
+from skbayes.space.dimensions import FloatArray
 
 __all__ = [
     "ExpectedHypervolumeImprovement",
-    "best_first",
     "hypervolume",
     "hypervolume_improvement",
     "is_nondominated",
@@ -41,147 +38,6 @@ __all__ = [
     "nondominated_ranks",
     "reference_point",
 ]
-
-# How far the reference lies below the front, as a share of its range: its ends, which
-# are the worst in some objective, then have a volume, and so has what lies beyond them.
-MARGIN = 0.2
-
-
-# -- fronts ---------------------------------------------------------------------------
-
-
-def is_nondominated(Y: FloatArray) -> np.ndarray:
-    """Which points no other one dominates.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, d)
-        Scores, greater is better. A point with a NaN neither dominates nor counts.
-
-    Returns
-    -------
-    mask : ndarray of shape (n,), bool
-        True for the points of the front; points that are equal are all on it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayes.acquisition.hypervolume import is_nondominated
-    >>> is_nondominated(np.array([[0.0, 2.0], [1.0, 1.0], [0.5, 0.5]]))
-    array([ True,  True, False])
-    """
-    Y = np.asarray(Y, dtype=np.float64)
-    mask = ~np.any(np.isnan(Y), axis=1)
-    for i in np.flatnonzero(mask):
-        if mask[i]:
-            # What this one dominates dominates nothing that this one does not.
-            mask &= ~(np.all(Y[i] >= Y, axis=1) & np.any(Y[i] > Y, axis=1))
-    return mask
-
-
-def nondominated_ranks(Y: FloatArray) -> np.ndarray:
-    """Sort points into fronts (Goldberg 1989).
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, d)
-        Scores, greater is better.
-
-    Returns
-    -------
-    ranks : ndarray of shape (n,), int
-        1 for the points of the front, 2 for those of the front that is left without
-        them, and so on; points with a NaN come last, all with one rank.
-    """
-    Y = np.asarray(Y, dtype=np.float64)
-    ranks = np.zeros(len(Y), dtype=np.int64)
-    rank = 1
-    while True:
-        rest = np.flatnonzero(ranks == 0)
-        front = rest[is_nondominated(Y[rest])]
-        if not len(front):
-            ranks[rest] = rank
-            return ranks
-        ranks[front] = rank
-        rank += 1
-
-
-def reference_point(Y: FloatArray) -> FloatArray:
-    """Point below the front above which volume counts.
-
-    It follows the front: what is worse than all of it, by far perhaps, says nothing of
-    what a user would trade for what.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, d)
-        Scores, greater is better, n >= 1, finite.
-
-    Returns
-    -------
-    reference : ndarray of shape (d,)
-        In each objective the worst score on the front, less a fifth of the front's
-        range; of the range of all scores, where those on the front are equal; less 1
-        where all are.
-    """
-    Y = np.asarray(Y, dtype=np.float64)
-    front = Y[is_nondominated(Y)]
-    span = np.ptp(front, axis=0)
-    span = np.where(span > 0.0, span, np.ptp(Y, axis=0))
-    return np.min(front, axis=0) - np.where(span > 0.0, MARGIN * span, 1.0)
-
-
-def hypervolume(Y: FloatArray, reference: FloatArray) -> float:
-    """Volume that points dominate above a reference, exact in any dimension.
-
-    While, Bradstreet & Barone (2012), "A fast way of calculating exact hypervolumes":
-    the sum over points of what each dominates and its successors do not.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, d)
-        Scores, greater is better. Those that do not exceed the reference in every
-        objective, or have a NaN, count for nothing.
-    reference : ndarray of shape (d,)
-        The reference.
-
-    Returns
-    -------
-    volume : float
-        The volume, 0 where no point counts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayes.acquisition.hypervolume import hypervolume
-    >>> hypervolume(np.array([[1.0, 2.0], [2.0, 1.0]]), np.zeros(2))
-    3.0
-    """
-    heights = np.asarray(Y, dtype=np.float64) - np.asarray(reference, dtype=np.float64)
-    heights = heights[np.all(heights > 0.0, axis=1)]
-    return _volume(heights[is_nondominated(heights)])
-
-
-def _volume(heights: FloatArray) -> float:
-    """Volume between the origin and a front of positive heights."""
-    if not len(heights):
-        return 0.0
-    if heights.shape[1] == 1:
-        return float(np.max(heights))
-    heights = heights[np.lexsort(heights.T[::-1])[::-1]]
-    if heights.shape[1] == 2:
-        # By strips: the first objective falls along the front, and the second grows.
-        gains = np.diff(np.maximum.accumulate(heights[:, 1]), prepend=0.0)
-        return float(np.sum(heights[:, 0] * gains))
-    total = 0.0
-    for i, point in enumerate(heights):
-        common = np.minimum(heights[i + 1 :], point)
-        common = np.unique(common[is_nondominated(common)], axis=0)
-        total += float(np.prod(point)) - _volume(common)
-    return total
-
-
-# -- boxes ----------------------------------------------------------------------------
 
 
 def nondominated_boxes(
@@ -250,41 +106,6 @@ def _strips(points: FloatArray, reference: FloatArray) -> list[_Box]:
     ]
 
 
-def best_first(Y: FloatArray) -> np.ndarray:
-    """Sort points, the best ones first.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, d)
-        Scores, greater is better, finite.
-
-    Returns
-    -------
-    order : ndarray of shape (n,), int
-        Fronts one after the other. Within a front, points with distant neighbors come
-        before those in a crowd, and the best in any objective before all of them
-        (crowding distance, Deb et al. 2002).
-    """
-    ranks = nondominated_ranks(Y)
-    distances = np.zeros(len(Y))
-    for rank in np.unique(ranks):
-        front = np.flatnonzero(ranks == rank)
-        distances[front] = _crowding_distances(Y[front])
-    return np.lexsort((-distances, ranks))
-
-
-def _crowding_distances(Y: FloatArray) -> FloatArray:
-    """Sum over objectives of the gap between a point's neighbors on both sides."""
-    total = np.zeros(len(Y))
-    for y in Y.T:
-        order = np.argsort(y, kind="stable")
-        span = y[order[-1]] - y[order[0]]
-        around = np.concatenate([[-np.inf], y[order], [np.inf]])
-        if span > 0.0:
-            total[order] += (around[2:] - around[:-2]) / span
-    return total
-
-
 def hypervolume_improvement(
     Y: FloatArray, lower: FloatArray, upper: FloatArray
 ) -> FloatArray:
@@ -304,9 +125,6 @@ def hypervolume_improvement(
     """
     overlap = np.minimum(np.asarray(Y)[:, None, :], upper) - lower
     return np.sum(np.prod(np.maximum(overlap, 0.0), axis=2), axis=1)
-
-
-# -- what is expected -----------------------------------------------------------------
 
 
 class ExpectedHypervolumeImprovement:

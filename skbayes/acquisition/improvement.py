@@ -1,4 +1,4 @@
-"""How much is to be gained from trying a configuration.
+"""Expected improvement and other acquisition functions of one score.
 
 Symbols:
 
@@ -17,8 +17,9 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr, ndtr
+
+from skbayes.space.dimensions import FloatArray
 
 __all__ = [
     "Acquisition",
@@ -27,8 +28,6 @@ __all__ = [
     "UpperConfidenceBound",
     "Utility",
 ]
-
-FloatArray = NDArray[np.float64]
 
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 _SQRT_HALF_PI = np.sqrt(0.5 * np.pi)
@@ -87,9 +86,16 @@ class Acquisition:
     is_log : bool
         Whether values are logarithms, so that averaging over samples of the
         surrogate's hyper-parameters means averaging their exponentials.
+    is_improvement : bool
+        Whether it is the expected improvement, which has a meaning for several
+        objectives and for samplers, too.
+    needs_graph : bool
+        Whether it is defined on a graph of all configurations only.
     """
 
     is_log: ClassVar[bool] = True
+    is_improvement: ClassVar[bool] = False
+    needs_graph: ClassVar[bool] = False
 
     def __call__(
         self, mean: FloatArray, sd: FloatArray, best_f: FloatArray | float
@@ -111,20 +117,7 @@ class Acquisition:
         raise NotImplementedError
 
     def average(self, utility: Utility) -> tuple[FloatArray, FloatArray]:
-        """Average over the leading axis of samples.
-
-        Parameters
-        ----------
-        utility : Utility
-            With arrays of shape (S, m).
-
-        Returns
-        -------
-        value : ndarray of shape (m,)
-            The average, again a logarithm if `is_log`.
-        shares : ndarray of shape (S, m)
-            Its derivative by each sample's value.
-        """
+        """Average over the leading axis of samples."""
         count = len(utility.value)
         if not self.is_log:
             shares = np.full(utility.value.shape, 1.0 / count)
@@ -149,6 +142,8 @@ class ExpectedImprovement(Acquisition):
     >>> ExpectedImprovement()([0.0], [1.0], 0.0).value.round(4)
     array([-0.9189])
     """
+
+    is_improvement = True
 
     def __call__(  # noqa: D102
         self, mean: FloatArray, sd: FloatArray, best_f: FloatArray | float

@@ -1,9 +1,9 @@
-"""Expected influence: to label the node of a graph that moves its neighbors most.
+"""Expected influence, an acquisition function on the graph of a finite space.
 
 Symbols (n nodes, l of them labeled), besides those of :mod:`skbayes.surrogates.graph`:
 
 - ``f``: (n,), the harmonic function of labels within [0, 1]; f+(k, v) is f after
-  labelling k with v.
+  labeling k with v.
 - ``w``: (n,), how likely a node's label is to be 1.
 - ``a``: (n,), a(k) = (1 - w_k) sum_i (1 - f+(k, 0)_i) + w_k sum_i f+(k, 1)_i, the sums
   over all n nodes. With the influence s_k = sum_i G_ik / G_kk, sum_i f+(k, v)_i is
@@ -15,15 +15,17 @@ optimization of neural machine translation systems", section 5.4.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
-from skbayes.acquisition.base import Known, Proposer
-from skbayes.acquisition.improvement import FloatArray
+from skbayes.acquisition.base import Observations, Proposer
+from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.graph import HarmonicFunction, NeighborGraph
 
-__all__ = ["LABELS", "ExpectedInfluence", "InfluenceProposer", "InfluenceStrategy"]
+__all__ = ["LABELS", "ExpectedInfluence", "InfluenceProposer"]
 
 
 def linear_labels(
@@ -54,10 +56,10 @@ def walk_labels(y: FloatArray, graph: NeighborGraph, labeled: list[int]) -> Floa
     return np.where(degree * resistance < 2.0, 1.0, 0.0)
 
 
-Labelling = Callable[[FloatArray, NeighborGraph, list[int]], FloatArray]
+Labeling = Callable[[FloatArray, NeighborGraph, list[int]], FloatArray]
 
 # Readings of "scaled to [0, 1]", by the names that users write.
-LABELS: dict[str, Labelling] = {
+LABELS: dict[str, Labeling] = {
     "linear": linear_labels,
     "random-walk": walk_labels,
     "best": best_labels,
@@ -134,6 +136,9 @@ class ExpectedInfluence:
     {'a': 5, 'b': 2}
     """
 
+    needs_graph: ClassVar[bool] = True
+    is_improvement: ClassVar[bool] = False
+
     def __init__(self, labels: str = "linear") -> None:
         if labels not in LABELS:
             raise ValueError(f"labels must be one of {sorted(LABELS)}, got {labels!r}.")
@@ -146,24 +151,7 @@ class ExpectedInfluence:
 def expected_influence(
     f: FloatArray, weight: FloatArray, influence: FloatArray, counted: np.ndarray
 ) -> FloatArray:
-    """Compute a of all nodes.
-
-    Parameters
-    ----------
-    f : ndarray of shape (n,)
-        The harmonic function.
-    weight : ndarray of shape (n,)
-        How likely a node's label is to be 1.
-    influence : ndarray of shape (n,)
-        Growth of the sum of f over the unlabeled nodes when f_k grows by 1.
-    counted : ndarray of shape (n,), bool
-        The nodes over which is summed: all, or the unlabeled without k itself.
-
-    Returns
-    -------
-    a : ndarray of shape (n,)
-        Their expected influence; that of labeled nodes means nothing.
-    """
+    """Compute a of all nodes."""
     total, n = np.sum(f[counted]), np.sum(counted)
     if not np.all(counted):
         # k counts itself neither before nor after.
@@ -174,38 +162,7 @@ def expected_influence(
 
 
 class InfluenceProposer(Proposer):
-    """Scores the nodes of a graph.
-
-    Parameters
-    ----------
-    graph : NeighborGraph
-        The graph.
-    worth : ndarray of shape (n,)
-        What its nodes are worth.
-    """
-
-    def __init__(self, graph: NeighborGraph, worth: FloatArray) -> None:
-        self.graph = graph
-        self.worth = worth
-
-    def scores(self, X: FloatArray) -> FloatArray:
-        """Worth of candidates.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Candidates, nodes of the graph.
-
-        Returns
-        -------
-        scores : ndarray of shape (m,)
-            Their expected influence.
-        """
-        return self.worth[self.graph.places(X)]
-
-
-class InfluenceStrategy:
-    """Expected influence on a graph, by what is known.
+    """Scores the nodes of a graph by their expected influence.
 
     Parameters
     ----------
@@ -213,40 +170,39 @@ class InfluenceStrategy:
         All configurations that can be proposed.
     acquisition : ExpectedInfluence
         How scores become labels.
+
+    Attributes
+    ----------
+    worth : ndarray of shape (n,)
+        Expected influence of the nodes.
     """
 
     n_initial_points = 3
-    needs_scores = True
+    worth: FloatArray
 
     def __init__(self, graph: NeighborGraph, acquisition: ExpectedInfluence) -> None:
         self.graph = graph
         self.acquisition = acquisition
         self._harmonic = HarmonicFunction(graph)
 
-    def proposer(self, known: Known) -> InfluenceProposer:
-        """Learn from what is known.
+    def fit(self, observations: Observations) -> InfluenceProposer:
+        """Return a proposer for which pending nodes have the labels predicted."""
+        fitted = copy.copy(self)
+        fitted.worth = self._worth(observations)
+        return fitted
 
-        Parameters
-        ----------
-        known : Known
-            What is known; at least one score. What is pending is taken to get the
-            label that is predicted for it.
-
-        Returns
-        -------
-        proposer : InfluenceProposer
-            What ranks the nodes.
-        """
-        labeled, y = self.graph.labels(self.graph.places(known.X), known.y)
+    def _worth(self, observations: Observations) -> FloatArray:
+        places = self.graph.places(observations.X)
+        labeled, y = self.graph.labels(places, observations.y)
         if not labeled:
             # What was told is no node: of the nodes nothing is known.
-            return InfluenceProposer(self.graph, np.zeros(len(self.graph)))
+            return np.zeros(len(self.graph))
         harmonic = self._labeled(labeled)
         rule = self.acquisition.labels
         f = weight = harmonic.values(LABELS[rule](y, self.graph, labeled))
         if rule == "released":
             weight = _released_weight(harmonic.values(y), y, labeled)
-        pending = dict.fromkeys(self.graph.places(known.pending).tolist())
+        pending = dict.fromkeys(self.graph.places(observations.pending).tolist())
         waiting = [k for k in pending if k >= 0 and k not in labeled]
         if waiting:
             # With the value it has anyway a label does not change f.
@@ -255,10 +211,7 @@ class InfluenceStrategy:
         counted = np.ones(len(self.graph), dtype=bool)
         if rule == "released":
             counted[harmonic.labeled] = False
-        return InfluenceProposer(
-            self.graph,
-            expected_influence(f, weight, harmonic.influence(), counted),
-        )
+        return expected_influence(f, weight, harmonic.influence(), counted)
 
     def _labeled(self, labeled: list[int]) -> HarmonicFunction:
         """Continue where the last proposal ended, if it knew the first of these."""
@@ -267,6 +220,9 @@ class InfluenceStrategy:
             self._harmonic = HarmonicFunction(self.graph)
         self._harmonic.label(labeled[len(self._harmonic.labeled) :])
         return self._harmonic
+
+    def scores(self, X: FloatArray) -> FloatArray:  # noqa: D102
+        return self.worth[self.graph.places(X)]
 
 
 def _released_weight(f: FloatArray, y: FloatArray, labeled: list[int]) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Finding the configuration that an acquisition function likes best.
+"""Maximization of acquisition functions over a search space.
 
 Symbols (D columns):
 
@@ -14,12 +14,12 @@ from typing import Protocol
 
 import numpy as np
 from scipy import optimize
-from scipy.stats import qmc
 
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.random_search import sobol
 
-__all__ = ["Scorer", "maximize_over", "maximize_search", "sobol"]
+__all__ = ["Scorer", "maximize_over", "maximize_search"]
 
 Admit = Callable[[FloatArray], np.ndarray]
 
@@ -60,43 +60,8 @@ class Scorer(Protocol):
         """Score candidates (m, D); greater is better. Returns (m,)."""
 
 
-def sobol(n_columns: int, log2_n: int, seed: np.random.Generator) -> FloatArray:
-    """Points of a scrambled Sobol sequence.
-
-    Parameters
-    ----------
-    n_columns : int
-        Dimensions, may be 0.
-    log2_n : int
-        Binary logarithm of the number of points.
-    seed : numpy.random.Generator
-        Source of the scrambling.
-
-    Returns
-    -------
-    U : ndarray of shape (2 ** log2_n, n_columns)
-        Points in [0, 1).
-    """
-    if n_columns == 0:
-        return np.empty((2**log2_n, 0))
-    return qmc.Sobol(n_columns, scramble=True, seed=seed).random_base2(log2_n)
-
-
 def maximize_over(proposer: Scorer, X: FloatArray) -> FloatArray:
-    """Rank all of a finite number of candidates.
-
-    Parameters
-    ----------
-    proposer : Scorer
-        What scores them.
-    X : ndarray of shape (m, D)
-        The candidates.
-
-    Returns
-    -------
-    X : ndarray of shape (m, D)
-        The same, best first.
-    """
+    """Rank all of a finite number of candidates."""
     return X[np.argsort(-proposer.scores(X), kind="stable")]
 
 
@@ -113,24 +78,6 @@ def maximize_search(
     them and the incumbents themselves are refined by gradient ascent in ordered
     columns of many values, if there are gradients, and by steps to neighboring values
     in the others.
-
-    Parameters
-    ----------
-    proposer : Scorer
-        What scores candidates.
-    space : Space
-        Where to search.
-    incumbents : ndarray of shape (k, D)
-        The best configurations so far, best first.
-    admit : callable
-        Mask of candidates that may be proposed.
-    random_state : numpy.random.Generator
-        Source of candidates.
-
-    Returns
-    -------
-    X : ndarray of shape (m, D)
-        Admitted candidates, best first; empty if none was found.
     """
     drawn = space.from_uniform(
         sobol(space.n_columns, int(np.log2(N_SOBOL)), random_state)

@@ -1,4 +1,4 @@
-"""Worth of a configuration when its score is weighed against its cost.
+"""Score weighed against cost: acquisition functions of both, and their proposer.
 
 Symbols, beside those of :mod:`skbayes.acquisition.improvement`:
 
@@ -14,72 +14,101 @@ and their later work on accuracy and efficiency, whose a_T is :class:`ScoreLessE
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+import copy
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from skbayes.acquisition.improvement import (
-    Acquisition,
-    ExpectedImprovement,
-    FloatArray,
-    Utility,
+from skbayes.acquisition.base import (
+    N_INCUMBENTS,
+    ModelProposer,
+    Observations,
+    Proposer,
+    fit_surrogate,
+    predict,
 )
+from skbayes.acquisition.improvement import Acquisition, ExpectedImprovement, Utility
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates import GaussianProcess
 
 __all__ = [
+    "RULES",
+    "Beliefs",
     "CostScale",
     "ImprovementOfTradeoff",
     "LogCost",
     "RawCost",
     "ScoreLessExcess",
     "TradeoffAcquisition",
+    "TradeoffObservations",
+    "TradeoffProposer",
     "TradeoffUtility",
+    "relative_costs",
+    "typical_cost",
 ]
 
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+
+# With fewer costs than this nothing can be said of the scale that suits them.
+MIN_COSTS = 5
 
 
 def _density(z: FloatArray) -> FloatArray:
     return np.exp(-0.5 * z * z - _LOG_SQRT_2PI)
 
 
-# -- what is believed of a cost -------------------------------------------------------
+# -- relative costs -------------------------------------------------------------------
 
 
-class CostScale:
-    """What follows from a normal belief about a cost."""
+def typical_cost(costs: FloatArray, fractions: FloatArray) -> float:
+    """Return the cost that counts as 1.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.acquisition.tradeoff import typical_cost
+    >>> typical_cost(np.array([9.0, 3.0, 1.0, 0.2]), np.array([1.0, 1.0, 1.0, 0.2]))
+    3.0
+    >>> typical_cost(np.array([1.0, 0.2]), np.array([0.5, 0.2]))
+    2.0
+    """
+    known = np.isfinite(costs)
+    if not np.any(known):
+        return np.nan
+    largest = np.max(fractions[known])
+    cost = float(np.median(costs[known & (fractions == largest)]) / largest)
+    return cost if cost > 0.0 else 1.0
+
+
+def relative_costs(costs: FloatArray, fractions: FloatArray) -> FloatArray:
+    """Bring costs to the range from 0 to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.acquisition.tradeoff import relative_costs
+    >>> relative_costs(np.array([4.0, 2.0, 0.5]), np.array([1.0, 1.0, 0.2])).round(2)
+    array([1.  , 0.67, 0.17])
+    """
+    return np.minimum(1.0, costs / typical_cost(costs, fractions))
+
+
+# -- beliefs about a cost -------------------------------------------------------------
+
+
+class CostScale(ABC):
+    """Scale on which a cost is normal, with `mean` and `sd` > 0 of one shape."""
+
+    @abstractmethod
     def excess(self, mean: FloatArray, sd: FloatArray, least: float) -> Utility:
-        """Compute by how much a cost is expected to exceed another one.
+        """Return E max(sigma - least, 0) for `least` > 0, and its derivatives."""
 
-        Parameters
-        ----------
-        mean, sd : ndarray of one shape
-            The belief, ``sd > 0``.
-        least : float
-            The other one, > 0.
-
-        Returns
-        -------
-        excess : Utility
-            E max(sigma - least, 0) and its derivatives.
-        """
-        raise NotImplementedError
-
+    @abstractmethod
     def moments(self, mean: FloatArray, sd: FloatArray) -> tuple[Utility, Utility]:
-        """Compute mean and variance of a cost.
-
-        Parameters
-        ----------
-        mean, sd : ndarray of one shape
-            The belief, ``sd > 0``.
-
-        Returns
-        -------
-        mean, variance : Utility
-            Of sigma, and their derivatives.
-        """
-        raise NotImplementedError
+        """Return mean and variance of sigma, and their derivatives."""
 
 
 class RawCost(CostScale):
@@ -178,21 +207,20 @@ def _whole_mean(mean: FloatArray, sd: FloatArray) -> Utility:
     return Utility(value, value, sd * value)
 
 
-# -- acquisitions ---------------------------------------------------------------------
+# -- acquisition functions ------------------------------------------------------------
+
+
+class Beliefs(NamedTuple):
+    """Predictions of a score and of a cost, of one shape, with ``sd > 0``."""
+
+    mean: FloatArray
+    sd: FloatArray
+    cost_mean: FloatArray
+    cost_sd: FloatArray
 
 
 class TradeoffUtility(NamedTuple):
-    """Values of an acquisition and its derivatives, all of one shape.
-
-    Parameters
-    ----------
-    value : ndarray
-        Values, greater is better.
-    by_mean, by_sd : ndarray
-        Derivatives by what is predicted of the score.
-    by_cost_mean, by_cost_sd : ndarray
-        Derivatives by what is predicted of the cost.
-    """
+    """Values of an acquisition function and its derivatives, all of one shape."""
 
     value: FloatArray
     by_mean: FloatArray
@@ -201,8 +229,8 @@ class TradeoffUtility(NamedTuple):
     by_cost_sd: FloatArray
 
 
-class TradeoffAcquisition:
-    """Base of the acquisitions that weigh a score against a cost.
+class TradeoffAcquisition(ABC):
+    """Base of the acquisition functions that weigh a score against a cost.
 
     Parameters
     ----------
@@ -215,61 +243,29 @@ class TradeoffAcquisition:
     ----------
     averages_by : Acquisition
         Whose way it is to average over samples of hyper-parameters.
+    is_improvement : bool
+        Whether its exponential is the expected improvement of T.
     """
 
     averages_by: ClassVar[Acquisition]
+    is_improvement: ClassVar[bool] = False
 
     def __init__(self, alpha: float, scale: CostScale) -> None:
         self.alpha = alpha
         self.scale = scale
 
+    @abstractmethod
     def __call__(
-        self,
-        mean: FloatArray,
-        sd: FloatArray,
-        cost_mean: FloatArray,
-        cost_sd: FloatArray,
-        best: FloatArray | float,
-        least: float,
+        self, beliefs: Beliefs, best: FloatArray | float, least: float
     ) -> TradeoffUtility:
-        """Evaluate at predictions.
+        """Evaluate at predictions of one shape.
 
-        Parameters
-        ----------
-        mean, sd : ndarray of one shape
-            Predicted scores, ``sd > 0``.
-        cost_mean, cost_sd : ndarray of the same shape
-            Predicted costs, ``cost_sd > 0``.
-        best : float or ndarray
-            What is to be improved on: the best score, or the best T.
-        least : float
-            The smallest cost so far, > 0.
-
-        Returns
-        -------
-        utility : TradeoffUtility
-            Values and derivatives.
+        `best` is what is to be improved on, and `least` > 0 the smallest cost so far.
         """
-        raise NotImplementedError
 
-    def believed(
-        self, mean: FloatArray, cost_mean: FloatArray, cost_sd: FloatArray
-    ) -> FloatArray:
-        """Say what is to be improved on at configurations that are known.
-
-        Parameters
-        ----------
-        mean : ndarray
-            What is believed of their scores.
-        cost_mean, cost_sd : ndarray of the same shape
-            What is believed of their costs.
-
-        Returns
-        -------
-        values : ndarray of the same shape
-            Of which the largest is to be improved on.
-        """
-        raise NotImplementedError
+    @abstractmethod
+    def believed(self, beliefs: Beliefs) -> FloatArray:
+        """Return the values of known configurations, whose largest is the `best`."""
 
 
 class _Mean(Acquisition):
@@ -291,23 +287,18 @@ class ScoreLessExcess(TradeoffAcquisition):
 
     Examples
     --------
-    >>> from skbayes.acquisition.tradeoff import RawCost, ScoreLessExcess
+    >>> from skbayes.acquisition.tradeoff import Beliefs, RawCost, ScoreLessExcess
     >>> acquisition = ScoreLessExcess(0.5, RawCost())
-    >>> acquisition([0.8], [0.1], [0.5], [0.1], 0.8, 0.5).value.round(4)
+    >>> acquisition(Beliefs([0.8], [0.1], [0.5], [0.1]), 0.8, 0.5).value.round(4)
     array([0.0199])
     """
 
     averages_by = _Mean()
 
     def __call__(  # noqa: D102
-        self,
-        mean: FloatArray,
-        sd: FloatArray,
-        cost_mean: FloatArray,
-        cost_sd: FloatArray,
-        best: FloatArray | float,
-        least: float,
+        self, beliefs: Beliefs, best: FloatArray | float, least: float
     ) -> TradeoffUtility:
+        mean, sd, cost_mean, cost_sd = beliefs
         log_gain = ExpectedImprovement()(mean, sd, best)
         gain = np.exp(log_gain.value)
         excess = self.scale.excess(cost_mean, cost_sd, least)
@@ -319,10 +310,8 @@ class ScoreLessExcess(TradeoffAcquisition):
             -self.alpha * excess.by_sd,
         )
 
-    def believed(  # noqa: D102
-        self, mean: FloatArray, cost_mean: FloatArray, cost_sd: FloatArray
-    ) -> FloatArray:
-        return mean
+    def believed(self, beliefs: Beliefs) -> FloatArray:  # noqa: D102
+        return beliefs.mean
 
 
 class ImprovementOfTradeoff(TradeoffAcquisition):
@@ -339,27 +328,22 @@ class ImprovementOfTradeoff(TradeoffAcquisition):
 
     Examples
     --------
-    >>> from skbayes.acquisition.tradeoff import ImprovementOfTradeoff, RawCost
+    >>> from skbayes.acquisition.tradeoff import Beliefs, ImprovementOfTradeoff, RawCost
     >>> acquisition = ImprovementOfTradeoff(0.5, RawCost())
-    >>> acquisition([0.8], [0.1], [0.4], [0.1], 0.6, 0.2).value.round(4)
+    >>> acquisition(Beliefs([0.8], [0.1], [0.4], [0.1]), 0.6, 0.2).value.round(4)
     array([-3.11])
     """
 
     averages_by = ExpectedImprovement()
+    is_improvement = True
 
     def __call__(  # noqa: D102
-        self,
-        mean: FloatArray,
-        sd: FloatArray,
-        cost_mean: FloatArray,
-        cost_sd: FloatArray,
-        best: FloatArray | float,
-        least: float,
+        self, beliefs: Beliefs, best: FloatArray | float, least: float
     ) -> TradeoffUtility:
-        sd = np.asarray(sd, dtype=np.float64)
-        cost, variance = self.scale.moments(cost_mean, cost_sd)
+        mean, sd = np.asarray(beliefs.mean), np.asarray(beliefs.sd, dtype=np.float64)
+        cost, variance = self.scale.moments(beliefs.cost_mean, beliefs.cost_sd)
         sd_of_t = np.sqrt(sd**2 + self.alpha**2 * variance.value)
-        mean_of_t = np.asarray(mean) - self.alpha * cost.value
+        mean_of_t = mean - self.alpha * cost.value
         gain = ExpectedImprovement()(mean_of_t, sd_of_t, best)
         by_variance = 0.5 * self.alpha**2 * gain.by_sd / sd_of_t
         return TradeoffUtility(
@@ -370,7 +354,163 @@ class ImprovementOfTradeoff(TradeoffAcquisition):
             by_variance * variance.by_sd - self.alpha * gain.by_mean * cost.by_sd,
         )
 
-    def believed(  # noqa: D102
-        self, mean: FloatArray, cost_mean: FloatArray, cost_sd: FloatArray
-    ) -> FloatArray:
-        return mean - self.alpha * self.scale.moments(cost_mean, cost_sd)[0].value
+    def believed(self, beliefs: Beliefs) -> FloatArray:  # noqa: D102
+        cost, _ = self.scale.moments(beliefs.cost_mean, beliefs.cost_sd)
+        return beliefs.mean - self.alpha * cost.value
+
+
+#: Acquisition functions by the names that users write.
+RULES: dict[str, type[TradeoffAcquisition]] = {
+    "ei-tradeoff": ImprovementOfTradeoff,
+    "paper": ScoreLessExcess,
+}
+
+
+# -- proposals ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TradeoffObservations(Observations):
+    """Observations of scores and of negated costs, the two columns of `scores`.
+
+    Parameters
+    ----------
+    fractions : ndarray of shape (n,)
+        The sizes of the training sets, relative to the largest on offer.
+    alpha : float
+        The tradeoff that the next proposal is for.
+    """
+
+    fractions: FloatArray
+    alpha: float
+
+    @property
+    def of_scores(self) -> Observations:
+        """Observations of the scores alone."""
+        return Observations(self.X, self.scores[:, 0], self.noise[:, 0], self.pending)
+
+    @property
+    def costs(self) -> FloatArray:
+        """The costs, of shape (n,), NaN where unknown."""
+        return -self.scores[:, 1]
+
+    @property
+    def incumbents(self) -> FloatArray:
+        """The configurations with the best tradeoff, best first."""
+        if self.alpha == 0.0 or not np.any(np.isfinite(self.costs)):
+            return self.of_scores.incumbents
+        if np.all(np.isnan(self.scores[:, 0])):
+            return self.X[:0]
+        sigma = relative_costs(self.costs, self.fractions)
+        sigma = np.where(np.isnan(sigma), np.nanmax(sigma), sigma)
+        tradeoff = self.of_scores.y - self.alpha * sigma
+        return self.X[np.argsort(-tradeoff, kind="stable")[:N_INCUMBENTS]]
+
+
+class TradeoffProposer(Proposer):
+    """Scores candidates by what is believed of their scores and costs.
+
+    Without a tradeoff, or before a cost is known, it fits to the proposer for the
+    scores alone.
+
+    Parameters
+    ----------
+    of_scores : ModelProposer
+        The proposer for scores.
+    cost_model : GaussianProcess
+        Learns costs; of one sample of its hyper-parameters.
+    rule : type
+        The acquisition function.
+    cost_scale : {"auto", "log", "raw"}
+        The scale that costs are normal on; "auto" takes the one on which the model
+        predicts the known costs better, each from the others.
+
+    Attributes
+    ----------
+    acquisition : TradeoffAcquisition
+        What is made of scores and costs.
+    best : ndarray of shape (S, 1)
+        What is to be improved on.
+    least : float
+        The smallest cost so far.
+    """
+
+    n_initial_points = 3
+    acquisition: TradeoffAcquisition
+    best: FloatArray
+    least: float
+
+    def __init__(
+        self,
+        of_scores: ModelProposer,
+        cost_model: GaussianProcess,
+        rule: type[TradeoffAcquisition],
+        cost_scale: str = "auto",
+    ) -> None:
+        self.of_scores = of_scores
+        self.cost_model = cost_model
+        self.rule = rule
+        self.cost_scale = cost_scale
+        self.has_gradients = of_scores.has_gradients
+
+    def fit(self, observations: TradeoffObservations) -> Proposer:  # noqa: D102
+        has_cost = np.isfinite(observations.costs)
+        if observations.alpha == 0.0 or not np.any(has_cost):
+            return self.of_scores.fit(observations.of_scores)
+        X, pending = observations.X, observations.pending
+        fitted = copy.copy(self)
+        fitted.surrogate = fit_surrogate(self.of_scores.model, observations.of_scores)
+        typical = typical_cost(observations.costs, observations.fractions)
+        sigma = (observations.costs / typical)[has_cost]
+        costs = Observations(X[has_cost], sigma, np.zeros(len(sigma)), pending)
+        scale, learnt = self._scale(costs)
+        fitted.cost_model = fit_surrogate(self.cost_model, costs, learnt)
+        fitted.acquisition = self.rule(observations.alpha, scale)
+        known = np.vstack([X, pending])
+        parts = *fitted.surrogate.predict(known), *fitted.cost_model.predict(known)
+        believed = fitted.acquisition.believed(Beliefs(*np.broadcast_arrays(*parts)))
+        fitted.best = np.max(believed, axis=1, keepdims=True)
+        fitted.least = float(np.min(np.minimum(sigma, 1.0)))
+        return fitted
+
+    def _scale(self, costs: Observations) -> tuple[CostScale, FloatArray]:
+        """Choose a scale; also the costs on it."""
+        raw = np.minimum(costs.scores, 1.0)
+        if self.cost_scale == "raw" or np.min(costs.scores) <= 0.0:
+            return RawCost(), raw
+        logs = np.log(costs.scores)
+        if self.cost_scale == "log" or len(raw) < MIN_COSTS:
+            return LogCost(), logs
+        # Densities of the same variable: that of a cost is that of its logarithm
+        # divided by the cost. Costs above 1 are compared as they are.
+        on_raw = self._fit_quality(costs, costs.scores)
+        on_log = self._fit_quality(costs, logs) - float(np.sum(logs))
+        return (LogCost(), logs) if on_log >= on_raw else (RawCost(), raw)
+
+    def _fit_quality(self, costs: Observations, values: FloatArray) -> float:
+        """Logarithm of the density of each value given the others."""
+        mean, sd = self.cost_model.fit(costs.X, values).leave_one_out()
+        z = (values - mean) / sd
+        return float(np.sum(-0.5 * z * z - np.log(sd)))
+
+    def _evaluate(self, X: FloatArray, gradient: bool) -> tuple[FloatArray, Any]:
+        mean, sd, *slopes = predict(self.surrogate, X, gradient)
+        cost_mean, cost_sd, *cost_slopes = predict(self.cost_model, X, gradient)
+        beliefs = Beliefs(*np.broadcast_arrays(mean, sd, cost_mean, cost_sd))
+        utility = self.acquisition(beliefs, self.best, self.least)
+        value, shares = self.acquisition.averages_by.average(Utility(*utility[:3]))
+        if not gradient:
+            return value, None
+        by_position = sum(
+            by_belief[..., None] * slope
+            for by_belief, slope in zip(
+                utility[1:], [*slopes, *cost_slopes], strict=True
+            )
+        )
+        return value, np.einsum("sm,smd->md", shares, by_position)
+
+    def expected_improvement(self, row: FloatArray) -> float | None:
+        """Return the expected improvement of L - alpha sigma on the best so far."""
+        if not self.acquisition.is_improvement:
+            return None
+        return float(np.exp(self.scores(row[None, :])[0]))

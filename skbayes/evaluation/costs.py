@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.tradeoff_proposer import typical_cost
+from skbayes.acquisition.tradeoff import typical_cost
 from skbayes.evaluation.fold import Measure
 from skbayes.evaluation.objectives import COSTS, measure_of
 from skbayes.evaluation.trial import Trial

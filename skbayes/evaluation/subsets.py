@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
+from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space.dimensions import is_number
 
 __all__ = ["FULL_DATA", "Fidelity", "Subsets", "check_train_size"]
@@ -137,10 +138,7 @@ class Subsets:
                     None if classes is None else classes[train],
                     None if units is None else units[train],
                     len(train),
-                    # Keys of two numbers: those of one are the proposals'.
-                    np.random.default_rng(
-                        np.random.SeedSequence(seed, spawn_key=(subset, split))
-                    ),
+                    make_generator(seed, Stream.SUBSET, subset, split),
                 )
                 for split, train in enumerate(rows)
             ]

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.maximize import sobol
 from skbayes.space import Distribution, Space
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import Dimension, FloatArray
-from skbayes.surrogates.averages import posterior_of_mean
+from skbayes.surrogates.base import posterior_of_mean
+from skbayes.surrogates.random_search import sobol
 
 __all__ = ["BackgroundSample", "marginal", "positions_of"]
 

@@ -168,7 +168,7 @@ def importance(
     ----------
     source : estimator, History, dict, LookupTable, data frame or path
         A fitted search, of skbayes or scikit-learn; its `trials_`, or any
-        :class:`skbayes.evaluation.trial.History`; its `cv_results_`; a
+        :class:`skbayes.evaluation.History`; its `cv_results_`; a
         :class:`skbayes.benchmark.LookupTable`; or a journal, its path or what
         :func:`skbayes.load_history` returns, also of a search that still runs.
     space : dict, list of dicts or Space, default=None

@@ -8,14 +8,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.acquisition.fronts import are_costs
-from skbayes.acquisition.hypervolume import is_nondominated
+from skbayes.acquisition.fronts import (
+    are_costs,
+    choose_point,
+    hypervolumes,
+    is_nondominated,
+)
 from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.style import COST_SPAN, has_log_span, star, style_axes, tones
 from skbayes.inspection.texts import plain
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
-from skbayes.search.pareto import choose_point, hypervolumes
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ParetoDisplay"]

@@ -102,7 +102,7 @@ class PartialDependenceDisplay(_Display):
     estimates for trials that ``racing`` stopped after their first folds. Gaussian
     processes raise very bad ones to a floor, so that differences between good ones are
     seen; the picture names the floor, and is flat down there. A surrogate that takes
-    them as they are is ``surrogate=GaussianProcess(tame_scores=False)``, of
+    them as they are is ``surrogate=GaussianProcess(winsorize_scores=False)``, of
     :mod:`skbayes.surrogates`.
 
     Examples

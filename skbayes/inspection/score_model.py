@@ -15,8 +15,12 @@ from skbayes.results.record import SearchRecord
 from skbayes.space import Categorical, Integer, Ordinal, Real, Space
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import is_number
-from skbayes.surrogates import ParzenEstimator
-from skbayes.surrogates.registry import MODELS, SURROGATES, make_surrogate
+from skbayes.surrogates.registry import (
+    capability,
+    make_surrogate,
+    names_with,
+    registry,
+)
 from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["NothingToLearn", "ScoreModel", "score_model", "space_of_values"]
@@ -88,17 +92,18 @@ def score_model(
 def _check_surrogate(surrogate: Any) -> None:
     if surrogate is None or _predicts(surrogate):
         return
-    if isinstance(surrogate, str) and surrogate not in SURROGATES:
-        raise ValueError(f"surrogate must be one of {MODELS}, got {surrogate!r}.")
+    models = names_with("predicts_scores")
+    if isinstance(surrogate, str) and surrogate not in registry:
+        raise ValueError(f"surrogate must be one of {models}, got {surrogate!r}.")
     raise ValueError(
-        f"surrogate: {surrogate!r} does not predict scores; take one of {MODELS}."
+        f"surrogate: {surrogate!r} does not predict scores; take one of {models}."
     )
 
 
 def _predicts(surrogate: Any) -> bool:
-    if isinstance(surrogate, str):
-        return surrogate in MODELS
-    return hasattr(surrogate, "predict") and not isinstance(surrogate, ParzenEstimator)
+    if isinstance(surrogate, str) and surrogate not in registry:
+        return False
+    return capability(surrogate, "predicts_scores")
 
 
 def _own_model(source: Any, record: SearchRecord) -> ScoreModel | None:

@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.acquisition.tradeoff_proposer import relative_costs, typical_cost
+from skbayes.acquisition.fronts import envelope
+from skbayes.acquisition.tradeoff import relative_costs, typical_cost
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.texts import plain, score_name
 from skbayes.results.read import read_record
-from skbayes.search.tradeoff import envelope
 from skbayes.space.dimensions import FloatArray, is_number
 
 __all__ = ["TradeoffDisplay"]

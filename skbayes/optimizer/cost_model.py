@@ -1,4 +1,4 @@
-"""What a trial will cost, by what trials have cost.
+"""Gaussian process of the costs of trials, some of which were cut short.
 
 Symbols (n costs told, D columns):
 
@@ -38,18 +38,6 @@ def truncated_mean(mean: FloatArray, sd: FloatArray, bound: FloatArray) -> Float
 
     E[y | y >= b] = mean + sd phi(z) / (1 - Phi(z)) with z = (b - mean) / sd. The
     quotient is sqrt(2 / pi) / erfcx(z / sqrt(2)), which neither overflows nor cancels.
-
-    Parameters
-    ----------
-    mean, sd : ndarray of shape (n,)
-        Mean and standard deviation without that knowledge.
-    bound : ndarray of shape (n,)
-        What the variable is known to reach.
-
-    Returns
-    -------
-    mean : ndarray of shape (n,)
-        The mean, at least `bound`.
     """
     z = (bound - mean) / sd
     hazard = math.sqrt(2.0 / math.pi) / erfcx(z / math.sqrt(2.0))
@@ -90,38 +78,14 @@ class CostModel:
         self._fitted: GaussianProcess | None = None
 
     def add(self, row: FloatArray, cost: float, censored: bool = False) -> None:
-        """Learn a cost.
-
-        Parameters
-        ----------
-        row : ndarray of shape (D,)
-            Encoded configuration.
-        cost : float
-            What it cost, > 0.
-        censored : bool, default=False
-            Whether it would have cost more, had it not been cut short.
-        """
+        """Learn a cost."""
         self._rows.append(row)
         self._costs.append(cost)
         self._censored.append(censored)
         self._fitted = None
 
     def expected(self, row: FloatArray) -> float | None:
-        """Cost that is to be expected.
-
-        Parameters
-        ----------
-        row : ndarray of shape (D,)
-            Encoded configuration.
-
-        Returns
-        -------
-        cost : float or None
-            The exponential of the expected logarithm, which is the median. (The mean
-            would grow with the process's ignorance, without limit: where little is
-            known, every cost would be expected to be enormous.) With fewer than four
-            costs, the median of those; None without any.
-        """
+        """Cost that is to be expected."""
         if not self._costs:
             return None
         if len(self._costs) < MIN_COSTS:
@@ -167,5 +131,5 @@ class CostModel:
             n_samples=0,
             hyperparameters=hyperparameters,
             # What is cheap must be known as well as what is expensive.
-            tame_scores=False,
+            winsorize_scores=False,
         )

@@ -1,7 +1,7 @@
-"""Ask for a configuration, tell its score: the search without any estimator.
+"""Optimizer of any function, by asking for configurations and telling scores.
 
 Symbols: ``k`` is the number of configurations told or pending when one is asked for.
-Proposal k is a pure function of the space, the settings, what was told or learnt from
+Proposal k is a pure function of the space, the parameters, what was told or learnt from
 an earlier search, what is pending, the seed and k: it has a random generator of its
 own, and what the surrogate keeps from one proposal to the next it would compute again
 just so.
@@ -12,18 +12,17 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
 
-from skbayes.acquisition.base import Known
-from skbayes.acquisition.fronts import make_pareto_strategy
-from skbayes.acquisition.hypervolume import is_nondominated
-from skbayes.acquisition.maximize import sobol
-from skbayes.acquisition.strategy import make_strategy
+from skbayes.acquisition.base import Observations
+from skbayes.acquisition.fronts import is_nondominated
+from skbayes.acquisition.registry import make_proposer
 from skbayes.optimizer.cost_model import CostModel
+from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
+from skbayes.optimizer.observations import ObservationList, join
+from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.optimizer.validation import (
     check_acquisition,
     check_cost,
@@ -44,31 +43,6 @@ from skbayes.utils.blas import one_blas_thread
 __all__ = ["Optimizer", "SpaceExhausted"]
 
 Params = dict[str, Any]
-
-# Fewest and most initial points for "auto".
-MIN_INITIAL_POINTS, MAX_INITIAL_POINTS = 3, 8
-
-# Binary logarithm of the number of points of a Sobol sequence after the initial ones.
-LOG2_N_MORE = 6
-
-
-@dataclass
-class _Observations:
-    """Encoded configurations, their scores (NaN: failed) and the scores' variances.
-
-    Scores and variances are lists with a number for each objective.
-    """
-
-    rows: list[FloatArray] = field(default_factory=list)
-    scores: list[list[float]] = field(default_factory=list)
-    noise: list[list[float]] = field(default_factory=list)
-
-    def add(self, row: FloatArray, scores: list[float], noise: list[float]) -> None:
-        self.rows.append(row)
-        self.scores.append(scores)
-        # A failure is taken for the worst score, of which nothing is uncertain.
-        pairs = zip(scores, noise, strict=True)
-        self.noise.append([0.0 if math.isnan(one) else v for one, v in pairs])
 
 
 class Optimizer:
@@ -174,22 +148,22 @@ class Optimizer:
         self.acquisition = check_acquisition(acquisition)
         self._seed = check_random_state(random_state)
         self._costs = CostModel(self.space.n_options)
-        self._told, self._learnt = _Observations(), _Observations()
+        self._told, self._learnt = ObservationList(), ObservationList()
         # Told and comparable: neither failed nor cut short.
         self._eligible: list[tuple[list[float], Params]] = []
         self._n_objectives: int | None = None
         self._pending: dict[bytes, FloatArray] = {}
         self._candidates = Candidates(self.space)
-        self._strategy = make_strategy(
+        self._proposer: Any = make_proposer(
             self.surrogate, self.acquisition, self._candidates, self._seed
         )
         if n_objectives is not None:
             self._set_n_objectives(check_n_objectives(n_objectives))
-        self._n_initial = check_n_initial_points(
-            n_initial_points, self._auto_initial_points()
-        )
+        auto = default_n_initial_points(self.space, self._proposer)
+        self._n_initial = check_n_initial_points(n_initial_points, auto)
         self._queue = self._checked_points(initial_points)
-        self._design = self._draw_design()
+        rng = make_generator(self._seed, Stream.DESIGN)
+        self._design = draw_design(self.space, self._n_initial, rng)
         self.last_expected_improvement: float | None = None
 
     # -- the two calls ------------------------------------------------------------
@@ -320,7 +294,7 @@ class Optimizer:
 
     def _set_n_objectives(self, n: int) -> None:
         if n > 1:
-            self._strategy = make_pareto_strategy(
+            self._proposer = make_proposer(
                 self.surrogate, self.acquisition, self._candidates, self._seed, n
             )
         self._n_objectives = n
@@ -489,8 +463,8 @@ class Optimizer:
         if not np.any(np.isfinite(self._learnt.scores + self._told.scores)):
             raise ValueError("No score is known yet.")
         with one_blas_thread():
-            proposer = self._strategy.proposer(self._known())
-        if not hasattr(proposer, "surrogate"):
+            proposer = self._proposer.fit(self._observations())
+        if proposer.surrogate is None:
             raise ValueError(f"surrogate: {self.surrogate!r} does not predict scores.")
         return proposer.surrogate
 
@@ -559,12 +533,12 @@ class Optimizer:
 
     def _best_row(self) -> tuple[FloatArray, float | None]:
         k = len(self._told.scores) + len(self._pending)
-        rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(k,)))
+        rng = make_generator(self._seed, Stream.PROPOSAL, k)
         n_known = len(self._learnt.scores) + k
         if n_known >= self._n_initial and self._can_decide():
-            known = self._known()
-            proposer = self._strategy.proposer(known)
-            ranked = proposer.rank(self._candidates, known.incumbents, rng)
+            observations = self._observations()
+            proposer = self._proposer.fit(observations)
+            ranked = proposer.rank(self._candidates, observations.incumbents, rng)
             if len(ranked):
                 return ranked[0], proposer.expected_improvement(ranked[0])
         elif (
@@ -574,67 +548,16 @@ class Optimizer:
         return self._candidates.draw(rng)[0], None
 
     def _can_decide(self) -> bool:
-        if not self._strategy.needs_scores:
+        if not self._proposer.needs_scores:
             return True
         # The model of an objective needs one score.
-        return bool(np.all(np.any(np.isfinite(self._known().scores), axis=0)))
+        return bool(np.all(np.any(np.isfinite(self._observations().scores), axis=0)))
 
-    def _known(self) -> Known:
-        nothing = np.empty((0, self.space.n_columns))
-        scores, noise = (
-            np.array([self._widened(one) for one in told])
-            for told in (
-                self._learnt.scores + self._told.scores,
-                self._learnt.noise + self._told.noise,
-            )
+    def _observations(self) -> Observations:
+        return join(
+            self._learnt,
+            self._told,
+            list(self._pending.values()),
+            self.space.n_columns,
+            self._n_objectives or 1,
         )
-        return Known(
-            X=np.vstack([nothing, *self._learnt.rows, *self._told.rows]),
-            scores=scores,
-            noise=noise,
-            pending=np.vstack([nothing, *self._pending.values()]),
-        )
-
-    def _widened(self, numbers: list[float]) -> float | list[float]:
-        """Return one number, or one for each objective of several."""
-        n = self._n_objectives or 1
-        if n == 1:
-            return numbers[0]
-        # A failure that was told by one number before there were several.
-        return numbers if len(numbers) == n else numbers * n
-
-    # -- the beginning ------------------------------------------------------------
-
-    def _auto_initial_points(self) -> int:
-        """Return how many points the model is to begin with.
-
-        With fewer points than a linear model has coefficients, the scores do not tell
-        which of the dimensions matter.
-        """
-        n = self._strategy.n_initial_points
-        if n is None:
-            n = max(self.space.n_coefficients, MIN_INITIAL_POINTS)
-            n = min(n, MAX_INITIAL_POINTS)
-        return n
-
-    def _draw_design(self) -> FloatArray:
-        """Rows for the time before the model: center, Latin hypercube, Sobol sequence.
-
-        Ranges are written around what is expected to be good, and the usual option is
-        named first: the middle of all ranges with the first of all options is a far
-        better guess than a random one.
-        """
-        rng = np.random.default_rng(np.random.SeedSequence(self._seed))
-        center = np.where(self.space.categorical, 0.0, 0.5)[None, :]
-        n, n_columns = max(self._n_initial - 1, 0), self.space.n_columns
-        others = np.empty((n, n_columns))
-        if others.size:
-            others = qmc.LatinHypercube(n_columns, seed=rng).random(n)
-        for column, n_options in enumerate(self.space.n_options):
-            if n_options:
-                # As often as each other, those beside the center's option first.
-                places = (rng.permutation(n) + 1) % n_options
-                others[:, column] = (places + 0.5) / n_options
-        # For the proposals before the first score where many trials are in flight.
-        more = sobol(n_columns, LOG2_N_MORE, rng)
-        return self.space.from_uniform(np.vstack([center, others, more]))

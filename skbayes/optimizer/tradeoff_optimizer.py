@@ -1,23 +1,19 @@
-"""An optimizer that weighs scores against costs."""
+"""Optimizer that weighs scores against costs."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.strategy import ModelStrategy, make_strategy
-from skbayes.acquisition.tradeoff_proposer import (
-    RULES,
-    KnownWithCosts,
-    TradeoffStrategy,
-)
+from skbayes.acquisition.tradeoff import RULES, TradeoffObservations, TradeoffProposer
 from skbayes.optimizer.optimizer import Optimizer
+from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space.configuration import Configuration
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates import GaussianProcess
+from skbayes.surrogates.registry import capability
 
 __all__ = ["TradeoffOptimizer"]
 
@@ -44,19 +40,13 @@ class TradeoffOptimizer(Optimizer):
     relative_sizes : callable
         Given parameters of configurations, returns the sizes of their training sets
         relative to the largest.
-    surrogate : str or object, default="gp"
-        The model of the score, as for :class:`skbayes.Optimizer`; costs have a Gaussian
-        process of their own.
     acquisition : {"ei-tradeoff", "paper"}, default="ei-tradeoff"
         What a proposal maximizes.
     cost_scale : {"auto", "log", "raw"}, default="auto"
         The scale on which costs are normal.
-    n_initial_points : int or "auto", default="auto"
-        As for :class:`skbayes.Optimizer`.
-    initial_points : list of dict, default=None
-        Configurations to propose first.
-    random_state : int, default=0
-        Seed.
+    **options : dict
+        `surrogate`, `n_initial_points`, `initial_points` and `random_state` of
+        :class:`skbayes.Optimizer`.
 
     Raises
     ------
@@ -70,72 +60,39 @@ class TradeoffOptimizer(Optimizer):
         tradeoff: float | None,
         relative_sizes: Callable[[Sequence[Mapping[str, Any]]], FloatArray],
         *,
-        surrogate: Any = "gp",
         acquisition: str = "ei-tradeoff",
         cost_scale: str = "auto",
-        n_initial_points: int | str = "auto",
-        initial_points: Sequence[Mapping[str, Any]] | None = None,
-        random_state: int = 0,
+        **options: Any,
     ) -> None:
         self.tradeoff = tradeoff
         self._relative_sizes = relative_sizes
         self._rule, self._cost_scale = RULES[acquisition], cost_scale
-        super().__init__(
-            search_spaces,
-            surrogate=surrogate,
-            n_initial_points=n_initial_points,
-            initial_points=initial_points,
-            n_objectives=2,
-            random_state=random_state,
-        )
+        super().__init__(search_spaces, n_objectives=2, **options)
 
     def tell(
         self, params: Mapping[str, Any] | Configuration, score: Any, **more: Any
     ) -> None:
-        """Learn score and cost of a configuration.
-
-        Parameters
-        ----------
-        params : dict
-            A configuration of the space.
-        score : list of float
-            The score, and the negated cost.
-        **more : dict of str to object
-            As for :class:`skbayes.Optimizer`; `noise` is that of the score.
-        """
+        """Learn score and cost of a configuration."""
         if isinstance(more.get("noise"), float):
             more["noise"] = [more["noise"], 0.0]
         super().tell(params, score, **more)
 
     def learn(self, params: Mapping[str, Any], score: Any, noise: Any = None) -> None:
-        """Take knowledge from an earlier search.
-
-        Parameters
-        ----------
-        params : dict
-            A configuration of the space.
-        score : list of float
-            The score it had, and its negated cost.
-        noise : float, default=None
-            Known variance of the score.
-        """
+        """Take knowledge from an earlier search."""
         super().learn(params, score, None if noise is None else [noise, 0.0])
 
     def _set_n_objectives(self, n: int) -> None:
-        of_scores = make_strategy(
-            self.surrogate, self.acquisition, self._candidates, self._seed
-        )
-        if isinstance(of_scores, ModelStrategy):
+        if capability(self.surrogate, "predicts_scores"):
             cost_model = GaussianProcess(
                 n_options=self.space.n_options,
                 n_samples=0,
                 # What is cheap must be known as well as what is expensive.
-                tame_scores=False,
+                winsorize_scores=False,
             )
-            self._strategy = TradeoffStrategy(
-                of_scores, cost_model, self._rule, self._cost_scale
+            self._proposer = TradeoffProposer(
+                self._proposer, cost_model, self._rule, self._cost_scale
             )
-        elif of_scores.needs_scores:
+        elif self._proposer.needs_scores:
             raise ValueError(
                 f"surrogate={self.surrogate!r} has no model of the score, which a "
                 "tradeoff needs; take one that has, such as 'gp', or 'random'."
@@ -143,31 +100,27 @@ class TradeoffOptimizer(Optimizer):
         self._n_objectives = n
 
     def _can_decide(self) -> bool:
-        scores = self._known().scores
-        return not self._strategy.needs_scores or bool(
-            np.any(np.isfinite(scores[:, 0]))
-        )
+        scores = self._observations().scores[:, 0]
+        return not self._proposer.needs_scores or bool(np.any(np.isfinite(scores)))
 
-    def _known(self) -> KnownWithCosts:
-        known = super()._known()
+    def _observations(self) -> TradeoffObservations:
+        known = super()._observations()
         n = len(known.X)
         fractions = np.empty(0)
         if n:
             fractions = self._relative_sizes(self.space.decode(known.X))
-        alpha = self._alpha(n + len(known.pending))
-        parts = {
-            field.name: getattr(known, field.name)
-            for field in dataclasses.fields(known)
-        }
-        parts["scores"] = known.scores.reshape(n, 2)
-        parts["noise"] = known.noise.reshape(n, 2)
-        return KnownWithCosts(**parts, fractions=fractions, alpha=alpha)
+        return TradeoffObservations(
+            X=known.X,
+            scores=known.scores.reshape(n, 2),
+            noise=known.noise.reshape(n, 2),
+            pending=known.pending,
+            fractions=fractions,
+            alpha=self._alpha(n + len(known.pending)),
+        )
 
     def _alpha(self, n_known: int) -> float:
         """Return the tradeoff of the next proposal."""
         if self.tradeoff is not None:
             return float(self.tradeoff)
-        # A key of two numbers: those of one are the proposals'.
-        seed = np.random.SeedSequence(self._seed, spawn_key=(n_known, 1))
-        share = np.random.default_rng(seed).random()
+        share = make_generator(self._seed, Stream.TRADEOFF, n_known).random()
         return float(SMALLEST_DRAWN * (LARGEST_DRAWN / SMALLEST_DRAWN) ** share)

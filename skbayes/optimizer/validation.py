@@ -1,8 +1,7 @@
-"""Checks of what users hand to the optimizer, each with a message that names it."""
+"""Validation of what users hand to the optimizer, with messages that name it."""
 
 from __future__ import annotations
 
-import inspect
 import math
 import numbers
 from collections.abc import Mapping
@@ -10,16 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.improvement import (
-    Acquisition,
-    ExpectedImprovement,
-    ProbabilityOfImprovement,
-    UpperConfidenceBound,
-)
+from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
+from skbayes.acquisition.registry import ACQUISITIONS
 from skbayes.space import Space
-from skbayes.surrogates.parzen import ParzenEstimator
-from skbayes.surrogates.registry import SURROGATES
+from skbayes.surrogates.registry import capability, registry
 
 __all__ = [
     "check_acquisition",
@@ -35,13 +29,6 @@ __all__ = [
     "check_surrogate",
 ]
 
-ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
-    "ei": ExpectedImprovement,
-    "eif": ExpectedInfluence,
-    "pi": ProbabilityOfImprovement,
-    "ucb": UpperConfidenceBound,
-}
-
 
 def _as_float(name: str, value: Any) -> float:
     """Return a number as a float, an infinity if it is too large for one."""
@@ -53,24 +40,12 @@ def _as_float(name: str, value: Any) -> float:
         return math.inf
 
 
+def _is_integer(value: Any, least: int) -> bool:
+    return isinstance(value, numbers.Integral) and int(value) >= least
+
+
 def check_score(score: Any) -> float:
-    """Return the score of a trial.
-
-    Parameters
-    ----------
-    score : object
-        What was told.
-
-    Returns
-    -------
-    score : float
-        The score, NaN if it is not finite.
-
-    Raises
-    ------
-    TypeError
-        If it is not a number.
-    """
+    """Return the score of a trial, NaN if it is not finite."""
     value = _as_float("score", score)
     return value if math.isfinite(value) else math.nan
 
@@ -78,25 +53,7 @@ def check_score(score: Any) -> float:
 def check_scores(score: Any, n_objectives: int | None) -> list[float]:
     """Return the scores of a trial, one for each objective.
 
-    Parameters
-    ----------
-    score : object
-        What was told.
-    n_objectives : int or None
-        How many there were before; None while that is not known.
-
-    Returns
-    -------
-    scores : list of float
-        One for a number, NaN for what is not finite. NaN alone stands for as many as
-        there were before.
-
-    Raises
-    ------
-    TypeError
-        If it is neither a number nor a list of numbers.
-    ValueError
-        If it is an empty list, or there were not as many before.
+    NaN alone stands for as many as there were before; None: that is not known yet.
     """
     is_list = isinstance(score, list | tuple | np.ndarray) and np.ndim(score) > 0
     scores = [check_score(one) for one in score] if is_list else [check_score(score)]
@@ -111,31 +68,7 @@ def check_scores(score: Any, n_objectives: int | None) -> list[float]:
 
 
 def check_noises(noise: Any, surrogate: Any, n_objectives: int) -> list[float]:
-    """Return the known variances of the scores of a trial.
-
-    Parameters
-    ----------
-    noise : object
-        What was told: a number, or a list of one for each objective if there are
-        several.
-    surrogate : str or object
-        The model that will be given them.
-    n_objectives : int
-        How many scores there are.
-
-    Returns
-    -------
-    noises : list of float
-        The variances; 0 if none were told.
-
-    Raises
-    ------
-    TypeError
-        If one is not a number.
-    ValueError
-        If one is negative or not finite, there are not as many as there are scores, or
-        the surrogate's ``fit`` does not take them.
-    """
+    """Return the known variances of the scores of a trial; 0 if none were told."""
     if noise is None:
         return [0.0] * n_objectives
     given = [noise] if np.ndim(noise) == 0 else list(noise)
@@ -147,28 +80,23 @@ def check_noises(noise: Any, surrogate: Any, n_objectives: int) -> list[float]:
     return [check_noise(one, surrogate) for one in given]
 
 
+def check_noise(noise: Any, surrogate: Any) -> float:
+    """Return the known variance of a score, which the surrogate must take if > 0."""
+    if noise is None:
+        return 0.0
+    value = _as_float("noise", noise)
+    if not 0.0 <= value < math.inf:
+        raise ValueError(f"noise must be >= 0 and finite, or None, got {noise!r}.")
+    if value > 0.0 and not capability(surrogate, "takes_noise"):
+        raise ValueError(
+            f"noise must be 0 or None with the surrogate {surrogate!r}, whose fit has "
+            "no parameter 'noise'."
+        )
+    return value
+
+
 def check_cost(cost: Any, censored: Any) -> float | None:
-    """Return the cost of a trial.
-
-    Parameters
-    ----------
-    cost : object
-        What was told.
-    censored : object
-        Whether the trial was cut short.
-
-    Returns
-    -------
-    cost : float or None
-        The cost; None if none was told.
-
-    Raises
-    ------
-    TypeError
-        If `cost` is not a number, or `censored` no bool.
-    ValueError
-        If `cost` is not positive and finite, or missing from a censored trial.
-    """
+    """Return the cost of a trial, if one was told; a censored trial must have one."""
     if not isinstance(censored, bool | np.bool_):
         raise TypeError(f"censored must be True or False, got {censored!r}.")
     if cost is None:
@@ -184,72 +112,11 @@ def check_cost(cost: Any, censored: Any) -> float | None:
     return value
 
 
-def check_noise(noise: Any, surrogate: Any) -> float:
-    """Return the known variance of a score.
-
-    Parameters
-    ----------
-    noise : object
-        What was told.
-    surrogate : str or object
-        The model that will be given it.
-
-    Returns
-    -------
-    noise : float
-        The variance; 0 if none was told.
-
-    Raises
-    ------
-    TypeError
-        If it is not a number.
-    ValueError
-        If it is negative or not finite, or the surrogate's ``fit`` does not take it.
-    """
-    if noise is None:
-        return 0.0
-    value = _as_float("noise", noise)
-    if not 0.0 <= value < math.inf:
-        raise ValueError(f"noise must be >= 0 and finite, or None, got {noise!r}.")
-    if value > 0.0 and not _takes_noise(surrogate):
-        raise ValueError(
-            f"noise must be 0 or None with the surrogate {surrogate!r}, whose fit has "
-            "no parameter 'noise'."
-        )
-    return value
-
-
-def _takes_noise(surrogate: Any) -> bool:
-    # A graph's labels are exact; what does not predict scores cannot mistake them.
-    if isinstance(surrogate, str | ParzenEstimator):
-        return not surrogate == "graph"
-    parameters = inspect.signature(surrogate.fit).parameters
-    return "noise" in parameters or any(
-        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
-    )
-
-
 def check_random_state(random_state: Any) -> int:
-    """Return the seed of a source of randomness.
-
-    Parameters
-    ----------
-    random_state : object
-        What the user gave.
-
-    Returns
-    -------
-    seed : int
-        The seed itself, one drawn from the source, or a fresh one for None.
-
-    Raises
-    ------
-    ValueError
-        If it is nothing of the kind.
-    """
+    """Return a seed: itself, one drawn from the source, or a fresh one for None."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, numbers.Integral) and int(random_state) >= 0:
+    if _is_integer(random_state, 0):
         return int(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
@@ -261,29 +128,11 @@ def check_random_state(random_state: Any) -> int:
     )
 
 
-def check_n_initial_points(n_initial_points: Any, auto: int = 3) -> int:
-    """Return the number of configurations before the model decides.
-
-    Parameters
-    ----------
-    n_initial_points : object
-        What the user gave.
-    auto : int, default=3
-        What "auto" stands for.
-
-    Returns
-    -------
-    n_initial_points : int
-        The number.
-
-    Raises
-    ------
-    ValueError
-        If it is neither an integer >= 0 nor "auto".
-    """
+def check_n_initial_points(n_initial_points: Any, auto: int) -> int:
+    """Return the number of configurations before the model decides."""
     if n_initial_points == "auto":
         return auto
-    if isinstance(n_initial_points, numbers.Integral) and int(n_initial_points) >= 0:
+    if _is_integer(n_initial_points, 0):
         return int(n_initial_points)
     raise ValueError(
         f"n_initial_points must be an integer >= 0 or 'auto', got {n_initial_points!r}."
@@ -291,24 +140,8 @@ def check_n_initial_points(n_initial_points: Any, auto: int = 3) -> int:
 
 
 def check_n_objectives(n_objectives: Any) -> int:
-    """Return the number of objectives.
-
-    Parameters
-    ----------
-    n_objectives : object
-        What the user gave.
-
-    Returns
-    -------
-    n_objectives : int
-        The number.
-
-    Raises
-    ------
-    ValueError
-        If it is no integer >= 1.
-    """
-    if isinstance(n_objectives, numbers.Integral) and int(n_objectives) >= 1:
+    """Return the number of objectives."""
+    if _is_integer(n_objectives, 1):
         return int(n_objectives)
     raise ValueError(
         f"n_objectives must be an integer >= 1 or None, got {n_objectives!r}."
@@ -316,27 +149,7 @@ def check_n_objectives(n_objectives: Any) -> int:
 
 
 def check_initial_points(initial_points: Any, space: Space) -> list[dict[str, Any]]:
-    """Return the configurations that are to be proposed first.
-
-    Parameters
-    ----------
-    initial_points : object
-        What the user gave.
-    space : Space
-        The space.
-
-    Returns
-    -------
-    points : list of dict
-        Configurations of the space; none for None.
-
-    Raises
-    ------
-    TypeError
-        If it is not a list of dicts.
-    ValueError
-        If one is no configuration of the space, or not allowed by its constraint.
-    """
+    """Return configurations that are to be proposed first, which `space` must allow."""
     if initial_points is None:
         return []
     if isinstance(initial_points, Mapping | str):
@@ -358,23 +171,7 @@ def check_initial_points(initial_points: Any, space: Space) -> list[dict[str, An
 
 
 def check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
-    """Return the acquisition function that is meant.
-
-    Parameters
-    ----------
-    acquisition : object
-        What the user gave.
-
-    Returns
-    -------
-    acquisition : Acquisition or ExpectedInfluence
-        The instance, or a new one of the class that is named.
-
-    Raises
-    ------
-    ValueError
-        If it is neither a known name nor an instance.
-    """
+    """Return the acquisition function that is meant, by its name or as an instance."""
     if isinstance(acquisition, Acquisition | ExpectedInfluence):
         return acquisition
     if isinstance(acquisition, str) and acquisition in ACQUISITIONS:
@@ -386,36 +183,18 @@ def check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
 
 
 def check_surrogate(surrogate: Any) -> Any:
-    """Return the surrogate.
-
-    Parameters
-    ----------
-    surrogate : object
-        What the user gave.
-
-    Returns
-    -------
-    surrogate : str or object
-        The same.
-
-    Raises
-    ------
-    ValueError
-        If it is neither a known name nor an object with the methods needed.
-    """
+    """Return the surrogate: a name, or an object with the methods needed."""
     if isinstance(surrogate, str):
-        if surrogate in SURROGATES:
+        if surrogate in registry:
             return surrogate
     elif isinstance(surrogate, type):
         raise ValueError(
             f"surrogate must be an object, got the class {surrogate.__name__}; write "
             f"{surrogate.__name__}() with its parameters."
         )
-    elif isinstance(surrogate, ParzenEstimator):
-        return surrogate
     elif all(hasattr(surrogate, name) for name in ("fit", "predict", "condition")):
         return surrogate
     raise ValueError(
-        f"surrogate must be one of {sorted(SURROGATES)} or an object with fit, predict "
+        f"surrogate must be one of {sorted(registry)} or an object with fit, predict "
         f"and condition, got {surrogate!r}."
     )

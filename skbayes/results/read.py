@@ -147,7 +147,7 @@ def _from_search(search: Any) -> Source:
         found.trials = list(search.trials_)
         found.metric = getattr(search, "target_metric_", None)
         if index is not None:
-            found.best = search._ranked_trials()[index].number
+            found.best = search._ranked_numbers[index]
         if hasattr(search, "objectives"):
             objectives = Objectives(search.objectives)
             signs = map(int, objectives.signs)

@@ -85,7 +85,7 @@ class SharedEntries:
     stopper : callable, list of callable or None, default=None
         Called with `trials_` so far after each trial; the search ends when one returns
         True, and the trials under way are finished. Ready-made ones are in
-        :mod:`skbayes.loop.stopping`.
+        :mod:`skbayes.loop`.
     trial_timeout : float or None, default=None
         Seconds after which no further fit of a trial is begun, counted from when it was
         handed to the workers. Running fits are not cut short. What the finished ones
@@ -129,7 +129,7 @@ class SharedEntries:
     best_score_corrected_ : float
         `best_score_` less what it owes to having been chosen as the best, estimated by
         the method of Tibshirani & Tibshirani (2009); see
-        :func:`skbayes.results.frame.corrected_best_score`. There whenever `best_score_`
+        :func:`skbayes.results.corrected_best_score`. There whenever `best_score_`
         is.
     best_params_ : dict
         The best parameters. Not there with several metrics and ``refit=False``.
@@ -151,7 +151,7 @@ class SharedEntries:
         Names of the features, if the best estimator has them.
     trials_ : History
         The trials in the order they were made, as
-        :class:`~skbayes.evaluation.trial.Trial`.
+        :class:`~skbayes.evaluation.Trial`.
     optimizer_ : Optimizer
         The optimizer with everything it was told.
     stop_reason_ : str

@@ -441,6 +441,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
             compat.insert_error_scores(history.folds, self.error_score)
         self.cv_results_ = self._tabulate(run, outcome)
         self.trials_ = history
+        self._ranked_numbers = [trial.number for trial in run.ranked]
         self.optimizer_ = outcome.optimizers[-1]
         self.stop_reason_ = outcome.stop_reason
         self.scorer_ = compat.public_scorers(run.scorers)
@@ -479,7 +480,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         library : {"pandas", "polars"}, default="pandas"
             Whose data frame.
         **kwargs : dict
-            Passed on to :func:`skbayes.results.frame.results_frame`.
+            Passed on to :func:`skbayes.results.results_frame`.
 
         Returns
         -------

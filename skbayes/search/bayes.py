@@ -14,14 +14,15 @@ from sklearn.model_selection import ParameterGrid
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
+from skbayes.acquisition.registry import ACQUISITIONS
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.optimizer.validation import ACQUISITIONS, check_noise
+from skbayes.optimizer.validation import check_noise
 from skbayes.search._docs import share_parameters
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
 from skbayes.surrogates.parzen import ParzenEstimator
-from skbayes.surrogates.registry import SURROGATES
+from skbayes.surrogates.registry import registry
 
 __all__ = ["BayesSearchCV"]
 
@@ -166,7 +167,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     _parameter_constraints: dict = {
         **BaseBayesSearchCV._parameter_constraints,
         "surrogate": [
-            compat.StrOptions(set(SURROGATES)),
+            compat.StrOptions(set(registry)),
             compat.HasMethods(["fit", "predict", "condition"]),
             ParzenEstimator,
         ],

@@ -95,7 +95,7 @@ class GuidingMetric:
         self.name = by_refit or wanted or self._metric_of_rule(names) or names[0]
 
     def _metric_of_rule(self, names: list[str]) -> str | None:
-        """Return the metric by which a rule of :mod:`skbayes.results.refit` chooses."""
+        """Return the metric by which a rule of :mod:`skbayes.results` chooses."""
         metric = getattr(self._search.refit, "metric", None)
         if isinstance(metric, str) and metric not in names:
             raise ValueError(

@@ -22,6 +22,7 @@ from skbayes.evaluation.subsets import Fidelity
 from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
+from skbayes.optimizer.random_streams import make_seeds
 from skbayes.search._docs import share_parameters
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.monotonicity import check_monotonicity
@@ -31,8 +32,9 @@ from skbayes.search.small_samples import (
     plan_monotonicity,
 )
 from skbayes.space import Space
+from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
-from skbayes.surrogates.registry import GAUSSIAN_PROCESSES
+from skbayes.surrogates.registry import registry
 
 __all__ = ["HyperTuneSearchCV"]
 
@@ -48,7 +50,11 @@ N_INITIAL_POINTS = 3
 MIN_ROWS = 10
 
 # Surrogates that take signs.
-SIGNED = sorted(set(GAUSSIAN_PROCESSES) - {"gp-matern32"})
+SIGNED = sorted(
+    name
+    for name, entry in registry.items()
+    if entry.options.get("kernel") in SMOOTH_KERNELS
+)
 
 
 @share_parameters
@@ -122,7 +128,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     stopper : callable, list of callable or None, default=None
         Called after each trial with the trials so far of the part of the search it
         belongs to, on small samples or on all data; that part ends when one returns
-        True. Ready-made ones are in :mod:`skbayes.loop.stopping`.
+        True. Ready-made ones are in :mod:`skbayes.loop`.
     {trial_timeout}
     {racing}
     warm_start_from : search, dict, data frame, study, path or None, default=None
@@ -288,7 +294,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         if self._n_small(space) == 0:
             return super()._make_optimizer(space, seed)
         self._on_all_data(space, seed, None)  # so that mistakes show now
-        seeds = np.random.SeedSequence(seed).generate_state(self.n_subsets)
+        seeds = make_seeds(seed, self.n_subsets)
         return RoundRobinOptimizer(
             [
                 Optimizer(
@@ -423,7 +429,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         self, space: Space, plan: MonotonicityPlan, seed: int
     ) -> RobustMonotonicGP:
         return RobustMonotonicGP(
-            GAUSSIAN_PROCESSES[self.surrogate],
+            registry[self.surrogate].options["kernel"],
             sign_points=plan.points,
             signs=plan.signs,
             nu=plan.nu,

@@ -24,12 +24,8 @@ from skbayes.search._docs import share_parameters
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import Candidates
-from skbayes.surrogates.gp.gp import GaussianProcess
-from skbayes.surrogates.graph_field import GraphField
 from skbayes.surrogates.multi_fidelity import MultiFidelity
-from skbayes.surrogates.parzen import ParzenEstimator
-from skbayes.surrogates.registry import MODELS, make_surrogate
-from skbayes.surrogates.trees import TreeEnsemble
+from skbayes.surrogates.registry import capability, make_surrogate
 
 __all__ = ["MultiStageSearchCV"]
 
@@ -113,7 +109,7 @@ class MultiStageSearchCV(BayesSearchCV):
     stopper : callable, list of callable or None, default=None
         Called with the trials of the stage so far after each trial; the stage ends when
         one returns True, the trials under way are finished, and the next stage begins.
-        Ready-made ones are in :mod:`skbayes.loop.stopping`.
+        Ready-made ones are in :mod:`skbayes.loop`.
     {trial_timeout}
     {racing}
     warm_start_from : search, dict, data frame, study, path or None, default=None
@@ -164,7 +160,7 @@ class MultiStageSearchCV(BayesSearchCV):
     {feature_names_in_}
     trials_ : History
         The trials of all stages in the order they were made, as
-        :class:`~skbayes.evaluation.trial.Trial`.
+        :class:`~skbayes.evaluation.Trial`.
     optimizer_ : Optimizer
         The optimizer of the last stage, with everything it was told.
     optimizers_ : list of Optimizer
@@ -322,16 +318,11 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _mixes_fidelities(self) -> bool:
         """Whether later models learn from earlier stages; ValueError if they cannot."""
-        surrogate = check_surrogate(self.surrogate)
+        # None of a user's own class: it may, but only if asked to.
+        takes_fidelity = capability(check_surrogate(self.surrogate), "takes_fidelity")
         if self.multi_fidelity == "auto":
-            if isinstance(surrogate, str):
-                return surrogate in MODELS and surrogate != "graph"
-            return isinstance(surrogate, GaussianProcess | TreeEnsemble)
-        known = not isinstance(surrogate, str) or surrogate in MODELS
-        takes_a_column = known and surrogate != "graph"
-        if isinstance(surrogate, GraphField | ParzenEstimator):
-            takes_a_column = False
-        if self.multi_fidelity and not takes_a_column:
+            return bool(takes_fidelity)
+        if self.multi_fidelity and takes_fidelity is False:
             raise ValueError(
                 "multi_fidelity=True needs a surrogate that learns from the share of "
                 "the training rows as one more input: a Gaussian process or 'trees', "

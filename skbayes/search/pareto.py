@@ -14,12 +14,7 @@ from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.acquisition.fronts import are_costs, on_log_scale
-from skbayes.acquisition.hypervolume import (
-    hypervolume,
-    is_nondominated,
-    reference_point,
-)
+from skbayes.acquisition.fronts import choose_point, hypervolumes, is_nondominated
 from skbayes.evaluation.objectives import Objectives
 from skbayes.evaluation.run import SearchRun
 from skbayes.loop.stages import Outcome
@@ -31,10 +26,9 @@ from skbayes.search._preparation import known_source
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
-from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.registry import SURROGATES
+from skbayes.surrogates.registry import registry
 
-__all__ = ["ParetoSearchCV", "choose_point", "hypervolumes"]
+__all__ = ["ParetoSearchCV"]
 
 # Arguments of the other searches that speak of one objective, or of one winner.
 _NOT_HERE = (
@@ -76,7 +70,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
           its process; it hardly depends on how busy the machine is;
         - "model_size": bytes of the pickled estimator;
         - "n_features": features that the fitted estimator uses, see
-          :func:`skbayes.evaluation.objectives.n_features`.
+          :func:`skbayes.evaluation.n_features`.
 
         Other objectives have any name, and in place of the direction a tuple
         ``(direction, what)``, with a callable of the fitted estimator that returns a
@@ -229,7 +223,7 @@ float
         **BaseBayesSearchCV._parameter_constraints,
         "objectives": [Mapping],
         "surrogate": [
-            compat.StrOptions(set(SURROGATES)),
+            compat.StrOptions(set(registry)),
             compat.HasMethods(["fit", "predict", "condition"]),
         ],
         "n_initial_points": [
@@ -475,47 +469,6 @@ float
         return super(ParetoSearchCV, named).score(X, y, **params)
 
 
-def _on_log_scale(Y: FloatArray) -> FloatArray:
-    """Replace costs by their logarithms, as the optimizer does; NaN stays NaN."""
-    scaled = Y.copy()
-    finished = np.all(np.isfinite(Y), axis=1)
-    scaled[finished], _ = on_log_scale(Y[finished], np.zeros_like(Y[finished]))
-    return scaled
-
-
-def hypervolumes(Y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Measure what the front dominates after each trial.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n_trials, n_objectives)
-        Objectives, greater is better; NaN where a trial has none. One at least has
-        all. Costs count by their logarithms.
-
-    Returns
-    -------
-    volumes : ndarray of shape (n_trials,)
-        As a share of the box between the reference and the best of each objective.
-    reference : ndarray of shape (n_objectives,)
-        In units of `Y`, a fifth of the front's range beyond the worst of it.
-    """
-    finished = np.all(np.isfinite(Y), axis=1)
-    scaled = _on_log_scale(Y)
-    reference = reference_point(scaled[finished])
-    box = np.prod(np.max(scaled[finished], axis=0) - reference)
-    volumes = np.zeros(len(Y))
-    front, volume = scaled[:0], 0.0
-    for i, y in enumerate(scaled):
-        if finished[i] and not np.any(np.all(front >= y, axis=1)):
-            front = np.vstack([front, y])
-            front = front[is_nondominated(front)]
-            volume = hypervolume(front, reference)
-        volumes[i] = volume
-    costs = are_costs(Y[finished])
-    reference[costs] = -np.exp(-reference[costs])
-    return volumes / box, reference
-
-
 def _check_choice(choice: Any, names: list[str], parameter: str) -> None:
     """Refuse what chooses no point of a front."""
     if callable(choice) or isinstance(choice, Integral | np.bool_):
@@ -530,30 +483,3 @@ def _check_choice(choice: Any, names: list[str], parameter: str) -> None:
         f"{parameter} must be one of the objectives {names}, 'knee', a dict of weights "
         f">= 0 by objective, or a callable, got {choice!r}."
     )
-
-
-def choose_point(Y: FloatArray, choice: Any, names: list[str]) -> int:
-    """Return the row of a front that is meant.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n_points, n_objectives)
-        The front, greater is better.
-    choice : str or dict
-        "knee", an objective, or weights by objective.
-    names : list of str
-        The objectives.
-
-    Returns
-    -------
-    row : int
-        Of `Y`.
-    """
-    worst, best = np.min(Y, axis=0), np.max(Y, axis=0)
-    span = np.where(best > worst, best - worst, 1.0)
-    scaled = 1.0 - (best - Y) / span
-    if isinstance(choice, Mapping):
-        return int(np.argmax(scaled @ [choice.get(name, 0.0) for name in names]))
-    if isinstance(choice, str) and choice in names:
-        return int(np.argmax(Y[:, names.index(choice)]))
-    return int(np.argmin(np.sum((1.0 - scaled) ** 2, axis=1)))

@@ -19,13 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.maximize import sobol
 from skbayes.evaluation.trial import Trial
+from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
 from skbayes.space.configuration import Configuration
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.gp.sign_posterior import NU
+from skbayes.surrogates.gp.monotonic_posterior import NU
+from skbayes.surrogates.random_search import sobol
 
 __all__ = ["RoundRobinOptimizer", "MonotonicityPlan", "center_of", "plan_monotonicity"]
 
@@ -278,8 +279,7 @@ def plan_monotonicity(
         str(space.columns[column].name): float(spread[column])
         for column in np.flatnonzero(by_column)
     }
-    # A key of three numbers: those of proposals have one, those of subsets two.
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 0, 0)))
+    rng = make_generator(seed, Stream.MONOTONICITY)
     points, table = _draw_points(space, by_column, center, rng)
     return MonotonicityPlan(optima, center, points, table, nu, disagreement)
 

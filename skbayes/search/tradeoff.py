@@ -16,7 +16,8 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.acquisition.tradeoff_proposer import RULES, relative_costs
+from skbayes.acquisition.fronts import envelope
+from skbayes.acquisition.tradeoff import RULES, relative_costs
 from skbayes.evaluation.costs import TrialCosts
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
@@ -33,9 +34,9 @@ from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
-from skbayes.surrogates.registry import SURROGATES
+from skbayes.surrogates.registry import capability, registry
 
-__all__ = ["TradeoffSearchCV", "envelope"]
+__all__ = ["TradeoffSearchCV"]
 
 # What the size of the training set is called among the proposed parameters.
 SIZE = "train_size"
@@ -80,7 +81,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
           its process; it hardly depends on how busy the machine is;
         - "model_size": bytes of the pickled estimator;
         - "n_features": features that the fitted estimator uses, see
-          :func:`skbayes.evaluation.objectives.n_features`;
+          :func:`skbayes.evaluation.n_features`;
         - a callable of the fitted estimator that returns a number, 0 or more.
     score_range : tuple of (float, float), default=None
         What stands for a score of 0 and of 1, such as ``(-1.0, 0.0)`` for a negated
@@ -130,7 +131,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     {n_points}
     stopper : callable, list of callable or None, default=None
         Called with `trials_` so far after each trial; the search ends when one returns
-        True. Ready-made ones are in :mod:`skbayes.loop.stopping`; they go by scores
+        True. Ready-made ones are in :mod:`skbayes.loop`; they go by scores
         alone.
     {trial_timeout}
     warm_start_from : search, dict, data frame, study, path or None, default=None
@@ -260,7 +261,15 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "cost": [str, callable],
         "score_range": [tuple, list, None],
         "surrogate": [
-            compat.StrOptions(set(SURROGATES) - {"tpe"}),
+            # Scores are weighed against costs, or not looked at.
+            compat.StrOptions(
+                {
+                    name
+                    for name in registry
+                    if capability(name, "predicts_scores")
+                    or not capability(name, "needs_scores")
+                }
+            ),
             compat.HasMethods(["fit", "predict", "condition"]),
         ],
         "acquisition": [compat.StrOptions(set(RULES))],
@@ -648,35 +657,3 @@ def _curve(
     }
     columns = ("cost", "relative_cost", "train_fraction")
     return table | {name: np.asarray(results[name])[rows] for name in columns}
-
-
-def envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatArray]:
-    """Find which of the lines score - alpha cost is the highest, from which alpha on.
-
-    Of equal ones the cheaper is taken.
-
-    Parameters
-    ----------
-    scores, costs : ndarray of shape (n_trials,)
-        Scores, and what they cost; trials without either are passed over, but for one.
-
-    Returns
-    -------
-    rows : ndarray of int
-        Trials, the one for alpha = 0 first.
-    begins : ndarray
-        From which alpha on each of them is the best.
-    """
-    usable = np.flatnonzero(np.isfinite(scores) & np.isfinite(costs))
-    order = usable[np.lexsort((usable, costs[usable], -scores[usable]))]
-    rows, begins = [order[0]], [0.0]
-    while True:
-        now = rows[-1]
-        cheaper = usable[costs[usable] < costs[now]]
-        if not len(cheaper):
-            return np.array(rows), np.array(begins)
-        # Where its line meets that of the present one.
-        meets = (scores[now] - scores[cheaper]) / (costs[now] - costs[cheaper])
-        first = np.lexsort((cheaper, costs[cheaper], meets))[0]
-        rows.append(cheaper[first])
-        begins.append(float(meets[first]))

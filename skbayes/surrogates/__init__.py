@@ -1,5 +1,6 @@
-"""What is believed about the score of a configuration that was not tried."""
+"""Surrogates: models of the score of configurations that were not tried."""
 
+from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.monotonic import MonotonicGP
@@ -13,6 +14,7 @@ __all__ = [
     "GraphField",
     "ParzenEstimator",
     "MonotonicGP",
+    "Surrogate",
     "TreeEnsemble",
 ]
 

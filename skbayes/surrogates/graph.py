@@ -8,7 +8,7 @@ Symbols (n nodes, l of them labeled, D columns):
 - ``L``, ``U``: the labeled and the unlabeled nodes.
 - ``f``: (n,), the harmonic function: the labels on L, on U the weighted mean of its
   neighbors' values, f_U = -Delta_UU^-1 Delta_UL f_L.
-- ``G``: Delta_UU^-1. Labelling k with v adds (v - f_k) G_.k / G_kk to f, and takes
+- ``G``: Delta_UU^-1. Labeling k with v adds (v - f_k) G_.k / G_kk to f, and takes
   G_.k G_k. / G_kk from G.
 
 Zhu, Ghahramani & Lafferty (2003), "Semi-supervised learning using Gaussian fields and
@@ -27,7 +27,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from skbayes.surrogates.gp.kernels import KERNELS, Embedding, FloatArray
+from skbayes.space.candidates import key_of
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.gp.kernels import KERNELS, Embedding
 
 __all__ = ["MAX_NODES", "HarmonicFunction", "NeighborGraph"]
 
@@ -40,10 +42,6 @@ JITTER = 1e-9
 
 # A node has this share of all nodes for neighbors, on average.
 NEIGHBOR_SHARE = 1.0 / 7.0
-
-
-def _key(row: FloatArray) -> bytes:
-    return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
 
 
 class NeighborGraph:
@@ -111,7 +109,7 @@ class NeighborGraph:
         self.W = np.where(_neighbors(r2), KERNELS[kernel](r2)[0], 0.0)
         count, label = connected_components(csr_matrix(self.W > 0), directed=False)
         self.components = [np.flatnonzero(label == c) for c in range(count)]
-        self._places = {_key(row): i for i, row in enumerate(nodes)}
+        self._places = {key_of(row): i for i, row in enumerate(nodes)}
 
     def __len__(self) -> int:
         return len(self.W)
@@ -121,37 +119,11 @@ class NeighborGraph:
         return NeighborGraph, self._made_of
 
     def places(self, X: FloatArray) -> np.ndarray:
-        """Find the nodes of configurations.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-
-        Returns
-        -------
-        places : ndarray of shape (m,), int
-            Numbers of nodes, -1 for a configuration that is none.
-        """
-        return np.array([self._places.get(_key(row), -1) for row in X], dtype=int)
+        """Find the nodes of configurations."""
+        return np.array([self._places.get(key_of(row), -1) for row in X], dtype=int)
 
     def labels(self, places: np.ndarray, y: FloatArray) -> tuple[list[int], FloatArray]:
-        """Give each node one label.
-
-        Parameters
-        ----------
-        places : ndarray of shape (m,)
-            Where labels were observed, as :meth:`places` gives it.
-        y : ndarray of shape (m,)
-            The labels.
-
-        Returns
-        -------
-        labeled : list of int
-            The labeled nodes, in the order in which they first occur.
-        labels : ndarray of shape (l,)
-            Their labels, the mean of a node's own ones.
-        """
+        """Give each node one label."""
         own: dict[int, list[float]] = {}
         for place, label in zip(places.tolist(), y.tolist(), strict=True):
             if place >= 0:
@@ -159,18 +131,7 @@ class NeighborGraph:
         return list(own), np.array([np.mean(labels) for labels in own.values()])
 
     def resistance(self, node: int) -> FloatArray:
-        """Effective resistance between one node and all.
-
-        Parameters
-        ----------
-        node : int
-            Its number.
-
-        Returns
-        -------
-        resistance : ndarray of shape (n,)
-            With weights as conductances; infinite for other components, 0 for itself.
-        """
+        """Effective resistance between one node and all."""
         diagonal = np.diagonal(self._inverse)
         resistance = np.full(len(self), np.inf)
         (own,) = (part for part in self.components if node in part)
@@ -210,7 +171,7 @@ def _neighbors(r2: FloatArray) -> np.ndarray:
 class HarmonicFunction:
     """The harmonic function of a graph some of whose nodes are labeled.
 
-    Labelling one more node is an update of rank one; only a component's first label
+    Labeling one more node is an update of rank one; only a component's first label
     takes an inversion. In a component without a label f is the mean of all labels.
 
     Parameters
@@ -237,13 +198,7 @@ class HarmonicFunction:
         self._reached = np.zeros(len(graph.components), dtype=bool)
 
     def label(self, nodes: Sequence[int]) -> None:
-        """Label nodes that are not labeled yet.
-
-        Parameters
-        ----------
-        nodes : sequence of int
-            Their numbers, different.
-        """
+        """Label nodes that are not labeled yet."""
         for k in nodes:
             if self._reached[self._component[k]]:
                 column = self._G[:, k].copy()
@@ -275,18 +230,7 @@ class HarmonicFunction:
         return _labeled, (self.graph, self.labeled)
 
     def values(self, labels: FloatArray) -> FloatArray:
-        """Values of f at all nodes.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (l,)
-            The labels of the labeled nodes, in order. l >= 1.
-
-        Returns
-        -------
-        f : ndarray of shape (n,)
-            The labels, and the values between them.
-        """
+        """Values of f at all nodes."""
         f = np.full(len(self.graph), float(np.mean(labels)))
         reached = self._reached[self._component]
         f[reached] = (self._G @ (self.graph.W[:, self.labeled] @ labels))[reached]
@@ -294,13 +238,7 @@ class HarmonicFunction:
         return f
 
     def influence(self) -> FloatArray:
-        """How far a label reaches: by how much sum f grows if f_k grows by 1.
-
-        Returns
-        -------
-        influence : ndarray of shape (n,)
-            Sum over i of G_ik / G_kk; 1 at labeled nodes.
-        """
+        """How far a label reaches: by how much sum f grows if f_k grows by 1."""
         diagonal = np.diagonal(self._G)
         return np.where(
             diagonal > 0.0,

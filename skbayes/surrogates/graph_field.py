@@ -6,7 +6,7 @@ Symbols (n nodes, l of them labeled, g values of sigma, D columns):
 - ``K``: (g, n, n), (Delta + I / sigma^2)^-1; the field's covariance is K / (2 beta).
   Never formed: with Delta = V diag(v) V^T, column k is V ((v + 1 / sigma^2)^-1 * V_k).
 - ``A``: (g, l, n), the first l steps of the Cholesky decomposition of K with the
-  labeled nodes as pivots, K_LL = A_L^T A_L and A_L upper triangular. Labelling one
+  labeled nodes as pivots, K_LL = A_L^T A_L and A_L upper triangular. Labeling one
   more node adds a row, and leaves the others as they are.
 - ``y``: (l,), the labels, standardized.
 
@@ -16,14 +16,19 @@ optimization of neural machine translation systems", section 5.3.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from skbayes.surrogates.gp.kernels import KERNELS, FloatArray
-from skbayes.surrogates.graph import NeighborGraph
+from skbayes.space.candidates import Candidates
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.base import Surrogate
+from skbayes.surrogates.gp.kernels import KERNELS
+from skbayes.surrogates.graph import MAX_NODES, NeighborGraph
+from skbayes.surrogates.scaling import standardize
 
 __all__ = ["GraphField"]
 
@@ -39,7 +44,7 @@ MIN_VARIANCE, MIN_AMPLITUDE = 1e-12, 1e-6
 MIN_DEGREE = 1e-6
 
 
-class GraphField:
+class GraphField(Surrogate):
     """Gaussian field on a graph, for finite spaces of up to 2,000 configurations.
 
     Each configuration is a node, joined to its nearest ones
@@ -87,7 +92,8 @@ class GraphField:
     (True, True)
     """
 
-    has_gradients = False
+    has_graph = True
+    needs_finite_space = True
 
     def __init__(
         self,
@@ -110,6 +116,20 @@ class GraphField:
         self.nodes = nodes
         self.n_options = n_options
         self._labeled: list[int] = []
+
+    def prepare(self, candidates: Candidates) -> None:
+        """Take the configurations for nodes; ValueError if they are too many."""
+        if self.nodes is not None:
+            return
+        self.nodes = candidates.rows
+        if self.nodes is None or len(self.nodes) > MAX_NODES:
+            n = candidates.n_configurations
+            size = "infinitely many" if math.isinf(n) else f"{int(n):,}"
+            raise ValueError(
+                "surrogate 'graph' needs a finite space, of which each configuration "
+                f"is a node, with at most {MAX_NODES:,} of them; this one has {size}. "
+                "Give lists of values in place of ranges, or choose another surrogate."
+            )
 
     @cached_property
     def graph(self) -> NeighborGraph:
@@ -146,11 +166,7 @@ class GraphField:
             self._label(node)
         # Where nothing told is a node, what was told says at least how high scores are.
         level = scores if len(scores) else y
-        # In units of the largest score nothing overflows.
-        peak = float(np.max(np.abs(level))) or 1.0
-        spread = float(np.std(level / peak))
-        self._offset = float(np.mean(level / peak)) * peak
-        self._unit = (spread if spread > 1e-12 else 1.0) * peak
+        _, self._offset, self._unit = standardize(level)
         self._learn((scores - self._offset) / self._unit)
         return self
 
@@ -159,16 +175,6 @@ class GraphField:
 
         The scores are taken to be what the field predicts: means stay as they are,
         and standard deviations shrink around `X`.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        field : GraphField
-            A new field; this one is unchanged.
         """
         field = object.__new__(GraphField)
         vars(field).update(vars(self))
@@ -233,19 +239,7 @@ class GraphField:
     # -- predicting ---------------------------------------------------------------
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of the score.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations. What is no node is predicted as if nothing were
-            known of it but the mean of all scores.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (1, m)
-            Prediction under the chosen hyper-parameters.
-        """
+        """Mean and standard deviation of the score."""
         places = self.graph.places(X)
         prior = self._prior[self._chosen]
         left = np.maximum(self._variance[self._chosen], MIN_VARIANCE * prior)
@@ -253,7 +247,7 @@ class GraphField:
         mean = np.where(strange, 0.0, self._mean[places])
         variance = np.where(strange, np.mean(prior), left[places])
         sd = np.sqrt(self._amplitude * variance)
-        return (self._offset + self._unit * mean)[None], (self._unit * sd)[None]
+        return self._to_scores(mean[None], sd[None])
 
     def average(
         self, X: FloatArray, weights: FloatArray
@@ -262,18 +256,6 @@ class GraphField:
 
         With w the weights of the nodes, the mean is w' m, and the variance
         w' (K - A' A) w / (2 beta), by the covariances between all of them.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations. What is no node counts as independent of all.
-        weights : ndarray of shape (m,)
-            Their weights, which sum to 1.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (1,)
-            Prediction under the chosen hyper-parameters.
         """
         places, weights = self.graph.places(X), np.asarray(weights, dtype=np.float64)
         known = places >= 0
@@ -285,11 +267,7 @@ class GraphField:
         variance += np.mean(prior) * np.sum(np.square(weights[~known]))
         least = MIN_VARIANCE * float(np.mean(prior))
         sd = np.sqrt(self._amplitude * max(float(variance), least))
-        mean = float(self._mean @ w)
-        return (
-            np.array([self._offset + self._unit * mean]),
-            np.array([self._unit * sd]),
-        )
+        return self._to_scores(np.array([self._mean @ w]), np.array([sd]))
 
     def __getstate__(self) -> dict[str, Any]:
         """All but what can be computed again: some matrices of n x n numbers."""

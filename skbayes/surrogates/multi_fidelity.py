@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.averages import posterior_of_mean
+from skbayes.surrogates.base import Surrogate, posterior_of_mean
+from skbayes.surrogates.registry import capability
 
 __all__ = ["MultiFidelity"]
 
 
-class MultiFidelity:
+class MultiFidelity(Surrogate):
     """A surrogate with the fidelity of a score as one more input.
 
     What was seen at other fidelities (on smaller training sets) is kept, and each fit
@@ -68,31 +69,13 @@ class MultiFidelity:
         self.fidelity = fidelity
         if getattr(self.surrogate, "n_options", None) is not None:
             self.surrogate.n_options = [*self.surrogate.n_options, 0]
-
-    @property
-    def has_gradients(self) -> bool:
-        """Whether predictions have derivatives."""
-        return getattr(self.surrogate, "has_gradients", True)
+        self.has_gradients = capability(self.surrogate, "has_gradients")
+        self.takes_noise = capability(self.surrogate, "takes_noise")
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> MultiFidelity:
-        """Learn from scores, and from those at other fidelities.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations.
-        y : ndarray of shape (n,)
-            Their scores, finite.
-        noise : ndarray of shape (n,), default=None
-            Known variances of the scores, as the surrogate takes them.
-
-        Returns
-        -------
-        self : MultiFidelity
-            The fitted model.
-        """
+        """Learn from scores, and from those at other fidelities."""
         more = {}
         if noise is not None:
             more["noise"] = np.concatenate([noise, np.zeros(len(self._y))])
@@ -106,39 +89,13 @@ class MultiFidelity:
         return self
 
     def condition(self, X: FloatArray) -> MultiFidelity:
-        """Model that also knows that `X` will be observed.
-
-        Parameters
-        ----------
-        X : ndarray of shape (k, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        model : MultiFidelity
-            A new model; this one is unchanged.
-        """
+        """Model that also knows that `X` will be observed."""
         model = copy.copy(self)
         model.surrogate = self.surrogate.condition(self._widened(X))
         return model
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Mean and standard deviation at the fidelity in question.
-
-        Parameters
-        ----------
-        X : ndarray of shape (k, D)
-            Encoded configurations.
-        gradient : bool, default=False
-            Whether to return derivatives by the positions, too.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S, k)
-            Prediction under each sample of the hyper-parameters.
-        d_mean, d_sd : ndarray of shape (S, k, D)
-            Only with `gradient`: their derivatives.
-        """
+        """Mean and standard deviation at the fidelity in question."""
         mean, sd, *derivatives = self.surrogate.predict(
             self._widened(X), **({"gradient": True} if gradient else {})
         )
@@ -147,21 +104,7 @@ class MultiFidelity:
     def average(
         self, X: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of a weighted mean of scores.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        weights : ndarray of shape (m,)
-            Their weights, which sum to 1.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S,)
-            Prediction at the fidelity in question; see
-            :func:`skbayes.surrogates.averages.posterior_of_mean`.
-        """
+        """Mean and standard deviation of a weighted mean of scores."""
         return posterior_of_mean(self.surrogate, self._widened(X), weights)
 
     def _widened(self, X: FloatArray) -> FloatArray:

@@ -16,14 +16,17 @@ section 4.
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from skbayes.space import Space
+from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import Dimension, FloatArray
+from skbayes.surrogates.base import Sampler
 
 __all__ = [
     "CategoricalDensity",
@@ -44,25 +47,15 @@ MAX_GRID = 1000
 # than this share of it.
 MIN_BANDWIDTH = 0.01
 
+# Candidates are drawn so many times before it is given up to find a new one.
+N_DRAWS = 10
+
 # Quantiles, for each value of a column, by which the prior's masses are found out.
 QUANTILES_A_VALUE = 16
 
 
 def bandwidths(x: FloatArray) -> FloatArray:
-    """Find the standard deviation of the Gaussian around each trial.
-
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        Positions within [0, 1], n >= 1.
-
-    Returns
-    -------
-    sd : ndarray of shape (n,)
-        The larger of the distances to the next position on the left and on the right,
-        where 0 and 1 count as positions and trials at one place as one; not less
-        than 1 / min(100, n + 1).
-    """
+    """Find the standard deviation of the Gaussian around each trial."""
     places = np.unique(np.concatenate([[0.0], x, [1.0]]))
     own = np.searchsorted(places, x)
     left = x - places[np.maximum(own - 1, 0)]
@@ -72,33 +65,10 @@ def bandwidths(x: FloatArray) -> FloatArray:
 
 
 def truncated_normal(x: FloatArray, mean: FloatArray, sd: FloatArray) -> FloatArray:
-    """Densities of normal distributions truncated to [0, 1].
-
-    Parameters
-    ----------
-    x : ndarray of shape (m,)
-        Where, within [0, 1].
-    mean, sd : ndarray of shape (n,)
-        Of the distributions before truncation; means within [0, 1].
-
-    Returns
-    -------
-    density : ndarray of shape (m, n)
-        Density phi((x - mean) / sd) / sd, divided by the mass within [0, 1].
-    """
+    """Densities of normal distributions truncated to [0, 1]."""
     z = (x[:, None] - mean) / sd
     mass = ndtr((1.0 - mean) / sd) - ndtr(-mean / sd)
     return np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * sd * mass)
-
-
-class Density(Protocol):
-    """Density of one column."""
-
-    def log_density(self, x: FloatArray) -> FloatArray:
-        """Logarithms of the densities at positions (m,)."""
-
-    def sample(self, n: int, random_state: np.random.Generator) -> FloatArray:
-        """Draw positions (n,)."""
 
 
 class ContinuousDensity:
@@ -118,37 +88,13 @@ class ContinuousDensity:
         self.prior_weight = prior_weight
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        """Logarithms of densities.
-
-        Parameters
-        ----------
-        x : ndarray of shape (m,)
-            Positions.
-
-        Returns
-        -------
-        log_density : ndarray of shape (m,)
-            Theirs.
-        """
+        """Logarithms of densities."""
         kernels = np.sum(truncated_normal(x, self.mean, self.sd), axis=1)
         total = self.prior_weight + len(self.mean)
         return np.log((self.prior_weight + kernels) / total)
 
     def sample(self, n: int, random_state: np.random.Generator) -> FloatArray:
-        """Draw positions.
-
-        Parameters
-        ----------
-        n : int
-            How many.
-        random_state : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        x : ndarray of shape (n,)
-            Positions.
-        """
+        """Draw positions."""
         uniform = random_state.random(n)
         weights = np.append(np.ones(len(self.mean)), self.prior_weight)
         component = random_state.choice(
@@ -193,35 +139,11 @@ class CategoricalDensity:
         return np.asarray(weights / np.sum(weights), dtype=np.float64)
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        """Logarithms of probabilities.
-
-        Parameters
-        ----------
-        x : ndarray of shape (m,)
-            Positions.
-
-        Returns
-        -------
-        log_density : ndarray of shape (m,)
-            Theirs.
-        """
+        """Logarithms of probabilities."""
         return np.log(self.p)[_places(self.grid, x)]
 
     def sample(self, n: int, random_state: np.random.Generator) -> FloatArray:
-        """Draw positions.
-
-        Parameters
-        ----------
-        n : int
-            How many.
-        random_state : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        x : ndarray of shape (n,)
-            Positions of values.
-        """
+        """Draw positions."""
         return random_state.choice(self.grid, size=n, p=self.p)
 
 
@@ -281,7 +203,7 @@ def _prior(dimension: Dimension) -> FloatArray:
     return np.maximum(counts, 0.5) / np.sum(np.maximum(counts, 0.5))
 
 
-class ParzenEstimator:
+class ParzenEstimator(Sampler):
     """Tree-structured Parzen estimator: what distinguishes good trials from bad ones.
 
     Configurations are ranked by p_good / p_bad, which orders them as expected
@@ -298,6 +220,8 @@ class ParzenEstimator:
         small enough to be listed all that is new is ranked instead.
     prior_weight : float, default=1.0
         How many trials the prior weighs.
+    space : Space, default=None
+        What the configurations belong to. None: the space on which it is used.
 
     Raises
     ------
@@ -325,12 +249,15 @@ class ParzenEstimator:
     'b'
     """
 
+    n_initial_points = 8
+
     def __init__(
         self,
         *,
         good_share: float = 0.15,
         n_candidates: int = 100,
         prior_weight: float = 1.0,
+        space: Space | None = None,
     ) -> None:
         if not 0.0 < good_share < 1.0:
             raise ValueError(f"good_share must be between 0 and 1, got {good_share!r}.")
@@ -341,25 +268,32 @@ class ParzenEstimator:
         self.good_share = good_share
         self.n_candidates = n_candidates
         self.prior_weight = prior_weight
+        self.space = space
 
-    def fit(self, space: Space, X: FloatArray, y: FloatArray) -> ParzenEstimator:
+    def prepare(self, candidates: Candidates) -> None:
+        """Take the space of `candidates`, if none was given."""
+        self.space = self.space or candidates.space
+
+    def fit(
+        self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
+    ) -> ParzenEstimator:
         """Learn what distinguishes good trials.
 
         Parameters
         ----------
-        space : Space
-            What they are configurations of.
         X : ndarray of shape (n, D)
             Encoded configurations, NaN where inactive.
         y : ndarray of shape (n,)
             Their scores, greater is better; NaN for what must not count as good.
+        noise : ndarray of shape (n,), default=None
+            Ignored.
 
         Returns
         -------
         self : ParzenEstimator
             With the densities `good_` and `bad_`, one a column.
         """
-        self._space = space
+        self._X, self._y = X, y
         # argsort puts NaN last; equal scores keep their order.
         order = np.argsort(-y, kind="stable")
         n_good = max(math.ceil(self.good_share * len(y)), MIN_GOOD)
@@ -368,13 +302,20 @@ class ParzenEstimator:
         self.bad_ = self._densities(X[order[n_good:]])
         return self
 
-    def _densities(self, X: FloatArray) -> list[Density]:
+    def condition(self, X: FloatArray) -> ParzenEstimator:
+        """Return an estimator for which pending configurations (m, D) are bad."""
+        y = np.append(self._y, np.full(len(X), np.nan))
+        return copy.copy(self).fit(np.vstack([self._X, X]), y)
+
+    def _densities(self, X: FloatArray) -> list[ContinuousDensity | CategoricalDensity]:
+        if self.space is None:
+            raise ValueError("space must be given to use a ParzenEstimator by itself.")
         return [
             self._density(column.dimension, x[~np.isnan(x)])
-            for column, x in zip(self._space.columns, X.T, strict=True)
+            for column, x in zip(self.space.columns, X.T, strict=True)
         ]
 
-    def _density(self, dimension: Dimension, x: FloatArray) -> Density:
+    def _density(self, dimension: Dimension, x: FloatArray) -> Any:
         if dimension.is_categorical:
             return CategoricalDensity(x, dimension.grid, self.prior_weight)
         if dimension.n_values > MAX_GRID:
@@ -416,8 +357,26 @@ class ParzenEstimator:
         X : ndarray of shape (n, D)
             Encoded configurations.
         """
-        X = np.empty((n, self._space.n_columns))
+        assert self.space is not None
+        X = np.empty((n, self.space.n_columns))
         for j, density in enumerate(self.good_):
             X[:, j] = density.sample(n, random_state)
         # Leaves out what the options drawn do not open.
-        return self._space.snap(X)
+        return self.space.snap(X)
+
+    def draw(
+        self, candidates: Candidates, random_state: np.random.Generator
+    ) -> FloatArray:
+        """Draw new candidates where good trials are, and rank them by p_good / p_bad.
+
+        All that is new is ranked in a space that is enumerated.
+        """
+        if candidates.is_enumerated:
+            X = candidates.unseen()
+        else:
+            for _ in range(N_DRAWS):
+                X = self.sample(self.n_candidates, random_state)
+                X = X[candidates.filter_new(X)]
+                if len(X):
+                    break
+        return X[np.argsort(-self.scores(X), kind="stable")]

@@ -1,94 +1,91 @@
-"""Surrogates by the names that users give them, for the configurations at hand."""
+"""Registry of the surrogates that have a name."""
 
 from __future__ import annotations
 
 import copy
-import math
-from typing import Any
+import inspect
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from skbayes.space.candidates import Candidates
+from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
 from skbayes.surrogates.gp.gp import GaussianProcess
-from skbayes.surrogates.graph import MAX_NODES
 from skbayes.surrogates.graph_field import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.surrogates.random_search import RandomSampler, SobolSampler
 from skbayes.surrogates.trees import TreeEnsemble
 
-__all__ = ["MODELS", "SURROGATES", "make_surrogate"]
+__all__ = ["Entry", "capability", "make_surrogate", "names_with", "registry"]
 
-# Kernels by the names of Gaussian processes; "gp" is another one on grids.
-GAUSSIAN_PROCESSES = {
-    "gp": "matern52",
-    "gp-matern32": "matern32",
-    "gp-matern52": "matern52",
-    "gp-rbf": "rbf",
+
+class Entry(NamedTuple):
+    """Class and options that a name stands for; another class in enumerated spaces."""
+
+    surrogate: type[Surrogate]
+    options: Mapping[str, Any] = {}
+    if_enumerated: type[Surrogate] | None = None
+
+
+#: The surrogates by the names that users write.
+registry: dict[str, Entry] = {
+    "gp": Entry(GaussianProcess, {"kernel": "matern52"}, AdditiveGaussianProcess),
+    "gp-matern32": Entry(GaussianProcess, {"kernel": "matern32"}),
+    "gp-matern52": Entry(GaussianProcess, {"kernel": "matern52"}),
+    "gp-rbf": Entry(GaussianProcess, {"kernel": "rbf"}),
+    "gp-additive": Entry(AdditiveGaussianProcess),
+    "graph": Entry(GraphField),
+    "trees": Entry(TreeEnsemble),
+    "random": Entry(RandomSampler),
+    "sobol": Entry(SobolSampler),
+    "tpe": Entry(ParzenEstimator),
 }
 
-# Names that stand for a model of the score.
-MODELS = (*GAUSSIAN_PROCESSES, "gp-additive", "graph", "trees")
+# What is taken for granted of a user's object that does not derive from Surrogate.
+UNDECLARED = {"has_gradients": True, "takes_fidelity": None}
 
-# What users may write for `surrogate`. The others have no model of the score.
-SURROGATES = (*MODELS, "random", "sobol", "tpe")
+
+def capability(surrogate: Any, name: str) -> Any:
+    """Return what a surrogate, given by name or as an object, declares.
+
+    Of an object that does not derive from :class:`Surrogate` it is inferred; None where
+    that is impossible.
+    """
+    if isinstance(surrogate, str):
+        surrogate = registry[surrogate].surrogate
+    if hasattr(surrogate, name):
+        return getattr(surrogate, name)
+    if name == "predicts_scores":
+        return hasattr(surrogate, "predict")
+    if name == "takes_noise":
+        parameters = inspect.signature(surrogate.fit).parameters
+        return "noise" in parameters or any(
+            parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+        )
+    return UNDECLARED.get(name, getattr(Surrogate, name))
+
+
+def names_with(name: str) -> tuple[str, ...]:
+    """Return the names of the surrogates that have a capability."""
+    return tuple(one for one in registry if capability(one, name))
 
 
 def make_surrogate(surrogate: Any, candidates: Candidates, seed: int) -> Any:
-    """Make a model of its own for one objective.
+    """Make a new surrogate for `candidates`, from a name or a copy of an instance.
 
-    Parameters
-    ----------
-    surrogate : str or object
-        One of the names in `MODELS`, or an instance, which is copied.
-    candidates : Candidates
-        The configurations that it is to predict.
-    seed : int
-        Source of randomness for one that is named; an instance has its own.
-
-    Returns
-    -------
-    surrogate : object
-        A new one, not fitted, that knows which columns are ordered.
-
-    Raises
-    ------
-    ImportError
-        If it needs a library that is not installed.
-    ValueError
-        If it cannot be used on this space, or is no model of a score.
+    `seed` is for one that is named; an instance has its own.
     """
-    n_options = candidates.space.n_options
-    if isinstance(surrogate, ParzenEstimator) or surrogate in (
-        "random",
-        "sobol",
-        "tpe",
-    ):
-        raise ValueError(f"surrogate: {surrogate!r} does not predict scores.")
-    if surrogate == "gp-additive" or (surrogate == "gp" and candidates.is_enumerated):
-        return AdditiveGaussianProcess(n_options=n_options, random_state=seed)
-    if isinstance(surrogate, str) and surrogate in GAUSSIAN_PROCESSES:
-        kernel = GAUSSIAN_PROCESSES[surrogate]
-        return GaussianProcess(kernel, n_options=n_options, random_state=seed)
-    if surrogate == "trees":
-        return TreeEnsemble(n_options=n_options, random_state=seed)
-    model = GraphField() if surrogate == "graph" else copy.deepcopy(surrogate)
-    if getattr(model, "n_options", n_options) is None:
-        model.n_options = n_options
-    if isinstance(model, GraphField) and model.nodes is None:
-        model.nodes = _nodes(candidates)
+    if isinstance(surrogate, str):
+        entry = registry[surrogate]
+        if candidates.is_enumerated and entry.if_enumerated is not None:
+            entry = Entry(entry.if_enumerated)
+        model: Any = entry.surrogate(**entry.options)
+        if hasattr(model, "random_state"):
+            model.random_state = seed
+    else:
+        model = copy.deepcopy(surrogate)
+    if getattr(model, "n_options", ()) is None:
+        model.n_options = candidates.space.n_options
+    if isinstance(model, Surrogate):
+        model.prepare(candidates)
     return model
-
-
-def _nodes(candidates: Candidates) -> Any:
-    """List the configurations for a graph, if they are few enough."""
-    if candidates.rows is not None and len(candidates.rows) <= MAX_NODES:
-        return candidates.rows
-    n_configurations = candidates.n_configurations
-    size = (
-        "infinitely many"
-        if math.isinf(n_configurations)
-        else f"{int(n_configurations):,}"
-    )
-    raise ValueError(
-        "surrogate 'graph' needs a finite space, of which each configuration is a "
-        f"node, with at most {MAX_NODES:,} of them; this one has {size}. Give lists of "
-        "values in place of ranges, or choose another surrogate."
-    )

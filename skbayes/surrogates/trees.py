@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.surrogates.gp.kernels import FloatArray
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.base import Surrogate
+from skbayes.surrogates.scaling import standardize
 from skbayes.utils.optional import import_optional
 
 __all__ = ["TreeEnsemble", "import_lightgbm"]
@@ -52,22 +54,11 @@ MIN_SD = 1e-3
 
 
 def import_lightgbm() -> Any:
-    """Import LightGBM when it is needed.
-
-    Returns
-    -------
-    lightgbm : module
-        The library.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed, with the extra that installs it.
-    """
+    """Import LightGBM when it is needed."""
     return import_optional("lightgbm", extra="lightgbm", purpose="surrogate='trees'")
 
 
-class TreeEnsemble:
+class TreeEnsemble(Surrogate):
     """Randomized trees: for many trials, many columns and scores that jump.
 
     Each tree is grown on a random 80 % of the scores with random thresholds. The mean
@@ -102,7 +93,8 @@ class TreeEnsemble:
     array([[0., 1.]])
     """
 
-    has_gradients = False
+    takes_noise = True
+    takes_fidelity = True
 
     def __init__(
         self,
@@ -140,11 +132,7 @@ class TreeEnsemble:
         """
         self._X, self._y = np.asarray(X, np.float64), np.asarray(y, np.float64)
         self._noise = np.zeros(len(y)) if noise is None else np.asarray(noise)
-        # In units of the largest score nothing overflows.
-        peak = float(np.max(np.abs(self._y))) or 1.0
-        self._offset = float(np.mean(self._y / peak)) * peak
-        spread = float(np.std(self._y / peak)) * peak
-        self._unit = spread if spread > 1e-12 * peak else peak
+        _, self._offset, self._unit = standardize(self._y)
         target = (self._y - self._offset) / self._unit
         with np.errstate(over="ignore"):
             weight = 1.0 / (1.0 + np.square(np.sqrt(self._noise) / self._unit))
@@ -206,16 +194,6 @@ class TreeEnsemble:
         """Ensemble that also knows that `X` will be observed.
 
         The scores are taken to be what is predicted.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        ensemble : TreeEnsemble
-            A new ensemble; this one is unchanged.
         """
         believed = self.predict(X)[0][0]
         return copy.copy(self).fit(
@@ -225,25 +203,14 @@ class TreeEnsemble:
         )
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of the score.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (1, m)
-            Prediction.
-        """
+        """Mean and standard deviation of the score."""
         leaf = self._leaves(np.asarray(X, dtype=np.float64))
         tree = np.arange(len(leaf))[:, None]
         means, within = self._leaf_mean[tree, leaf], self._leaf_variance[tree, leaf]
         mean = np.mean(means, axis=0)
         variance = np.var(means, axis=0) + np.mean(within, axis=0)
         sd = np.sqrt(np.maximum(variance, MIN_SD**2))
-        return (self._offset + self._unit * mean)[None], (self._unit * sd)[None]
+        return self._to_scores(mean[None], sd[None])
 
     def average(
         self, X: FloatArray, weights: FloatArray
@@ -252,23 +219,8 @@ class TreeEnsemble:
 
         Each tree has its own weighted mean; how far these differ is the uncertainty.
         How scores vary within a leaf is taken to average out.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        weights : ndarray of shape (m,)
-            Their weights, which sum to 1.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (1,)
-            Prediction.
         """
         leaf = self._leaves(np.asarray(X, dtype=np.float64))
         of_trees = self._leaf_mean[np.arange(len(leaf))[:, None], leaf] @ weights
         mean, sd = np.mean(of_trees), max(float(np.std(of_trees)), MIN_SD)
-        return (
-            np.array([self._offset + self._unit * mean]),
-            np.array([self._unit * sd]),
-        )
+        return self._to_scores(np.array([mean]), np.array([sd]))

@@ -1,100 +1,125 @@
+import itertools
+
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from fronts import shaped_front
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
-from skbayes.acquisition import (
-    ExpectedHypervolumeImprovement,
-    ExpectedImprovement,
-    ProbabilityOfImprovement,
-)
-from skbayes.acquisition.base import Known
 from skbayes.acquisition.fronts import (
-    ParetoProposer,
-    ParetoStrategy,
-    make_pareto_strategy,
+    best_first,
+    choose_point,
+    envelope,
+    hypervolume,
+    is_nondominated,
+    nondominated_ranks,
     on_log_scale,
+    reference_point,
 )
-from skbayes.acquisition.hypervolume import reference_point
-from skbayes.space import Space
-from skbayes.space.candidates import Candidates
-from skbayes.surrogates import GaussianProcess
 
-
-def known(n=12, pending=0, d=2):
-    rng = np.random.default_rng(0)
-    X = rng.random((n, 3))
-    Y = np.column_stack([np.sin(5 * X[:, 0]), -X[:, 1], X[:, 2] ** 2, X[:, 0]])[:, :d]
-    return Known(X, Y, np.zeros_like(Y), rng.random((pending, 3)))
-
-
-def strategy(n_samples=(4, 2)):
-    return ParetoStrategy(
-        [GaussianProcess(n_samples=n, random_state=i) for i, n in enumerate(n_samples)]
+# Few distinct numbers, so that points tie.
+POINTS = st.integers(1, 4).flatmap(
+    lambda d: hnp.arrays(
+        float, st.tuples(st.integers(1, 7), st.just(d)), elements=st.integers(-1, 4)
     )
+)
 
 
-CANDIDATES = np.random.default_rng(1).random((6, 3))
+def volume_by_cells(Y, reference):
+    """Count the cells of the grid that the points' own coordinates span."""
+    edges = [np.unique(np.append(Y[:, j], reference[j])) for j in range(len(reference))]
+    total = 0.0
+    for corner in itertools.product(*(range(len(e) - 1) for e in edges)):
+        low = np.array([edges[j][i] for j, i in enumerate(corner)])
+        high = np.array([edges[j][i + 1] for j, i in enumerate(corner)])
+        if np.all(low >= reference) and np.any(np.all(Y >= high, axis=1)):
+            total += np.prod(high - low)
+    return total
 
 
-def test_scores_are_averages_over_samples_of_both_models():
-    proposer = strategy().proposer(known())
-    one, other = (model.predict(CANDIDATES) for model in proposer.surrogates)
-    assert (len(one[0]), len(other[0])) == (4, 2)
-    logs = []
-    for s, acquisition in enumerate(proposer.acquisitions):
-        mean, sd = (np.column_stack([one[i][s], other[i][s % 2]]) for i in range(2))
-        logs.append(acquisition(mean, sd).value)
-    expected = logsumexp(logs, axis=0) - np.log(4)
-    np.testing.assert_allclose(proposer.scores(CANDIDATES), expected)
+# -- fronts ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_samples", [(0, 0), (4, 2), (2, 3, 2)])
-def test_gradients_agree_with_finite_differences(n_samples):
-    proposer = strategy(n_samples).proposer(known(d=len(n_samples)))
-    scores, gradient = proposer.scores_and_gradient(CANDIDATES)
-    np.testing.assert_allclose(scores, proposer.scores(CANDIDATES))
-    for column, step in enumerate(1e-6 * np.eye(3)):
-        ahead, behind = (proposer.scores(CANDIDATES + sign * step) for sign in (1, -1))
-        np.testing.assert_allclose(
-            gradient[:, column], (ahead - behind) / 2e-6, rtol=1e-4, atol=1e-5
-        )
+@given(POINTS)
+def test_front_and_ranks_by_definition(Y):
+    dominates = [[bool(np.all(a >= b) and np.any(a > b)) for b in Y] for a in Y]
+    front = ~np.any(dominates, axis=0)
+    np.testing.assert_array_equal(is_nondominated(Y), front)
+    # A rank is the length of the longest chain of points above a point.
+    ranks = nondominated_ranks(Y)
+    for i in range(len(Y)):
+        above = [ranks[j] for j in range(len(Y)) if dominates[j][i]]
+        assert ranks[i] == 1 + max(above, default=0)
 
 
-def test_many_candidates_are_scored_as_few_are():
-    proposer = strategy().proposer(known())
-    many = np.random.default_rng(1).random((2500, 3))
+def test_points_that_failed_are_on_no_front():
+    Y = np.array([[1.0, np.nan], [0.0, 0.0], [np.nan, np.nan], [1.0, 1.0]])
+    np.testing.assert_array_equal(is_nondominated(Y), [False, False, False, True])
+    np.testing.assert_array_equal(nondominated_ranks(Y), [3, 2, 3, 1])
+    assert nondominated_ranks(Y[:0]).shape == (0,)
+
+
+@given(POINTS)
+def test_the_reference_is_below_the_front_and_follows_its_units(Y):
+    reference = reference_point(Y)
+    front = Y[is_nondominated(Y)]
+    assert np.all(reference < front)
+    # Neither the origin nor the unit of an objective matters where scores differ.
+    span = np.ptp(Y, axis=0)
+    scaled = reference_point(8.0 * Y + 2.0)
     np.testing.assert_allclose(
-        proposer.scores(many)[[0, 1500, 2499]], proposer.scores(many[[0, 1500, 2499]])
+        scaled[span > 0], 8.0 * reference[span > 0] + 2.0, atol=1e-12
     )
-    assert proposer.scores(many[:0]).shape == (0,)
 
 
-def test_the_expected_improvement_is_a_share_of_the_volume_there_is():
-    told = known()
-    told = Known(told.X, told.scores + 1.0, told.noise, told.pending)
-    proposer = strategy((0, 0)).proposer(told)
-    predictions = [model.predict(CANDIDATES) for model in proposer.surrogates]
-    mean, sd = (np.column_stack([p[i][0] for p in predictions]) for i in range(2))
-    believed = np.column_stack([m.predict(told.X)[0][0] for m in proposer.surrogates])
-    reference = reference_point(told.y)
-    box = np.prod(told.y.max(axis=0) - reference)
-    acquisition = ExpectedHypervolumeImprovement(believed, reference)
-    for i, row in enumerate(CANDIDATES):
-        value = np.exp(acquisition(mean[[i]], sd[[i]]).value[0])
-        assert proposer.expected_improvement(row) == pytest.approx(value / box)
-
-
-def test_costs_count_by_their_logarithms():
-    told = known()
-    costs = np.exp(3 * told.scores)
-    noise = np.full_like(costs, 0.01)
-    one = strategy().proposer(Known(told.X, -costs, noise, told.pending))
-    # Shifted, so that they are no costs themselves.
-    logs = Known(told.X, 99.0 - np.log(costs), noise / costs**2, told.pending)
-    other = strategy().proposer(logs)
+def test_the_reference_does_not_see_how_bad_the_bad_ones_are():
+    front = np.array([[0.0, 5.0], [1.0, 4.0]])
+    bad = np.array([[-1.0, -1.0], [-900.0, -900.0]])
+    for k in range(3):
+        reference = reference_point(np.vstack([front, bad[:k]]))
+        np.testing.assert_allclose(reference, [-0.2, 3.8])
+    # One point has no range of its own.
+    np.testing.assert_allclose(reference_point(front[:1]), [-1.0, 4.0])
     np.testing.assert_allclose(
-        one.scores(CANDIDATES), other.scores(CANDIDATES), rtol=1e-6
+        reference_point(np.array([[1.0, 2.0], [0.0, 2.0]])), [0.8, 1.0]
     )
+
+
+def test_the_best_come_first_and_those_in_a_crowd_last():
+    front = [[0.0, 1.0], [0.5, 0.5], [0.55, 0.45], [0.6, 0.4], [1.0, 0.0]]
+    Y = np.array([[0.1, 0.1], *front])
+    order = best_first(Y).tolist()
+    assert set(order[:2]) == {1, 5}
+    assert order[2:] == [2, 4, 3, 0] or order[2:] == [4, 2, 3, 0]
+    assert best_first(np.ones((3, 2))).tolist() == [0, 1, 2]
+
+
+# -- volumes --------------------------------------------------------------------------
+
+
+@given(POINTS)
+def test_hypervolume_is_that_of_the_cells(Y):
+    reference = np.zeros(Y.shape[1])
+    assert hypervolume(Y, reference) == pytest.approx(volume_by_cells(Y, reference))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_hypervolume_by_monte_carlo(d):
+    Y = shaped_front("concave", 12, d)
+    drawn = np.random.default_rng(1).random((20_000, d))
+    share = np.mean(np.any(np.all(drawn[:, None] <= Y, axis=2), axis=1))
+    error = np.sqrt(share * (1 - share) / len(drawn))
+    assert hypervolume(Y, np.zeros(d)) == pytest.approx(share, abs=4 * error + 1e-12)
+
+
+def test_what_is_not_above_the_reference_has_no_volume():
+    Y = np.array([[1.0, 0.0], [-1.0, 5.0], [np.nan, 3.0]])
+    assert hypervolume(Y, np.zeros(2)) == 0.0
+    assert hypervolume(Y[:0], np.zeros(2)) == 0.0
+
+
+# -- scales and choices ---------------------------------------------------------------
 
 
 def test_only_what_is_never_positive_is_a_cost():
@@ -109,59 +134,22 @@ def test_only_what_is_never_positive_is_a_cost():
     assert np.ptp(on_log_scale(nothing, nothing**2)[0]) == pytest.approx(np.log(1e6))
 
 
-def test_what_is_pending_is_worth_less_than_before():
-    told = known()
-    alone = strategy().proposer(told)
-    row = CANDIDATES[[np.argmax(alone.scores(CANDIDATES))]]
-    waiting = strategy().proposer(Known(told.X, told.scores, told.noise, row))
-    assert waiting.scores(row)[0] < alone.scores(row)[0] - 1.0
+def test_points_are_chosen_by_objective_weights_or_distance():
+    Y = np.array([[0.0, 10.0], [0.7, 9.0], [1.0, 0.0]])
+    names = ["a", "b"]
+    assert choose_point(Y, "a", names) == 2
+    assert choose_point(Y, "b", names) == 0
+    assert choose_point(Y, "knee", names) == 1
+    assert choose_point(Y, {"a": 1.0, "b": 0.01}, names) == 2
+    assert choose_point(Y, {"b": 1.0}, names) == 0
 
 
-def test_each_objective_may_fail_for_itself():
-    told = known()
-    scores = told.scores.copy()
-    scores[3, 0] = scores[5] = np.nan
-    proposer = strategy().proposer(Known(told.X, scores, told.noise, told.pending))
-    worst = np.nanmin(scores, axis=0)
-    filled = np.where(np.isnan(scores), worst, scores)
-    expected = strategy().proposer(Known(told.X, filled, told.noise, told.pending))
-    np.testing.assert_array_equal(
-        proposer.scores(CANDIDATES), expected.scores(CANDIDATES)
-    )
-
-
-class Plain:
-    """A model without gradients, and without samples of anything."""
-
-    has_gradients = False
-
-    def fit(self, X, y):
-        self.mean = np.mean(y)
-        return self
-
-    def predict(self, X):
-        return np.full((1, len(X)), self.mean), 1.0 + X[None, :, 0]
-
-    def condition(self, X):
-        return self
-
-
-def test_a_model_without_gradients_and_another_with_samples():
-    models = [Plain(), GaussianProcess(n_samples=3)]
-    proposer = ParetoStrategy(models).proposer(known(pending=1))
-    assert isinstance(proposer, ParetoProposer)
-    assert not proposer.has_gradients
-    assert proposer.scores(CANDIDATES).shape == (6,)
-
-
-def test_each_objective_has_a_model_of_its_own():
-    candidates = Candidates(Space.from_notation({"x": (0.0, 1.0)}))
-    made = make_pareto_strategy("gp", ExpectedImprovement(), candidates, 7, 3)
-    seeds = [model.random_state for model in made.surrogates]
-    assert len(set(seeds)) == 3
-    given = GaussianProcess("rbf")
-    copies = make_pareto_strategy(given, ExpectedImprovement(), candidates, 7, 2)
-    assert [model.kernel for model in copies.surrogates] == ["rbf", "rbf"]
-    assert copies.surrogates[0] is not copies.surrogates[1]
-    with pytest.raises(ValueError, match="acquisition must be 'ei'"):
-        make_pareto_strategy("gp", ProbabilityOfImprovement(), candidates, 7, 2)
+def test_the_envelope_is_that_of_lines():
+    rng = np.random.default_rng(0)
+    scores, costs = rng.random(30), rng.random(30)
+    scores[3], costs[7] = np.nan, np.nan
+    rows, begins = envelope(scores, costs)
+    assert begins[0] == 0.0 and np.all(np.diff(begins) > 0)
+    for alpha in np.linspace(0.0, 3.0, 50):
+        row = rows[np.searchsorted(begins, alpha, side="right") - 1]
+        assert scores[row] - alpha * costs[row] == np.nanmax(scores - alpha * costs)

@@ -2,6 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
+from fronts import shaped_front
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -9,13 +10,10 @@ from scipy import integrate, stats
 
 from skbayes.acquisition import ExpectedHypervolumeImprovement, ExpectedImprovement
 from skbayes.acquisition.hypervolume import (
-    best_first,
     hypervolume,
     hypervolume_improvement,
     is_nondominated,
     nondominated_boxes,
-    nondominated_ranks,
-    reference_point,
 )
 
 # Few distinct numbers, so that points tie.
@@ -24,106 +22,6 @@ POINTS = st.integers(1, 4).flatmap(
         float, st.tuples(st.integers(1, 7), st.just(d)), elements=st.integers(-1, 4)
     )
 )
-
-
-def shaped_front(shape, n, d, seed=0):
-    """Points of a front that bulges outwards, is flat, or bulges inwards."""
-    exponent = {"concave": 2.0, "linear": 1.0, "convex": 0.5}[shape]
-    share = np.random.default_rng(seed).dirichlet(np.ones(d), n)
-    return share ** (1.0 / exponent)
-
-
-def volume_by_cells(Y, reference):
-    """Count the cells of the grid that the points' own coordinates span."""
-    edges = [np.unique(np.append(Y[:, j], reference[j])) for j in range(len(reference))]
-    total = 0.0
-    for corner in itertools.product(*(range(len(e) - 1) for e in edges)):
-        low = np.array([edges[j][i] for j, i in enumerate(corner)])
-        high = np.array([edges[j][i + 1] for j, i in enumerate(corner)])
-        if np.all(low >= reference) and np.any(np.all(Y >= high, axis=1)):
-            total += np.prod(high - low)
-    return total
-
-
-# -- fronts ---------------------------------------------------------------------------
-
-
-@given(POINTS)
-def test_front_and_ranks_by_definition(Y):
-    dominates = [[bool(np.all(a >= b) and np.any(a > b)) for b in Y] for a in Y]
-    front = ~np.any(dominates, axis=0)
-    np.testing.assert_array_equal(is_nondominated(Y), front)
-    # A rank is the length of the longest chain of points above a point.
-    ranks = nondominated_ranks(Y)
-    for i in range(len(Y)):
-        above = [ranks[j] for j in range(len(Y)) if dominates[j][i]]
-        assert ranks[i] == 1 + max(above, default=0)
-
-
-def test_points_that_failed_are_on_no_front():
-    Y = np.array([[1.0, np.nan], [0.0, 0.0], [np.nan, np.nan], [1.0, 1.0]])
-    np.testing.assert_array_equal(is_nondominated(Y), [False, False, False, True])
-    np.testing.assert_array_equal(nondominated_ranks(Y), [3, 2, 3, 1])
-    assert nondominated_ranks(Y[:0]).shape == (0,)
-
-
-@given(POINTS)
-def test_the_reference_is_below_the_front_and_follows_its_units(Y):
-    reference = reference_point(Y)
-    front = Y[is_nondominated(Y)]
-    assert np.all(reference < front)
-    # Neither the origin nor the unit of an objective matters where scores differ.
-    span = np.ptp(Y, axis=0)
-    scaled = reference_point(8.0 * Y + 2.0)
-    np.testing.assert_allclose(
-        scaled[span > 0], 8.0 * reference[span > 0] + 2.0, atol=1e-12
-    )
-
-
-def test_the_reference_does_not_see_how_bad_the_bad_ones_are():
-    front = np.array([[0.0, 5.0], [1.0, 4.0]])
-    bad = np.array([[-1.0, -1.0], [-900.0, -900.0]])
-    for k in range(3):
-        reference = reference_point(np.vstack([front, bad[:k]]))
-        np.testing.assert_allclose(reference, [-0.2, 3.8])
-    # One point has no range of its own.
-    np.testing.assert_allclose(reference_point(front[:1]), [-1.0, 4.0])
-    np.testing.assert_allclose(
-        reference_point(np.array([[1.0, 2.0], [0.0, 2.0]])), [0.8, 1.0]
-    )
-
-
-def test_the_best_come_first_and_those_in_a_crowd_last():
-    front = [[0.0, 1.0], [0.5, 0.5], [0.55, 0.45], [0.6, 0.4], [1.0, 0.0]]
-    Y = np.array([[0.1, 0.1], *front])
-    order = best_first(Y).tolist()
-    assert set(order[:2]) == {1, 5}
-    assert order[2:] == [2, 4, 3, 0] or order[2:] == [4, 2, 3, 0]
-    assert best_first(np.ones((3, 2))).tolist() == [0, 1, 2]
-
-
-# -- volumes --------------------------------------------------------------------------
-
-
-@given(POINTS)
-def test_hypervolume_is_that_of_the_cells(Y):
-    reference = np.zeros(Y.shape[1])
-    assert hypervolume(Y, reference) == pytest.approx(volume_by_cells(Y, reference))
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
-def test_hypervolume_by_monte_carlo(d):
-    Y = shaped_front("concave", 12, d)
-    drawn = np.random.default_rng(1).random((20_000, d))
-    share = np.mean(np.any(np.all(drawn[:, None] <= Y, axis=2), axis=1))
-    error = np.sqrt(share * (1 - share) / len(drawn))
-    assert hypervolume(Y, np.zeros(d)) == pytest.approx(share, abs=4 * error + 1e-12)
-
-
-def test_what_is_not_above_the_reference_has_no_volume():
-    Y = np.array([[1.0, 0.0], [-1.0, 5.0], [np.nan, 3.0]])
-    assert hypervolume(Y, np.zeros(2)) == 0.0
-    assert hypervolume(Y[:0], np.zeros(2)) == 0.0
 
 
 @pytest.mark.parametrize("shape", ["concave", "linear", "convex"])

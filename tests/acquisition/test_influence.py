@@ -3,10 +3,10 @@ import pytest
 
 from skbayes import Optimizer
 from skbayes.acquisition import ExpectedInfluence
-from skbayes.acquisition.base import Known
+from skbayes.acquisition.base import Observations
 from skbayes.acquisition.influence import (
     LABELS,
-    InfluenceStrategy,
+    InfluenceProposer,
     expected_influence,
 )
 from skbayes.surrogates.graph import NeighborGraph
@@ -18,7 +18,7 @@ Y = np.array([2.0, 5.0, 3.0, 1.0])
 
 
 def known(scores=Y, rows=LABELLED, pending=()):
-    return Known(
+    return Observations(
         X=NODES[rows],
         scores=np.asarray(scores, dtype=float),
         noise=np.zeros(len(rows)),
@@ -27,8 +27,8 @@ def known(scores=Y, rows=LABELLED, pending=()):
 
 
 def proposer(labels="linear", **arguments):
-    strategy = InfluenceStrategy(GRAPH, ExpectedInfluence(labels))
-    return strategy.proposer(known(**arguments))
+    unfitted = InfluenceProposer(GRAPH, ExpectedInfluence(labels))
+    return unfitted.fit(known(**arguments))
 
 
 def harmonic(labeled, labels):
@@ -141,34 +141,32 @@ def test_a_failure_is_as_bad_as_the_worst():
 @pytest.mark.parametrize("labels", sorted(LABELS))
 def test_what_is_pending_has_the_label_predicted_for_it(labels):
     before = proposer(labels).scores(NODES[FREE])
-    strategy = InfluenceStrategy(GRAPH, ExpectedInfluence(labels))
-    pending = strategy.proposer(known(pending=[FREE[3], FREE[7], LABELLED[0]]))
+    unfitted = InfluenceProposer(GRAPH, ExpectedInfluence(labels))
+    pending = unfitted.fit(known(pending=[FREE[3], FREE[7], LABELLED[0]]))
     assert not np.allclose(pending.scores(NODES[FREE]), before)
     # Nothing of it is left when it is no longer pending.
-    np.testing.assert_array_equal(
-        strategy.proposer(known()).scores(NODES[FREE]), before
-    )
+    np.testing.assert_array_equal(unfitted.fit(known()).scores(NODES[FREE]), before)
 
 
 def test_one_after_the_other_is_all_at_once():
-    strategy = InfluenceStrategy(GRAPH, ExpectedInfluence())
+    unfitted = InfluenceProposer(GRAPH, ExpectedInfluence())
     for count in range(1, 5):
-        last = strategy.proposer(known(scores=Y[:count], rows=LABELLED[:count]))
+        last = unfitted.fit(known(scores=Y[:count], rows=LABELLED[:count]))
     np.testing.assert_array_equal(last.scores(NODES), proposer().scores(NODES))
     # And what was told in another order is not taken for a continuation.
-    back = strategy.proposer(known(scores=Y[::-1], rows=LABELLED[::-1]))
+    back = unfitted.fit(known(scores=Y[::-1], rows=LABELLED[::-1]))
     np.testing.assert_allclose(back.scores(NODES[FREE]), proposer().scores(NODES[FREE]))
 
 
 def test_a_configuration_that_is_no_node_teaches_nothing():
-    outside = Known(
+    outside = Observations(
         X=np.array([[2.0, 2.0]]),
         scores=np.array([9.0]),
         noise=np.zeros(1),
         pending=np.empty((0, 2)),
     )
-    strategy = InfluenceStrategy(GRAPH, ExpectedInfluence())
-    assert len(set(strategy.proposer(outside).scores(NODES))) == 1
+    unfitted = InfluenceProposer(GRAPH, ExpectedInfluence())
+    assert len(set(unfitted.fit(outside).scores(NODES))) == 1
 
 
 def test_labels_that_are_refused():

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from skbayes.acquisition.maximize import maximize_over, maximize_search, sobol
+from skbayes.acquisition.maximize import maximize_over, maximize_search
 from skbayes.space import Choice, Space
+from skbayes.surrogates.random_search import sobol
 
 
 class Peak:

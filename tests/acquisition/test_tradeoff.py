@@ -8,12 +8,21 @@ from scipy import integrate
 from scipy.stats import norm
 
 from skbayes.acquisition import ExpectedImprovement
+from skbayes.acquisition.base import ModelProposer
 from skbayes.acquisition.tradeoff import (
+    RULES,
+    Beliefs,
     ImprovementOfTradeoff,
     LogCost,
     RawCost,
     ScoreLessExcess,
+    TradeoffObservations,
+    TradeoffProposer,
+    relative_costs,
+    typical_cost,
 )
+from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
+from skbayes.surrogates import GaussianProcess
 
 BELIEFS = [(-1.0, 0.5), (-3.0, 0.05), (0.2, 0.3), (-0.5, 2.0), (1.5, 0.4), (-6.0, 1.0)]
 SCALES = {"raw": RawCost(), "log": LogCost(), "uncut": LogCost(cut=False)}
@@ -111,10 +120,10 @@ def test_derivatives_of_costs(name, mean, sd):
 def test_derivatives_of_acquisitions(rule, name, point, alpha):
     acquisition = rule(alpha, SCALES[name])
     point = [np.array([x]) for x in point]
-    utility = acquisition(*point, 0.6, 0.1)
+    utility = acquisition(Beliefs(*point), 0.6, 0.1)
     for place, slope in enumerate(utility[1:]):
         expected = _by_differences(
-            lambda *x: acquisition(*x, 0.6, 0.1).value, point, place, 1e-5
+            lambda *x: acquisition(Beliefs(*x), 0.6, 0.1).value, point, place, 1e-5
         )
         # Logarithms reach -6000 where nothing is to be gained: differences lose digits.
         lost = 1e-6 * abs(float(utility.value[0]))
@@ -127,7 +136,7 @@ def test_published_rule_is_gain_less_excess():
     excess = _expectation(
         lambda n: max(min(1, np.exp(n)) - 0.2, 0.0), -1.0, 0.4, [0.0, np.log(0.2)]
     )
-    value = ScoreLessExcess(0.3, LogCost())(mean, sd, m, s, 0.75, 0.2).value
+    value = ScoreLessExcess(0.3, LogCost())(Beliefs(mean, sd, m, s), 0.75, 0.2).value
     assert value[0] == pytest.approx(gain - 0.3 * excess, rel=1e-6)
 
 
@@ -138,15 +147,17 @@ def test_improvement_of_the_tradeoff_is_that_of_samples():
     tradeoff = score - 0.5 * np.minimum(1.0, np.exp(cost))
     expected = np.mean(np.maximum(tradeoff - 0.6, 0.0))
     beliefs = (np.array([x]) for x in (0.7, 0.1, -1.0, 0.1))
-    value = ImprovementOfTradeoff(0.5, LogCost())(*beliefs, 0.6, 0.1).value
+    value = ImprovementOfTradeoff(0.5, LogCost())(Beliefs(*beliefs), 0.6, 0.1).value
     assert np.exp(value[0]) == pytest.approx(expected, rel=0.02)
 
 
 def test_a_vanishing_tradeoff_leaves_the_expected_improvement():
     beliefs = [np.array([x]) for x in (0.7, 0.1, -1.0, 0.1)]
     expected = ExpectedImprovement()(*beliefs[:2], 0.8).value
-    improvement = ImprovementOfTradeoff(1e-12, LogCost())(*beliefs, 0.8, 0.1).value
-    less = ScoreLessExcess(1e-12, LogCost())(*beliefs, 0.8, 0.1).value
+    improvement = ImprovementOfTradeoff(1e-12, LogCost())(
+        Beliefs(*beliefs), 0.8, 0.1
+    ).value
+    less = ScoreLessExcess(1e-12, LogCost())(Beliefs(*beliefs), 0.8, 0.1).value
     np.testing.assert_allclose(improvement, expected, rtol=1e-9)
     np.testing.assert_allclose(np.log(less), expected, rtol=1e-6)
 
@@ -154,7 +165,177 @@ def test_a_vanishing_tradeoff_leaves_the_expected_improvement():
 def test_what_is_to_be_improved_on():
     mean, m, s = np.array([0.7, 0.9]), np.array([-2.0, 0.5]), np.array([0.1, 0.1])
     np.testing.assert_array_equal(
-        ScoreLessExcess(1.0, LogCost()).believed(mean, m, s), mean
+        ScoreLessExcess(1.0, LogCost()).believed(Beliefs(mean, s, m, s)), mean
     )
-    believed = ImprovementOfTradeoff(1.0, LogCost()).believed(mean, m, s)
+    believed = ImprovementOfTradeoff(1.0, LogCost()).believed(Beliefs(mean, s, m, s))
     assert believed.argmax() == 0
+
+
+# -- proposals ----------------------------------------------------------------------
+
+D = 3
+
+
+def _known(cost_of, alpha=0.3, n=14, seed=0, pending=1):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, D))
+    X[:, 2] = rng.choice([0.2, 0.6, 1.0], n)
+    scores = 0.9 - (X[:, 0] - 0.4) ** 2 - 0.05 / X[:, 2]
+    costs = cost_of(X, rng)
+    return TradeoffObservations(
+        X=X,
+        scores=np.column_stack([scores, -costs]),
+        noise=np.zeros((n, 2)),
+        pending=rng.random((pending, D)),
+        fractions=X[:, 2],
+        alpha=alpha,
+    )
+
+
+def _lognormal(X, rng):
+    return X[:, 2] * np.exp(3 * X[:, 1] + 0.05 * rng.standard_normal(len(X)))
+
+
+def _plain(X, rng):
+    return 1.0 + 3.0 * (X[:, 1] - 0.5) ** 3 + 0.3 * X[:, 0]
+
+
+def _unfitted(rule="ei-tradeoff", cost_scale="auto"):
+    return TradeoffProposer(
+        ModelProposer(GaussianProcess(), ExpectedImprovement()),
+        GaussianProcess(n_samples=0, winsorize_scores=False),
+        RULES[rule],
+        cost_scale,
+    )
+
+
+# -- relative costs ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "costs, fractions, expected",
+    [
+        ([9.0, 3.0, 1.0, 0.2], [1.0, 1.0, 1.0, 0.2], 3.0),
+        ([100.0, 3.0, 1.0], [1.0, 1.0, 1.0], 3.0),  # a slow fit moves it little
+        ([0.2, 0.6], [0.2, 0.6], 1.0),  # before there is a trial on all rows
+        ([np.nan, 0.3, 0.2], [1.0, 0.6, 0.4], 0.5),
+        ([0.0, 0.0], [1.0, 1.0], 1.0),
+        ([np.nan], [1.0], np.nan),
+    ],
+)
+def test_typical_cost(costs, fractions, expected):
+    found = typical_cost(np.array(costs), np.array(fractions))
+    np.testing.assert_allclose(found, expected)
+
+
+def test_relative_costs_are_from_0_to_1():
+    costs = np.array([8.0, 2.0, 1.0, np.nan])
+    sigma = relative_costs(costs, np.array([1.0, 1.0, 0.2, 0.2]))
+    np.testing.assert_allclose(sigma, [1.0, 0.4, 0.2, np.nan])
+
+
+def test_incumbents_are_those_with_the_best_tradeoff():
+    known = _known(_lognormal, alpha=0.5)
+    sigma = relative_costs(known.costs, known.fractions)
+    best = np.argmax(known.scores[:, 0] - 0.5 * sigma)
+    np.testing.assert_array_equal(known.incumbents[0], known.X[best])
+    without = _known(_lognormal, alpha=0.0)
+    best = np.argmax(without.scores[:, 0])
+    np.testing.assert_array_equal(without.incumbents[0], without.X[best])
+
+
+# -- proposers --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("cost_scale", ["log", "raw"])
+def test_gradient(rule, cost_scale):
+    proposer = _unfitted(rule, cost_scale).fit(_known(_lognormal))
+    X = np.random.default_rng(1).random((5, D))
+    values, gradient = proposer.scores_and_gradient(X)
+    np.testing.assert_allclose(values, proposer.scores(X), rtol=1e-9)
+    step = 1e-6
+    for j in range(D):
+        shift = step * np.eye(D)[j]
+        slope = (proposer.scores(X + shift) - proposer.scores(X - shift)) / (2 * step)
+        np.testing.assert_allclose(gradient[:, j], slope, rtol=2e-3, atol=1e-4)
+
+
+def test_many_candidates_are_scored_in_parts():
+    proposer = _unfitted().fit(_known(_lognormal))
+    X = np.random.default_rng(1).random((2050, D))
+    np.testing.assert_allclose(
+        proposer.scores(X)[1020:1030], proposer.scores(X[1020:1030]), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_of_two_with_the_same_score_the_cheaper_is_preferred(rule):
+    known = _known(lambda X, rng: 0.2 + X[:, 1], n=20)
+    proposer = _unfitted(rule).fit(known)
+    cheap, dear = np.array([[0.4, 0.05, 1.0]]), np.array([[0.4, 0.95, 1.0]])
+    assert proposer.scores(cheap) > proposer.scores(dear)
+
+
+def test_without_tradeoff_or_costs_scores_alone_count():
+    X = np.random.default_rng(1).random((9, D))
+    for known in (
+        _known(_lognormal, alpha=0.0),
+        _known(lambda X, rng: np.full(len(X), np.nan)),
+    ):
+        plain = _unfitted().of_scores.fit(known.of_scores)
+        proposer = _unfitted().fit(known)
+        assert not isinstance(proposer, TradeoffProposer)
+        np.testing.assert_array_equal(proposer.scores(X), plain.scores(X))
+
+
+def test_unknown_costs_are_left_to_the_model():
+    known = _known(_lognormal)
+    known.scores[0, 1] = np.nan
+    proposer = _unfitted().fit(known)
+    assert len(proposer.cost_model._X) == len(known.X) - 1 + len(known.pending)
+    assert np.all(np.isfinite(proposer.scores(known.X)))
+
+
+@pytest.mark.parametrize("cost_of, scale", [(_lognormal, LogCost), (_plain, RawCost)])
+def test_the_scale_is_the_one_that_fits_better(cost_of, scale):
+    chosen = [
+        type(_unfitted().fit(_known(cost_of, n=25, seed=s)).acquisition.scale)
+        for s in range(5)
+    ]
+    assert chosen.count(scale) >= 4
+
+
+def test_costs_of_0_have_no_logarithm():
+    known = _known(lambda X, rng: np.where(X[:, 1] > 0.5, 0.0, 1.0))
+    proposer = _unfitted(cost_scale="log").fit(known)
+    assert isinstance(proposer.acquisition.scale, RawCost)
+    assert np.all(np.isfinite(proposer.scores(known.X)))
+
+
+def test_expected_improvement_is_that_of_the_tradeoff():
+    known = _known(_lognormal)
+    row = known.X[0]
+    proposer = _unfitted().fit(known)
+    expected = np.exp(proposer.scores(row[None, :])[0])
+    assert proposer.expected_improvement(row) == pytest.approx(expected)
+    assert _unfitted("paper").fit(known).expected_improvement(row) is None
+
+
+def test_the_optimizer_takes_a_score_and_a_negated_cost():
+    optimizer = TradeoffOptimizer(
+        {"x": (0.0, 1.0)},
+        0.5,
+        lambda params: np.ones(len(params)),
+        random_state=0,
+    )
+    for _ in range(12):
+        (params,) = optimizer.ask()
+        x = params["x"]
+        # The best score is at 0.8; less half of the cost (which counts as 1 at its
+        # median), cheaper ones are better.
+        optimizer.tell(params, [0.9 - (x - 0.8) ** 2, -x])
+    tail = [params["x"] for _, params in optimizer._eligible[-5:]]
+    assert np.median(tail) < 0.8
+    optimizer.tell({"x": 0.11}, [0.5, np.nan], noise=0.01)
+    assert 0.0 <= optimizer.ask()[0]["x"] <= 1.0

@@ -27,7 +27,7 @@ from skbayes.inspection.dependence import dependences, scale_of
 from skbayes.inspection.score_model import score_model, space_of_values
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
 from skbayes.surrogates import GaussianProcess
-from skbayes.surrogates.gp.gp import winsorize_low
+from skbayes.surrogates.scaling import winsorize_low
 
 GRID = {"a": [1, 2, 4, 8], "b": ["x", "y", "z"], "c": [0.1, 0.2]}
 TREE = {
@@ -306,7 +306,7 @@ def test_the_picture_says_which_scores_were_raised():
     display = PartialDependenceDisplay.from_history(History(trials), resolution=4)
     assert display.floor == pytest.approx(np.min(winsorize_low(np.array(scores))))
     assert f"below {display.floor:.4g} counted" in display.ax_.get_title(loc="left")
-    plain = GaussianProcess(tame_scores=False)
+    plain = GaussianProcess(winsorize_scores=False)
     assert score_model(History(trials), surrogate=plain).floor is None
     assert score_model(History(trials[:-1])).floor is None
 

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from skbayes import BayesSearchCV, MultiStageSearchCV, load_history
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
 from skbayes.surrogates.multi_fidelity import MultiFidelity
-from skbayes.surrogates.registry import SURROGATES
+from skbayes.surrogates.registry import registry
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
@@ -170,7 +170,7 @@ def test_what_is_kept_of_the_winner():
     assert [one.shape_fit_[0] for one in early.fold_estimators_] == [30] * 3
 
 
-@pytest.mark.parametrize("surrogate", SURROGATES)
+@pytest.mark.parametrize("surrogate", registry)
 def test_every_surrogate_works(surrogate):
     if surrogate == "trees":
         pytest.importorskip("lightgbm")

@@ -21,9 +21,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import ParetoSearchCV, compat, load_history
+from skbayes.acquisition.fronts import hypervolumes
 from skbayes.acquisition.hypervolume import hypervolume
 from skbayes.results.refit import OneStandardError
-from skbayes.search.pareto import hypervolumes
 from skbayes.space import Choice
 
 X, y = load_iris(return_X_y=True)

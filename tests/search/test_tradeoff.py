@@ -445,21 +445,23 @@ def test_warm_start(search, tmp_path):
     known = make(n_iter=2, warm_start_from=search).fit(X, y)
     best = search.trials_[int(np.argmax(search.cv_results_["mean_test_score"]))]
     assert _tried(known)[0][:2] == (best.params, best.train_fraction)
-    told = known.optimizer_._known()
+    told = known.optimizer_._observations()
     np.testing.assert_allclose(told.costs[:14], search.cv_results_["cost"])
 
     path = tmp_path / "search.db"
     make(n_iter=6, journal=path, cost="model_size").fit(X, y)
     for cost, n_known in (("model_size", 7), ("fit_time", 1), (price, 1)):
         from_journal = make(n_iter=1, warm_start_from=path, cost=cost).fit(X, y)
-        assert np.isfinite(from_journal.optimizer_._known().costs).sum() == n_known
+        assert (
+            np.isfinite(from_journal.optimizer_._observations().costs).sum() == n_known
+        )
     other = make(n_iter=1, warm_start_from=search, cost="model_size").fit(X, y)
-    assert np.isfinite(other.optimizer_._known().costs).sum() == 1
+    assert np.isfinite(other.optimizer_._observations().costs).sum() == 1
 
     grid = GridSearchCV(Priced(), {"x": [0.2, 0.5, 0.8]}, cv=2).fit(X, y)
     from_grid = make(n_iter=4, warm_start_from=grid).fit(X, y)
     assert _tried(from_grid)[0][:2] == ({"x": 0.5}, 1.0)
-    assert np.isnan(from_grid.optimizer_._known().costs[:3]).all()
+    assert np.isnan(from_grid.optimizer_._observations().costs[:3]).all()
 
 
 def test_warm_start_tells_what_it_leaves_out(search):

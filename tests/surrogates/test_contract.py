@@ -1,4 +1,4 @@
-"""What every surrogate that can be chosen by its name has to keep."""
+"""Contract of every surrogate in the registry, by itself and in a search."""
 
 import copy
 import math
@@ -11,15 +11,191 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, Optimizer
 from skbayes.optimizer import SpaceExhausted
-from skbayes.space import Choice
-from skbayes.surrogates.registry import SURROGATES
+from skbayes.space import Choice, Space
+from skbayes.space.candidates import Candidates
+from skbayes.surrogates.base import Surrogate, posterior_of_mean
+from skbayes.surrogates.registry import (
+    capability,
+    make_surrogate,
+    names_with,
+    registry,
+)
 
-CHOICES = [(name, "ei") for name in SURROGATES] + [("graph", "eif")]
+CHOICES = [(name, "ei") for name in registry] + [
+    (name, "eif") for name in names_with("has_graph")
+]
 TREE = {
     "a": [1, 2, 3, 4, 5],
     "kind": Choice({"u": {"c": [0.1, 1.0, 10.0]}, "v": {"d": ["x", "y"]}, "w": {}}),
 }
 N_CELLS = 5 * (3 + 2 + 1)
+
+
+FINITE = Space.from_notation(
+    {"a": [1, 2, 3, 4, 5], "x": [0.0, 0.5, 1.0], "k": ["u", "v"]}
+)
+MIXED = Space.from_notation(
+    {"x": (0.0, 1.0), "n": (1, 10_000), "k": Choice({"u": {"c": (0.1, 1.0)}, "v": {}})}
+)
+
+
+def made(name, space=None, seed=3):
+    """A surrogate by its name, and rows of a space that it can be used on."""
+    if name == "trees":
+        pytest.importorskip("lightgbm")
+    finite = capability(name, "needs_finite_space")
+    space = space or (FINITE if finite else MIXED)
+    model = make_surrogate(name, Candidates(space), seed)
+    rng = np.random.default_rng(0)
+    X = np.unique(space.from_uniform(rng.random((40, space.n_columns))), axis=0)
+    return model, rng.permutation(X)[:18]
+
+
+def scores_of(X):
+    return np.sin(4 * X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2
+
+
+models = pytest.mark.parametrize("name", names_with("predicts_scores"))
+
+
+# -- the surrogate by itself --------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", registry)
+def test_it_declares_its_capabilities(name):
+    model, _ = made(name)
+    assert isinstance(model, Surrogate)
+    flags = [one for one, kind in Surrogate.__annotations__.items() if kind == "bool"]
+    assert len(flags) >= 7
+    for flag in flags:
+        assert type(capability(model, flag)) is bool
+        assert capability(model, flag) == capability(name, flag)
+
+
+@models
+def test_shapes(name):
+    model, X = made(name)
+    assert model.fit(X[:12], scores_of(X[:12])) is model
+    for rows in (X, X[:1], X[:0]):
+        mean, sd = model.predict(rows)
+        assert mean.shape == sd.shape == (len(mean), len(rows))
+        assert np.all(np.isfinite(mean)) and np.all(sd > 0)
+    weights = np.full(len(X), 1 / len(X))
+    averages = posterior_of_mean(model, X, weights)
+    mean, sd = model.predict(X)
+    assert averages[0].shape == averages[1].shape == (len(mean),)
+    np.testing.assert_allclose(averages[0], mean @ weights, rtol=1e-9, atol=1e-12)
+    assert np.all(averages[1] <= sd @ weights * (1 + 1e-9))
+
+
+@models
+def test_gradients_agree_with_finite_differences(name):
+    if not capability(name, "has_gradients"):
+        with pytest.raises(TypeError, match="gradient"):
+            made(name)[0].predict(MIXED.from_uniform(np.zeros((1, 4))), gradient=True)
+        return
+    model, X = made(name)
+    model.fit(X[:12], scores_of(X[:12]))
+    *_, d_mean, d_sd = model.predict(X[12:], gradient=True)
+    ordered = np.flatnonzero(~MIXED.categorical)
+    for column in range(X.shape[1]):
+        step = 1e-6 * np.eye(X.shape[1])[column] * (column in ordered)
+        ahead, behind = (model.predict(X[12:] + sign * step) for sign in (1, -1))
+        for slope, after, before in zip((d_mean, d_sd), ahead, behind, strict=True):
+            numeric = (after - before) / 2e-6
+            # Where a column is inactive there is nothing to move.
+            active = ~np.isnan(X[12:, column])
+            np.testing.assert_allclose(
+                slope[:, active, column], numeric[:, active], rtol=1e-4, atol=1e-5
+            )
+
+
+@models
+def test_conditioning_keeps_means_and_lowers_uncertainty(name):
+    model, X = made(name)
+    model.fit(X[:12], scores_of(X[:12]))
+    before = model.predict(X)
+    conditioned = model.condition(X[12:15])
+    for one, other in zip(before, model.predict(X), strict=True):
+        np.testing.assert_array_equal(one, other)
+    mean, sd = conditioned.predict(X[12:15])
+    assert np.all(sd.mean(axis=0) < before[1][:, 12:15].mean(axis=0) + 1e-12)
+    if capability(name, "has_gradients") or capability(name, "has_graph"):
+        # The joint posterior, given the values that are predicted anyway.
+        np.testing.assert_allclose(conditioned.predict(X)[0], before[0], atol=1e-6)
+        one_by_one = model
+        for row in X[12:15]:
+            one_by_one = one_by_one.condition(row[None])
+        for one, other in zip(
+            one_by_one.predict(X), conditioned.predict(X), strict=True
+        ):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", registry)
+def test_inputs_are_not_modified_and_copies_are_alike(name):
+    model, X = made(name)
+    y = scores_of(X)
+    kept = X.copy(), y.copy()
+    fitted = model.fit(X[:12], y[:12]).condition(X[12:14])
+    twins = [pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)]
+    twins.append(made(name)[0].fit(X[:12], y[:12]).condition(X[12:14]))
+    for array, original in zip((X, y), kept, strict=True):
+        np.testing.assert_array_equal(array, original)
+    for twin in twins:
+        if capability(name, "predicts_scores"):
+            pairs = zip(fitted.predict(X), twin.predict(X), strict=True)
+        else:
+            candidates = Candidates(MIXED)
+            pairs = [
+                [
+                    one.draw(candidates, np.random.default_rng(1))
+                    for one in (fitted, twin)
+                ]
+            ]
+        for one, other in pairs:
+            np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+@models
+def test_scores_count_in_their_units(name):
+    model, X = made(name)
+    mean, sd = model.fit(X[:12], scores_of(X[:12])).predict(X)
+    other, _ = made(name)
+    scaled = other.fit(X[:12], 1024.0 * scores_of(X[:12])).predict(X)
+    np.testing.assert_allclose(scaled[0], 1024.0 * mean, rtol=1e-6)
+    np.testing.assert_allclose(scaled[1], 1024.0 * sd, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", registry)
+def test_noise_is_accepted_where_it_is_declared(name):
+    model, X = made(name)
+    noise = np.full(12, 0.01)
+    if capability(name, "takes_noise"):
+        model.fit(X[:12], scores_of(X[:12]), noise=noise)
+    else:
+        with pytest.raises(TypeError, match="noise"):
+            model.fit(X[:12], scores_of(X[:12]), noise=noise)
+
+
+@pytest.mark.parametrize("name", registry)
+def test_a_finite_space_is_demanded_where_it_is_declared(name):
+    if capability(name, "needs_finite_space"):
+        with pytest.raises(ValueError, match=f"'{name}' needs a finite space"):
+            made(name, MIXED)
+    else:
+        made(name, MIXED)
+
+
+@pytest.mark.parametrize("name", names_with("takes_fidelity"))
+def test_the_fidelity_may_be_one_more_column(name):
+    model, X = made(name)
+    wide = np.column_stack([X, np.linspace(0.0, 1.0, len(X))])
+    model.n_options = [*model.n_options, 0]
+    assert model.fit(wide, scores_of(X)).predict(wide)[0].shape[1] == len(X)
+
+
+# -- with an optimizer and in a search ----------------------------------------------
 
 
 @pytest.fixture(params=CHOICES, ids="-".join)
@@ -154,7 +330,9 @@ def test_the_smallest_spaces(make, space):
         optimizer.ask()
 
 
-@pytest.mark.parametrize("name", [name for name in SURROGATES if name != "graph"])
+@pytest.mark.parametrize(
+    "name", sorted(set(registry) - set(names_with("needs_finite_space")))
+)
 def test_an_infinite_space_with_conditional_parameters(name):
     if name == "trees":
         pytest.importorskip("lightgbm")

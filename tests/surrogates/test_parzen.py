@@ -4,7 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from skbayes import Optimizer
+from skbayes.acquisition.base import Observations, SamplingProposer
 from skbayes.space import Choice, Space
+from skbayes.space.candidates import Candidates
 from skbayes.surrogates import ParzenEstimator
 from skbayes.surrogates.parzen import (
     CategoricalDensity,
@@ -13,6 +16,7 @@ from skbayes.surrogates.parzen import (
     bandwidths,
     truncated_normal,
 )
+from skbayes.surrogates.registry import make_surrogate
 
 POSITIONS = st.lists(st.floats(0, 1), min_size=1, max_size=12).map(np.array)
 
@@ -118,7 +122,7 @@ def test_the_best_trials_are_good(n, expected):
     """The larger of 2 and ceil(0.15 n)."""
     space = Space.from_notation({"x": (0.0, 1.0)})
     X = np.random.default_rng(0).random((n, 1))
-    estimator = ParzenEstimator().fit(space, X, X[:, 0])
+    estimator = ParzenEstimator(space=space).fit(X, X[:, 0])
     good = np.sort(X[:, 0])[::-1][:expected]
     np.testing.assert_array_equal(estimator.good_[0].mean, good)
     assert len(estimator.bad_[0].mean) == n - expected
@@ -128,13 +132,13 @@ def test_failures_are_never_good():
     space = Space.from_notation({"x": (0.0, 1.0)})
     X = np.linspace(0, 1, 5)[:, None]
     y = np.array([np.nan, np.nan, 1.0, np.nan, np.nan])
-    estimator = ParzenEstimator().fit(space, X, y)
+    estimator = ParzenEstimator(space=space).fit(X, y)
     np.testing.assert_array_equal(estimator.good_[0].mean, [0.5])
 
 
 def test_only_active_columns_multiply():
     X, y = trials(40)
-    estimator = ParzenEstimator().fit(TREE, X, y)
+    estimator = ParzenEstimator(space=TREE).fit(X, y)
     order = np.argsort(-y)
     parts = {"good": X[order[:6]], "bad": X[order[6:]]}
     names = [column.name for column in TREE.columns]
@@ -161,14 +165,14 @@ def test_only_active_columns_multiply():
 
 def test_candidates_are_configurations():
     X, y = trials(40)
-    drawn = ParzenEstimator().fit(TREE, X, y).sample(200, np.random.default_rng(0))
+    drawn = ParzenEstimator(space=TREE).fit(X, y).sample(200, np.random.default_rng(0))
     np.testing.assert_array_equal(TREE.encode(TREE.decode(drawn)), drawn)
     assert len(np.unique(np.isnan(drawn), axis=0)) == 3
 
 
 def test_the_prior_of_ordered_values_is_that_of_their_dimension():
     space = Space.from_notation({"n": (1, 64, "log-uniform"), "d": stats.binom(4, 0.3)})
-    estimator = ParzenEstimator().fit(space, np.empty((0, 2)), np.empty(0))
+    estimator = ParzenEstimator(space=space).fit(np.empty((0, 2)), np.empty(0))
     U = np.random.default_rng(0).random((100_000, 2))
     drawn = space.from_uniform(U)
     for j, density in enumerate(estimator.good_):
@@ -187,3 +191,99 @@ def test_the_prior_of_ordered_values_is_that_of_their_dimension():
 def test_arguments_that_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         ParzenEstimator(**arguments)
+
+
+# -- proposals ----------------------------------------------------------------------
+
+MIXED = Space.from_notation({"x": (0.0, 1.0), "k": ["a", "b"]})
+
+
+def known(n=20, pending=0, space=MIXED):
+    rng = np.random.default_rng(0)
+    X = space.from_uniform(rng.random((n + pending, space.n_columns)))
+    return Observations(X[:n], -np.abs(X[:n, 0] - 0.3), np.zeros(n), X[n:])
+
+
+def rank(candidates, known, estimator=None):
+    model = make_surrogate(estimator or ParzenEstimator(), candidates, 0)
+    proposer = SamplingProposer(model).fit(known)
+    X = proposer.rank(candidates, known.incumbents, np.random.default_rng(0))
+    return proposer.sampler, X
+
+
+def test_candidates_are_drawn_and_ranked():
+    fitted, X = rank(Candidates(MIXED), known())
+    assert X.shape == (100, 2)
+    scores = fitted.scores(X)
+    assert np.all(np.diff(scores) <= 0) and scores[0] > 0
+    assert rank(Candidates(MIXED), known(), ParzenEstimator(n_candidates=7))[
+        1
+    ].shape == (
+        7,
+        2,
+    )
+
+
+def test_in_a_space_that_is_listed_all_that_is_new_is_ranked():
+    space = Space.from_notation({"x": list(range(30)), "k": ["a", "b"]})
+    candidates = Candidates(space)
+    told = known(space=space)
+    for row in told.X:
+        candidates.add(row)
+    fitted, X = rank(candidates, told)
+    remaining = candidates.unseen()
+    np.testing.assert_array_equal(np.unique(X, axis=0), np.unique(remaining, axis=0))
+    assert fitted.scores(X)[0] == fitted.scores(remaining).max()
+
+
+def test_only_new_and_allowed_candidates_are_proposed():
+    space = Space.from_notation({"x": (1, 200), "y": (1, 200)}, lambda p: p["x"] > 190)
+    candidates = Candidates(space)
+    assert not candidates.is_enumerated
+    _, X = rank(candidates, known(space=space))
+    assert len(X) and np.all(candidates.filter_new(X))
+    nothing = Space.from_notation({"x": (0.0, 1.0), "k": ["a", "b"]}, lambda p: False)
+    assert rank(Candidates(nothing), known())[1].shape == (0, 2)
+
+
+def test_what_is_pending_counts_as_bad():
+    one, _ = rank(Candidates(MIXED), known(pending=0))
+    told = known(pending=4)
+    other, _ = rank(Candidates(MIXED), told)
+    assert np.all(other.scores(told.pending) < one.scores(told.pending))
+
+
+def test_eight_trials_come_before_the_model():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, surrogate="tpe", random_state=0)
+    design = Optimizer({"x": (0.0, 1.0)}, n_initial_points=8, random_state=0).ask(8)
+    asked = []
+    for _ in range(9):
+        asked += optimizer.ask()
+        optimizer.tell(asked[-1], -asked[-1]["x"])
+    assert asked[:8] == design
+
+
+def test_it_beats_random_search_on_average():
+    """On a tree of conditional parameters, where its strength lies."""
+    from skbayes.space import Choice
+
+    space = {
+        "kind": Choice({"a": {"x": (0.0, 1.0)}, "b": {"y": (0.0, 1.0)}, "c": {}}),
+        "z": [1, 2, 3, 4, 5],
+        "w": (0.0, 1.0),
+    }
+
+    def objective(p):
+        value = -abs(p["z"] - 4) - 3 * abs(p["w"] - 0.8)
+        return value - 3 * abs(p.get("x", 1.5) - 0.2)
+
+    best = {}
+    for surrogate in ("tpe", "random"):
+        best[surrogate] = []
+        for seed in range(6):
+            optimizer = Optimizer(space, surrogate=surrogate, random_state=seed)
+            for _ in range(40):
+                (params,) = optimizer.ask()
+                optimizer.tell(params, objective(params))
+            best[surrogate].append(objective(optimizer.best_params))
+    assert np.mean(best["tpe"]) > 0.7 * np.mean(best["random"])

@@ -9,7 +9,12 @@ from skbayes.surrogates import (
     GraphField,
     ParzenEstimator,
 )
-from skbayes.surrogates.registry import MODELS, SURROGATES, make_surrogate
+from skbayes.surrogates.registry import (
+    capability,
+    make_surrogate,
+    names_with,
+    registry,
+)
 
 SMALL = Candidates(
     Space.from_notation(
@@ -18,7 +23,7 @@ SMALL = Candidates(
 )
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", names_with("predicts_scores"))
 def test_models_predict_scores(name):
     if name == "trees":
         pytest.importorskip("lightgbm")
@@ -81,8 +86,41 @@ def test_a_graph_of_too_many_configurations_is_refused(space, size):
             make_surrogate(surrogate, candidates, 0)
 
 
-@pytest.mark.parametrize("surrogate", ["random", "sobol", "tpe", ParzenEstimator()])
-def test_what_is_no_model_of_a_score(surrogate):
-    assert surrogate in SURROGATES or isinstance(surrogate, ParzenEstimator)
-    with pytest.raises(ValueError, match="does not predict scores"):
-        make_surrogate(surrogate, SMALL, 0)
+def test_samplers_predict_no_scores():
+    samplers = sorted(set(registry) - set(names_with("predicts_scores")))
+    assert samplers == ["random", "sobol", "tpe"]
+    for name in [*samplers, ParzenEstimator()]:
+        assert not capability(name, "predicts_scores")
+        with pytest.raises(ValueError, match="does not predict scores"):
+            make_surrogate(name, SMALL, 0).predict(SMALL.unseen())
+
+
+class Foreign:
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros((1, len(X))), np.ones((1, len(X)))
+
+    def condition(self, X):
+        return self
+
+
+class ForeignWithNoise(Foreign):
+    has_gradients = False
+
+    def fit(self, X, y, **details):
+        return self
+
+
+def test_what_is_inferred_of_an_object_that_declares_nothing():
+    assert capability(Foreign(), "predicts_scores")
+    assert capability(Foreign(), "has_gradients")
+    assert not capability(ForeignWithNoise(), "has_gradients")
+    assert not capability(Foreign(), "takes_noise")
+    assert capability(ForeignWithNoise(), "takes_noise")
+    assert capability(Foreign(), "takes_fidelity") is None
+    assert capability(Foreign(), "needs_scores")
+    assert capability(Foreign(), "n_initial_points") is None
+    assert not capability(Foreign(), "has_graph")
+    assert not capability(object(), "predicts_scores")

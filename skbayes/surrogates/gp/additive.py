@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.hyperparameters import LENGTH_SCALE_FACTOR, LogPosterior
-from skbayes.surrogates.gp.kernels import KERNELS, FloatArray, squared_distances
+from skbayes.surrogates.gp.kernels import KERNELS, squared_distances
 
 __all__ = ["AdditiveGaussianProcess"]
 

@@ -20,18 +20,13 @@ systems".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skbayes.surrogates.gp.kernels import (
-    INACTIVE,
-    Embedding,
-    FloatArray,
-    matern52,
-    rbf,
-)
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.gp.kernels import INACTIVE, Embedding, matern52, rbf
 
 __all__ = ["SMOOTH_KERNELS", "JointCovariance"]
 
@@ -102,31 +97,15 @@ class JointCovariance:
         return (*self._kernel(r2), u, uu, diagonal)
 
     def correlations(self, length_scales: FloatArray) -> FloatArray:
-        """Compute the covariance for amplitude 1.
-
-        Parameters
-        ----------
-        length_scales : ndarray of shape (D,)
-            One a column.
-
-        Returns
-        -------
-        K : ndarray of shape (R, R)
-            The scores' rows and columns first.
-        """
-        k, dk, ddk, _, u, uu, diagonal = self._parts(length_scales)
-        return self._assemble(k, dk, ddk, u, uu, diagonal)
+        """Compute the covariance for amplitude 1."""
+        k, dk, ddk, _, *geometry = self._parts(length_scales)
+        return self._assemble((k, dk, ddk), geometry)
 
     def _assemble(
-        self,
-        k: FloatArray,
-        dk: FloatArray,
-        ddk: FloatArray,
-        u: FloatArray,
-        uu: FloatArray,
-        diagonal: FloatArray,
+        self, kernel: Sequence[FloatArray], geometry: Sequence[FloatArray]
     ) -> FloatArray:
-        n = self.n
+        """Put the blocks together, of a kernel and its two derivatives by r2."""
+        (k, dk, ddk), (u, uu, diagonal), n = kernel, geometry, self.n
         K = np.array(k)
         K[:n, n:] = -2.0 * dk[:n, n:] * u[:n]
         K[n:, :n] = K[:n, n:].T
@@ -136,31 +115,16 @@ class JointCovariance:
     def contract(
         self, length_scales: FloatArray, W: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Sum up W times the derivatives of the covariance, for amplitude 1.
-
-        Parameters
-        ----------
-        length_scales : ndarray of shape (D,)
-            Where.
-        W : ndarray of shape (R, R)
-            Symmetric weights.
-
-        Returns
-        -------
-        K : ndarray of shape (R, R)
-            The covariance itself.
-        by_scale : ndarray of shape (D,)
-            Sum of W_rs dK_rs / d log l over r and s, column by column.
-        """
-        k, dk, ddk, dddk, u, uu, diagonal = self._parts(length_scales)
-        K = self._assemble(k, dk, ddk, u, uu, diagonal)
+        """Sum up W times the derivatives of the covariance, for amplitude 1."""
+        k, dk, ddk, dddk, *geometry = self._parts(length_scales)
+        K = self._assemble((k, dk, ddk), geometry)
         # By r2 alone the covariance changes as one does whose kernel is k'.
-        by_r2 = W * self._assemble(dk, ddk, dddk, u, uu, diagonal)
+        by_r2 = W * self._assemble((dk, ddk, dddk), geometry)
         D = len(length_scales)
         flat = self._squares.reshape(D, -1)
         by_scale = -2.0 * length_scales**-2.0 * (flat @ by_r2.ravel())
         # The factors 1 / l^2 that stand outside of r2, one for each derivative.
-        n = self.n
+        n, (_, uu, diagonal) = self.n, geometry
         outside = np.sum(W[:n, n:] * K[:n, n:], axis=0)
         pairs = 4.0 * ddk[n:, n:] * uu - dk[n:, n:] * diagonal
         outside = outside + np.sum(W[n:, n:] * pairs, axis=0)

@@ -16,7 +16,7 @@ Rasmussen & Williams (2006), section 3.6. All sites are updated in parallel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -39,8 +39,7 @@ MAX_SWEEPS, TOLERANCE = 200, 1e-6
 Z_SERIES = -30.0
 
 
-@dataclass(frozen=True)
-class Sites:
+class Sites(NamedTuple):
     """What expectation propagation made of the signs.
 
     Parameters
@@ -73,23 +72,6 @@ def propagate(
 ) -> Sites:
     """Find the sites.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (k,)
-        Means before the signs are known.
-    covariance : ndarray of shape (k, k)
-        Their covariance, positive semi-definite up to rounding.
-    signs : ndarray of shape (k,)
-        +1 or -1.
-    nu : ndarray of shape (k,)
-        Width of each likelihood, > 0: what is nearer to 0 than that may have either
-        sign.
-
-    Returns
-    -------
-    sites : Sites
-        The sites of the last sweep, converged or not.
-
     Examples
     --------
     >>> import numpy as np
@@ -101,19 +83,20 @@ def propagate(
     k = len(mean)
     if k == 0:
         return NO_SITES
+    problem = _Problem(mean, covariance, signs, nu)
     tau, shift = np.zeros(k), np.zeros(k)
     center, variance = mean, np.diagonal(covariance).copy()
     damping, last_change = DAMPING, np.inf
     converged, sweep = False, 0
     while not converged and sweep < MAX_SWEEPS:
         sweep += 1
-        new_tau, new_shift = _update(center, variance, tau, shift, signs, nu)
+        new_tau, new_shift = problem.update(*_cavity(center, variance, tau, shift))
         # A site whose cavity is no distribution waits for the others.
         usable = np.isfinite(new_tau) & np.isfinite(new_shift)
         step = np.where(usable, damping, 0.0)
         tau = tau + step * (np.where(usable, new_tau, tau) - tau)
         shift = shift + step * (np.where(usable, new_shift, shift) - shift)
-        new_center, new_variance = _marginals(mean, covariance, tau, shift)
+        new_center, new_variance = problem.marginals(tau, shift)
         moved = np.max(np.abs(new_center - center) / np.sqrt(variance))
         change = max(moved, np.max(np.abs(np.log(new_variance / variance))))
         center, variance = new_center, new_variance
@@ -121,9 +104,7 @@ def propagate(
         if change > last_change:
             damping = max(SLOWER * damping, MIN_DAMPING)
         last_change = change
-    log_evidence = _log_evidence(
-        mean, covariance, center, variance, tau, shift, *(signs, nu)
-    )
+    log_evidence = problem.log_evidence(center, variance, tau, shift)
     return Sites(tau, shift, log_evidence, converged, sweep)
 
 
@@ -136,67 +117,66 @@ def _cavity(
     return (center / variance - shift) / precision, 1.0 / precision
 
 
-def _update(
-    center: FloatArray,
-    variance: FloatArray,
-    tau: FloatArray,
-    shift: FloatArray,
-    signs: FloatArray,
-    nu: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Sites that match the moments of each tilted distribution, where there is one."""
-    mu, v = _cavity(center, variance, tau, shift)
-    s2 = np.square(nu) + v
-    s = np.sqrt(s2)
-    z = signs * mu / s
-    r = np.exp(-0.5 * z * z - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z))
-    inverse = np.minimum(z, Z_SERIES) ** -2.0
-    series = inverse * (1.0 - inverse * (6.0 - inverse * (50.0 - 518.0 * inverse)))
-    # The variance of g, in units of v, that the sign leaves if nu is 0.
-    left = np.where(z < Z_SERIES, series, 1.0 - r * (z + r))
-    new_tau = (1.0 - left) / (s2 - v * (1.0 - left))
-    return new_tau, mu * new_tau + signs * r / s * (1.0 + v * new_tau)
+class _Problem(NamedTuple):
+    """What is known before the sites, and what follows with them."""
 
+    mean: FloatArray
+    covariance: FloatArray
+    signs: FloatArray
+    nu: FloatArray
 
-def _marginals(
-    mean: FloatArray, covariance: FloatArray, tau: FloatArray, shift: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Means and variances given the sites."""
-    root = np.sqrt(tau)
-    scaled = root[:, None] * covariance
-    L = cholesky(np.eye(len(tau)) + scaled * root)
-    V, _ = lapack.dtrtrs(L, scaled, lower=1)
-    prior = np.diagonal(covariance)
-    variance = np.maximum(prior - np.einsum("ij,ij->j", V, V), 1e-14 * prior)
-    # (covariance^-1 + T)^-1 (covariance^-1 mean + shift)
-    residual = shift - tau * mean
-    projected = covariance @ residual
-    through, _ = lapack.dtrtrs(L, root * projected, lower=1)
-    return mean + projected - V.T @ through, variance
+    def update(self, mu: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sites that match the moments of each tilted distribution, by its cavity."""
+        s2 = np.square(self.nu) + v
+        s = np.sqrt(s2)
+        z = self.signs * mu / s
+        r = np.exp(-0.5 * z * z - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z))
+        inverse = np.minimum(z, Z_SERIES) ** -2.0
+        series = inverse * (1.0 - inverse * (6.0 - inverse * (50.0 - 518.0 * inverse)))
+        # The variance of g, in units of v, that the sign leaves if nu is 0.
+        left = np.where(z < Z_SERIES, series, 1.0 - r * (z + r))
+        new_tau = (1.0 - left) / (s2 - v * (1.0 - left))
+        return new_tau, mu * new_tau + self.signs * r / s * (1.0 + v * new_tau)
 
+    def _project(
+        self, tau: FloatArray, shift: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Factor of B, residual, its projection, and L^-1 T^1/2 of that."""
+        root = np.sqrt(tau)
+        scaled = root[:, None] * self.covariance
+        L = cholesky(np.eye(len(tau)) + scaled * root)
+        residual = shift - tau * self.mean
+        projected = self.covariance @ residual
+        half, _ = lapack.dtrtrs(L, root * projected, lower=1)
+        return L, residual, projected, half
 
-def _log_evidence(
-    mean: FloatArray,
-    covariance: FloatArray,
-    center: FloatArray,
-    variance: FloatArray,
-    tau: FloatArray,
-    shift: FloatArray,
-    signs: FloatArray,
-    nu: FloatArray,
-) -> float:
-    """Rasmussen & Williams (2006), equation 3.65, for a prior with any mean."""
-    mu, v = _cavity(center, variance, tau, shift)
-    # Only where expectation propagation did not converge is a cavity improper.
-    mu, v = np.where(np.isnan(v), center, mu), np.where(np.isnan(v), variance, v)
-    tilted = np.sum(log_ndtr(signs * mu / np.sqrt(np.square(nu) + v)))
-    single = mu * shift - 0.5 * tau * mu**2 - 0.5 * np.log1p(tau * v)
-    single += 0.5 * np.square(shift - tau * mu) * v / (1.0 + tau * v)
-    root = np.sqrt(tau)
-    L = cholesky(np.eye(len(tau)) + root[:, None] * covariance * root)
-    residual = shift - tau * mean
-    projected = covariance @ residual
-    half, _ = lapack.dtrtrs(L, root * projected, lower=1)
-    joint = mean @ shift - 0.5 * tau @ mean**2 - np.sum(np.log(np.diagonal(L)))
-    joint += 0.5 * (residual @ projected - half @ half)
-    return float(tilted - np.sum(single) + joint)
+    def marginals(
+        self, tau: FloatArray, shift: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Means and variances given the sites."""
+        L, _, projected, half = self._project(tau, shift)
+        V, _ = lapack.dtrtrs(L, np.sqrt(tau)[:, None] * self.covariance, lower=1)
+        prior = np.diagonal(self.covariance)
+        variance = np.maximum(prior - np.einsum("ij,ij->j", V, V), 1e-14 * prior)
+        # (covariance^-1 + T)^-1 (covariance^-1 mean + shift)
+        return self.mean + projected - V.T @ half, variance
+
+    def log_evidence(
+        self,
+        center: FloatArray,
+        variance: FloatArray,
+        tau: FloatArray,
+        shift: FloatArray,
+    ) -> float:
+        """Rasmussen & Williams (2006), equation 3.65, for a prior with any mean."""
+        mu, v = _cavity(center, variance, tau, shift)
+        # Only where expectation propagation did not converge is a cavity improper.
+        mu, v = np.where(np.isnan(v), center, mu), np.where(np.isnan(v), variance, v)
+        tilted = np.sum(log_ndtr(self.signs * mu / np.sqrt(np.square(self.nu) + v)))
+        single = mu * shift - 0.5 * tau * mu**2 - 0.5 * np.log1p(tau * v)
+        single += 0.5 * np.square(shift - tau * mu) * v / (1.0 + tau * v)
+        L, residual, projected, half = self._project(tau, shift)
+        joint = self.mean @ shift - 0.5 * tau @ self.mean**2
+        joint -= np.sum(np.log(np.diagonal(L)))
+        joint += 0.5 * (residual @ projected - half @ half)
+        return float(tilted - np.sum(single) + joint)

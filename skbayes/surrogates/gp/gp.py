@@ -15,30 +15,23 @@ Rasmussen & Williams (2006), Gaussian Processes for Machine Learning, algorithm 
 from __future__ import annotations
 
 import copy
-import math
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.gp.hyperparameters import (
     LogPosterior,
     cholesky,
     find_mode,
     sample_posterior,
 )
-from skbayes.surrogates.gp.kernels import (
-    KERNELS,
-    Embedding,
-    FloatArray,
-    squared_distances,
-)
+from skbayes.surrogates.gp.kernels import KERNELS, Embedding, squared_distances
+from skbayes.surrogates.scaling import relative_noise, standardize
 
-__all__ = ["GaussianProcess", "winsorize_low"]
-
-# Scores further below the median than this many times their scale are raised to that
-# level; the scale is never less than this share of the scores' spread.
-TAIL_FACTOR, SPREAD_SHARE = 2.0, 0.2
+__all__ = ["GaussianProcess"]
 
 # Hyper-parameters are learnt anew with each of the first observations, then whenever
 # their number has grown by a tenth.
@@ -51,74 +44,12 @@ MAX_LEARNING_POINTS = 200
 # their posterior narrows, so that S * n stays near this figure.
 SAMPLE_POINTS = 200
 
-# A known variance of more than this, in units of the scores' own, leaves a score
-# without a meaning; it is taken for as much, which no computation overflows on.
-MAX_EXTRA = 1e10
-
-
-def winsorize_low(y: FloatArray) -> FloatArray:
-    """Raise very bad scores, whose long tail would eat the length scales.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Scores, greater is better.
-
-    Returns
-    -------
-    y : ndarray of shape (n,)
-        The same with everything below ``median - 2 * scale`` raised to that level. The
-        scale is the distance from the median to the upper quartile, or, where many
-        scores (nearly) tie there, a fifth of the mean distance from the median among
-        the nine tenths of the scores that are nearest to it.
-    """
-    median, upper = np.quantile(y, [0.5, 0.75])
-    distances = np.sort(np.abs(y - median))[: len(y) - math.ceil(0.1 * len(y))]
-    spread = float(np.mean(distances)) if len(distances) else 0.0
-    scale = max(float(upper - median), SPREAD_SHARE * spread)
-    if scale == 0.0:
-        return y
-    return np.maximum(y, median - TAIL_FACTOR * scale)
-
-
-def _standardize(
-    y: FloatArray, tame_scores: bool = True
-) -> tuple[FloatArray, float, float]:
-    """Tame scores and bring them to mean 0 and variance 1; also offset and unit."""
-    peak = float(np.max(np.abs(y)))
-    if peak == 0.0:
-        return np.zeros_like(y), 0.0, 1.0
-    # In units of the largest score neither squares nor differences overflow.
-    tamed = winsorize_low(y / peak) if tame_scores else y / peak
-    offset, unit = float(np.mean(tamed)), float(np.std(tamed))
-    # Rounding leaves a tiny deviation on constant scores.
-    if unit <= 1e-12:
-        return np.zeros_like(y), offset * peak, peak
-    return (tamed - offset) / unit, offset * peak, unit * peak
-
-
-def _relative(noise: FloatArray | None, unit: float) -> FloatArray | None:
-    """Variances of scores that were divided by `unit`."""
-    if noise is None:
-        return None
-    # Roots first: the square of a tiny unit is 0, that of a huge one infinite.
-    with np.errstate(over="ignore"):
-        return np.minimum(np.square(np.sqrt(noise) / unit), MAX_EXTRA)
-
 
 def n_learning_points(n: int) -> int:
-    """Of `n` observations, how many the hyper-parameters are learnt from.
+    """Return how many of `n` observations the hyper-parameters are learnt from.
 
-    Parameters
-    ----------
-    n : int
-        Number of observations, >= 1.
-
-    Returns
-    -------
-    m : int
-        `n` itself up to 20, then the last number up to `n` of a series that grows by
-        a tenth from one to the next.
+    That is `n` itself up to 20, then the last number up to `n` of a series that grows
+    by a tenth from one to the next.
     """
     if n <= LEARN_ALWAYS:
         return n
@@ -128,7 +59,7 @@ def n_learning_points(n: int) -> int:
     return m
 
 
-class GaussianProcess:
+class GaussianProcess(Surrogate):
     """Gaussian process with one length scale a column, fit for a dozen observations.
 
     Outputs are standardized, very bad ones raised (see `winsorize_low`), the noise is
@@ -153,7 +84,7 @@ class GaussianProcess:
         ``"noise"`` (variances, of standardized outputs). None: they are learnt.
     random_state : int, default=0
         Seed of the samples.
-    tame_scores : bool, default=True
+    winsorize_scores : bool, default=True
         Whether very bad outputs are raised. Where low outputs matter as much as high
         ones they should not be.
 
@@ -175,6 +106,10 @@ class GaussianProcess:
     ((1, 2), True)
     """
 
+    takes_noise = True
+    has_gradients = True
+    takes_fidelity = True
+
     def __init__(
         self,
         kernel: str = "matern52",
@@ -183,7 +118,7 @@ class GaussianProcess:
         n_samples: int | None = None,
         hyperparameters: dict[str, Any] | None = None,
         random_state: int = 0,
-        tame_scores: bool = True,
+        winsorize_scores: bool = True,
     ) -> None:
         if kernel not in KERNELS:
             raise ValueError(
@@ -194,8 +129,8 @@ class GaussianProcess:
         self.n_samples = n_samples
         self.hyperparameters = hyperparameters
         self.random_state = random_state
-        self.tame_scores = tame_scores
-        self._lesson: tuple[bytes, ...] | None = None
+        self.winsorize_scores = winsorize_scores
+        self._training_key: tuple[bytes, ...] | None = None
 
     # -- learning -----------------------------------------------------------------
 
@@ -236,11 +171,10 @@ class GaussianProcess:
             raise ValueError("y must be finite.")
         if noise is not None:
             noise = _check_noise(noise, len(X))
-        n_options = self.n_options or [0] * X.shape[1]
-        self._embedding = Embedding(n_options)
+        self._embedding = Embedding(self.n_options or [0] * X.shape[1])
         m = n_learning_points(len(X))
-        self._take_lesson(X[:m], y[:m], None if noise is None else noise[:m])
-        target, self._offset, self._unit = _standardize(y, self.tame_scores)
+        self._update_thetas(X[:m], y[:m], None if noise is None else noise[:m])
+        target, self._offset, self._unit = standardize(y, self.winsorize_scores)
         least = self._offset + self._unit * float(np.min(target))
         # But for rounding.
         raised = least - np.min(y) > 1e-9 * np.ptp(y)
@@ -248,21 +182,21 @@ class GaussianProcess:
         self._observe(
             X,
             np.broadcast_to(target, (len(self.thetas_), len(X))),
-            _relative(noise, self._unit),
+            relative_noise(noise, self._unit),
         )
         return self
 
-    def _take_lesson(
+    def _update_thetas(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None
     ) -> None:
         """Learn the hyper-parameters, unless from the very same as before."""
         training_key = tuple(
             part.tobytes() for part in (X, y, noise) if part is not None
         )
-        if training_key != self._lesson:
-            target, _, unit = _standardize(y, self.tame_scores)
-            self.thetas_ = self._learn(X, target, _relative(noise, unit))
-            self._lesson = training_key
+        if training_key != self._training_key:
+            target, _, unit = standardize(y, self.winsorize_scores)
+            self.thetas_ = self._learn(X, target, relative_noise(noise, unit))
+            self._training_key = training_key
 
     def _learn(
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None
@@ -305,20 +239,24 @@ class GaussianProcess:
     def _observe(
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None
     ) -> None:
-        """Condition on rows of X with targets of shape (S, n)."""
+        """Condition on scores at X, with targets of shape (S, n)."""
         D = X.shape[1]
         self._X, self._target, self._extra = X, np.array(target), extra
         self._length_scales = np.exp(self.thetas_[:, :D])
         self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
-        self._scaled = self._place(X)
+        self._factorize()
+
+    def _factorize(self) -> None:
+        """Compute what predictions need of the covariance of all observations."""
+        self._scaled = self._place(self._X)
         k, _ = self._correlations(self._scaled, self._scaled)
-        identity = np.eye(len(X))
+        identity = np.eye(len(self._X))
         # L^-1 turns each prediction into matrix products, for all samples at once.
         self._L_inverse = np.empty_like(k)
         for s, correlations in enumerate(k):
             K = self._amplitude[s] * correlations + self._noise[s] * identity
-            if extra is not None:
-                K += np.diag(extra)
+            if self._extra is not None:
+                K += np.diag(self._extra)
             L = cholesky(K)
             self._L_inverse[s] = solve_triangular(
                 L, identity, lower=True, check_finite=False
@@ -332,16 +270,6 @@ class GaussianProcess:
         The scores are taken to be what the process predicts, so that means stay as
         they are and standard deviations shrink near `X` (Ginsbourger et al. 2010,
         "Kriging believer").
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        process : GaussianProcess
-            A new process; this one is unchanged.
         """
         believed = (self.predict(X)[0] - self._offset) / self._unit
         extra = self._extra
@@ -356,25 +284,8 @@ class GaussianProcess:
     # -- predicting ---------------------------------------------------------------
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Mean and standard deviation of the score itself, without noise.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        gradient : bool, default=False
-            Whether to return derivatives by the positions, too.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S, m)
-            Prediction under each sample of the hyper-parameters.
-        d_mean, d_sd : ndarray of shape (S, m, D)
-            Only with `gradient`: their derivatives; 0 in unordered columns.
-        """
-        scaled = self._place(X)
-        k, slopes = self._correlations(scaled, self._scaled)
-        kx = self._amplitude[:, None, None] * k
+        """Mean and standard deviation of the score itself, without noise."""
+        kx, context = self._covariances(np.asarray(X, dtype=np.float64))
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
         v = np.matmul(kx, np.swapaxes(self._L_inverse, 1, 2))
         # Rounding may leave less than nothing at an observed point without noise.
@@ -383,15 +294,15 @@ class GaussianProcess:
             self._amplitude[:, None] - np.einsum("smn,smn->sm", v, v), floor
         )
         sd = np.sqrt(variance)
-        result = (self._offset + self._unit * mean, self._unit * sd)
         if not gradient:
-            return result
-        amplitude = self._amplitude[:, None, None]
-        by_k = amplitude * self._alpha[:, None, :]
-        d_mean = self._by_position(by_k, slopes, scaled)
-        by_k = amplitude * np.matmul(v, self._L_inverse)  # K^-1 kx
-        d_sd = self._by_position(by_k, slopes, scaled) / -sd[..., None]
-        return *result, self._unit * d_mean, self._unit * d_sd
+            return self._to_scores(mean, sd)
+        d_mean = self._slope(self._alpha[:, None, :], context)
+        through = self._slope(np.matmul(v, self._L_inverse), context)  # by K^-1 kx
+        d_sd = self._slope_of_sd(through, sd[..., None])
+        return *self._to_scores(mean, sd), self._unit * d_mean, d_sd
+
+    def _slope_of_sd(self, through: FloatArray, sd: FloatArray) -> FloatArray:
+        return self._unit * (through / -sd)
 
     def average(
         self, X: FloatArray, weights: FloatArray
@@ -401,20 +312,10 @@ class GaussianProcess:
         With w the weights, it is normal with mean w' m and variance w' C w, where m and
         C are mean and covariance of the process at `X`, so that errors that all of
         these predictions share do not average out, and others do.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        weights : ndarray of shape (m,)
-            Their weights, which sum to 1.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S,)
-            Prediction under each sample of the hyper-parameters, without noise.
         """
-        with_known = np.matmul(weights, self._covariances(X))  # (S, n)
+        with_known = np.matmul(
+            weights, self._covariances(np.asarray(X, dtype=np.float64))[0]
+        )  # (S, n)
         mean = np.einsum("sn,sn->s", with_known, self._alpha)
         v = np.matmul(self._L_inverse, with_known[..., None])[..., 0]
         scaled = self._place(X)
@@ -422,7 +323,7 @@ class GaussianProcess:
         prior = self._amplitude * (np.matmul(weights, k) @ weights)
         variance = prior - np.einsum("sn,sn->s", v, v)
         sd = np.sqrt(np.maximum(variance, 1e-12 * self._amplitude))
-        return self._offset + self._unit * mean, self._unit * sd
+        return self._to_scores(mean, sd)
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Predict each score from the others.
@@ -438,18 +339,23 @@ class GaussianProcess:
         """
         precision = np.sum(np.square(self._L_inverse), axis=1)  # diagonal of K^-1
         mean = self._target - self._alpha / precision
-        sd = 1.0 / np.sqrt(precision)
-        return self._offset + self._unit * mean, self._unit * sd
+        return self._to_scores(mean, 1.0 / np.sqrt(precision))
 
     def _place(self, X: FloatArray) -> FloatArray:
         """Scaled coordinates of configurations, shape (S, m, n_coordinates)."""
         placed = self._embedding.place(np.asarray(X, dtype=np.float64))
         return self._embedding.scale(placed, self._length_scales)
 
-    def _covariances(self, X: FloatArray) -> FloatArray:
-        """Covariances (S, m, n) with all that is known."""
-        k, _ = self._correlations(self._place(X), self._scaled)
-        return self._amplitude[:, None, None] * k
+    def _covariances(self, X: FloatArray) -> tuple[FloatArray, Any]:
+        """Covariances (S, m, n) with all that is known, and what slopes are made of."""
+        scaled = self._place(X)
+        k, slopes = self._correlations(scaled, self._scaled)
+        return self._amplitude[:, None, None] * k, (slopes, scaled)
+
+    def _slope(self, weights: FloatArray, context: Any) -> FloatArray:
+        """Differentiate the sum over n of weights (S, m, n) times covariances."""
+        by_k = self._amplitude[:, None, None] * weights
+        return self._by_position(by_k, *context)
 
     def _correlations(
         self, scaled: FloatArray, others: FloatArray

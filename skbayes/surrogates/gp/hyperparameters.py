@@ -1,4 +1,4 @@
-"""Learning a Gaussian process's hyper-parameters: posterior mode and samples.
+"""Posterior of a Gaussian process's hyper-parameters: its mode and samples.
 
 Symbols (D columns, n observations, S samples):
 
@@ -46,23 +46,7 @@ FINITE_DIFFERENCE = 1e-4
 
 
 def cholesky(K: FloatArray) -> FloatArray:
-    """Lower Cholesky factor, with the smallest jitter that lets it succeed.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Symmetric, positive definite up to rounding.
-
-    Returns
-    -------
-    L : ndarray of shape (n, n)
-        Lower triangular, L L^T = K + jitter * I.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If not even a jitter of 1e-4 of the mean diagonal suffices.
-    """
+    """Lower Cholesky factor, with the smallest jitter that lets it succeed."""
     scale = float(np.mean(np.diagonal(K)))
     for jitter in JITTERS:
         shifted = K if jitter == 0.0 else K + jitter * scale * np.eye(len(K))
@@ -132,6 +116,11 @@ class LogPosterior:
         gradient[:D] = -2.0 * inverse_squares * by_square
         gradient[D] = amplitude * float(np.vdot(W, k))
         gradient[D + 1] = noise * float(np.trace(W))
+        return self._with_prior(theta, value, gradient)
+
+    def _with_prior(
+        self, theta: FloatArray, value: float, gradient: FloatArray
+    ) -> tuple[float, FloatArray]:
         z = (theta - self.prior_mean) / self.prior_sd
         return value + 0.5 * float(z @ z), gradient + z / self.prior_sd
 
@@ -146,18 +135,7 @@ class LogPosterior:
 
 
 def find_mode(posterior: LogPosterior) -> FloatArray:
-    """Most probable theta, by L-BFGS-B from the posterior's starts.
-
-    Parameters
-    ----------
-    posterior : LogPosterior
-        What is maximized.
-
-    Returns
-    -------
-    theta : ndarray of shape (D + 2,)
-        The mode.
-    """
+    """Most probable theta, by L-BFGS-B from the posterior's starts."""
     results = [
         optimize.minimize(
             posterior,
@@ -179,24 +157,7 @@ def sample_posterior(
     n_samples: int,
     random_state: np.random.Generator,
 ) -> FloatArray:
-    """Draw theta from the Laplace approximation at its mode.
-
-    Parameters
-    ----------
-    posterior : LogPosterior
-        The density.
-    mode : ndarray of shape (D + 2,)
-        Its mode.
-    n_samples : int
-        Number of samples S; they come in pairs on either side of the mode.
-    random_state : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    thetas : ndarray of shape (S, D + 2)
-        Samples, clipped to the bounds.
-    """
+    """Draw theta from the Laplace approximation at its mode."""
     precision = _hessian(posterior, mode)
     values, vectors = np.linalg.eigh(precision)
     # Away from the exact mode a direction may curve the wrong way; the prior's own

@@ -30,53 +30,20 @@ INACTIVE = 0.5
 
 
 def rbf(r2: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Squared exponential, k = exp(-r2 / 2).
-
-    Parameters
-    ----------
-    r2 : ndarray
-        Squared scaled distances.
-
-    Returns
-    -------
-    k, dk : ndarray
-        Correlations and their derivatives by `r2`.
-    """
+    """Squared exponential, k = exp(-r2 / 2)."""
     k = np.exp(-0.5 * r2)
     return k, -0.5 * k
 
 
 def matern52(r2: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Matérn with smoothness 5/2, k = (1 + a + a^2 / 3) exp(-a), a = sqrt(5 r2).
-
-    Parameters
-    ----------
-    r2 : ndarray
-        Squared scaled distances.
-
-    Returns
-    -------
-    k, dk : ndarray
-        Correlations and their derivatives by `r2`.
-    """
+    """Matérn with smoothness 5/2, k = (1 + a + a^2 / 3) exp(-a), a = sqrt(5 r2)."""
     a = np.sqrt(5.0 * r2)
     e = np.exp(-a)
     return (1.0 + a + (5.0 / 3.0) * r2) * e, (-5.0 / 6.0) * (1.0 + a) * e
 
 
 def matern32(r2: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Matérn with smoothness 3/2, k = (1 + a) exp(-a), a = sqrt(3 r2).
-
-    Parameters
-    ----------
-    r2 : ndarray
-        Squared scaled distances.
-
-    Returns
-    -------
-    k, dk : ndarray
-        Correlations and their derivatives by `r2`.
-    """
+    """Matérn with smoothness 3/2, k = (1 + a) exp(-a), a = sqrt(3 r2)."""
     a = np.sqrt(3.0 * r2)
     e = np.exp(-a)
     return (1.0 + a) * e, -1.5 * e
@@ -122,19 +89,7 @@ class Embedding:
         ]
 
     def place(self, X: FloatArray) -> FloatArray:
-        """Coordinates before scaling.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_columns)
-            Encoded configurations, NaN where inactive.
-
-        Returns
-        -------
-        Z : ndarray of shape (n, n_coordinates)
-            Positions of ordered columns; for unordered ones a one-hot vector of
-            length sqrt(1/2), so that two options have distance 1.
-        """
+        """Coordinates before scaling."""
         ordered = X[:, self.ordered]
         missing = np.isnan(ordered)
         if np.any(missing):
@@ -157,18 +112,7 @@ class Embedding:
         return Z / length_scales[..., None, self._column_of]
 
     def squared_differences(self, X: FloatArray) -> FloatArray:
-        """delta_d^2 between all pairs of rows.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_columns)
-            Encoded configurations.
-
-        Returns
-        -------
-        differences : ndarray of shape (n_columns, n, n)
-            Squared unscaled distances, column by column.
-        """
+        """delta_d^2 between all pairs of rows."""
         result = np.empty((self.n_columns, len(X), len(X)))
         for j, options in enumerate(self._n_options):
             if options:
@@ -181,20 +125,7 @@ class Embedding:
 
 
 def squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
-    """r2 between scaled coordinates.
-
-    Parameters
-    ----------
-    A : ndarray of shape (..., m, n_coordinates)
-        Scaled coordinates.
-    B : ndarray of shape (..., n, n_coordinates)
-        Scaled coordinates.
-
-    Returns
-    -------
-    r2 : ndarray of shape (..., m, n)
-        |a - b|^2 by its expansion, so that the work is one matrix product.
-    """
+    """r2 between scaled coordinates."""
     r2 = np.matmul(A, np.swapaxes(B, -1, -2))
     r2 *= -2.0
     r2 += np.sum(np.square(A), axis=-1)[..., :, None]

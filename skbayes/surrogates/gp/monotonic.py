@@ -1,4 +1,4 @@
-"""Gaussian process that knows in which direction the score changes at some points.
+"""Gaussian process on scores and on the signs of their derivatives.
 
 Symbols (n observations, k signs, R = n + k rows, m candidates, D columns, S samples of
 hyper-parameters):
@@ -21,12 +21,18 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS, JointCovariance
 from skbayes.surrogates.gp.ep import Sites
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.hyperparameters import LogPosterior
-from skbayes.surrogates.gp.kernels import INACTIVE, FloatArray, squared_distances
-from skbayes.surrogates.gp.sign_posterior import NU, SignLogPosterior, Signs, factorize
+from skbayes.surrogates.gp.kernels import INACTIVE, squared_distances
+from skbayes.surrogates.gp.monotonic_posterior import (
+    NU,
+    MonotonicLogPosterior,
+    Signs,
+    factorize,
+)
 
 __all__ = ["MonotonicGP"]
 
@@ -52,20 +58,9 @@ class MonotonicGP(GaussianProcess):
         Width of the likelihood Phi(sign * derivative / nu), for all columns or for
         each, in standard deviations of the scores over the width of the space; > 0.
         The wider, the less the signs say.
-    n_options : list of int, default=None
-        For each column 0 if its positions are ordered, else the number of options.
-        None: all columns are ordered.
-    n_samples : int or None, default=None
-        Number of samples of the hyper-parameters; 0 for their mode alone. None: up to
-        8, fewer the more observations there are.
-    hyperparameters : dict, default=None
-        Fixed values under the keys ``"length_scales"`` (D,), ``"amplitude"`` and
-        ``"noise"`` (variances, of standardized outputs). None: they are learnt from
-        scores and signs.
-    random_state : int, default=0
-        Seed of the samples.
-    tame_scores : bool, default=True
-        Whether very bad outputs are raised.
+    **options : dict
+        Those of :class:`GaussianProcess`; the hyper-parameters are learnt from scores
+        and signs.
 
     Attributes
     ----------
@@ -102,11 +97,7 @@ class MonotonicGP(GaussianProcess):
         sign_points: FloatArray | None = None,
         signs: FloatArray | None = None,
         nu: float | FloatArray = NU,
-        n_options: list[int] | None = None,
-        n_samples: int | None = None,
-        hyperparameters: dict[str, Any] | None = None,
-        random_state: int = 0,
-        tame_scores: bool = True,
+        **options: Any,
     ) -> None:
         if kernel not in SMOOTH_KERNELS:
             raise ValueError(
@@ -115,14 +106,7 @@ class MonotonicGP(GaussianProcess):
             )
         if not np.all(np.asarray(nu) > 0.0):
             raise ValueError(f"nu must be > 0, got {nu!r}.")
-        super().__init__(
-            kernel,
-            n_options=n_options,
-            n_samples=n_samples,
-            hyperparameters=hyperparameters,
-            random_state=random_state,
-            tame_scores=tame_scores,
-        )
+        super().__init__(kernel, **options)
         self.sign_points = sign_points
         self.signs = signs
         self.nu = nu
@@ -159,7 +143,7 @@ class MonotonicGP(GaussianProcess):
         """
         signs = self._known_signs(np.shape(X)[-1])
         if not signs.equals(self._signs):
-            self._lesson = None
+            self._training_key = None
         self._signs = signs
         self._sites: list[Sites] | None = None
         super().fit(X, y, noise)
@@ -192,32 +176,22 @@ class MonotonicGP(GaussianProcess):
             )
         return Signs.of_table(points, table, self.nu)
 
-    def _joint(self, X: FloatArray, signs: Signs) -> JointCovariance:
-        points, columns = signs.points, signs.columns
+    def _joint(self, X: FloatArray) -> JointCovariance:
+        points, columns, *_ = self._signs
         return JointCovariance(self._embedding, X, points, columns, self.kernel)
 
     def _log_posterior(
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None
     ) -> LogPosterior:
+        plain = super()._log_posterior(X, target, extra)
         if not len(self._signs.values):
-            return super()._log_posterior(X, target, extra)
-        squares = self._embedding.squared_differences(X)
-        joint = self._joint(X, self._signs)
-        return SignLogPosterior(joint, squares, target, self._signs, self.kernel, extra)
+            return plain
+        return MonotonicLogPosterior(plain, self._joint(X), self._signs)
 
-    def _observe(
-        self, X: FloatArray, target: FloatArray, extra: FloatArray | None
-    ) -> None:
-        """Condition on rows of X with targets of shape (S, n), and on the signs."""
-        n, D = X.shape
-        self._X, self._target, self._extra = X, np.array(target), extra
-        self._length_scales = np.exp(self.thetas_[:, :D])
-        self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
-        rows = np.vstack([X, self._signs.points])
-        self._scaled = self._embedding.scale(
-            self._embedding.place(rows), self._length_scales
-        )
-        joint = self._joint(X, self._signs)
+    def _factorize(self) -> None:
+        n, extra = len(self._X), self._extra
+        self._scaled = self._place(np.vstack([self._X, self._signs.points]))
+        joint = self._joint(self._X)
         factors = []
         for s, one in enumerate(self._target):
             K = self._amplitude[s] * joint.correlations(self._length_scales[s])
@@ -245,72 +219,37 @@ class MonotonicGP(GaussianProcess):
         K : ndarray of shape (k, k)
             Under the first sample of the hyper-parameters, for standardized scores.
         """
-        joint = self._joint(self._X[:0], self._signs)
+        joint = self._joint(self._X[:0])
         return self._amplitude[0] * joint.correlations(self._length_scales[0])
 
     # -- predicting ---------------------------------------------------------------
 
-    def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Mean and standard deviation of the score itself, without noise.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        gradient : bool, default=False
-            Whether to return derivatives by the positions, too.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S, m)
-            Prediction under each sample of the hyper-parameters.
-        d_mean, d_sd : ndarray of shape (S, m, D)
-            Only with `gradient`: their derivatives; 0 in unordered columns.
-        """
-        X = np.asarray(X, dtype=np.float64)
-        kx, scaled, u, dk, ddk = self._with_slopes(X)
-        mean = np.matmul(kx, self._alpha[..., None])[..., 0]
-        v = np.matmul(kx, np.swapaxes(self._L_inverse, 1, 2))
-        floor = 1e-12 * self._amplitude[:, None]
-        variance = np.maximum(
-            self._amplitude[:, None] - np.einsum("smr,smr->sm", v, v), floor
-        )
-        sd = np.sqrt(variance)
-        result = (self._offset + self._unit * mean, self._unit * sd)
-        if not gradient:
-            return result
-        n = self._target.shape[1]
-        columns = self._signs.columns
-        inverse_squares = self._length_scales[:, None, columns] ** -2.0
-        amplitude = self._amplitude[:, None, None]
-        through = amplitude * dk
-        through[..., n:] = -2.0 * amplitude * ddk[..., n:] * u
-        direct = -2.0 * amplitude * dk[..., n:] * inverse_squares
-        solved = np.matmul(v, self._L_inverse)
-        parts = []
-        for weights in (np.broadcast_to(self._alpha[:, None, :], kx.shape), solved):
-            slope = self._by_position(weights, through, scaled)
-            to_columns = np.eye(X.shape[1])[columns]
-            parts.append(slope + (direct * weights[..., n:]) @ to_columns)
-        return *result, self._unit * parts[0], self._unit * parts[1] / -sd[..., None]
-
-    def _with_slopes(self, X: FloatArray) -> tuple[FloatArray, ...]:
-        """Covariances with scores and derivatives, and what gives their slopes."""
+    def _covariances(self, X: FloatArray) -> tuple[FloatArray, Any]:
+        """Covariances with scores and derivatives, and what slopes are made of."""
         scaled = self._place(X)
         r2 = squared_distances(scaled, self._scaled)
         k, dk, ddk, _ = SMOOTH_KERNELS[self.kernel](r2)
-        n = self._target.shape[1]
-        columns = self._signs.columns
+        n, columns = self._target.shape[1], self._signs.columns
         inverse_squares = self._length_scales[:, None, columns] ** -2.0
         places = np.where(np.isnan(X), INACTIVE, X)[:, columns]
         u = (places - self._own_places()) * inverse_squares
         amplitude = self._amplitude[:, None, None]
-        kx = amplitude * k
+        kx, through = amplitude * k, amplitude * dk
         kx[..., n:] = -2.0 * amplitude * dk[..., n:] * u
-        return kx, scaled, u, dk, ddk
+        through[..., n:] = -2.0 * amplitude * ddk[..., n:] * u
+        direct = -2.0 * amplitude * dk[..., n:] * inverse_squares
+        return kx, (through, scaled, direct)
 
-    def _covariances(self, X: FloatArray) -> FloatArray:
-        return self._with_slopes(np.asarray(X, dtype=np.float64))[0]
+    def _slope(self, weights: FloatArray, context: Any) -> FloatArray:
+        through, scaled, direct = context
+        weights = np.broadcast_to(weights, through.shape)
+        slope = self._by_position(weights, through, scaled)
+        to_columns = np.eye(self._X.shape[1])[self._signs.columns]
+        return slope + (direct * weights[..., self._target.shape[1] :]) @ to_columns
+
+    def _slope_of_sd(self, through: FloatArray, sd: FloatArray) -> FloatArray:
+        # In this order of rounding, which seeded searches rely on.
+        return self._unit * through / -sd
 
     def _own_places(self) -> FloatArray:
         """Position of each sign's point in its own column, shape (k,)."""

@@ -1,4 +1,4 @@
-"""Signs that are believed for as long as the scores do not speak against them.
+"""Monotonic Gaussian process without the signs that the scores contradict.
 
 Symbols (D columns): the *Bayes factor* of a column's signs is by how much the scores
 are more probable if the signs hold than if nothing is known of them,
@@ -17,13 +17,15 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.gp.ep import propagate
-from skbayes.surrogates.gp.gp import GaussianProcess, winsorize_low
-from skbayes.surrogates.gp.kernels import FloatArray
+from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.monotonic import MonotonicGP
-from skbayes.surrogates.gp.sign_posterior import NU
+from skbayes.surrogates.gp.monotonic_posterior import NU
+from skbayes.surrogates.scaling import compress_low_tail
 
-__all__ = ["RobustMonotonicGP", "compress_low_tail"]
+__all__ = ["RobustMonotonicGP"]
 
 # Signs of a column are left out as soon as the scores are so many times less probable
 # with them.
@@ -34,31 +36,7 @@ MAX_ODDS_AGAINST = 10.0
 LOOK_EVERY = 4
 
 
-def compress_low_tail(y: FloatArray) -> FloatArray:
-    """Draw in the long tail of very bad scores, without making any two of them equal.
-
-    Flat scores would speak against every sign.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Scores, greater is better.
-
-    Returns
-    -------
-    y : ndarray of shape (n,)
-        The same, in the same order: scores that :func:`winsorize_low` would raise by d
-        end up ``unit * log(1 + d / unit)`` below that level, where `unit` is the
-        standard deviation of the tamed scores.
-    """
-    tamed = winsorize_low(y)
-    unit = float(np.std(tamed))
-    if unit == 0.0:
-        return tamed
-    return tamed - unit * np.log1p((tamed - y) / unit)
-
-
-class RobustMonotonicGP:
+class RobustMonotonicGP(Surrogate):
     """Process on scores and signs that gives up the signs which the scores contradict.
 
     It is :class:`~skbayes.surrogates.MonotonicGP` with the signs of those columns
@@ -103,6 +81,9 @@ class RobustMonotonicGP:
     -1 []
     """
 
+    takes_noise = True
+    has_gradients = True
+
     def __init__(
         self,
         kernel: str = "matern52",
@@ -119,29 +100,14 @@ class RobustMonotonicGP:
         options = {"n_options": n_options, "random_state": random_state}
         self._plain = GaussianProcess(kernel, **options)  # type: ignore[arg-type]
         # Scores come to these two compressed.
-        options["tame_scores"] = False
+        options["winsorize_scores"] = False
         self._signed = MonotonicGP(kernel, nu=nu, **options)  # type: ignore[arg-type]
         self._judge = GaussianProcess(kernel, n_samples=0, **options)  # type: ignore[arg-type]
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> RobustMonotonicGP:
-        """Learn from scores, and see which of the signs they contradict.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations, NaN where inactive. n >= 1.
-        y : ndarray of shape (n,)
-            Their scores, finite.
-        noise : ndarray of shape (n,), default=None
-            Known variances of the scores. None: there are none.
-
-        Returns
-        -------
-        self : RobustMonotonicGP
-            The fitted process.
-        """
+        """Learn from scores, and see which of the signs they contradict."""
         self._plain.fit(X, y, noise)
         scores = compress_low_tail(np.asarray(y, dtype=np.float64))
         self._judge.fit(X, scores, noise)
@@ -186,7 +152,7 @@ class RobustMonotonicGP:
             signs=self._only([column]),
             nu=self.nu,
             n_options=self._plain.n_options,
-            tame_scores=False,
+            winsorize_scores=False,
             hyperparameters={
                 "length_scales": np.exp(theta[:-2]),
                 "amplitude": np.exp(theta[-2]),
@@ -202,54 +168,15 @@ class RobustMonotonicGP:
         return float(model.log_evidence_[0] - prior.log_evidence)
 
     def condition(self, X: FloatArray) -> GaussianProcess:
-        """Process that also knows that `X` will be observed.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        process : GaussianProcess
-            A new process; this one is unchanged.
-        """
+        """Process that also knows that `X` will be observed."""
         return self._model.condition(X)
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Mean and standard deviation of the score itself, without noise.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        gradient : bool, default=False
-            Whether to return derivatives by the positions, too.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S, m)
-            Prediction under each sample of the hyper-parameters.
-        d_mean, d_sd : ndarray of shape (S, m, D)
-            Only with `gradient`: their derivatives; 0 in unordered columns.
-        """
+        """Mean and standard deviation of the score itself, without noise."""
         return self._model.predict(X, gradient)
 
     def average(
         self, X: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of a weighted mean of scores.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        weights : ndarray of shape (m,)
-            Their weights, which sum to 1.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S,)
-            As :meth:`GaussianProcess.average`.
-        """
+        """Mean and standard deviation of a weighted mean of scores."""
         return self._model.average(X, weights)

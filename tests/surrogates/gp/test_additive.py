@@ -33,7 +33,7 @@ def written_out(kernel, p, A, B):
 def test_predictions_follow_from_the_kernel_written_out(kernel, p):
     X, y, rng = make_data()
     model = AdditiveGaussianProcess(
-        kernel, pair_share=p, hyperparameters=FIXED, tame_scores=False
+        kernel, pair_share=p, hyperparameters=FIXED, winsorize_scores=False
     ).fit(X, y)
     candidates = rng.random((9, 4))
     K = 1.3 * written_out(kernel, p, X, X) + 1e-3 * np.eye(30)
@@ -116,7 +116,7 @@ def test_pairs_that_were_seen_tell_of_combinations_that_were_not():
     unseen = np.setdiff1d(np.arange(len(grid)), seen)
     errors = {}
     for cls in (GaussianProcess, AdditiveGaussianProcess):
-        model = cls(n_samples=0, tame_scores=False).fit(grid[seen], y[seen])
+        model = cls(n_samples=0, winsorize_scores=False).fit(grid[seen], y[seen])
         mean = model.predict(grid[unseen])[0][0]
         errors[cls] = np.mean(np.square(mean - y[unseen]))
     assert errors[AdditiveGaussianProcess] < 0.7 * errors[GaussianProcess]

@@ -8,7 +8,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from skbayes.surrogates import GaussianProcess
-from skbayes.surrogates.gp.gp import n_learning_points, winsorize_low
+from skbayes.surrogates.gp.gp import n_learning_points
+from skbayes.surrogates.scaling import winsorize_low
 
 LENGTH_SCALES = np.array([0.3, 0.5, 1.0, 2.0])
 FIXED = {"length_scales": LENGTH_SCALES, "amplitude": 1.3, "noise": 1e-3}
@@ -234,7 +235,7 @@ def test_the_floor_is_what_bad_scores_are_raised_to(scale):
     assert model.condition(X[:1] + 0.05).floor_ == model.floor_
     assert GaussianProcess(n_samples=0).fit(X[:6], y[:6]).floor_ is None
     assert GaussianProcess(n_samples=0).fit(X[:3], np.full(3, scale)).floor_ is None
-    assert GaussianProcess(n_samples=0, tame_scores=False).fit(X, y).floor_ is None
+    assert GaussianProcess(n_samples=0, winsorize_scores=False).fit(X, y).floor_ is None
 
 
 def test_taming_is_continuous_where_scores_nearly_tie():
@@ -347,7 +348,7 @@ def test_conditioning_equals_the_joint_process():
 def test_leaving_one_out_is_predicting_from_the_others():
     X, y, rng = make_data()
     noise = rng.exponential(0.1, len(y))
-    model = GaussianProcess(hyperparameters=FIXED, tame_scores=False)
+    model = GaussianProcess(hyperparameters=FIXED, winsorize_scores=False)
     mean, sd = model.fit(X, y, noise).leave_one_out()
     assert mean.shape == sd.shape == (1, 30)
     offset, unit = y.mean(), y.std()
@@ -369,7 +370,7 @@ def test_without_taming_bad_scores_are_taken_as_they_are():
     X, y, _ = make_data()
     y[3] = -100.0
     means = [
-        GaussianProcess(hyperparameters=FIXED, tame_scores=tamed)
+        GaussianProcess(hyperparameters=FIXED, winsorize_scores=tamed)
         .fit(X, y)
         .predict(X[[3]])[0][0, 0]
         for tamed in (True, False)

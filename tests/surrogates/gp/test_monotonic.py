@@ -63,9 +63,9 @@ def by_rejection(model, X, y, candidates, n_draws=600_000):
     given = model.hyperparameters
     points = np.repeat(model.sign_points, D, axis=0)
     columns = np.tile(np.arange(D), len(model.sign_points))
-    plain = GaussianProcess(model.kernel, hyperparameters=given, tame_scores=False).fit(
-        X, y
-    )
+    plain = GaussianProcess(
+        model.kernel, hyperparameters=given, winsorize_scores=False
+    ).fit(X, y)
     offset, unit = y.mean(), y.std()
     joint = JointCovariance(
         plain._embedding, np.vstack([X, candidates]), points, columns, model.kernel
@@ -97,7 +97,7 @@ def test_it_agrees_with_rejection_sampling(
         kernel,
         **grow(rng.random((n_points, D))),
         hyperparameters=fixed(D),
-        tame_scores=False,
+        winsorize_scores=False,
     ).fit(X, y)
     candidates = rng.random((8, D))
     mean, sd = model.predict(candidates)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from skbayes import Optimizer
 from skbayes.surrogates import GaussianProcess, MonotonicGP
-from skbayes.surrogates.gp.gp import winsorize_low
-from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP, compress_low_tail
+from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
+from skbayes.surrogates.scaling import compress_low_tail, winsorize_low
 
 N = 10
 
@@ -44,7 +44,7 @@ def test_signs_that_hold_stay_in_force():
         "matern52",
         sign_points=model.sign_points,
         signs=model.signs,
-        tame_scores=False,
+        winsorize_scores=False,
     ).fit(X, compress_low_tail(y))
     np.testing.assert_array_equal(model.predict(candidates), same.predict(candidates))
 

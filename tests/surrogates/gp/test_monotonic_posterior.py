@@ -5,7 +5,11 @@ from skbayes.surrogates.gp.derivative_kernels import JointCovariance
 from skbayes.surrogates.gp.ep import Sites
 from skbayes.surrogates.gp.hyperparameters import LogPosterior
 from skbayes.surrogates.gp.kernels import KERNELS, Embedding
-from skbayes.surrogates.gp.sign_posterior import SignLogPosterior, Signs, factorize
+from skbayes.surrogates.gp.monotonic_posterior import (
+    MonotonicLogPosterior,
+    Signs,
+    factorize,
+)
 
 
 def make_posterior(kernel, n_signs, extra=None, seed=0):
@@ -19,7 +23,7 @@ def make_posterior(kernel, n_signs, extra=None, seed=0):
     y = (y - y.mean()) / y.std()
     joint = JointCovariance(embedding, X, rows.points, rows.columns, kernel)
     plain = LogPosterior(squares, y, KERNELS[kernel], extra)
-    return SignLogPosterior(joint, squares, y, rows, kernel, extra), plain
+    return MonotonicLogPosterior(plain, joint, rows), plain
 
 
 def test_a_table_becomes_a_row_for_each_sign():

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from skbayes import BayesSearchCV, Optimizer
 from skbayes.acquisition import ExpectedInfluence, UpperConfidenceBound
-from skbayes.acquisition.base import Known
-from skbayes.acquisition.strategy import ModelStrategy, learn
 from skbayes.surrogates import GaussianProcess, GraphField, ParzenEstimator
 
 GRID = {"a": [1, 2, 3], "b": [1, 2, 3, 4]}
@@ -50,12 +49,9 @@ def test_what_does(surrogate, acquisition):
 
 
 def test_a_search_refuses_before_any_fit():
-    class NeverFitted:
-        def get_params(self, deep=True):
-            return {"a": 1}
-
-        def set_params(self, **params):
-            return self
+    class NeverFitted(BaseEstimator):
+        def __init__(self, a=1):
+            self.a = a
 
         def fit(self, X, y):
             raise AssertionError("a fit was paid for")
@@ -94,27 +90,3 @@ def test_what_does_not_predict_scores_does_not_mind_noise(surrogate):
         optimizer.tell({"a": 1, "b": 1}, 1.0, noise=noise)
         proposals.append(optimizer.ask(3))
     assert proposals[0] == proposals[1]
-
-
-def test_the_best_is_what_the_model_makes_of_scores_and_of_what_is_pending():
-    X = np.random.default_rng(0).random((9, 2))
-    known = Known(X[:6], np.arange(6.0), np.full(6, 0.5), X[6:])
-    model = GaussianProcess(random_state=1)
-    surrogate, best_f = learn(model, known)
-    expected = GaussianProcess(random_state=1).fit(X[:6], known.y, known.noise)
-    expected = expected.condition(X[6:]).predict(X)[0].max(axis=1, keepdims=True)
-    np.testing.assert_array_equal(best_f, expected)
-    # Another objective, by the same configurations.
-    _, other = learn(model, known, -known.y)
-    assert other.max() < 1.0 < best_f.min()
-    proposer = ModelStrategy(model, UpperConfidenceBound(0.0)).proposer(known)
-    np.testing.assert_allclose(proposer.scores(X), surrogate.predict(X)[0].mean(axis=0))
-
-
-def test_what_is_known_of_failures():
-    X = np.arange(4.0)[:, None]
-    known = Known(X, np.array([1.0, np.nan, 3.0, -2.0]), np.zeros(4), X[:0])
-    np.testing.assert_array_equal(known.y, [1.0, -2.0, 3.0, -2.0])
-    np.testing.assert_array_equal(known.incumbents[:2], X[[2, 0]])
-    nothing = Known(X[:2], np.full(2, np.nan), np.zeros(2), X[:0])
-    assert nothing.incumbents.shape == (0, 1)

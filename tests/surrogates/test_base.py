@@ -10,7 +10,7 @@ from skbayes.surrogates import (
     MonotonicGP,
     TreeEnsemble,
 )
-from skbayes.surrogates.averages import posterior_of_mean
+from skbayes.surrogates.base import posterior_of_mean
 from skbayes.surrogates.multi_fidelity import MultiFidelity
 
 GRID = np.array([[a, b] for a in np.linspace(0, 1, 6) for b in np.linspace(0, 1, 5)])

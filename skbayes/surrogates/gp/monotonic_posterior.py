@@ -1,4 +1,4 @@
-"""Conditioning a Gaussian process on scores and signs; learning its hyper-parameters.
+"""Posterior of a Gaussian process and its hyper-parameters given scores and signs.
 
 Symbols (n scores, k signs, R = n + k rows, D columns):
 
@@ -22,9 +22,9 @@ from scipy.linalg import solve_triangular
 from skbayes.surrogates.gp.derivative_kernels import JointCovariance
 from skbayes.surrogates.gp.ep import NO_SITES, Sites, propagate
 from skbayes.surrogates.gp.hyperparameters import LogPosterior, cholesky
-from skbayes.surrogates.gp.kernels import KERNELS, FloatArray
+from skbayes.surrogates.gp.kernels import FloatArray
 
-__all__ = ["NU", "Factors", "SignLogPosterior", "Signs", "factorize"]
+__all__ = ["NU", "Factors", "MonotonicLogPosterior", "Signs", "factorize"]
 
 # Derivatives nearer to 0 than this, in standard deviations of the score over the
 # width of the space, may have either sign.
@@ -58,39 +58,13 @@ class Signs(NamedTuple):
     def of_table(
         cls, points: FloatArray, table: FloatArray, nu: FloatArray | float
     ) -> Signs:
-        """Take the signs that are not 0 out of a table.
-
-        Parameters
-        ----------
-        points : ndarray of shape (N, D)
-            Encoded configurations.
-        table : ndarray of shape (N, D)
-            +1, -1 or 0 for each of their columns.
-        nu : float or ndarray of shape (D,)
-            Width for each column.
-
-        Returns
-        -------
-        signs : Signs
-            Those that say something, point after point.
-        """
+        """Take the signs that are not 0 out of a table."""
         rows, columns = np.nonzero(table)
         widths = np.broadcast_to(np.asarray(nu, float), (points.shape[1],))
         return cls(points[rows], columns, table[rows, columns], widths[columns])
 
     def equals(self, other: Signs) -> bool:
-        """Compare with others.
-
-        Parameters
-        ----------
-        other : Signs
-            Others.
-
-        Returns
-        -------
-        equal : bool
-            Whether they say the same in the same order.
-        """
+        """Compare with others."""
         pairs = zip(self, other, strict=True)
         return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
@@ -116,29 +90,7 @@ class Factors(NamedTuple):
 def factorize(
     K: FloatArray, target: FloatArray, signs: Signs, sites: Sites | None
 ) -> Factors:
-    """Condition on `target`, then on the signs.
-
-    Parameters
-    ----------
-    K : ndarray of shape (R, R)
-        Joint covariance, with the noise of the scores.
-    target : ndarray of shape (n,)
-        The scores.
-    signs : Signs
-        The signs.
-    sites : Sites or None
-        Those to take; None: they are found.
-
-    Returns
-    -------
-    factors : Factors
-        What predictions need.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the covariance of the scores is not positive definite.
-    """
+    """Condition on `target`, then on the signs."""
     n, R = len(target), len(K)
     M = np.zeros((R, R))
     L_inverse = solve_triangular(
@@ -168,7 +120,7 @@ def factorize(
     return Factors(M, weights, sites)
 
 
-class SignLogPosterior(LogPosterior):
+class MonotonicLogPosterior(LogPosterior):
     """Negative log posterior density of theta given scores and signs.
 
     The evidence is that of the scores times the one that expectation propagation gives
@@ -177,30 +129,18 @@ class SignLogPosterior(LogPosterior):
 
     Parameters
     ----------
+    plain : LogPosterior
+        The density given the scores alone.
     joint : JointCovariance
         Covariance of scores and derivatives.
-    squares : ndarray of shape (D, n, n)
-        Squared differences of the scores' configurations.
-    y : ndarray of shape (n,)
-        Scores, standardized.
     signs : Signs
         The signs.
-    kernel : str
-        Name of the kernel.
-    extra : ndarray of shape (n,), default=None
-        Known variances of the scores beyond the noise. None: there are none.
     """
 
     def __init__(
-        self,
-        joint: JointCovariance,
-        squares: FloatArray,
-        y: FloatArray,
-        signs: Signs,
-        kernel: str,
-        extra: FloatArray | None = None,
+        self, plain: LogPosterior, joint: JointCovariance, signs: Signs
     ) -> None:
-        super().__init__(squares, y, KERNELS[kernel], extra)
+        super().__init__(plain.differences, plain.y, plain.correlation, plain.extra)
         self.joint, self.signs = joint, signs
         # Noise may explain what contradicts the signs, or length scales may shrink
         # until scores and signs have nothing to do with each other: a mode each.
@@ -227,5 +167,4 @@ class SignLogPosterior(LogPosterior):
         gradient[:D] = by_scale
         gradient[D] = amplitude * float(np.vdot(W, correlations))
         gradient[D + 1] = noise * float(np.trace(W[:n, :n]))
-        z = (theta - self.prior_mean) / self.prior_sd
-        return value + 0.5 * float(z @ z), gradient + z / self.prior_sd
+        return self._with_prior(theta, value, gradient)

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from skbayes import Optimizer
-from skbayes.acquisition.random_search import SobolProposer
 from skbayes.space import Space
 from skbayes.space.candidates import Candidates, SpaceExhausted
+from skbayes.surrogates.random_search import SobolSampler
 
 SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
@@ -38,11 +38,9 @@ def test_random_points_are_drawn_evenly():
 def test_the_sequence_skips_what_is_known_or_not_allowed():
     space = Space.from_notation(SQUARE, lambda p: p["x"] > 0.9)
     candidates = Candidates(space)
-    first = SobolProposer(3).rank(candidates, np.empty((0, 2)), np.random.default_rng())
+    first = SobolSampler(3).draw(candidates, np.random.default_rng())
     candidates.add(first[0])
-    second = SobolProposer(3).rank(
-        candidates, np.empty((0, 2)), np.random.default_rng()
-    )
+    second = SobolSampler(3).draw(candidates, np.random.default_rng())
     np.testing.assert_array_equal(second[0], first[1])
     assert np.all(second[:, 0] > 0.9)
 

@@ -1,0 +1,82 @@
+"""Acquisition functions by name, and the proposers that they make with surrogates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skbayes.acquisition.base import ModelProposer, Proposer, SamplingProposer
+from skbayes.acquisition.improvement import (
+    Acquisition,
+    ExpectedImprovement,
+    ProbabilityOfImprovement,
+    UpperConfidenceBound,
+)
+from skbayes.acquisition.influence import ExpectedInfluence, InfluenceProposer
+from skbayes.acquisition.pareto import ParetoProposer
+from skbayes.space.candidates import Candidates
+from skbayes.surrogates.registry import capability, make_surrogate
+
+__all__ = ["ACQUISITIONS", "make_proposer"]
+
+#: The acquisition functions by the names that users write.
+ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
+    "ei": ExpectedImprovement,
+    "eif": ExpectedInfluence,
+    "pi": ProbabilityOfImprovement,
+    "ucb": UpperConfidenceBound,
+}
+
+
+def make_proposer(
+    surrogate: Any,
+    acquisition: Any,
+    candidates: Candidates,
+    seed: int,
+    n_objectives: int = 1,
+) -> Proposer:
+    """Put a surrogate, a name or an object, and an acquisition function together."""
+    _check_pair(surrogate, acquisition, n_objectives)
+    models = [
+        make_surrogate(surrogate, candidates, seed + j) for j in range(n_objectives)
+    ]
+    if not capability(surrogate, "predicts_scores"):
+        return SamplingProposer(models[0])
+    if acquisition.needs_graph:
+        return InfluenceProposer(models[0].graph, acquisition)
+    if n_objectives == 1:
+        return ModelProposer(models[0], acquisition)
+    return ParetoProposer(models)
+
+
+def _check_pair(surrogate: Any, acquisition: Any, n_objectives: int) -> None:
+    """Refuse what does not go together, naming both and what is missing."""
+    is_model = capability(surrogate, "predicts_scores")
+    shown = repr(surrogate)
+    if not isinstance(surrogate, str):
+        shown = type(surrogate).__name__
+    if not is_model and not acquisition.is_improvement:
+        raise ValueError(
+            f"acquisition {type(acquisition).__name__} cannot be used with surrogate "
+            f"{shown}, which does not predict scores: leave it at 'ei'."
+        )
+    if acquisition.needs_graph and not capability(surrogate, "has_graph"):
+        raise ValueError(
+            "acquisition 'eif', expected influence, is defined on a graph of all "
+            f"configurations: it needs surrogate='graph', got {shown}."
+        )
+    if n_objectives == 1:
+        return
+    if capability(surrogate, "needs_scores") and (
+        not is_model or acquisition.needs_graph
+    ):
+        raise ValueError(
+            f"surrogate={surrogate!r} makes its proposals from the scores of one "
+            "objective; with several it must be a model with means and standard "
+            "deviations, such as 'gp', or one that needs no scores."
+        )
+    if not acquisition.is_improvement:
+        raise ValueError(
+            "acquisition must be 'ei' with several objectives, which stands for the "
+            f"expected improvement of the hypervolume; {type(acquisition).__name__} is "
+            "for one."
+        )

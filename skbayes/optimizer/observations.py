@@ -1,0 +1,63 @@
+"""Accumulation of what an optimizer is told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from skbayes.acquisition.base import Observations
+from skbayes.space.dimensions import FloatArray
+
+__all__ = ["ObservationList", "join"]
+
+
+@dataclass
+class ObservationList:
+    """Encoded configurations, their scores (NaN: failed) and the scores' variances.
+
+    Scores and variances are lists with a number for each objective.
+    """
+
+    rows: list[FloatArray] = field(default_factory=list)
+    scores: list[list[float]] = field(default_factory=list)
+    noise: list[list[float]] = field(default_factory=list)
+
+    def add(self, row: FloatArray, scores: list[float], noise: list[float]) -> None:
+        """Append one observation."""
+        self.rows.append(row)
+        self.scores.append(scores)
+        # A failure is taken for the worst score, of which nothing is uncertain.
+        pairs = zip(scores, noise, strict=True)
+        self.noise.append([0.0 if math.isnan(one) else v for one, v in pairs])
+
+
+def join(
+    learnt: ObservationList,
+    told: ObservationList,
+    pending: Sequence[FloatArray],
+    n_columns: int,
+    n_objectives: int,
+) -> Observations:
+    """Put together all that is known, as arrays."""
+    nothing = np.empty((0, n_columns))
+    scores, noise = (
+        np.array([_widened(one, n_objectives) for one in numbers])
+        for numbers in (learnt.scores + told.scores, learnt.noise + told.noise)
+    )
+    return Observations(
+        X=np.vstack([nothing, *learnt.rows, *told.rows]),
+        scores=scores,
+        noise=noise,
+        pending=np.vstack([nothing, *pending]),
+    )
+
+
+def _widened(numbers: list[float], n: int) -> float | list[float]:
+    """Return one number, or one for each of several objectives."""
+    if n == 1:
+        return numbers[0]
+    # A failure that was told by one number before there were several.
+    return numbers if len(numbers) == n else numbers * n

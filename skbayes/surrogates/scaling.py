@@ -1,0 +1,74 @@
+"""Scaling of scores before a surrogate learns from them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from skbayes.space.dimensions import FloatArray
+
+__all__ = ["compress_low_tail", "relative_noise", "standardize", "winsorize_low"]
+
+# Scores further below the median than this many times their scale are raised to that
+# level; the scale is never less than this share of the scores' spread.
+TAIL_FACTOR, SPREAD_SHARE = 2.0, 0.2
+
+# A known variance of more than this, in units of the scores' own, leaves a score
+# without a meaning; it is taken for as much, which no computation overflows on.
+MAX_NOISE = 1e10
+
+
+def winsorize_low(y: FloatArray) -> FloatArray:
+    """Raise very bad scores, whose long tail would dominate the length scales.
+
+    Scores (n,) below ``median - 2 * scale`` are raised to that level. The scale is the
+    distance from the median to the upper quartile, or, where many scores (nearly) tie
+    there, a fifth of the mean distance from the median among the nine tenths of the
+    scores that are nearest to it.
+    """
+    median, upper = np.quantile(y, [0.5, 0.75])
+    distances = np.sort(np.abs(y - median))[: len(y) - math.ceil(0.1 * len(y))]
+    spread = float(np.mean(distances)) if len(distances) else 0.0
+    scale = max(float(upper - median), SPREAD_SHARE * spread)
+    if scale == 0.0:
+        return y
+    return np.maximum(y, median - TAIL_FACTOR * scale)
+
+
+def compress_low_tail(y: FloatArray) -> FloatArray:
+    """Draw in the tail of very bad scores (n,), without making any two of them equal.
+
+    Scores that :func:`winsorize_low` would raise by d end up ``unit * log(1 + d /
+    unit)`` below its level, where `unit` is the standard deviation of what it returns.
+    """
+    raised = winsorize_low(y)
+    unit = float(np.std(raised))
+    if unit == 0.0:
+        return raised
+    return raised - unit * np.log1p((raised - y) / unit)
+
+
+def standardize(
+    y: FloatArray, winsorize: bool = False
+) -> tuple[FloatArray, float, float]:
+    """Bring scores (n,) to mean 0 and variance 1; also return offset and unit."""
+    peak = float(np.max(np.abs(y)))
+    if peak == 0.0:
+        return np.zeros_like(y), 0.0, 1.0
+    # In units of the largest score neither squares nor differences overflow.
+    relative = winsorize_low(y / peak) if winsorize else y / peak
+    offset, unit = float(np.mean(relative)), float(np.std(relative))
+    # Rounding leaves a tiny deviation on constant scores.
+    if unit <= 1e-12:
+        return np.zeros_like(y), offset * peak, peak
+    return (relative - offset) / unit, offset * peak, unit * peak
+
+
+def relative_noise(noise: FloatArray | None, unit: float) -> FloatArray | None:
+    """Return variances (n,) of scores that were divided by `unit`."""
+    if noise is None:
+        return None
+    # Roots first: the square of a tiny unit is 0, that of a huge one infinite.
+    with np.errstate(over="ignore"):
+        return np.minimum(np.square(np.sqrt(noise) / unit), MAX_NOISE)

@@ -1,0 +1,151 @@
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from skbayes.acquisition import (
+    ExpectedHypervolumeImprovement,
+    ExpectedImprovement,
+    ProbabilityOfImprovement,
+)
+from skbayes.acquisition.base import Observations
+from skbayes.acquisition.fronts import reference_point
+from skbayes.acquisition.pareto import ParetoProposer
+from skbayes.acquisition.registry import make_proposer
+from skbayes.space import Space
+from skbayes.space.candidates import Candidates
+from skbayes.surrogates import GaussianProcess
+
+
+def known(n=12, pending=0, d=2):
+    rng = np.random.default_rng(0)
+    X = rng.random((n, 3))
+    Y = np.column_stack([np.sin(5 * X[:, 0]), -X[:, 1], X[:, 2] ** 2, X[:, 0]])[:, :d]
+    return Observations(X, Y, np.zeros_like(Y), rng.random((pending, 3)))
+
+
+def unfitted(n_samples=(4, 2)):
+    return ParetoProposer(
+        [GaussianProcess(n_samples=n, random_state=i) for i, n in enumerate(n_samples)]
+    )
+
+
+CANDIDATES = np.random.default_rng(1).random((6, 3))
+
+
+def test_scores_are_averages_over_samples_of_both_models():
+    proposer = unfitted().fit(known())
+    one, other = (model.predict(CANDIDATES) for model in proposer.surrogates)
+    assert (len(one[0]), len(other[0])) == (4, 2)
+    logs = []
+    for s, acquisition in enumerate(proposer.acquisitions):
+        mean, sd = (np.column_stack([one[i][s], other[i][s % 2]]) for i in range(2))
+        logs.append(acquisition(mean, sd).value)
+    expected = logsumexp(logs, axis=0) - np.log(4)
+    np.testing.assert_allclose(proposer.scores(CANDIDATES), expected)
+
+
+@pytest.mark.parametrize("n_samples", [(0, 0), (4, 2), (2, 3, 2)])
+def test_gradients_agree_with_finite_differences(n_samples):
+    proposer = unfitted(n_samples).fit(known(d=len(n_samples)))
+    scores, gradient = proposer.scores_and_gradient(CANDIDATES)
+    np.testing.assert_allclose(scores, proposer.scores(CANDIDATES))
+    for column, step in enumerate(1e-6 * np.eye(3)):
+        ahead, behind = (proposer.scores(CANDIDATES + sign * step) for sign in (1, -1))
+        np.testing.assert_allclose(
+            gradient[:, column], (ahead - behind) / 2e-6, rtol=1e-4, atol=1e-5
+        )
+
+
+def test_many_candidates_are_scored_as_few_are():
+    proposer = unfitted().fit(known())
+    many = np.random.default_rng(1).random((2500, 3))
+    np.testing.assert_allclose(
+        proposer.scores(many)[[0, 1500, 2499]], proposer.scores(many[[0, 1500, 2499]])
+    )
+    assert proposer.scores(many[:0]).shape == (0,)
+
+
+def test_the_expected_improvement_is_a_share_of_the_volume_there_is():
+    told = known()
+    told = Observations(told.X, told.scores + 1.0, told.noise, told.pending)
+    proposer = unfitted((0, 0)).fit(told)
+    predictions = [model.predict(CANDIDATES) for model in proposer.surrogates]
+    mean, sd = (np.column_stack([p[i][0] for p in predictions]) for i in range(2))
+    believed = np.column_stack([m.predict(told.X)[0][0] for m in proposer.surrogates])
+    reference = reference_point(told.y)
+    box = np.prod(told.y.max(axis=0) - reference)
+    acquisition = ExpectedHypervolumeImprovement(believed, reference)
+    for i, row in enumerate(CANDIDATES):
+        value = np.exp(acquisition(mean[[i]], sd[[i]]).value[0])
+        assert proposer.expected_improvement(row) == pytest.approx(value / box)
+
+
+def test_costs_count_by_their_logarithms():
+    told = known()
+    costs = np.exp(3 * told.scores)
+    noise = np.full_like(costs, 0.01)
+    one = unfitted().fit(Observations(told.X, -costs, noise, told.pending))
+    # Shifted, so that they are no costs themselves.
+    logs = Observations(told.X, 99.0 - np.log(costs), noise / costs**2, told.pending)
+    other = unfitted().fit(logs)
+    np.testing.assert_allclose(
+        one.scores(CANDIDATES), other.scores(CANDIDATES), rtol=1e-6
+    )
+
+
+def test_what_is_pending_is_worth_less_than_before():
+    told = known()
+    alone = unfitted().fit(told)
+    row = CANDIDATES[[np.argmax(alone.scores(CANDIDATES))]]
+    waiting = unfitted().fit(Observations(told.X, told.scores, told.noise, row))
+    assert waiting.scores(row)[0] < alone.scores(row)[0] - 1.0
+
+
+def test_each_objective_may_fail_for_itself():
+    told = known()
+    scores = told.scores.copy()
+    scores[3, 0] = scores[5] = np.nan
+    proposer = unfitted().fit(Observations(told.X, scores, told.noise, told.pending))
+    worst = np.nanmin(scores, axis=0)
+    filled = np.where(np.isnan(scores), worst, scores)
+    expected = unfitted().fit(Observations(told.X, filled, told.noise, told.pending))
+    np.testing.assert_array_equal(
+        proposer.scores(CANDIDATES), expected.scores(CANDIDATES)
+    )
+
+
+class Plain:
+    """A model without gradients, and without samples of anything."""
+
+    has_gradients = False
+
+    def fit(self, X, y):
+        self.mean = np.mean(y)
+        return self
+
+    def predict(self, X):
+        return np.full((1, len(X)), self.mean), 1.0 + X[None, :, 0]
+
+    def condition(self, X):
+        return self
+
+
+def test_a_model_without_gradients_and_another_with_samples():
+    models = [Plain(), GaussianProcess(n_samples=3)]
+    proposer = ParetoProposer(models).fit(known(pending=1))
+    assert isinstance(proposer, ParetoProposer)
+    assert not proposer.has_gradients
+    assert proposer.scores(CANDIDATES).shape == (6,)
+
+
+def test_each_objective_has_a_model_of_its_own():
+    candidates = Candidates(Space.from_notation({"x": (0.0, 1.0)}))
+    made = make_proposer("gp", ExpectedImprovement(), candidates, 7, 3)
+    seeds = [model.random_state for model in made.models]
+    assert len(set(seeds)) == 3
+    given = GaussianProcess("rbf")
+    copies = make_proposer(given, ExpectedImprovement(), candidates, 7, 2)
+    assert [model.kernel for model in copies.models] == ["rbf", "rbf"]
+    assert copies.models[0] is not copies.models[1]
+    with pytest.raises(ValueError, match="acquisition must be 'ei'"):
+        make_proposer("gp", ProbabilityOfImprovement(), candidates, 7, 2)
