@@ -41,7 +41,7 @@ from common import save_results
 from sklearn.model_selection import GridSearchCV, KFold
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.scheduler import Budget, Scheduler
@@ -110,16 +110,7 @@ class _Evaluator:
 
 
 def a_trial(number: int, params: dict[str, Any]) -> Trial:
-    folds = [
-        {
-            "test_scores": 0.5 + 0.01 * i,
-            "fit_time": 0.1,
-            "score_time": 0.01,
-            "fit_error": None,
-            "n_test_samples": 20,
-        }
-        for i in range(N_FOLDS)
-    ]
+    folds = [FoldResult(0.5 + 0.01 * i, 0.1, 0.01, 20) for i in range(N_FOLDS)]
     return Trial(number=number, params=params, folds=folds, score=0.52, duration=0.1)
 
 

@@ -7,7 +7,7 @@ trials of them. Shown: how many fits racing needs for as many trials, and the re
 is normalized: 0 is the best score that any cached run on the task found with so many
 folds, 1000 the median of the trials that the models did not choose, the first ten of
 each search. Means over tasks, standard errors over seeds; differences are racing −
-without, paired by seed: negative is in favor of racing. "raced" is the share of trials
+without, paired by seed: negative is in favor of racing. "pruned" is the share of trials
 that were given up, "winner lost" how many of them have, fitted on all folds, a better
 mean than the best trial known when they were given up.
 
@@ -64,7 +64,7 @@ def fits_spent(n_fits: int) -> Callable[[History], bool]:
     """Make a stopper that strikes when so many fits were made."""
 
     def stopper(history: History) -> bool:
-        return sum("skipped" not in fold for fold in history.folds) >= n_fits
+        return sum(not fold.skipped for fold in history.folds) >= n_fits
 
     return stopper
 
@@ -100,7 +100,7 @@ def run(mode: str, task: str, seed: int, n_folds: int, n_fits: int) -> dict[str,
     ).fit(X, y)
     trials, best, lost = [], -np.inf, 0
     for trial in search.trials_:
-        if trial.state == "raced":
+        if trial.state == "pruned":
             whole = pipeline.set_params(**trial.params)
             lost += bool(np.mean(cross_val_score(whole, X, y, cv=cv)) > best)
         elif trial.state == "complete":
@@ -109,7 +109,7 @@ def run(mode: str, task: str, seed: int, n_folds: int, n_fits: int) -> dict[str,
             {
                 "state": trial.state,
                 "score": trial.score if trial.state == "complete" else None,
-                "fits": sum("skipped" not in fold for fold in trial.folds),
+                "fits": sum(not fold.skipped for fold in trial.folds),
             }
         )
     return {"task": task, "seed": seed, "trials": trials, "lost": lost}
@@ -170,7 +170,7 @@ def summarize(
                         regret[mode, what, n][i, j] = value
             record = records["racing"][task, seed]
             states = [trial["state"] for trial in record["trials"]]
-            raced[i, j] = np.mean([state == "raced" for state in states])
+            raced[i, j] = np.mean([state == "pruned" for state in states])
             fits = sum(trial["fits"] for trial in record["trials"][:n_trials])
             saved[i, j] = fits / (n_folds * n_trials)
             lost[i, j] = record["lost"]
@@ -181,7 +181,7 @@ def summarize(
     summary: dict[str, Any] = {
         "seeds": len(seeds),
         "tasks": tasks,
-        "raced": mean_se(raced),
+        "pruned": mean_se(raced),
         "fits_for_as_many_trials": mean_se(saved),
         "winners_lost": int(lost.sum()),
         "regret": {},

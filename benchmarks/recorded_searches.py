@@ -479,6 +479,10 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in LIBRARIES}
 
 
+# States of trials that have another name than when the file was recorded.
+RENAMED = {"raced": "pruned", "censored": "timed_out"}
+
+
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Say in which of its parts a search has another outcome, and where first."""
     lines = []
@@ -487,6 +491,8 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
             lines.append(f"{key}: {'missing' if key in before else 'new'}")
             continue
         old, new = before[key], after[key]
+        if "state" in key and isinstance(old, list):
+            old = [RENAMED.get(state, state) for state in old]
         if old == new:
             continue
         if isinstance(old, list) and isinstance(new, list):

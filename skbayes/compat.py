@@ -179,17 +179,16 @@ def fit_and_score(estimator: Any, X: Any, y: Any, **kwargs: Any) -> dict[str, An
     return _fit_and_score(estimator, X, y, **known)
 
 
-def insert_error_scores(results: list[dict], error_score: Any) -> None:
-    """Give failed folds of a multi-metric callable one error score per metric.
-
-    Those that have one per metric already stay as they are.
-    """
+def insert_error_scores(folds: Sequence[Any], error_score: Any) -> None:
+    """Give failed folds of a multi-metric callable one error score per metric."""
     bare = [
-        result
-        for result in results
-        if result["fit_error"] is None or not isinstance(result["test_scores"], dict)
+        f for f in folds if f.fit_error is None or not isinstance(f.test_scores, dict)
     ]
-    _insert_error_scores(bare, error_score)
+    results = [fold.as_dict() for fold in bare]
+    _insert_error_scores(results, error_score)
+    for fold, result in zip(bare, results, strict=True):
+        fold.test_scores = result["test_scores"]
+        fold.train_scores = result.get("train_scores")
 
 
 def format_results(

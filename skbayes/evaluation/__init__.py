@@ -1,9 +1,16 @@
 """Evaluation of configurations: folds, training subsets, scores, costs and trials."""
 
 from skbayes.evaluation.objectives import model_size, n_features
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
-__all__ = ["History", "Trial", "model_size", "n_features"]
+__all__ = [
+    "FoldResult",
+    "History",
+    "Trial",
+    "TrialState",
+    "model_size",
+    "n_features",
+]
 
 
 def __dir__() -> list[str]:

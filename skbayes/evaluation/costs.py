@@ -11,7 +11,7 @@ import numpy as np
 from skbayes.acquisition.tradeoff import typical_cost
 from skbayes.evaluation.fold import Measure
 from skbayes.evaluation.objectives import COSTS, measure_of
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["TrialCosts"]
@@ -44,8 +44,10 @@ class TrialCosts:
     Examples
     --------
     >>> from skbayes.evaluation.costs import TrialCosts
-    >>> from skbayes.evaluation.trial import Trial
-    >>> folds = [{"costs": {"fit_time": t}, "warm_up": t == 9.0} for t in (9.0, 2.0)]
+    >>> from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+    >>> folds = [
+    ...     FoldResult(costs={"fit_time": t}, warm_up=t == 9.0) for t in (9.0, 2.0)
+    ... ]
     >>> TrialCosts("fit_time").of_trial(Trial(0, {}, folds, score=0.5))
     2.0
     """
@@ -87,13 +89,13 @@ class TrialCosts:
         ValueError
             If a cost is negative.
         """
-        if trial.state == "failed":
+        if trial.state == TrialState.FAILED:
             return math.nan
         leaves_out = warm and self.name in TIMES
         costs = [
-            fold["costs"].get(self.name, math.nan)
+            fold.costs.get(self.name, math.nan)
             for fold in trial.folds
-            if "costs" in fold and not (leaves_out and fold.get("warm_up"))
+            if fold.costs is not None and not (leaves_out and fold.warm_up)
         ]
         costs = [cost for cost in costs if math.isfinite(cost)]
         if any(cost < 0.0 for cost in costs):

@@ -24,7 +24,7 @@ from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_fold
 from skbayes.evaluation.racing import Race
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import FoldResult, Trial, TrialState
 from skbayes.utils.did_you_mean import did_you_mean
 
 __all__ = ["CandidateEvaluator", "Evaluation", "check_candidates", "on_full_data"]
@@ -245,9 +245,9 @@ class CandidateEvaluator:
     def _first_scores(self, outcomes: list[FoldOutcome]) -> np.ndarray | None:
         """Return the guiding scores of the folds; None if one of them is no score."""
         results = [outcome.result for outcome in outcomes]
-        if any(r is None or r["fit_error"] is not None for r in results):
+        if any(r is None or r.fit_error is not None for r in results):
             return None
-        scores = np.array([self.run.objective(r["test_scores"]) for r in results if r])
+        scores = np.array([self.run.objective(r.test_scores) for r in results if r])
         return scores if np.all(np.isfinite(scores)) else None
 
     def conclude(
@@ -289,36 +289,36 @@ class CandidateEvaluator:
             if not self.run.objective.separate_costs:
                 scores |= dict.fromkeys(self.run.objective.measures, math.nan)
         folds = [self._no_fold(scores, text, 0) for _ in range(self._n_splits)]
-        return self._make(evaluation, folds, math.nan, "failed")
+        return self._make(evaluation, folds, math.nan, TrialState.FAILED)
 
-    def _no_fold(self, scores: Any, error: str | None, size: int) -> dict[str, Any]:
+    def _no_fold(self, scores: Any, error: str | None, size: int) -> FoldResult:
         """Return what stands for the result of a fold that was not fitted."""
-        fold = {"fit_error": error, "test_scores": scores, "n_test_samples": size}
         seconds = math.nan if error is None else 0.0
-        fold |= {"fit_time": seconds, "score_time": seconds}
-        if self.run.options.return_train_score:
-            fold["train_scores"] = scores
-        return fold
+        train_scores = scores if self.run.options.return_train_score else None
+        skipped = error is None
+        return FoldResult(
+            scores, seconds, seconds, size, train_scores, error, skipped=skipped
+        )
 
     def _trial(self, evaluation: Evaluation, outcomes: list[FoldOutcome]) -> Trial:
         results = [outcome.result for outcome in outcomes]
         finished = [result for result in results if result is not None]
-        fits = [result.pop("estimator", None) for result in finished]
-        if self.run.options.keep_fits is not None and len(fits) == self._n_splits:
+        if self.run.options.keep_fits is not None and len(finished) == self._n_splits:
+            fits = [outcome.estimator for outcome in outcomes]
             self.kept[evaluation.number] = fits
         stop = any(outcome.stop_requested for outcome in outcomes)
         if len(finished) == self._n_splits:
             score = self._mean(finished)
-            state = "failed" if math.isnan(score) else "complete"
+            state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE
             return self._make(evaluation, finished, score, state, stop)
         return self._partial_trial(evaluation, outcomes, stop)
 
-    def _mean(self, folds: list[dict[str, Any]]) -> float:
+    def _mean(self, folds: list[FoldResult]) -> float:
         """Mean score that guides the search; NaN if there is none."""
         # With a numeric error_score a wholly failed trial would look like a score.
-        if all(fold["fit_error"] is not None for fold in folds):
+        if all(fold.fit_error is not None for fold in folds):
             return math.nan
-        scores = [self.run.objective(fold["test_scores"]) for fold in folds]
+        scores = [self.run.objective(fold.test_scores) for fold in folds]
         score = float(np.mean(scores))
         return score if math.isfinite(score) else math.nan
 
@@ -328,12 +328,12 @@ class CandidateEvaluator:
         """Make a trial of its first folds: it was pruned, or timed out."""
         first = next(o.result for o in outcomes if o.result is not None)
         blank: Any = math.nan
-        if isinstance(first["test_scores"], dict):
-            blank = dict.fromkeys(first["test_scores"], math.nan)
+        if isinstance(first.test_scores, dict):
+            blank = dict.fromkeys(first.test_scores, math.nan)
         by_split = [outcome.result for outcome in outcomes]
         by_split += [None] * (self._n_splits - len(by_split))
         folds = [
-            fold or {**self._no_fold(blank, None, size), "skipped": True}
+            fold or self._no_fold(blank, None, size)
             for fold, size in zip(by_split, self.run.test_sizes, strict=True)
         ]
         begun = [outcome for outcome in outcomes if outcome.result is not None]
@@ -347,19 +347,19 @@ class CandidateEvaluator:
             ]
             score, noise = Race(known).estimate(scores)
         timed_out = any(outcome.too_late for outcome in outcomes)
-        state = "censored" if timed_out else "raced"
+        state = TrialState.TIMED_OUT if timed_out else TrialState.PRUNED
         return self._make(evaluation, folds, score, state, stop, noise)
 
     def _make(
         self,
         evaluation: Evaluation,
-        folds: list[dict[str, Any]],
+        folds: list[FoldResult],
         score: float,
-        state: str,
+        state: TrialState,
         stop: bool = False,
         noise: float | None = None,
     ) -> Trial:
-        errors = [f["fit_error"] for f in folds if f["fit_error"] is not None]
+        errors = [f.fit_error for f in folds if f.fit_error is not None]
         fidelity = evaluation.fidelity
         return Trial(
             number=evaluation.number,
@@ -384,14 +384,14 @@ class CandidateEvaluator:
 
     def learn(self, trial: Trial) -> None:
         """Compare later trials with this one, too, if it is complete."""
-        complete = trial.state == "complete"
+        complete = trial.state == TrialState.COMPLETE
         beaten: Trial | None = trial
         if complete and (self._best is None or trial.score > self._best.score):
             self._best, beaten = trial, self._best
         if self.run.options.keep_fits == "best" and beaten is not None:
             self.kept.pop(beaten.number, None)
         if complete and trial.error is None:
-            scores = [self.run.objective(fold["test_scores"]) for fold in trial.folds]
+            scores = [self.run.objective(fold.test_scores) for fold in trial.folds]
             self._complete_scores.append(np.array(scores))
 
 

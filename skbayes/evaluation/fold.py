@@ -17,6 +17,7 @@ from sklearn.base import clone
 from skbayes import compat
 from skbayes.evaluation.data_transfer import DataHandle
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
+from skbayes.evaluation.trial import FoldResult
 
 __all__ = ["Fold", "FoldOutcome", "FoldTask", "run_fold"]
 
@@ -34,8 +35,10 @@ class FoldOutcome:
 
     Parameters
     ----------
-    result : dict or None
+    result : FoldResult or None
         Scores and times; None if it was not fitted.
+    estimator : estimator or None
+        The fitted estimator, where it is kept.
     stop_requested : bool
         Whether a callback asked to end the search.
     exception : Exception or None
@@ -46,7 +49,8 @@ class FoldOutcome:
         Whether Ctrl-C kept it from being finished.
     """
 
-    result: dict[str, Any] | None = None
+    result: FoldResult | None = None
+    estimator: Any = None
     stop_requested: bool = False
     exception: Exception | None = None
     traceback_text: str = ""
@@ -141,8 +145,10 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
                 candidate_progress=fold.candidate_progress,
                 **options,
             )
-            if task.measures:
-                _add_costs(result, task, time.process_time() - begin)
+            seconds = time.process_time() - begin
+            outcome = FoldOutcome(_fold_result(result, task, seconds))
+            if task.options["return_estimator"]:
+                outcome.estimator = result["estimator"]
     except KeyboardInterrupt:
         # A terminal sends it to the workers too.
         if not task.catch_errors:
@@ -153,8 +159,9 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
             raise
         text = traceback.format_exc()
         return FoldOutcome(exception=_portable(error), traceback_text=text)
-    stop = callback_task is not None and callback_task.stop_requested
-    return FoldOutcome(result, stop)
+    if callback_task is not None:
+        outcome.stop_requested = callback_task.stop_requested
+    return outcome
 
 
 def _portable(error: Exception) -> Exception:
@@ -169,19 +176,28 @@ def _portable(error: Exception) -> Exception:
     return error
 
 
-def _add_costs(result: dict[str, Any], task: FoldTask, seconds: float) -> None:
-    """Add the costs of a fit to its result; `seconds` of processor time were used."""
+def _fold_result(result: dict[str, Any], task: FoldTask, seconds: float) -> FoldResult:
+    """Return the result of a fit that took so many seconds of processor time."""
+    fold = FoldResult(
+        result["test_scores"],
+        result["fit_time"],
+        result["score_time"],
+        result["n_test_samples"],
+        result.get("train_scores"),
+        result["fit_error"],
+    )
+    if not task.measures:
+        return fold
     cpu_time = _of_fit(result, seconds)
     raises = task.options["error_score"] == "raise"
     costs = _measured({**result, "cpu_time": cpu_time}, task.measures, raises)
     if task.separate_costs:
-        result["costs"] = costs
-        result["warm_up"] = _is_first(result["estimator"])
-    else:
-        for key in {"test_scores", "train_scores"} & result.keys():
-            result[key] = {**result[key], **costs}
-    if not task.options["return_estimator"]:
-        del result["estimator"]
+        fold.costs, fold.warm_up = costs, _is_first(result["estimator"])
+        return fold
+    fold.test_scores = {**fold.test_scores, **costs}
+    if fold.train_scores is not None:
+        fold.train_scores = {**fold.train_scores, **costs}
+    return fold
 
 
 def _of_fit(result: dict[str, Any], seconds: float) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.metrics import check_scoring, get_scorer_names
 
 from skbayes.acquisition.hypervolume import is_nondominated
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["COSTS", "Objectives", "measure_of", "model_size", "n_features"]
@@ -284,9 +284,9 @@ class Objectives:
         y : list of float
             Greater is better; NaN throughout for a trial that failed.
         """
-        if trial.state == "failed":
+        if trial.state == TrialState.FAILED:
             return [math.nan] * len(self.names)
-        folds = [f["test_scores"] for f in trial.folds if "skipped" not in f]
+        folds = [fold.test_scores for fold in trial.folds if not fold.skipped]
         means = [np.mean([scores[name] for scores in folds]) for name in self.names]
         return [float(y) for y in self.signs * means]
 
@@ -316,7 +316,7 @@ class Objectives:
         """
         means = [results[f"mean_test_{name}"] for name in self.names]
         Y = self.signs * np.column_stack(means)
-        complete = np.array([trial.state == "complete" for trial in trials])
+        complete = np.array([trial.state == TrialState.COMPLETE for trial in trials])
         Y[~(complete & np.all(np.isfinite(Y), axis=1))] = np.nan
         return Y
 

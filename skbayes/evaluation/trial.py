@@ -1,15 +1,74 @@
-"""What a search remembers: the trials it made, in the order it made them."""
+"""Trials of a search: their folds, their states, and the history of all of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, overload
 
 import numpy as np
 
-__all__ = ["History", "Trial"]
+__all__ = ["FoldResult", "History", "Trial", "TrialState"]
+
+
+class TrialState(StrEnum):
+    """State of a finished trial."""
+
+    COMPLETE = "complete"
+    FAILED = "failed"
+    """It has no usable score."""
+    PRUNED = "pruned"
+    """Its first folds left it no chance to become the best."""
+    TIMED_OUT = "timed_out"
+    """The limit per trial kept some of its folds from being fitted."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether some folds were not fitted."""
+        return self in (TrialState.PRUNED, TrialState.TIMED_OUT)
+
+
+@dataclass
+class FoldResult:
+    """Scores and times of one fit.
+
+    Parameters
+    ----------
+    test_scores : float or dict of str to float
+        Score on the test set, or scores by metric.
+    fit_time, score_time : float
+        Seconds.
+    n_test_samples : int
+        Rows of the test set.
+    train_scores : float, dict or None
+        Scores on the training set, where asked for.
+    fit_error : str or None
+        Traceback of a fit that failed.
+    skipped : bool
+        Whether the fold was not fitted; scores and times are NaN.
+    costs : dict of str to float or None
+        Costs that are kept apart from the scores.
+    warm_up : bool
+        Whether it was the first fit of its kind in its process.
+    """
+
+    test_scores: Any = math.nan
+    fit_time: float = math.nan
+    score_time: float = math.nan
+    n_test_samples: int = 0
+    train_scores: Any = None
+    fit_error: str | None = None
+    skipped: bool = False
+    costs: dict[str, float] | None = None
+    warm_up: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what scikit-learn makes columns of `cv_results_` of."""
+        names = ["test_scores", "fit_time", "score_time", "n_test_samples", "fit_error"]
+        names += [] if self.train_scores is None else ["train_scores"]
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -22,21 +81,18 @@ class Trial:
         Position in the search, from 0.
     params : dict of str to object
         The parameters that were tried.
-    folds : list of dict
-        One result per split: `test_scores` (a number, or a dict of numbers by metric),
-        `fit_time`, `score_time`, `fit_error` and, where asked for, `train_scores` and
-        `costs`. A split that was not fitted is `skipped`, and has NaN for scores and
-        times.
+    folds : list of FoldResult
+        One result per split.
     score : float
         The mean of the metric that guides the search over the splits, NaN for a failed
-        trial: what the optimizer was told. For a censored or raced trial the mean that
-        its first folds promise.
+        trial: what the optimizer was told. For a pruned trial or one that timed out
+        the mean that its first folds promise.
     duration : float
         Wall time of the trial's fits in seconds.
-    state : {"complete", "failed", "censored", "raced"}
-        A trial failed if it has no usable score; it was censored if the limit per trial
-        kept some of its folds from being fitted, and raced if its first folds left it
-        no chance to become the best.
+    state : TrialState
+        A string: "complete"; "failed" if it has no usable score; "timed_out" if the
+        limit per trial kept some of its folds from being fitted; "pruned" if its first
+        folds left it no chance to become the best.
     error : str or None
         The first traceback among its fits; None if all of them succeeded.
     stop_requested : bool
@@ -58,11 +114,8 @@ class Trial:
 
     Examples
     --------
-    >>> from skbayes.evaluation.trial import Trial
-    >>> folds = [
-    ...     {"test_scores": 0.8, "fit_time": 0.1, "score_time": 0.0, "fit_error": None},
-    ...     {"test_scores": 0.6, "fit_time": 0.1, "score_time": 0.0, "fit_error": None},
-    ... ]
+    >>> from skbayes.evaluation.trial import FoldResult, Trial
+    >>> folds = [FoldResult(0.8, 0.1, 0.0), FoldResult(0.6, 0.1, 0.0)]
     >>> trial = Trial(0, {"C": 1}, folds, score=0.7)
     >>> trial.scores["score"]
     array([0.8, 0.6])
@@ -70,10 +123,10 @@ class Trial:
 
     number: int
     params: dict[str, Any]
-    folds: list[dict[str, Any]] = field(repr=False)
+    folds: list[FoldResult] = field(repr=False)
     score: float
     duration: float = 0.0
-    state: str = "complete"
+    state: TrialState = TrialState.COMPLETE
     error: str | None = field(default=None, repr=False)
     stop_requested: bool = field(default=False, repr=False)
     expected_improvement: float | None = field(default=None, repr=False)
@@ -82,6 +135,9 @@ class Trial:
     train_fraction: float = field(default=1.0, repr=False)
     subset: int = field(default=0, repr=False)
     started: float | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "state", TrialState(self.state))
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
@@ -96,20 +152,21 @@ class Trial:
     @property
     def fitted(self) -> np.ndarray:
         """Which splits were fitted, not skipped, a boolean array of (n_splits,)."""
-        return np.array([not fold.get("skipped", False) for fold in self.folds], bool)
+        return np.array([not fold.skipped for fold in self.folds], bool)
 
     @property
     def fit_times(self) -> np.ndarray:
         """Seconds of each fit, an array of shape (n_splits,)."""
-        return np.array([fold["fit_time"] for fold in self.folds], dtype=float)
+        return np.array([fold.fit_time for fold in self.folds], dtype=float)
 
     @property
     def score_times(self) -> np.ndarray:
         """Seconds of each scoring, an array of shape (n_splits,)."""
-        return np.array([fold["score_time"] for fold in self.folds], dtype=float)
+        return np.array([fold.score_time for fold in self.folds], dtype=float)
 
     def _by_metric(self, key: str) -> dict[str, np.ndarray]:
-        values = [fold[key] for fold in self.folds if key in fold]
+        values = [getattr(fold, key) for fold in self.folds]
+        values = [value for value in values if value is not None]
         metrics = next((list(v) for v in values if isinstance(v, dict)), None)
         if metrics is None:
             return {"score": np.array(values, dtype=float)} if values else {}
@@ -167,7 +224,7 @@ class History(Sequence[Trial]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        n_failed = sum(trial.state == "failed" for trial in self)
+        n_failed = sum(trial.state == TrialState.FAILED for trial in self)
         return f"<History of {len(self)} trials, {n_failed} failed>"
 
     def append(self, trial: Trial) -> None:
@@ -181,7 +238,11 @@ class History(Sequence[Trial]):
         Scores of different stages are not comparable: what counts is the last stage
         that has a complete trial.
         """
-        usable = [t for t in self if t.state == "complete" and not math.isnan(t.score)]
+        usable = [
+            t
+            for t in self
+            if t.state == TrialState.COMPLETE and not math.isnan(t.score)
+        ]
         return max(usable, key=lambda trial: (trial.stage, trial.score), default=None)
 
     @property
@@ -190,6 +251,6 @@ class History(Sequence[Trial]):
         return [trial.params for trial in self]
 
     @property
-    def folds(self) -> list[dict[str, Any]]:
+    def folds(self) -> list[FoldResult]:
         """The results of every fit, trial after trial, split after split."""
         return [fold for trial in self for fold in trial.folds]

@@ -147,7 +147,7 @@ def report_history(
     >>> import os, tempfile
     >>> from skbayes.inspection import report_history
     >>> from skbayes.evaluation.trial import History, Trial
-    >>> folds = [{"test_scores": 0.7, "fit_time": 0.1, "score_time": 0.0}]
+    >>> folds = [FoldResult(0.7, 0.1, 0.0)]
     >>> history = History([Trial(0, {"C": 1}, folds, score=0.7)])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     report_history(history, os.path.join(folder, "report.html")).name
@@ -209,8 +209,8 @@ def _facts(
     source: Any, record: SearchRecord, trials: Sequence[Trial]
 ) -> dict[str, Any]:
     """Return what the template writes down."""
-    fits = [fold for one in trials for fold in one.folds if not fold.get("skipped")]
-    times = [fold.get(t, np.nan) for fold in fits for t in ("fit_time", "score_time")]
+    fits = [fold for one in trials for fold in one.folds if not fold.skipped]
+    times = [getattr(fold, t) for fold in fits for t in ("fit_time", "score_time")]
     both = np.array(times, dtype=float).reshape(-1, 2).sum(axis=1)
     ends = record.finished
     return {

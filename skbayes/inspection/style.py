@@ -101,8 +101,8 @@ class StateStyle:
 STATES = {
     "complete": StateStyle("complete", "#0072B2", "", "o"),
     "failed": StateStyle("failed", "#D55E00", "xxx", "x"),
-    "censored": StateStyle("out of time", "#E69F00", "////", "v"),
-    "raced": StateStyle("given up", "#CC79A7", "\\\\\\\\", "<"),
+    "timed_out": StateStyle("timed out", "#E69F00", "////", "v"),
+    "pruned": StateStyle("pruned", "#CC79A7", "\\\\\\\\", "<"),
     "running": StateStyle("not finished", None, "....", "*"),
 }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.journal.json_params import adapt_record, readable
 from skbayes.journal.rows import StoredTrial, stored_trials
 from skbayes.journal.sqlite_file import guard_against_damage, reader
@@ -202,7 +202,7 @@ def _measures(trial: Trial, finished: list[Trial]) -> dict[str, float]:
 def _scores(trial: Trial, finished: list[Trial], kind: str) -> dict[str, np.ndarray]:
     """Scores by metric; a trial that failed wholly may not know the metrics."""
     own = trial.scores if kind == "test" else trial.train_scores
-    if trial.state != "failed" or own.keys() != {"score"}:
+    if trial.state != TrialState.FAILED or own.keys() != {"score"}:
         return own
     known = [other.scores.keys() for other in finished if other.scores]
     metrics = next((names for names in known if names != own.keys()), own.keys())

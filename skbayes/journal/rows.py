@@ -12,24 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import FoldResult, Trial
 
 __all__ = ["StoredTrial", "pack_split", "stored_trials", "trial_row", "unpack_split"]
 
-# What is kept of each fold.
-FOLD_KEYS = frozenset(
-    {
-        "test_scores",
-        "train_scores",
-        "costs",
-        "warm_up",
-        "fit_time",
-        "score_time",
-        "n_test_samples",
-        "fit_error",
-        "skipped",
-    }
-)
+FOLD_FIELDS = [field.name for field in dataclasses.fields(FoldResult)]
 
 # Fields of a trial that are kept with its result; the others are its proposal's.
 _FIELDS = [
@@ -96,6 +83,7 @@ def _details(text: Any) -> dict[str, Any]:
         raise ValueError("the score of a trial is no number")
     if not isinstance(details["started"], int | float | None):
         raise ValueError("the beginning of a trial is no number")
+    details["folds"] = [FoldResult(**fold) for fold in folds]
     return details
 
 
@@ -114,8 +102,7 @@ def trial_row(trial: Trial) -> tuple:
     """Return the row of a finished trial in the table of results."""
     details = {name: getattr(trial, name) for name in _FIELDS}
     details["folds"] = [
-        {key: value for key, value in fold.items() if key in FOLD_KEYS}
-        for fold in trial.folds
+        {name: getattr(fold, name) for name in FOLD_FIELDS} for fold in trial.folds
     ]
     return trial.number, trial.state, float(trial.score), _encode(details), time.time()
 

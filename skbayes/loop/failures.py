@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space import Space
 from skbayes.space.equality import same
 
@@ -127,9 +127,9 @@ class FailingStart:
         }
 
 
-def _fitted(trial: Trial) -> dict[int, dict[str, Any]]:
+def _fitted(trial: Trial) -> dict[int, FoldResult]:
     """Return the folds whose fits were made, by number."""
-    return {i: fold for i, fold in enumerate(trial.folds) if not fold.get("skipped")}
+    return {i: fold for i, fold in enumerate(trial.folds) if not fold.skipped}
 
 
 def _errors(trial: Trial) -> dict[int, str | None]:
@@ -139,9 +139,9 @@ def _errors(trial: Trial) -> dict[int, str | None]:
     that no fit can learn from, and its test rows have it.
     """
     return {
-        i: fold["fit_error"]
+        i: fold.fit_error
         for i, fold in _fitted(trial).items()
-        if fold["fit_error"] is not None or _has_score(fold["test_scores"])
+        if fold.fit_error is not None or _has_score(fold.test_scores)
     }
 
 

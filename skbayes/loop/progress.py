@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.utils.optional import import_optional
 
 __all__ = ["Lines", "PlannedStage", "in_minutes", "progress_bar"]
@@ -52,11 +52,12 @@ def in_minutes(seconds: float) -> str:
 
 
 def _score(trial: Trial) -> str:
-    if trial.state == "failed":
+    if trial.state == TrialState.FAILED:
         return "failed"
-    if trial.state == "complete":
+    if trial.state == TrialState.COMPLETE:
         return f"score {trial.score:.6g}"
-    return f"{trial.state} after {int(trial.fitted.sum())} folds"
+    state = trial.state.replace("_", " ")
+    return f"{state} after {int(trial.fitted.sum())} folds"
 
 
 @dataclass(frozen=True)

@@ -363,7 +363,7 @@ class Scheduler:
     def _tell(self, number: int) -> None:
         configuration, _ = self._asked.pop(number)
         trial = self._done.pop(number)
-        more: dict[str, Any] = {"censored": trial.state in {"censored", "raced"}}
+        more: dict[str, Any] = {"censored": trial.state.is_partial}
         if trial.duration > 0.0:
             more["cost"] = trial.duration
         if trial.noise is not None:

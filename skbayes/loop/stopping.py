@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.space.dimensions import is_number
 
 __all__ = ["ExpectedImprovementBelow", "NoImprovement", "TargetScore"]
@@ -200,7 +200,7 @@ class TargetScore:
 
 def _best_score(trials: Sequence[Trial]) -> float:
     """Best score among those scored on all folds, minus infinity if there is none."""
-    scores = [trial.score for trial in trials if trial.state == "complete"]
+    scores = [trial.score for trial in trials if trial.state == TrialState.COMPLETE]
     return max((s for s in scores if not math.isnan(s)), default=-math.inf)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes.evaluation.objectives import Objectives
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 from skbayes.journal.json_params import adapt_record, readable
 from skbayes.journal.json_space import from_outline
 from skbayes.journal.reader import read_journal
@@ -76,8 +76,8 @@ def read_record(
     Examples
     --------
     >>> from skbayes.inspection import read_record
-    >>> from skbayes.evaluation.trial import History, Trial
-    >>> folds = [{"test_scores": 0.7, "fit_time": 0.1, "score_time": 0.0}]
+    >>> from skbayes.evaluation.trial import FoldResult, History, Trial
+    >>> folds = [FoldResult(0.7, 0.1, 0.0)]
     >>> record = read_record(History([Trial(0, {"C": 1}, folds, score=0.7)]))
     >>> len(record), record.score, record.label
     (1, array([0.7]), 'score (higher is better)')
@@ -190,7 +190,9 @@ def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[T
                 dict(params),
                 folds,
                 score,
-                state="complete" if math.isfinite(score) else "failed",
+                state=TrialState.COMPLETE
+                if math.isfinite(score)
+                else TrialState.FAILED,
                 stage=int(row.get("iter", 0)),
                 train_fraction=float(shares[number % len(shares)]),
             )
@@ -198,28 +200,28 @@ def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[T
     return trials
 
 
-def _folds_of_row(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
     """Make folds of the columns `split<i>_test_<metric>` of one row."""
     metrics = {m[1] for name in row if (m := _TEST.fullmatch(name))}
     times = {
         time: float(row.get(f"mean_{time}", math.nan))
         for time in ("fit_time", "score_time")
     }
-    folds: list[dict[str, Any]] = []
+    folds: list[FoldResult] = []
     while all(f"split{len(folds)}_test_{m}" in row for m in metrics) and metrics:
         k = len(folds)
         scores: Any = {m: float(row[f"split{k}_test_{m}"]) for m in sorted(metrics)}
         if metrics == {"score"}:
             scores = scores["score"]
-        folds.append({"test_scores": scores, "fit_error": None, **times})
+        folds.append(FoldResult(scores, times["fit_time"], times["score_time"]))
     return folds
 
 
 def _score_of_row(
-    row: Mapping[str, Any], folds: Sequence[Mapping[str, Any]], metric: str | None
+    row: Mapping[str, Any], folds: Sequence[FoldResult], metric: str | None
 ) -> float:
     """Return the mean of one metric, the first if none is named; NaN if it is none."""
-    scores = folds[0]["test_scores"] if folds else None
+    scores = folds[0].test_scores if folds else None
     if not isinstance(scores, Mapping):
         metric = "score"
     elif metric not in scores:
@@ -339,10 +341,10 @@ def _from_frame(frame: Any) -> Source:
 def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial:
     folds = _folds_of_row(row)
     for fold in folds:
-        scores = fold["test_scores"]
+        scores = fold.test_scores
         values = scores.values() if isinstance(scores, dict) else [scores]
         if row["state"] != "failed" and all(math.isnan(value) for value in values):
-            fold["skipped"] = True
+            fold.skipped = True
     error = row["error"]
     return Trial(
         int(row["number"]),

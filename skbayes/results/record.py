@@ -12,7 +12,7 @@ import numpy as np
 
 from skbayes.evaluation.costs import TrialCosts
 from skbayes.evaluation.objectives import COSTS
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 
@@ -52,13 +52,13 @@ class SearchRecord:
         Their parameters; where a journal holds only a text of a value, that text.
     score : ndarray of shape (n_trials,)
         Mean of `metric` over the splits; the higher, the better. NaN for failed trials;
-        for raced and censored ones what their first folds promise.
+        for those that were pruned or timed out what their first folds promise.
     std : ndarray of shape (n_trials,)
         Its standard deviation over the splits.
     scores : dict of str to ndarray
         Means by metric, as the metric has them.
     state : ndarray of shape (n_trials,), str
-        "complete", "failed", "censored" or "raced".
+        "complete", "failed", "timed_out" or "pruned".
     stage : ndarray of shape (n_trials,), int
         The stage of the search, from 0.
     train_fraction : ndarray of shape (n_trials,)
@@ -234,7 +234,7 @@ def _score_table(
     trials: Sequence[Trial], usable: FloatArray, found: Source
 ) -> tuple[str, dict[str, FloatArray]]:
     """Return the name of the guiding metric, and the mean scores by metric."""
-    tables = [trial.scores for trial in trials if trial.state != "failed"]
+    tables = [trial.scores for trial in trials if trial.state != TrialState.FAILED]
     names = list(dict.fromkeys(name for table in tables for name in table)) or ["score"]
     means = {
         name: np.array(
@@ -247,7 +247,9 @@ def _score_table(
         return name, {name: means["score"]}
     if found.metric in means:
         return str(found.metric), means
-    complete = np.array([trial.state == "complete" for trial in trials], dtype=bool)
+    complete = np.array(
+        [trial.state == TrialState.COMPLETE for trial in trials], dtype=bool
+    )
     for name, mean in means.items():
         a, b = np.abs(mean[complete]), np.abs(usable[complete])
         if np.allclose(a, b, equal_nan=True):
@@ -281,7 +283,7 @@ def _direction(score: FloatArray, mean: FloatArray) -> int:
 def _fitted(trial: Trial, metric: str, default: str = "score") -> FloatArray:
     """Return the scores of the folds that were fitted; none of a failed trial."""
     name = metric if metric in trial.scores else default
-    if trial.state == "failed" or name not in trial.scores:
+    if trial.state == TrialState.FAILED or name not in trial.scores:
         return np.empty(0)
     return trial.scores[name][trial.fitted]
 
@@ -292,7 +294,7 @@ def _reduce(function: Any, values: FloatArray) -> float:
 
 def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
     """Return what was measured apart from the scores, by name."""
-    folds = [fold.get("costs", {}) for trial in trials for fold in trial.folds]
+    folds = [fold.costs or {} for trial in trials for fold in trial.folds]
     names = list(dict.fromkeys(name for costs in folds for name in costs))
     shares = np.array([trial.train_fraction for trial in trials])
     relative = shares / shares.max(initial=0.0) if len(shares) else shares

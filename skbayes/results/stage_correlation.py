@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.space.candidates import key_of
 
 __all__ = ["spearman", "stage_correlation"]
@@ -37,7 +37,7 @@ def stage_correlation(
     rows = []
     for stage in range(len(optimizers) - 1):
         own, following = (
-            [t for t in history if t.stage == s and t.state == "complete"]
+            [t for t in history if t.stage == s and t.state == TrialState.COMPLETE]
             for s in (stage, stage + 1)
         )
         if not following:

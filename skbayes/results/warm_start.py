@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.results.frame import mean_scores
 from skbayes.space import Space
 from skbayes.utils.optuna_study import results_of_study, study_of
@@ -198,7 +198,7 @@ def _rows_of_trials(trials: Iterable[Trial], metric: str, guiding: str) -> list[
     rows: list[Known] = []
     for trial in trials:
         scores = trial.scores
-        complete = trial.state == "complete"
+        complete = trial.state == TrialState.COMPLETE
         if complete and scores and metric not in scores:
             raise ValueError(
                 f"warm_start_from: there are no scores {metric!r} among the trials; "

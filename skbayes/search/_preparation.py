@@ -172,7 +172,7 @@ def _trials_in_flight(search: Any, run: SearchRun) -> int:
         return max(1, run.context.n_workers // search.n_splits_)
     if run.options.pruning_risk is None:
         return run.context.trials_in_flight(search.n_splits_)
-    # A raced trial has one fit at a time.
+    # A trial that may be pruned has one fit at a time.
     return min(run.context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
 
 

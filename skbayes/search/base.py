@@ -57,9 +57,6 @@ from skbayes.utils.did_you_mean import NameHints
 
 __all__ = ["BaseBayesSearchCV"]
 
-# What a fold may hold that has no column of its own in `cv_results_`.
-_SEPARATE = frozenset({"costs", "warm_up"})
-
 
 @share_parameters
 class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
@@ -252,9 +249,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     ) -> None:
         """Set the `best_*` attributes where they mean something."""
         if callable(self.scoring) and self.multimetric_:
-            compat.check_multimetric_refit(
-                self, self.trials_[0].folds[0]["test_scores"]
-            )
+            compat.check_multimetric_refit(self, self.trials_[0].folds[0].test_scores)
             refit_metric = self.refit
         if not self.refit and self.multimetric_:
             return
@@ -435,7 +430,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
                 "No fits were performed. Were there no candidates? The constraint "
                 "rejects every configuration of search_spaces."
             )
-        fitted = [fold for fold in history.folds if "skipped" not in fold]
+        fitted = [fold.as_dict() for fold in history.folds if not fold.skipped]
         compat.report_failures(fitted, self.error_score)
         if callable(self.scoring):
             compat.insert_error_scores(history.folds, self.error_score)
@@ -445,7 +440,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         self.optimizer_ = outcome.optimizers[-1]
         self.stop_reason_ = outcome.stop_reason
         self.scorer_ = compat.public_scorers(run.scorers)
-        self.multimetric_ = isinstance(history[0].folds[0]["test_scores"], dict)
+        self.multimetric_ = isinstance(history[0].folds[0].test_scores, dict)
         self.target_metric_ = run.objective.name or "score"
 
     def _table(self, run: SearchRun, history: History) -> dict[str, Any]:
@@ -456,10 +451,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
             if all(_is_partial(t) or _has_finite_scores(t) for t in history):
                 # Trials that were not finished have no mean score, as they should.
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
-            folds = [
-                {key: value for key, value in fold.items() if key not in _SEPARATE}
-                for fold in history.folds
-            ]
+            folds = [fold.as_dict() for fold in history.folds]
             return compat.format_results(
                 self, history.params, self.n_splits_, folds, more
             )
@@ -578,7 +570,7 @@ def best_row(scores: FloatArray) -> int:
 
 def _is_partial(trial: Trial) -> bool:
     """Whether some of its folds were spared, or came too late."""
-    return trial.state in {"censored", "raced"}
+    return trial.state.is_partial
 
 
 def _has_finite_scores(trial: Trial) -> bool:

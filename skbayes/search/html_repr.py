@@ -7,6 +7,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
+from skbayes.evaluation.trial import TrialState
 from skbayes.loop.progress import in_minutes
 
 __all__ = ["ResultDisplay", "result_html"]
@@ -132,8 +133,8 @@ def _params(search: Any) -> str:
 
 def _spent(search: Any) -> list[tuple[str, str]]:
     trials = search.trials_
-    failed = sum(trial.state == "failed" for trial in trials)
-    short = sum(trial.state in ("censored", "raced") for trial in trials)
+    failed = sum(trial.state == TrialState.FAILED for trial in trials)
+    short = sum(trial.state.is_partial for trial in trials)
     count = str(len(trials))
     for number, what in ((failed, "failed"), (short, "cut short")):
         if number:

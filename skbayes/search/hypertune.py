@@ -19,7 +19,7 @@ from skbayes.acquisition.improvement import Acquisition
 from skbayes.evaluation.evaluator import check_candidates
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
@@ -489,7 +489,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         scored = [
             trial
             for trial in history
-            if self._stage(trial) > 0 and trial.state == "complete"
+            if self._stage(trial) > 0 and trial.state == TrialState.COMPLETE
         ]
         if plan is None or not scored:
             return

@@ -14,7 +14,7 @@ import numpy as np
 from skbayes import compat
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
-from skbayes.evaluation.trial import History
+from skbayes.evaluation.trial import History, TrialState
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.validation import check_surrogate
@@ -393,7 +393,7 @@ class MultiStageSearchCV(BayesSearchCV):
         self, run: SearchRun, fidelity: Fidelity, seed: int, history: History
     ) -> Any:
         """Return the surrogate, or one that knows the history, too."""
-        seen = [trial for trial in history if trial.state == "complete"]
+        seen = [trial for trial in history if trial.state == TrialState.COMPLETE]
         if not (seen and self._mixes_fidelities()):
             return self.surrogate
         surrogate = check_surrogate(self.surrogate)
@@ -465,7 +465,7 @@ def _always(fidelity: Fidelity) -> Callable[[int, dict], tuple[dict, Fidelity]]:
 
 def _promoted(history: History, stage: int, n: int) -> list[dict[str, Any]]:
     """Return the best configurations of a stage, best first."""
-    usable = [t for t in history if t.stage == stage and t.state == "complete"]
+    usable = [t for t in history if t.stage == stage and t.state == TrialState.COMPLETE]
     usable.sort(key=lambda trial: -trial.score)
     return [dict(trial.params) for trial in usable[:n]]
 

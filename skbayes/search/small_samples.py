@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
@@ -263,7 +263,7 @@ def plan_monotonicity(
     """
     best: dict[int, Trial] = {}
     for trial in trials:
-        if trial.state == "complete" and not np.isnan(trial.score):
+        if trial.state == TrialState.COMPLETE and not np.isnan(trial.score):
             rival = best.get(trial.subset)
             if rival is None or trial.score > rival.score:
                 best[trial.subset] = trial

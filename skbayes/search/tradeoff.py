@@ -21,7 +21,7 @@ from skbayes.acquisition.tradeoff import RULES, relative_costs
 from skbayes.evaluation.costs import TrialCosts
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.journal.reader import read_trials
 from skbayes.loop.stages import Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
@@ -491,7 +491,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         scores = np.array(
             [
                 self._on_unit_scale(trial.score)
-                if trial.state == "complete"
+                if trial.state == TrialState.COMPLETE
                 else np.nan
                 for trial in history
             ]

@@ -19,7 +19,7 @@ from skbayes import compat
 from skbayes.evaluation.data_transfer import Inputs, transfer_data
 from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
 from skbayes.evaluation.run import FitOptions, SearchRun
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import FoldResult, Trial
 
 X, y = load_iris(return_X_y=True)
 SPLITS = list(StratifiedKFold(3).split(X, y))
@@ -88,7 +88,7 @@ def test_a_trial_that_fails_everywhere():
     assert trial.state == "failed"
     assert math.isnan(trial.score)
     assert trial.error.rstrip().endswith("RuntimeError: cannot be fitted")
-    assert [fold["fit_error"] is not None for fold in trial.folds] == [True] * 3
+    assert [fold.fit_error is not None for fold in trial.folds] == [True] * 3
 
 
 def test_train_scores():
@@ -115,7 +115,7 @@ def test_a_trial_that_set_params_refuses_has_a_row_like_any_other():
     fine = trial_of(run, 1, {"quality": 2.0})
     assert refused.state == "failed"
     assert "do not go together" in refused.error
-    assert refused.folds[0].keys() == fine.folds[0].keys()
+    assert refused.folds[0].as_dict().keys() == fine.folds[0].as_dict().keys()
     assert len(refused.folds) == len(fine.folds)
     np.testing.assert_array_equal(refused.fit_times, 0)
 
@@ -163,18 +163,18 @@ def test_a_limit_keeps_later_folds_from_being_begun(n_jobs, catch_errors):
     evaluation = run.prepare(0, {"C": 0.3})
     outcomes = evaluation(Parallel(n_jobs=n_jobs, pre_dispatch=1))
     trial = run.conclude(evaluation, outcomes)
-    assert trial.state == "censored"
-    fitted = ["skipped" not in fold for fold in trial.folds]
+    assert trial.state == "timed_out"
+    fitted = [not fold.skipped for fold in trial.folds]
     assert fitted == [True, False, False]
     first = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)[0]
     assert trial.score == first
     np.testing.assert_array_equal(trial.scores["score"], [first, np.nan, np.nan])
-    assert [fold["n_test_samples"] for fold in trial.folds] == [50, 50, 50]
-    assert math.isnan(trial.folds[1]["fit_time"])
+    assert [fold.n_test_samples for fold in trial.folds] == [50, 50, 50]
+    assert math.isnan(trial.folds[1].fit_time)
 
 
 def complete(number, folds):
-    results = [{"test_scores": score, "fit_error": None} for score in folds]
+    results = [FoldResult(score) for score in folds]
     return Trial(number, {}, results, float(np.mean(folds)))
 
 
@@ -183,11 +183,11 @@ def test_a_race_prunes_a_trial_without_a_chance():
     for number in range(4):
         run.learn(complete(number, [0.96, 0.95 + 0.001 * number, 0.96]))
     pruned = trial_of(run, 4, {"C": 1e-9, "kernel": "linear"})
-    assert pruned.state == "raced"
-    assert [fold.get("skipped") for fold in pruned.folds] == [None, True, True]
+    assert pruned.state == "pruned"
+    assert [fold.skipped for fold in pruned.folds] == [False, True, True]
     assert pruned.noise > 0
     # It is compared on the split that both saw.
-    shift = pruned.folds[0]["test_scores"] - 0.96
+    shift = pruned.folds[0].test_scores - 0.96
     assert pruned.score == pytest.approx(np.mean([0.96, 0.953, 0.96]) + shift)
     good = trial_of(run, 5, {"C": 1.0})
     assert good.state == "complete"
@@ -216,7 +216,7 @@ def test_fits_are_kept(keep, expected):
     run = evaluator(SVC(), keep_fits=keep)
     for number, C in enumerate([1e-9, 1.0, 1e-8]):
         trial = trial_of(run, number, {"C": C})
-        assert "estimator" not in trial.folds[0]
+        assert not hasattr(trial.folds[0], "estimator")
         run.learn(trial)
     assert sorted(run.kept) == expected
     predicted = [

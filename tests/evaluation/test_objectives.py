@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes.evaluation.objectives import Objectives, model_size, n_features
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import FoldResult, Trial
 
 X, y = load_iris(return_X_y=True)
 
@@ -83,16 +83,16 @@ def test_objectives_are_sorted_among_scorers_and_costs():
 
 
 def fold(a, b, **more):
-    return {"test_scores": {"accuracy": a, "fit_time": b}, **more}
+    return FoldResult({"accuracy": a, "fit_time": b}, **more)
 
 
 def test_what_is_told_of_a_trial():
     objectives = Objectives({"fit_time": "min", "accuracy": "max"})
     folds = [fold(0.5, 2.0), fold(0.7, 4.0)]
     assert objectives.of_trial(Trial(0, {}, folds, score=-3.0)) == [-3.0, 0.6]
-    assert objectives(folds[0]["test_scores"]) == -2.0
+    assert objectives(folds[0].test_scores) == -2.0
     folds.append(fold(math.nan, math.nan, skipped=True))
-    censored = Trial(0, {}, folds, score=-3.0, state="censored")
+    censored = Trial(0, {}, folds, score=-3.0, state="timed_out")
     assert objectives.of_trial(censored) == [-3.0, 0.6]
     failed = Trial(0, {}, folds, score=math.nan, state="failed")
     assert all(map(math.isnan, objectives.of_trial(failed)))
@@ -104,7 +104,7 @@ def test_only_complete_trials_are_compared():
         "mean_test_accuracy": np.array([0.5, 0.9, 0.7, 0.8]),
         "mean_test_fit_time": np.array([1.0, 2.0, np.nan, 3.0]),
     }
-    states = ["complete", "censored", "complete", "complete"]
+    states = ["complete", "timed_out", "complete", "complete"]
     trials = [Trial(i, {}, [], 0.0, state=state) for i, state in enumerate(states)]
     Y = objectives.of_results(results, trials)
     expected = [[0.5, -1.0], [np.nan] * 2, [np.nan] * 2, [0.8, -3.0]]

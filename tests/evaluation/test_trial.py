@@ -8,17 +8,11 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial
 
 
 def fold(score, error=None, **more):
-    return {
-        "test_scores": score,
-        "fit_time": 0.5,
-        "score_time": 0.25,
-        "fit_error": error,
-        **more,
-    }
+    return FoldResult(score, 0.5, 0.25, fit_error=error, **more)
 
 
 def trial(number, score, **kwargs):
@@ -83,7 +77,7 @@ def test_history_is_a_sequence():
     assert trials[2] in history
     assert history.index(trials[2]) == 2
     assert history.params == [{"x": i} for i in range(4)]
-    assert [f["test_scores"] for f in history.folds] == [0, 1, 2, 3]
+    assert [f.test_scores for f in history.folds] == [0, 1, 2, 3]
     with pytest.raises(IndexError):
         history[4]
 

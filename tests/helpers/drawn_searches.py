@@ -18,7 +18,7 @@ from skbayes import (
     ParetoSearchCV,
     TradeoffSearchCV,
 )
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.journal.journal import Journal
 from skbayes.space import Choice, Space
 
@@ -83,7 +83,9 @@ KINDS = ("bayes", "metrics", "failures", "pareto", "tradeoff", "stages", "hypert
 
 
 def fold(score, **more):
-    return {"test_scores": score, "fit_time": 0.5, "score_time": 0.1, **more}
+    return FoldResult(
+        **{"test_scores": score, "fit_time": 0.5, "score_time": 0.1, **more}
+    )
 
 
 def trial(number, score=None, params=None, **more):

@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.journal.journal import Journal
 from skbayes.space import Choice, Space
 
@@ -52,14 +52,7 @@ def params_of(number):
 
 
 def fold(score, error=None, **more):
-    return {
-        "test_scores": score,
-        "fit_time": 0.5,
-        "score_time": 0.25,
-        "n_test_samples": 10,
-        "fit_error": error,
-        **more,
-    }
+    return FoldResult(score, 0.5, 0.25, 10, fit_error=error, **more)
 
 
 def trial_of(number, **changes):

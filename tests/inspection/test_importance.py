@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from skbayes import BayesSearchCV
 from skbayes.benchmark import LookupTable, load_nmt
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.inspection import importance
 from skbayes.inspection.importance import _domains, tree_variances
 from skbayes.space import Space
@@ -238,10 +238,7 @@ def test_several_metrics(iris):
 
 
 def make_trial(number, a, scores, state="complete"):
-    folds = [
-        {"test_scores": score, "fit_time": 0, "score_time": 0, "fit_error": None}
-        for score in scores
-    ]
+    folds = [FoldResult(score, 0, 0) for score in scores]
     mean = scores[0]["one"] if isinstance(scores[0], dict) else float(np.mean(scores))
     return Trial(number, {"a": a}, folds, score=mean, state=state)
 
@@ -262,7 +259,7 @@ def test_metric_of_a_history():
 def test_trials_without_a_score_are_left_out():
     history = History(
         [make_trial(i, i, [float(i)]) for i in range(4)]
-        + [make_trial(4, 9, [np.nan], "failed"), make_trial(5, 8, [99.0], "censored")]
+        + [make_trial(4, 9, [np.nan], "failed"), make_trial(5, 8, [99.0], "timed_out")]
     )
     complete = History(list(history)[:4])
     assert importance(history) == importance(complete)

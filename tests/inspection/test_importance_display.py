@@ -5,7 +5,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, load_history
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.inspection import Importance, ImportanceDisplay, importance
 
 X, y = load_iris(return_X_y=True)
@@ -60,7 +60,7 @@ def test_a_search_of_scikit_learn():
 
 
 def test_too_few_trials():
-    folds = [{"test_scores": 1.0, "fit_time": 0.1, "score_time": 0.1}]
+    folds = [FoldResult(1.0, 0.1, 0.1)]
     history = History([Trial(0, {"a": 1}, folds, 1.0)])
     display = ImportanceDisplay.from_history(history)
     assert display.importance.single == {} and len(display.ax_.texts) == 1

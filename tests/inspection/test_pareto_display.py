@@ -5,7 +5,7 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, ParetoSearchCV
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.inspection import ParetoDisplay
 
 SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
@@ -119,7 +119,7 @@ def test_failed_trials_and_none_at_all():
     assert (list(display.front), display.chosen) == ([1], 1)
     empty = ParetoDisplay({"a": 1, "b": -1}, values[:1], np.arange(1))
     assert empty.plot(kind="evolution").chosen is None
-    folds = [{"test_scores": {"a": 0.1, "b": 0.2}, "fit_time": 0.1, "score_time": 0.0}]
+    folds = [FoldResult({"a": 0.1, "b": 0.2}, 0.1, 0.0)]
     history = History([Trial(0, {"p": 1}, folds, 0.1)])
     one = ParetoDisplay.from_history(history, objectives={"a": "max", "b": "min"})
     assert one.chosen == 0

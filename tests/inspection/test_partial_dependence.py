@@ -16,7 +16,7 @@ from skbayes import (
     ParetoSearchCV,
     TradeoffSearchCV,
 )
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.inspection import PartialDependenceDisplay, SliceDisplay
 from skbayes.inspection.background_sample import (
     BackgroundSample,
@@ -42,7 +42,7 @@ def score(params):
 
 
 def trial(number, params, score, **more):
-    folds = [{"test_scores": score, "fit_time": 0.1, "score_time": 0.0}] * 2
+    folds = [FoldResult(score, 0.1, 0.0)] * 2
     return Trial(number, params, folds, score, **more)
 
 
@@ -318,7 +318,7 @@ def test_the_picture_says_what_the_search_did_with_trials_given_up():
     trials = search.fit(X, y).trials_
     complete, learnt = (
         np.array([one.score for one in trials if one.state in states])
-        for states in (["complete"], ["complete", "raced"])
+        for states in (["complete"], ["complete", "pruned"])
     )
     # Few complete trials are as bad as those that were given up.
     assert (

@@ -23,7 +23,7 @@ from skbayes import (
     TradeoffSearchCV,
     load_history,
 )
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.inspection import (
     ImportanceDisplay,
     read_record,
@@ -190,7 +190,7 @@ def test_a_search_that_runs(search, tmp_path, source, undrawn):
 def test_before_the_first_score(tmp_path):
     page = read(report_history(History([]), tmp_path / "none.html"))
     assert "No trial has a score yet." in page.texts["p"]
-    folds = [{"test_scores": np.nan, "fit_time": 0.1, "score_time": 0.0}]
+    folds = [FoldResult(np.nan, 0.1, 0.0)]
     failed = Trial(0, {"C": 1}, folds, np.nan, state="failed", error="a\nE: b")
     page = read(report_history(History([failed]), tmp_path / "failed.html"))
     assert page.texts["summary"] == ["E: b"]
@@ -321,7 +321,7 @@ def test_a_search_that_was_not_fitted(tmp_path):
 
 def test_values_that_are_tuples_are_no_html(tmp_path, undrawn):
     values = [(8, 8), (3,), (SCRIPT, IMAGE), np.nan]
-    folds = [{"test_scores": 0.7, "fit_time": 0.1, "score_time": 0.0}]
+    folds = [FoldResult(0.7, 0.1, 0.0)]
     history = History(
         Trial(k, {"layers": value}, folds, score=0.7) for k, value in enumerate(values)
     )
@@ -333,7 +333,7 @@ def test_values_that_are_tuples_are_no_html(tmp_path, undrawn):
 
 
 def test_a_parameter_may_be_called_like_a_column(tmp_path, undrawn):
-    folds = [{"test_scores": 0.7, "fit_time": 0.1, "score_time": 0.0}]
+    folds = [FoldResult(0.7, 0.1, 0.0)]
     history = History([Trial(0, {"state": "liquid", "trial": 7}, folds, score=0.7)])
     page = read(report_history(history, tmp_path / "report.html"))
     cells = dict(zip(page.texts["th"][2:], page.texts["td"][2:], strict=False))

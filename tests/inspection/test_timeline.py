@@ -42,10 +42,10 @@ def test_no_two_trials_of_a_lane_overlap(seed):
 
 
 def test_bars_are_the_trials():
-    states = ["complete", "raced", "censored"]
+    states = ["complete", "pruned", "timed_out"]
     display = timeline((5, 6), (7, 9), (9, 10), states=states)
     assert set(display.bars_) == set(states)
-    (bar,) = display.bars_["raced"]
+    (bar,) = display.bars_["pruned"]
     assert (bar.get_x(), bar.get_width()) == (2.0, 2.0)
     hatches = {bars[0].get_hatch() for bars in display.bars_.values()}
     assert len(hatches) == 3

@@ -24,6 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 import skbayes
+from skbayes.evaluation.trial import FoldResult
 from skbayes.journal.json_space import to_outline
 from skbayes.journal.reader import load_history, read_trials
 from skbayes.space import Space
@@ -155,15 +156,12 @@ def test_metrics_training_scores_and_failures(path):
     failed = [fold(math.nan, "Traceback: no", train_scores=math.nan)] * 2
     raced = [
         two[0],
-        {
-            "test_scores": {"a": math.nan, "b": math.nan},
-            "train_scores": {"a": math.nan, "b": math.nan},
-            "fit_time": math.nan,
-            "score_time": math.nan,
-            "fit_error": None,
-            "n_test_samples": 10,
-            "skipped": True,
-        },
+        FoldResult(
+            {"a": math.nan, "b": math.nan},
+            n_test_samples=10,
+            train_scores={"a": math.nan, "b": math.nan},
+            skipped=True,
+        ),
     ]
     failure = {"folds": failed, "score": math.nan, "error": "Traceback: no"}
     with open_journal(path) as journal:
@@ -171,13 +169,13 @@ def test_metrics_training_scores_and_failures(path):
             [
                 {"state": "failed", **failure},
                 {"folds": two, "score": 2.0},
-                {"state": "raced", "folds": raced, "score": 1.0, "noise": 0.5},
+                {"state": "pruned", "folds": raced, "score": 1.0, "noise": 0.5},
             ]
         ):
             journal.record_proposal(number, params_of(number), None)
             journal.record_result(trial_of(number, **changes))
     frame = load_history(path)
-    assert frame["state"].tolist() == ["failed", "complete", "raced"]
+    assert frame["state"].tolist() == ["failed", "complete", "pruned"]
     np.testing.assert_equal(frame["mean_test_a"].tolist(), [math.nan, 2.0, 1.0])
     np.testing.assert_equal(frame["mean_test_b"].tolist(), [math.nan, 3.0, 2.0])
     np.testing.assert_equal(frame["mean_train_b"].tolist(), [math.nan, 7.0, 6.0])

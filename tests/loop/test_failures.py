@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, TextRepresentationSearchCV, load_history
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.loop.failures import FailingStart
 from skbayes.space import Space
 
@@ -479,10 +479,9 @@ def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path):
 
 def _trial(number, *errors, skipped=0, score=math.nan):
     folds = [
-        {"test_scores": math.nan if error else score, "fit_error": error}
-        for error in errors
+        FoldResult(math.nan if error else score, fit_error=error) for error in errors
     ]
-    folds += [{"fit_error": None, "skipped": True}] * skipped
+    folds += [FoldResult(skipped=True)] * skipped
     return Trial(number, {"a": number / 4}, folds, math.nan, state="failed")
 
 

@@ -8,10 +8,10 @@ from grid_comparison import Sometimes
 from sklearn.datasets import load_iris
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 
-FOLD = {"test_scores": 0.5, "fit_time": 0.0, "score_time": 0.0, "fit_error": None}
+FOLD = FoldResult(0.5, 0.0, 0.0)
 X, y = load_iris(return_X_y=True)
 
 
@@ -46,23 +46,23 @@ def times_left(capsys):
 
 def test_a_line_per_trial(capsys):
     lines = Lines([PlannedStage(5)], None, clock=Clock(10.0, 12.0, 16.0, 17.0, 18.0))
-    skipped = {**FOLD, "skipped": True}
+    skipped = FoldResult(skipped=True)
     told(
         lines,
         [
             Trial(0, {"C": 1}, [FOLD], math.nan, state="failed"),
             Trial(1, {"C": 2}, [FOLD], 0.25),
-            Trial(2, {"C": 3}, [FOLD, FOLD, skipped], 0.5, state="raced"),
-            Trial(3, {"C": 4}, [FOLD, skipped, skipped], 0.5, state="censored"),
+            Trial(2, {"C": 3}, [FOLD, FOLD, skipped], 0.5, state="pruned"),
+            Trial(3, {"C": 4}, [FOLD, skipped, skipped], 0.5, state="timed_out"),
         ],
     )
     assert capsys.readouterr().out.splitlines() == [
         "[1/5] trial 0: failed, best so far none yet, elapsed 2.0s, left 8.0s",
         "[2/5] trial 1: score 0.25, best so far 0.25 (trial 1), elapsed 6.0s, "
         "left 9.0s",
-        "[3/5] trial 2: raced after 2 folds, best so far 0.25 (trial 1), "
+        "[3/5] trial 2: pruned after 2 folds, best so far 0.25 (trial 1), "
         "elapsed 7.0s, left 4.7s",
-        "[4/5] trial 3: censored after 1 folds, best so far 0.25 (trial 1), "
+        "[4/5] trial 3: timed out after 1 folds, best so far 0.25 (trial 1), "
         "elapsed 8.0s, left 2.0s",
     ]
 

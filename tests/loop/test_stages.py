@@ -121,4 +121,4 @@ def test_a_race_is_run_among_the_trials_of_a_stage():
     second = [trial for trial in fitted.trials_ if trial.stage == 1]
     # Those of the first stage score far less, and would let every one pass.
     assert [trial.state for trial in second[:3]] == ["complete"] * 3
-    assert any(trial.state == "raced" for trial in second)
+    assert any(trial.state == "pruned" for trial in second)

@@ -41,8 +41,8 @@ FAILED = (math.nan, "failed")
         ([1, 2, 2], False),
         ([1, 2, 2, 0], True),
         ([1, FAILED, FAILED], True),
-        ([1, (5.0, "raced"), (9.0, "censored")], True),
-        ([(5.0, "raced"), 1, 1], False),
+        ([1, (5.0, "pruned"), (9.0, "timed_out")], True),
+        ([(5.0, "pruned"), 1, 1], False),
         ([FAILED, FAILED], True),
         ([FAILED, 1], False),
         ([FAILED, FAILED, -7], False),
@@ -99,7 +99,7 @@ def test_expected_improvement_below(expected, n_trials, stops):
         ([0.8], False),
         ([0.9], True),
         ([0.95, 0.1], True),
-        ([FAILED, (0.95, "raced"), (0.95, "censored")], False),
+        ([FAILED, (0.95, "pruned"), (0.95, "timed_out")], False),
     ],
 )
 def test_target_score(scores, stops):

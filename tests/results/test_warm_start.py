@@ -19,7 +19,7 @@ from sklearn.model_selection import (
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.results.frame import results_frame
 from skbayes.results.warm_start import known_results
 from skbayes.space import Choice, Space
@@ -226,9 +226,9 @@ def trial(number, score, state="complete", folds=(), **more):
 def test_partial_trials_count_with_their_noise():
     trials = [
         trial(0, 0.5),
-        trial(1, 0.25, "raced", noise=0.125),
+        trial(1, 0.25, "pruned", noise=0.125),
         trial(2, math.nan, "failed"),
-        trial(3, math.nan, "censored"),
+        trial(3, math.nan, "timed_out"),
     ]
     for source in (trials, tuple(trials), History(trials), iter(trials)):
         with pytest.warns(UserWarning, match=r"2 of 4 .*2 without a comparable score"):
@@ -238,10 +238,10 @@ def test_partial_trials_count_with_their_noise():
 
 def test_partial_trials_of_several_metrics_count_for_the_guiding_one():
     nan = math.nan
-    folds = [{"test_scores": {"a": 1.0, "b": 2.0}}, {"test_scores": {"a": nan}}]
-    folds[1]["test_scores"]["b"] = nan
+    folds = [FoldResult({"a": 1.0, "b": 2.0}), FoldResult({"a": nan})]
+    folds[1].test_scores["b"] = nan
     source = BayesSearchCV(SVC(), {})
-    source.trials_ = History([trial(0, 1.0, "raced", folds, noise=0.5)])
+    source.trials_ = History([trial(0, 1.0, "pruned", folds, noise=0.5)])
     source.target_metric_ = "a"
     assert known_results(source, space(x=(0, 9)), "a") == [({"x": 0}, 1.0, 0.5)]
     with pytest.warns(UserWarning, match="1 without a comparable score"):

@@ -517,7 +517,7 @@ def test_a_limit_per_trial_leaves_trials_unfinished(fake_clock):
         random_state=0,
     ).fit(X, y)
     states = {t.params["max_depth"]: t.state for t in found.trials_}
-    assert states == {1: "complete", 2: "censored", 3: "censored"}
+    assert states == {1: "complete", 2: "timed_out", 3: "timed_out"}
     assert found.pareto_params_ == [{"max_depth": 1}]
 
 

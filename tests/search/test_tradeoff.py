@@ -167,7 +167,7 @@ def test_costs_by_name(cost):
     assert np.all(costs >= 0) and np.all(np.isfinite(costs))
     if cost == "score_time":
         folds = [f for f in found.trials_[1].folds]
-        assert costs[1] == np.mean([fold["score_time"] for fold in folds])
+        assert costs[1] == np.mean([fold.score_time for fold in folds])
 
 
 def test_the_first_fit_of_its_kind_is_marked():
@@ -175,11 +175,11 @@ def test_the_first_fit_of_its_kind_is_marked():
         pass
 
     found = TradeoffSearchCV(New(), SPACE, n_iter=3, cv=2, random_state=0).fit(X, y)
-    marks = [fold["warm_up"] for trial in found.trials_ for fold in trial.folds]
+    marks = [fold.warm_up for trial in found.trials_ for fold in trial.folds]
     assert marks == [True] + [False] * 5
     # The trial's cost is that of its other fold.
     first = found.trials_[0].folds
-    assert found.cv_results_["cost"][0] == first[1]["fit_time"]
+    assert found.cv_results_["cost"][0] == first[1].costs["fit_time"]
 
 
 def test_a_cost_that_cannot_be_measured():

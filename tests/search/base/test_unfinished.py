@@ -34,8 +34,8 @@ def raced():
 
 def test_hopeless_trials_are_given_up(raced):
     results = raced.cv_results_
-    assert set(results["state"]) == {"complete", "raced"}
-    given_up = results["state"] == "raced"
+    assert set(results["state"]) == {"complete", "pruned"}
+    given_up = results["state"] == "pruned"
     assert results["state"].shape == (14,)
     for column in ("mean_test_score", "std_test_score", "mean_train_score"):
         np.testing.assert_array_equal(np.isnan(results[column]), given_up)
@@ -50,10 +50,10 @@ def test_hopeless_trials_are_given_up(raced):
 
 def test_raced_trials_are_told_with_noise(raced):
     for trial in raced.trials_:
-        partial = trial.state == "raced"
+        partial = trial.state == "pruned"
         assert (trial.noise is not None) == partial
         assert np.isfinite(trial.score)
-        assert sum("skipped" in fold for fold in trial.folds) == (
+        assert sum(fold.skipped for fold in trial.folds) == (
             np.isnan(trial.scores["score"]).sum()
         )
         # What the first folds promise is no better than the best.
@@ -62,7 +62,7 @@ def test_raced_trials_are_told_with_noise(raced):
 
 def test_racing_spares_no_winner(raced):
     for trial in raced.trials_:
-        if trial.state == "raced":
+        if trial.state == "pruned":
             grid = {name: [value] for name, value in trial.params.items()}
             whole = GridSearchCV(SVC(), grid, cv=5).fit(X, y)
             assert whole.best_score_ < raced.best_score_
@@ -74,19 +74,19 @@ def test_the_same_trials_race_whatever_n_jobs(n_points):
     for backend in (1, 2):
         pair = racing(n_points=n_points, n_jobs=backend).fit(X, y)
         assert_same_tables(pair.cv_results_, alone.cv_results_)
-    assert "raced" in alone.cv_results_["state"]
+    assert "pruned" in alone.cv_results_["state"]
 
 
 def test_a_greater_risk_gives_up_more(raced):
     bold = racing(racing=0.3).fit(X, y)
-    assert sum(bold.cv_results_["state"] == "raced") > 0
+    assert sum(bold.cv_results_["state"] == "pruned") > 0
     never = racing(racing=1e-100).fit(X, y)
     assert set(never.cv_results_["state"]) == {"complete"}
 
 
 def test_several_metrics_race_by_the_one_that_guides():
     search = racing(scoring=["accuracy", "roc_auc"], refit="roc_auc").fit(X, y)
-    given_up = search.cv_results_["state"] == "raced"
+    given_up = search.cv_results_["state"] == "pruned"
     assert given_up.any()
     for name in ("accuracy", "roc_auc"):
         missing = np.isnan(search.cv_results_[f"mean_test_{name}"])
@@ -94,7 +94,7 @@ def test_several_metrics_race_by_the_one_that_guides():
 
 
 def test_a_callable_cannot_choose_what_was_given_up():
-    search = racing(refit=lambda results: int(np.argmax(results["state"] == "raced")))
+    search = racing(refit=lambda results: int(np.argmax(results["state"] == "pruned")))
     with pytest.raises(ValueError, match="refit chose row .* not finished"):
         search.fit(X, y)
     assert len(search.cv_results_["params"]) == 14
@@ -127,7 +127,7 @@ def test_other_scores_that_are_not_finite_are_warned_of_all_the_same():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_what_takes_too_long_is_censored(n_jobs, fake_clock, monkeypatch):
+def test_what_takes_too_long_times_out(n_jobs, fake_clock, monkeypatch):
     search = BayesSearchCV(
         TakesTime(),
         {"quality": [0.1, 0.3, 0.9]},
@@ -143,15 +143,15 @@ def test_what_takes_too_long_is_censored(n_jobs, fake_clock, monkeypatch):
         search.fit(FLOWERS, KINDS)
     slow, *fast = sorted(search.trials_, key=lambda trial: -trial.params["quality"])
     assert [trial.state for trial in fast] == ["complete"] * 2
-    assert slow.state == "censored"
-    n_fitted = sum("skipped" not in fold for fold in slow.folds)
+    assert slow.state == "timed_out"
+    n_fitted = sum(not fold.skipped for fold in slow.folds)
     # A running fold is not interrupted; no further one is begun.
     assert n_fitted == n_jobs
     assert slow.duration == pytest.approx(1.2 * n_jobs)
     assert slow.score == pytest.approx(np.nanmean(slow.scores["score"]))
     assert search.best_params_ == {"quality": 0.3}
     assert np.isnan(search.cv_results_["mean_test_score"]).sum() == 1
-    assert sorted(search.cv_results_["state"]) == ["censored", "complete", "complete"]
+    assert sorted(search.cv_results_["state"]) == ["complete", "complete", "timed_out"]
 
 
 def test_if_all_are_too_slow_the_limit_is_named():
@@ -166,7 +166,7 @@ def test_if_all_are_too_slow_the_limit_is_named():
     with pytest.raises(ValueError, match="trial_timeout=1e-09"):
         search.fit(FLOWERS, KINDS)
     # The first fold always is fitted.
-    assert [trial.state for trial in search.trials_] == ["censored"] * 2
+    assert [trial.state for trial in search.trials_] == ["timed_out"] * 2
     assert np.isfinite(search.cv_results_["split0_test_score"]).all()
 
 
