@@ -87,17 +87,18 @@ def test_the_root_holds_no_module_but_compat():
     assert {path.stem for path in root.glob("*.py")} == {"__init__", "compat"}
 
 
-def _imported(node):
+def _imported(node, modules):
     """Yield what is imported below a node, in functions too, but not for type hints."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
         return
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module is not None:
-        yield node.module
-        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        for alias in node.names:
+            name = f"{node.module}.{alias.name}"
+            yield name if name in modules else node.module
     for child in ast.iter_child_nodes(node):
-        yield from _imported(child)
+        yield from _imported(child, modules)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,7 @@ def imports():
     # Its names are imported when they are used.
     del trees["skbayes"]
     return {
-        name: trees.keys() & set(_imported(tree)) - {name}
+        name: trees.keys() & set(_imported(tree, trees)) - {name}
         for name, tree in trees.items()
     }
 

@@ -1,4 +1,4 @@
-"""Compare searches by looking up the results of training in tables.
+"""Benchmark of searches on tables of trained systems.
 
 :func:`benchmark` runs methods on tables, :func:`summarize` judges the runs;
 ``python -m skbayes.benchmark`` prints the tables of Zhang & Duh (2020).

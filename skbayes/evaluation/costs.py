@@ -1,4 +1,4 @@
-"""What trials cost, by the measurements of their fits."""
+"""Costs of trials, from the measurements of their fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handing the data of a search to where its fits run, once for all fits.
+"""Transfer of the data of a search to where its fits run, once for all fits.
 
 joblib dumps what it hands to another process anew with every trial. Here the data are
 written once: the large arrays in them side by side into one file, which the workers map

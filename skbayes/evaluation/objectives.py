@@ -1,4 +1,4 @@
-"""What a search with several objectives is about: scores and costs of each fit.
+"""Objectives of a search: the scores and costs that are measured of each fit.
 
 Symbols: ``Y`` of shape (n_trials, n_objectives) holds mean objectives, negated where
 less is better, so that all of them are maximized.

@@ -1,4 +1,4 @@
-"""What the first folds of a trial say about all of them.
+"""Racing: the chance of a trial to become the best, from its first folds.
 
 Symbols (K splits, m of them finished, n complete trials told before):
 

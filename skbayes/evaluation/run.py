@@ -1,8 +1,9 @@
-"""Run of a search: what one call of `fit` works on, made once and handed on whole."""
+"""Run of a search: all that one call of `fit` works on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -104,6 +105,10 @@ class SearchRun:
         Workers and settings of the thread that called `fit`.
     known : list of tuple
         Observations of earlier searches: parameters, scores, noise.
+    trial_X : array-like or None
+        What the trials are made on in place of `X`, such as texts with their counts.
+    stack : contextlib.ExitStack
+        Contexts that are left when `fit` ends.
     ranked : History
         Trials in the rows of `cv_results_`.
     """
@@ -127,6 +132,8 @@ class SearchRun:
     journal: Any = None
     context: Any = None
     known: list[tuple] = field(default_factory=list)
+    trial_X: Any = None
+    stack: ExitStack = field(default_factory=ExitStack)
     ranked: History = field(default_factory=History)
 
     @property

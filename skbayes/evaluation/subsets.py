@@ -1,4 +1,4 @@
-"""Training on a part of the rows: nested subsets of each split's training set.
+"""Nested subsets of each split's training rows, for trials on a part of them.
 
 Symbols, for one split: ``n`` training rows; the *rank* of a row, from 0 to n - 1, says
 from which size on a subset holds it: a subset of m rows is made of those with rank < m.

@@ -1,4 +1,4 @@
-"""Looking at a search: which hyper-parameters matter, and pictures of its trials.
+"""Inspection of a search: importance of its parameters, and displays.
 
 The pictures follow scikit-learn's convention: ``XDisplay.from_search(search)`` draws a
 fitted search, ``XDisplay.from_history`` one that still runs, by its journal.

@@ -14,7 +14,7 @@ import inspect
 import random
 import types
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -335,9 +335,19 @@ class _Describer:
         return text if plain else f"{_qualified(kind)}{text}"
 
     def _space(self, space: Space) -> str:
-        """Describe the columns of a space, and the tree that they are in."""
-        texts = [f"{c.name!r}: {self._dimension(c.dimension)}" for c in space.columns]
-        return f"{{{', '.join(texts)}}}, tree {space.tree}"
+        """Describe a space with all that its options open."""
+
+        def branch(tree: Iterable[tuple[int, list]]) -> str:
+            return f"{{{', '.join(entry(*pair) for pair in tree)}}}"
+
+        def entry(place: int, options: list) -> str:
+            column, opened = space.columns[place], " or ".join(map(branch, options))
+            if column.name is None:
+                return f"either {opened}"
+            text = f"{column.name!r}: {self._dimension(column.dimension)}"
+            return f"{text} opens {opened}" if options else text
+
+        return branch(space.tree)
 
     def _dimension(self, dimension: Any) -> str:
         if isinstance(dimension, Distribution):

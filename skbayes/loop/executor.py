@@ -1,4 +1,4 @@
-"""Where the fits of a search run: in the calling thread, or several trials in flight.
+"""Executor of trials: in the calling thread, or several of them in flight.
 
 joblib decides where a fit runs, as for every estimator of scikit-learn. Here is only
 what lets several of its calls be under way together: a few threads, each with a joblib

@@ -1,4 +1,4 @@
-"""Searches in which no fit succeeds, whatever the parameters."""
+"""Test for searches in which every fit fails, whatever the parameters."""
 
 from __future__ import annotations
 

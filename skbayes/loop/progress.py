@@ -1,4 +1,4 @@
-"""What a running search shows: a line per trial, or a bar."""
+"""Progress of a running search: a line per trial, or a bar."""
 
 from __future__ import annotations
 

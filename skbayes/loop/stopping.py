@@ -1,4 +1,4 @@
-"""Ready-made reasons to end a search before its budget is spent.
+"""Stopping rules, which end a search before its budget is spent.
 
 A stopper is called with the trials after each one, and ends the search by returning
 True; any callable ``stopper(trials) -> bool`` will do. Its `reason` becomes the

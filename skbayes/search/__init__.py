@@ -1,4 +1,4 @@
-"""The searches: scikit-learn estimators that tune another one."""
+"""Searches: scikit-learn estimators that tune another one."""
 
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.bayes import BayesSearchCV

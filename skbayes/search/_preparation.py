@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ from skbayes import compat
 from skbayes.evaluation.data_transfer import transfer_data
 from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
 from skbayes.evaluation.run import FitOptions, SearchRun
+from skbayes.evaluation.subsets import Subsets
 from skbayes.evaluation.trial import History
 from skbayes.journal.fingerprint import (
     describe_search,
@@ -42,6 +44,7 @@ __all__ = [
     "check_returned_fits",
     "draw_seed",
     "draw_splits",
+    "draw_subsets",
     "failing_start",
     "fit_options",
     "known_source",
@@ -136,7 +139,7 @@ def check_configurations(search: Any, run: SearchRun, stage: Stage) -> None:
     check_values(search.estimator, run.space, assigned)
 
 
-def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bool:
+def open_journal(search: Any, run: SearchRun) -> bool:
     """Open the journal, if there is one; return whether it has another seed."""
     run.context = ExecutionContext(search.n_jobs, search.pre_dispatch)
     run.n_points = _trials_in_flight(search, run)
@@ -154,7 +157,7 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bo
             reproducible_splits=splits_are_reproducible(search.cv),
             facts=search_facts(search),
         )
-    run.journal = stack.enter_context(journal)
+    run.journal = run.stack.enter_context(journal)
     drawn = run.seed
     if run.journal.seed is not None:
         run.seed, run.splits = run.journal.seed, run.journal.splits
@@ -174,6 +177,32 @@ def _trials_in_flight(search: Any, run: SearchRun) -> int:
         return run.context.trials_in_flight(search.n_splits_)
     # A trial that may be pruned has one fit at a time.
     return min(run.context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
+
+
+def draw_subsets(
+    search: Any, run: SearchRun, stages: Sequence[Stage]
+) -> Subsets | None:
+    """Draw the training subsets that trials may ask for, once for all of them."""
+    fidelities = [one for stage in stages for one in stage.fidelities]
+    if all(fidelity.is_whole for fidelity in fidelities):
+        return None
+    parameter = search._subset_parameter
+    subsets = Subsets.draw(
+        run.splits,
+        fidelities,
+        n_samples=run.n_samples,
+        labels=run.y if is_classifier(search.estimator) else None,
+        groups=run.split_params.get("groups"),
+        seed=run.seed,
+        parameter=parameter,
+    )
+    shares = [subsets.fraction(stage.fidelities[0]) for stage in stages]
+    if shares != sorted(shares):
+        raise ValueError(
+            f"{parameter}: training sets must not become smaller from stage to stage, "
+            f"got {getattr(search, parameter)!r}."
+        )
+    return subsets
 
 
 def plan_stages(
@@ -232,8 +261,11 @@ def trial_workers(
         check_partition(run.splits, run.n_samples)
     n_planned = sum(stage.n_trials for stage in plan)
     n_points = max(run.n_points, *(stage.n_points for stage in stages))
+    inputs = run.inputs
+    if run.trial_X is not None:
+        inputs = dataclasses.replace(inputs, X=run.trial_X)
     transfer = transfer_data(
-        run.inputs,
+        inputs,
         context.transport,
         n_slots=context.n_workers,
         client=getattr(context.backend, "client", None),

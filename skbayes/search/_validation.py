@@ -1,4 +1,4 @@
-"""What can be known to be wrong with a search before its first fit is paid for."""
+"""Validation of the arguments and data of a search, before its first fit."""
 
 from __future__ import annotations
 

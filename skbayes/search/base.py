@@ -7,22 +7,20 @@ import inspect
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.evaluation.evaluator import check_candidates
 from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.subsets import Subsets
 from skbayes.evaluation.trial import History, Trial
-from skbayes.loop.progress import PlannedStage
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results.correction import corrected_best_score
@@ -34,6 +32,7 @@ from skbayes.search._preparation import (
     check_returned_fits,
     draw_seed,
     draw_splits,
+    draw_subsets,
     failing_start,
     fit_options,
     known_source,
@@ -131,6 +130,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     8. ``_select(run, results, refit_metric)``: the `best_*` attributes.
     9. ``_selection_scores(results, metric)``: scores by which the best row is chosen.
     10. ``_refit_rows(run)``: rows that the best configuration is fitted on.
+
+    A context that a hook enters in ``run.stack`` is left when `fit` ends.
     """
 
     _parameter_constraints: dict = {
@@ -322,16 +323,20 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         """
         stoppers = check_stoppers(self.stopper)
         run, refit_metric = self._make_run(X, y, params)
-        with run.tasks.fit(), contextlib.ExitStack() as stack:
+        with run.tasks.fit(), run.stack:
             run.splits = draw_splits(self, run)
             stages = self._stages(run)
             optimizer = stages[0].make_optimizer(run.seed, History())
             check_configurations(self, run, stages[0])
-            if open_journal(self, run, stack):
+            if open_journal(self, run):
                 optimizer = stages[0].make_optimizer(run.seed, History())
-            run.subsets = self._draw_subsets(run, stages)
+            run.subsets = draw_subsets(self, run, stages)
             plan = plan_stages(self, run, stages, optimizer)
-            with self._workers(run, stages, plan) as (evaluator, executor, report):
+            with trial_workers(self, run, stages, plan) as (
+                evaluator,
+                executor,
+                report,
+            ):
                 n_planned = sum(stage.n_trials for stage in plan)
                 stoppers = [failing_start(self, run, stages[0]), *stoppers]
                 budget = Budget(n_planned, self.timeout, stoppers=stoppers)
@@ -397,28 +402,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         for params in run.objective.best_known(allowed):
             optimizer.enqueue(params)
 
-    def _draw_subsets(self, run: SearchRun, stages: Sequence[Stage]) -> Subsets | None:
-        """Draw the training subsets that trials may ask for, once for all of them."""
-        fidelities = [one for stage in stages for one in stage.fidelities]
-        if all(fidelity.is_whole for fidelity in fidelities):
-            return None
-        return Subsets.draw(
-            run.splits,
-            fidelities,
-            n_samples=run.n_samples,
-            labels=run.y if is_classifier(self.estimator) else None,
-            groups=run.split_params.get("groups"),
-            seed=run.seed,
-            parameter=self._subset_parameter,
-        )
-
     # -- the trials ---------------------------------------------------------------
-
-    def _workers(
-        self, run: SearchRun, stages: Sequence[Stage], plan: Sequence[PlannedStage]
-    ) -> contextlib.AbstractContextManager[tuple]:
-        """Return a context of what evaluates trials, runs them, and reports them."""
-        return trial_workers(self, run, stages, plan)
 
     # -- after the last trial -----------------------------------------------------
 

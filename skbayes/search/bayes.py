@@ -246,6 +246,8 @@ class BayesSearchCV(BaseBayesSearchCV):
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
         """Warn of initial points for which there are not enough trials."""
+        if not points:
+            return
         n_different = len({row.tobytes() for row in space.encode(points)})
         if n_different > n_iter:
             warnings.warn(

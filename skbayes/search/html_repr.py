@@ -1,4 +1,4 @@
-"""How a search looks in a notebook: scikit-learn's diagram, and what was found."""
+"""HTML representation of a search: scikit-learn's diagram, and the result."""
 
 from __future__ import annotations
 

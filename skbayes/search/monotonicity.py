@@ -1,4 +1,4 @@
-"""In which direction hyper-parameters make a model more complex.
+"""Monotonicity: in which direction hyper-parameters make a model more complex.
 
 A sign says where the best value moves as the data grow: +1 upwards, -1 downwards. That
 is what :class:`skbayes.HyperTuneSearchCV` makes use of. For most hyper-parameters it is

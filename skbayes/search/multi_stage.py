@@ -13,7 +13,7 @@ import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
+from skbayes.evaluation.subsets import Fidelity, check_train_size
 from skbayes.evaluation.trial import History, TrialState
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
@@ -330,22 +330,14 @@ class MultiStageSearchCV(BayesSearchCV):
             )
         return bool(self.multi_fidelity)
 
-    def _warm_start(self, optimizer: Any, run: SearchRun) -> None:
-        if len(self.stages) == 1:
-            super()._warm_start(optimizer, run)
-            return
-        # Scores on all rows are not those of the first stage.
-        allowed = [one for one in run.known if run.space.allows(one[0])]
-        allowed.sort(key=lambda one: -one[1])
-        for params, _, _ in allowed[: self.n_promoted]:
-            optimizer.enqueue(params)
-
     # -- the stages ---------------------------------------------------------------
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         fidelities = [Fidelity(train_size=size) for size in self._sizes()]
         self._mixes_fidelities()
         makers: list[Callable] = [self._first_optimizer(run)]
+        if len(fidelities) > 1:
+            makers = [partial(self._first_on_samples, run)]
         makers += [
             partial(self._next_optimizer, run, index, fidelity)
             for index, fidelity in enumerate(fidelities)
@@ -358,15 +350,17 @@ class MultiStageSearchCV(BayesSearchCV):
             )
         ]
 
-    def _draw_subsets(self, run: SearchRun, stages: Sequence[Stage]) -> Subsets | None:
-        run.subsets = super()._draw_subsets(run, stages)
-        self.train_fractions_ = [stage.weight_in(run) for stage in stages]
-        if self.train_fractions_ != sorted(self.train_fractions_):
-            raise ValueError(
-                "stages: training sets must not become smaller from stage to stage, "
-                f"got {self.stages!r}."
-            )
-        return run.subsets
+    def _first_on_samples(
+        self, run: SearchRun, seed: int, history: History
+    ) -> Optimizer:
+        """Make the optimizer of the first stage, which tries what is known first."""
+        optimizer = self._make_optimizer(run.space, seed)
+        # Scores on all rows are not those of the first stage.
+        allowed = [one for one in run.known if run.space.allows(one[0])]
+        allowed.sort(key=lambda one: -one[1])
+        for params, _, _ in allowed[: self.n_promoted]:
+            optimizer.enqueue(params)
+        return optimizer
 
     def _next_optimizer(
         self,
@@ -409,6 +403,9 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
         history = outcome.history
+        self.train_fractions_ = [
+            run.train_fraction(Fidelity(train_size=size)) for size in self._sizes()
+        ]
         self.optimizers_ = outcome.optimizers
         self.stage_correlation_ = stage_correlation(
             history, outcome.optimizers, self.train_fractions_

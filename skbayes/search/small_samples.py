@@ -1,4 +1,4 @@
-"""What searches on small samples of the data say about the search on all of them.
+"""Searches on small samples of the data, and the signs that follow from them.
 
 Symbols (B samples, D columns, N sign points):
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from os import PathLike
 from typing import Any, Self
@@ -16,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from skbayes import compat
 from skbayes.evaluation.run import SearchRun
+from skbayes.loop.stages import Stage
 from skbayes.search._docs import share_parameters
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
@@ -43,14 +42,11 @@ class _CountingSearch(MultiStageSearchCV):
     n_refit: int | None = None
     n_own_points = 0  # of the user; the others may be left out
 
-    @contextlib.contextmanager
-    def _workers(self, run: SearchRun, *args: Any) -> Iterator[tuple]:
+    def _stages(self, run: SearchRun) -> list[Stage]:
         folder = compat.joblib_settings().get("temp_folder")
-        with (
-            counted_texts(run.X, int(self.counts_limit), folder) as counted,
-            super()._workers(dataclasses.replace(run, X=counted), *args) as workers,
-        ):
-            yield workers
+        counted = counted_texts(run.X, int(self.counts_limit), folder)
+        run.trial_X = run.stack.enter_context(counted)
+        return super()._stages(run)
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
         super()._warn_of_untried(points[: self.n_own_points], space, n_iter)

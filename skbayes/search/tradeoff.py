@@ -23,7 +23,7 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.journal.reader import read_trials
-from skbayes.loop.stages import Stage
+from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results
@@ -360,12 +360,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         make = self._first_optimizer(run)
         return [Stage(make, int(self.n_iter), _split_size, fidelities, weight=1.0)]
 
-    def _draw_subsets(self, run: SearchRun, stages: Sequence[Stage]) -> Subsets | None:
-        run.subsets = super()._draw_subsets(run, stages)
-        fidelities = stages[0].fidelities
-        self.train_fractions_ = [run.train_fraction(one) for one in fidelities]
-        return run.subsets
-
     def _make_optimizer(self, space: Space, seed: int) -> TradeoffOptimizer:
         largest = self._sizes()[-1]
         points = [{SIZE: largest, **point} for point in self.initial_points or []]
@@ -482,6 +476,12 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         ]
 
     # -- after the last trial -----------------------------------------------------
+
+    def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        self.train_fractions_ = [
+            run.train_fraction(Fidelity(train_size=size)) for size in self._sizes()
+        ]
+        return super()._tabulate(run, outcome)
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         fractions = np.array([trial.train_fraction for trial in history])

@@ -1,4 +1,4 @@
-"""A surrogate that learns from cheaper evaluations, too.
+"""Surrogate that also learns from trials at lower fidelities.
 
 Symbols: n scores at the fidelity in question, m earlier ones at other fidelities, D
 columns.

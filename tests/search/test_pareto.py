@@ -315,7 +315,7 @@ def test_refit_by_a_scorer_is_what_score_scores_by():
 
 def test_select_fits_another_point_without_a_search(search, monkeypatch):
     found = pickle.loads(pickle.dumps(search))
-    monkeypatch.setattr(ParetoSearchCV, "_workers", None)
+    monkeypatch.setattr(ParetoSearchCV, "_stages", None)
     before = pickle.dumps(found.cv_results_)
     for choice in ("accuracy", "leaves", {"accuracy": 1.0}, "knee"):
         assert found.select(choice, X, y) is found
