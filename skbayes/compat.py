@@ -11,9 +11,11 @@ import contextlib
 import copy
 import inspect
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Future, wait
 from functools import partial
+from multiprocessing.pool import ApplyResult
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -21,9 +23,14 @@ import numpy as np
 import numpy.typing as npt
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend import resource_tracker
+from joblib.parallel import (
+    TASK_PENDING,
+    _Sentinel,
+    default_parallel_config,
+    get_active_backend,
+)
 from joblib.parallel import MultiprocessingBackend as _MultiprocessingBackend
 from joblib.parallel import _backend as _joblib_state
-from joblib.parallel import _Sentinel, default_parallel_config, get_active_backend
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import _fit_context
@@ -47,6 +54,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils._param_validation import StrOptions as _StrOptions
 from sklearn.utils.metaestimators import _safe_split as safe_split
+from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import _check_method_params as check_fit_params
 
 __all__ = [
@@ -56,6 +64,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "LinearClassifierMixin",
+    "PromptParallel",
     "RealNotInt",
     "StrOptions",
     "TaskTree",
@@ -98,6 +107,9 @@ _FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(_fit_and_score).paramete
 HAS_CALLBACKS = {"caller", "callback_ctx"} <= _FIT_AND_SCORE_PARAMETERS and hasattr(
     BaseSearchCV, "_init_callback_context"
 )
+
+# Seconds between looks at whether a fit has ended, as in joblib.
+LONGEST_WAIT = 0.01
 
 _POOL_LOCK = threading.RLock()
 
@@ -384,6 +396,39 @@ def hand_on_callbacks(search: Any, inner: Any) -> None:
 
 
 # --- joblib ---------------------------------------------------------------------------
+
+
+class PromptParallel(Parallel):
+    """Parallel call that takes the result of a fit as soon as it is there.
+
+    joblib looks for results every 10 ms, which adds 5 to 10 ms to each trial.
+    """
+
+    def _wait_retrieval(self) -> bool:
+        waiting = super()._wait_retrieval()
+        if waiting and not self._aborting and self._jobs:
+            _await_status(self._jobs[0])
+        return waiting
+
+
+def _await_status(job: Any) -> None:
+    """Wait, for at most about 10 ms, until a job of joblib is not pending."""
+    future = getattr(job, "job", None)
+    if isinstance(future, Future):
+        wait([future], LONGEST_WAIT)
+    elif isinstance(future, ApplyResult):
+        future.wait(LONGEST_WAIT)
+    else:
+        return
+    # The status is set by a callback of the future, which takes another moment.
+    for _ in range(10):
+        if job.status != TASK_PENDING or not _is_done(future):
+            return
+        time.sleep(1e-4)
+
+
+def _is_done(future: Future | ApplyResult) -> bool:
+    return future.done() if isinstance(future, Future) else future.ready()
 
 
 def joblib_settings() -> dict[str, Any]:

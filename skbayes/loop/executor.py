@@ -147,7 +147,7 @@ class ExecutionContext:
         """
         few = n_tasks <= 4 * self.n_workers
         # The number itself: to joblib 1.3.0 None means 1, whatever was configured.
-        return Parallel(
+        return compat.PromptParallel(
             n_jobs=self.n_workers,
             pre_dispatch=self._pre_dispatch,
             batch_size=1 if few else "auto",
