@@ -3,9 +3,9 @@
 Milliseconds a trial, median over repeats of a run of --trials trials (a run in parts of
 a second; the smallest is shown too, since other load only adds):
 
-- loop: proposals, executor and fits that do nothing, without and with a journal to which
-  every proposal and result is written; and the journal's two calls alone, each timed by
-  itself (median, and the 99th of 100).
+- loop: proposals, executor and fits that do nothing, without and with a journal of every
+  proposal and result; and the journal's two calls alone, each timed by itself (median,
+  and the 99th of 100).
 - search: `BayesSearchCV.fit` with proposals that cost nothing and an estimator that
   does nothing, in this thread, with n_points 1 and 4 on threads and on loky, with and
   without a journal. What remains is GridSearchCV's own work as well: "grid" is

@@ -135,6 +135,20 @@ def floors(graph: Graph) -> int:
     return max(map(height, component.values()))
 
 
+def rooms(graph: Graph) -> Graph:
+    """Return the imports between packages and loose modules of the root."""
+
+    def room(name: str) -> str:
+        return ".".join(name.split(".")[:2])
+
+    joined: Graph = {}
+    for name, targets in graph.items():
+        if name != PACKAGE:
+            found = {room(one) for one in targets} - {room(name), PACKAGE}
+            joined.setdefault(room(name), set()).update(found)
+    return joined
+
+
 def circles(graph: Graph) -> list[list[str]]:
     return sorted(sorted(c) for c in set(components(graph).values()) if len(c) > 1)
 
@@ -212,6 +226,8 @@ def read(root: Path) -> dict[str, Any]:
         "modules over 500 by name": {n: k for n, k in lengths.items() if k > 500},
         "floors": floors(eager),
         "floors with imports in functions": floors(every),
+        "floors of rooms": floors(rooms(every)),
+        "circles of rooms": circles(rooms(every)),
         "circles": len(circles(eager)),
         "circles with imports in functions": len(circles(every)),
         "circles by name": circles(every),
