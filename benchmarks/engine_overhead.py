@@ -3,8 +3,8 @@
 Milliseconds a trial, median over repeats of a run of --trials trials (a run in parts of
 a second; the smallest is shown too, since other load only adds):
 
-- loop: proposals, executor and fits that do nothing, without and with a journal of every
-  proposal and result; and the journal's two calls alone, each timed by itself (median,
+- loop: proposals, executor and fits that do nothing, without and with a journal of all
+  proposals and results; and the two calls of the journal, each timed by itself (median,
   and the 99th of 100).
 - search: `BayesSearchCV.fit` with proposals that cost nothing and an estimator that
   does nothing, in this thread, with n_points 1 and 4 on threads and on loky, with and

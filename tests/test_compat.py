@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import operator
 import pickle
 import threading
 import time
@@ -22,6 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
+from sklearn.utils.parallel import delayed
 
 import skbayes
 from skbayes import BayesSearchCV, compat
@@ -257,3 +259,14 @@ def test_iterations_of_liblinear(solver, n_iter, monkeypatch):
         seed=0,
     )
     assert found == n_iter
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_prompt_parallel_returns_what_parallel_returns(backend):
+    with joblib.parallel_config(backend, n_jobs=2):
+        parallel = compat.PromptParallel(n_jobs=2, batch_size=1)
+        squares = parallel(delayed(operator.pow)(x, 2) for x in range(20))
+        assert squares == [x * x for x in range(20)]
+        with pytest.raises(TypeError):
+            parallel(delayed(operator.pow)(x, "2") for x in range(3))
+        assert parallel(delayed(operator.pow)(x, 2) for x in range(3)) == [0, 1, 4]
