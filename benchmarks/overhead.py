@@ -1,4 +1,4 @@
-"""Cost of thinking: process time of one tell and the next ask.
+"""Time of a proposal: process time of one tell and the next ask.
 
 The space has 8 dimensions: 4 real on a log scale, 2 whole, 2 categorical. A history of
 the wanted size is told (random points, a smooth score and a little noise; the same for

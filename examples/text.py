@@ -2,8 +2,8 @@
 Text and classifier, tuned together
 ===================================
 
-Short messages of two kinds are made up, so that the example needs no download. What
-tells the kinds apart are pairs of words rather than words.
+The example generates short messages of two kinds, so that it needs no download. Pairs of
+words, rather than single words, distinguish the kinds.
 """
 
 import numpy as np
