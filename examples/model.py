@@ -1,6 +1,6 @@
 """
-What the model believes
-=======================
+Predictions of the model
+========================
 
 One parameter, a score that is noisy, and the Gaussian process in between. After every
 trial :class:`~skbayes.Optimizer` knows how good each configuration probably is, and

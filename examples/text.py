@@ -2,8 +2,8 @@
 Text and classifier, tuned together
 ===================================
 
-The example generates short messages of two kinds, so that it needs no download. Pairs of
-words, rather than single words, distinguish the kinds.
+The example generates short messages of two kinds, so that it needs no download. The
+kinds differ in pairs of words rather than in single words.
 """
 
 import numpy as np
