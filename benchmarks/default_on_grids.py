@@ -1,9 +1,9 @@
 """How the default surrogate for grids was chosen, and what the choice is worth.
 
-Settings of the additive Gaussian process, and the plain one, on the six translation
+Options of the additive Gaussian process, and the plain one, on the six translation
 tables and on those of grids.py. The figure of a table is the mean number of rows until
 the best one (any of those that tie), relative to that of the plain process. Since the
-settings are chosen by the very tables they are judged by, the choice is made again for
+options are chosen by the very tables they are judged by, the choice is made again for
 each table from all others, and its figure on the table left out is shown: "left out".
 
 Runs are kept, and the same command goes on where it was stopped.
@@ -40,7 +40,7 @@ ADDITIVE = (
 
 
 def methods() -> dict[str, object]:
-    """Plain and additive processes by their settings."""
+    """Plain and additive processes by their options."""
     found = {name: partial(SkbayesMethod, surrogate=name) for name in PLAIN}
     for kernel, share, scale in ADDITIVE:
         surrogate = AdditiveGaussianProcess(

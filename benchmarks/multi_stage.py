@@ -73,8 +73,8 @@ class Judge:
         """Return the test score of a model trained on a share of the rows."""
         key = json.dumps([sorted(params.items()), fraction])
         if key not in self._known:
-            setting = Fidelity(train_size=fraction)
-            rows = self._subsets.rows(0, self._task.whole, setting)
+            fidelity = Fidelity(train_size=fraction)
+            rows = self._subsets.rows(0, self._task.whole, fidelity)
             model = clone(self._task.estimator).set_params(**params)
             model.fit(self._task.X[rows], self._task.y[rows])
             score = self._scorer(model, self._task.X_test, self._task.y_test)

@@ -1,10 +1,10 @@
-"""Cost of thinking: process time of one tell and the next ask.
+"""Time of a proposal: process time of one tell and the next ask.
 
 The space has 8 dimensions: 4 real on a log scale, 2 whole, 2 categorical. A history of
 the wanted size is told (random points, a smooth score and a little noise; the same for
 every method), then several consecutive steps of tell + ask are timed, in seconds of
 process time: mean and largest. "cold" is the telling of the whole history and the
-first ask, which is not among the steps: a library that keeps what it learnt for the
+first ask, which is not among the steps: a library that keeps what it learned for the
 next steps (skbayes learns its hyper-parameters anew only now and then) pays it there.
 
 Example: python benchmarks/overhead.py --sizes 10,100 --methods skbayes,skopt

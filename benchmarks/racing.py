@@ -1,4 +1,4 @@
-"""What racing saves and loses: trials given up after folds that look hopeless.
+"""What racing saves and loses by pruning trials after bad folds.
 
 `BayesSearchCV` with racing=True and racing=False on tasks of sklearn_tasks.py, all fits
 one after the other, until --trials times --folds fits are spent: racing makes more
@@ -8,8 +8,8 @@ is normalized: 0 is the best score that any cached run on the task found with so
 folds, 1000 the median of the trials that the models did not choose, the first ten of
 each search. Means over tasks, standard errors over seeds; differences are racing −
 without, paired by seed: negative is in favor of racing. "pruned" is the share of trials
-that were given up, "winner lost" how many of them have, fitted on all folds, a better
-mean than the best trial known when they were given up.
+that were pruned, "winner lost" how many of them have, fitted on all folds, a better
+mean than the best trial known when they were pruned.
 
 Example: python benchmarks/racing.py --seeds 5 --folds 10 --jobs 2
 """

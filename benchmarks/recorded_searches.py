@@ -104,7 +104,7 @@ TEXTS = [
     for word in WORDS[k % 2]
 ]
 LABELS = [k % 2 for k in range(40) for _ in range(2)]
-for _k in range(0, len(LABELS), 7):  # or every setting would be right
+for _k in range(0, len(LABELS), 7):  # or every configuration would be right
     LABELS[_k] = 1 - LABELS[_k]
 
 

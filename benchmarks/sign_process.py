@@ -3,7 +3,7 @@
     python benchmarks/sign_process.py [--values 100] [--signs 50] [--columns 4]
 
 Fits to so many values and so many (point, column) signs, and predicts 1,000 points: at
-given hyper-parameters, and with those learnt. Prints the median of five runs in
+given hyper-parameters, and with those learned. Prints the median of five runs in
 milliseconds and the sweeps that expectation propagation took.
 """
 
@@ -37,7 +37,7 @@ def main():
     arguments = parser.parse_args()
     D = arguments.columns
     given = {"length_scales": np.full(D, 0.8), "amplitude": 1.0, "noise": 0.02}
-    for learnt in (False, True):
+    for learned in (False, True):
         for kernel in ("rbf", "matern52"):
             rows = {"plain": [], "signs": []}
             sweeps = []
@@ -45,7 +45,7 @@ def main():
                 X, y, points, signs, candidates = make_data(
                     arguments.values, arguments.signs, D, seed
                 )
-                options = {"hyperparameters": None if learnt else given}
+                options = {"hyperparameters": None if learned else given}
                 models = {
                     "plain": GaussianProcess(kernel, **options),
                     "signs": MonotonicGP(
@@ -59,7 +59,7 @@ def main():
                 assert models["signs"].converged_
                 sweeps.append(models["signs"].n_sweeps_)
             print(
-                f"{'learnt' if learnt else 'given '} {kernel:8s}: plain "
+                f"{'learned' if learned else 'given  '} {kernel:8s}: plain "
                 f"{np.median(rows['plain']):6.1f} ms, with signs "
                 f"{np.median(rows['signs']):6.1f} ms, {np.median(sweeps):.0f} sweeps"
             )

@@ -221,7 +221,7 @@ def _racing(results: dict) -> list[Table]:
         caption = (
             f"Regret × 1000 with {folds}, {len(found['tasks'])} tasks, "
             f"{found['seeds']} seeds, mean ± standard error. "
-            f"{found['raced'][0]:.0%} of the trials are given up, as many trials take "
+            f"{found['raced'][0]:.0%} of the trials are pruned, as many trials take "
             f"{found['fits_for_as_many_trials'][0]:.0%} of the fits."
         )
         tables.append(

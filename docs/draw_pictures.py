@@ -134,7 +134,7 @@ def slices():
 
 
 def timeline():
-    """Three trials in flight; some fail, others are given up."""
+    """Three trials in flight; some fail, others are pruned."""
     X, y = digits()
     model = Pipeline([("pca", PCA(random_state=0)), ("svc", SVC())])
     spaces = {

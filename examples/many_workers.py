@@ -1,11 +1,11 @@
 """
-On processes, threads and a cluster; stopped and resumed
-========================================================
+Processes, threads and a cluster; an interrupted search
+=======================================================
 
-``n_jobs`` and joblib decide where the fits run, ``n_points`` how many trials are under
-way at a time. What is tried depends on neither backend nor timing, so that all searches
-below try the same configurations. The last one keeps a journal, is stopped halfway,
-and ends as if it had not been.
+``n_jobs`` and joblib decide where the fits run, ``n_points`` how many trials run
+at a time. The configurations depend on neither backend nor timing, so that all searches
+below try the same ones. The last search keeps a journal, is stopped halfway, and gives
+the same result as an uninterrupted one.
 
 The cluster is a Dask cluster on this machine; without Dask it is left out. The
 documentation shows the script without running it.

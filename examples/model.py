@@ -1,6 +1,6 @@
 """
-What the model believes
-=======================
+Predictions of the model
+========================
 
 One parameter, a score that is noisy, and the Gaussian process in between. After every
 trial :class:`~skbayes.Optimizer` knows how good each configuration probably is, and
@@ -29,12 +29,12 @@ def truth(x):
 
 
 # %%
-# Belief and promise
-# ------------------
+# Prediction and expected improvement
+# -----------------------------------
 #
-# Above, the mean and two standard deviations of what is believed of the score, the
-# trials so far, and, dashed, the truth. Below, the expected improvement, and where the
-# next trial is made: first where little is known, later near the best. Very bad scores
+# Above, the predicted mean of the score with two standard deviations, the trials so
+# far, and, dashed, the true score. Below, the expected improvement, and where the next
+# trial is made: first where there are few trials, later near the best. Very bad scores
 # are raised before the model learns from them, so that one of them does not make it
 # steep everywhere.
 

@@ -2,9 +2,9 @@ r"""
 A method of your own in the benchmark
 =====================================
 
-One class with ask and tell. It is made anew for each run, is told the rows that the
-run starts from, and then asked and told in turn. Run it from here, or beside others
-from the command line::
+A method is a class with ask and tell. Each run makes a new instance, tells it the first
+rows, and then asks and tells in turn. Run it from here, or beside others from the
+command line::
 
     python -m skbayes.benchmark --tables zh-en --methods random skbayes \
         examples/own_method.py:NearTheBest

@@ -2,8 +2,8 @@
 Text and classifier, tuned together
 ===================================
 
-Short messages of two kinds are made up, so that the example needs no download. What
-tells the kinds apart are pairs of words rather than words.
+The example generates short messages of two kinds, so that it needs no download. The
+kinds differ in pairs of words rather than in single words.
 """
 
 import numpy as np

@@ -58,7 +58,7 @@ def test_typing_marker_is_installed():
     assert files("skbayes").joinpath("py.typed").is_file()
 
 
-def test_licence_is_distributed():
+def test_license_is_distributed():
     metadata = importlib.metadata.metadata("skbayes")
     assert metadata["License-Expression"] == "BSD-3-Clause"
     assert "LICENSE" in metadata.get_all("License-File")

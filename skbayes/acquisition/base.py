@@ -1,6 +1,6 @@
 """Observations, and the proposers that rank configurations by them.
 
-Symbols (n scores told or learnt, p configurations pending, m candidates, D columns, S
+Symbols (n scores told or learned, p configurations pending, m candidates, D columns, S
 samples of a surrogate's hyper-parameters): every array of configurations is encoded,
 of shape (..., D), NaN where inactive.
 """
@@ -44,7 +44,7 @@ class Observations:
     Parameters
     ----------
     X : ndarray of shape (n, D)
-        Configurations learnt from earlier searches, then those told, in order.
+        Configurations learned from earlier searches, then those told, in order.
     scores : ndarray of shape (n,) or (n, d)
         Their scores, NaN for failures; with several objectives a column for each.
     noise : ndarray of shape (n,) or (n, d)

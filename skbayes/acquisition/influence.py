@@ -82,7 +82,7 @@ class ExpectedInfluence:
         walk from it reaches before it returns, more often than not; the others are 0.
         "released": as "best", but in the way of the authors' released code: what
         weighs the two cases is half of how far the unscaled prediction lies from the
-        best score towards the lowest prediction, and only configurations without a
+        best score toward the lowest prediction, and only configurations without a
         score count.
 
     Raises

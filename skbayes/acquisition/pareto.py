@@ -1,6 +1,6 @@
 """Proposals for several objectives, by the hypervolume that they are expected to add.
 
-Symbols (n scores told or learnt, p configurations pending, m candidates, D columns, d
+Symbols (n scores told or learned, p configurations pending, m candidates, D columns, d
 objectives, S samples of the surrogates' hyper-parameters).
 """
 
@@ -25,7 +25,7 @@ __all__ = ["ParetoProposer"]
 class ParetoProposer(Proposer):
     """Scores candidates by the expected improvement of the hypervolume.
 
-    Each objective has an independent surrogate. Costs are learnt and compared by their
+    Each objective has an independent surrogate. Costs are learned and compared by their
     logarithms (:func:`skbayes.acquisition.fronts.on_log_scale`).
 
     Parameters

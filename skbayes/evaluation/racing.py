@@ -83,7 +83,7 @@ class Race:
         return float(stats.t.cdf(difference / sd, self._df))
 
     def estimate(self, scores: FloatArray | list[float]) -> tuple[float, float | None]:
-        """Mean over all splits that the first ones promise, and its variance.
+        """Mean over all splits that the first ones predict, and its variance.
 
         Parameters
         ----------

@@ -86,7 +86,7 @@ class Trial:
     score : float
         The mean of the metric that guides the search over the splits, NaN for a failed
         trial: what the optimizer was told. For a pruned trial or one that timed out
-        the mean that its first folds promise.
+        the mean that its first folds predict.
     duration : float
         Wall time of the trial's fits in seconds.
     state : TrialState

@@ -203,7 +203,7 @@ def importance(
 
     Notes
     -----
-    The forest is only as good as what it learnt from: a search tries mostly what is
+    The forest is only as good as what it learned from: a search tries mostly what is
     good, and says little of regions that it left out. A hyper-parameter that exists
     only under some options has a further value, "not there", which occurs as often as
     in random configurations; independence of the others, which the method assumes, is

@@ -24,7 +24,7 @@ from skbayes.results.record import SearchRecord
 
 __all__ = ["Picture", "pictures"]
 
-# With fewer scored trials than this nothing can be learnt of parameters.
+# With fewer scored trials than this nothing can be learned of parameters.
 FEWEST_TO_LEARN = 4
 
 # Inches.

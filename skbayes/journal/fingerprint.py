@@ -76,7 +76,7 @@ _GENERATORS = (
 )
 
 
-# Settings that readers of a journal use.
+# Parameters of searches that readers of a journal use.
 _FACTS = ("tradeoff", "cost", "score_range")
 
 

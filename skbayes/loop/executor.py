@@ -307,7 +307,7 @@ class TrialExecutor:
         return {number: self._futures.pop(number) for number in ended}
 
     def drop(self) -> None:
-        """Give up the tasks that wait for the calling thread."""
+        """Drop the tasks that wait for the calling thread."""
         if self.in_this_thread:
             self._futures.clear()
             self._tasks.clear()

@@ -406,13 +406,13 @@ class Scheduler:
         self._reason = StopReason.INTERRUPTED
 
     def _withdraw(self, number: int) -> None:
-        """Give up a trial that was asked for."""
+        """Forget a trial that was asked for."""
         configuration, _ = self._asked.pop(number)
         self._evaluations.pop(number, None)
         self.optimizer.forget(configuration)
 
     def _drain(self) -> None:
-        """Let running fits end; keep the trials that finished, give up the others."""
+        """Let running fits end; keep the trials that finished, forget the others."""
         self.executor.drop()
         while self.executor.under_way:
             for number, future in self.executor.finished().items():

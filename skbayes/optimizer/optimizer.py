@@ -1,7 +1,7 @@
 """Optimizer of any function, by asking for configurations and telling scores.
 
 Symbols: ``k`` is the number of configurations told or pending when one is asked for.
-Proposal k is a pure function of the space, the parameters, what was told or learnt from
+Proposal k is a pure function of the space, the parameters, what was told or learned of
 an earlier search, what is pending, the seed and k: it has a random generator of its
 own, and what the surrogate keeps from one proposal to the next it would compute again
 just so.
@@ -252,7 +252,7 @@ class Optimizer:
             :meth:`expected_cost`.
         noise : float or list of float, default=None
             Known variance of `score`, in squared units of it, on top of the noise
-            that all scores share and that is learnt: for scores that are less certain
+            that all scores share and that is learned: for scores that are less certain
             than others. None: 0.
         censored : bool, default=False
             Whether the trial was cut short, so that it would have cost more than
@@ -341,7 +341,7 @@ class Optimizer:
         return [Configuration.of(self.space, params) for params in checked]
 
     def forget(self, params: Mapping[str, Any] | Configuration) -> None:
-        """Give up a configuration that was asked for and will never be told.
+        """Drop a configuration that was asked for and will never be told.
 
         Parameters
         ----------

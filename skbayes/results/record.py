@@ -52,7 +52,7 @@ class SearchRecord:
         Their parameters; where a journal holds only a text of a value, that text.
     score : ndarray of shape (n_trials,)
         Mean of `metric` over the splits; the higher, the better. NaN for failed trials;
-        for those that were pruned or timed out what their first folds promise.
+        for those that were pruned or timed out what their first folds predict.
     std : ndarray of shape (n_trials,)
         Its standard deviation over the splits.
     scores : dict of str to ndarray

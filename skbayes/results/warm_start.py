@@ -98,8 +98,8 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
         reasons.append(f"{len(rows) - len(scored)} without a comparable score")
     if reasons:
         warnings.warn(
-            f"warm_start_from: {len(rows) - len(known)} of {len(rows)} known settings "
-            f"are ignored ({', '.join(reasons)}).",
+            f"warm_start_from: {len(rows) - len(known)} of {len(rows)} known "
+            f"configurations are ignored ({', '.join(reasons)}).",
             UserWarning,
             stacklevel=2,
         )

@@ -89,10 +89,10 @@ class SharedEntries:
     trial_timeout : float or None, default=None
         Seconds after which no further fit of a trial is begun, counted from when it was
         handed to the workers. Running fits are not cut short. What the finished ones
-        promise is told to the model; the trial cannot be chosen. With it, what is tried
+        predict is told to the model; the trial cannot be chosen. With it, what is tried
         depends on timing.
     racing : bool or float, default=False
-        Whether a trial is given up when its first folds leave it practically no chance
+        Whether a trial is pruned when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other
         folds are not fitted, and it cannot be chosen. The fits of a trial then run one
         after the other, so "auto" gives a larger `n_points_`, at most 16.
@@ -100,13 +100,13 @@ class SharedEntries:
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
         a data frame of these, the path of a journal, or a study of Optuna with one
         objective (negated if it minimizes), scored by the same metric. The space may be
-        another one; what lies outside is ignored, with a warning. The best setting that
-        is known is tried first, or after `initial_points`.
+        another one; what lies outside is ignored, with a warning. The best of
+        what is known is tried first, or after `initial_points`.
     journal : path or None, default=None
         A file in which every trial is recorded when it is finished. A search that is
         run again with the same journal, after a crash or with a larger `n_iter`, goes
         on where it was. The file of another search (estimator, space, data, splits,
-        scoring, settings) is refused. See :func:`skbayes.load_history`.
+        scoring, options) is refused. See :func:`skbayes.load_history`.
     progress_bar : bool, default=False
         Whether a bar shows the progress, in notebooks a widget; needs tqdm.
     return_fold_estimators : bool, default=False

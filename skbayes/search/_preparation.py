@@ -244,7 +244,7 @@ def known_source(search: Any, space: Space) -> Any:
         if n_outside:
             warnings.warn(
                 f"warm_start_from: {n_outside} of {n_outside + len(source)} known "
-                "settings are ignored (outside search_spaces).",
+                "configurations are ignored (outside search_spaces).",
                 UserWarning,
                 stacklevel=4,
             )

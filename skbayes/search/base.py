@@ -476,7 +476,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     def report(self, path: str | PathLike[str], *, title: str | None = None) -> Any:
         """Write what was found, what it cost, and pictures to one HTML page.
 
-        The page is a single file that loads nothing from elsewhere: the best settings,
+        The page is a single file that loads nothing from elsewhere: best configuration,
         what was spent, the essential pictures of :mod:`skbayes.inspection`, a table of
         all trials with the errors of those that failed, and the versions. Pictures need
         matplotlib; without it they are left out.

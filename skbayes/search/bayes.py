@@ -37,8 +37,8 @@ class BayesSearchCV(BaseBayesSearchCV):
     model of all trials so far, instead of by a grid or by chance.
 
     ``BayesSearchCV(estimator, search_spaces).fit(X, y)`` is all it takes:
-    `best_params_` and `best_score_` then say which of fifty settings was the best, and
-    the search predicts with it. `n_iter` or `timeout` says what you can afford,
+    `best_params_` and `best_score_` then say which of fifty configurations was best,
+    and the search predicts with it. `n_iter` or `timeout` says what you can afford,
     `random_state` makes the search repeatable, and `scoring`, `cv` and `n_jobs` are
     GridSearchCV's. All else can be left alone.
 
@@ -251,8 +251,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         n_different = len({row.tobytes() for row in space.encode(points)})
         if n_different > n_iter:
             warnings.warn(
-                f"initial_points has {n_different} different settings, of which only "
-                f"the first {n_iter} are tried with n_iter={self.n_iter}.",
+                f"initial_points has {n_different} different configurations, of which "
+                f"only the first {n_iter} are tried with n_iter={self.n_iter}.",
                 UserWarning,
                 stacklevel=7,
             )

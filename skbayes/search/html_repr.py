@@ -36,7 +36,7 @@ CODE = (
 REASONS = {
     "n_iter": "n_iter trials were made",
     "timeout": "timeout",
-    "exhausted": "every setting was tried",
+    "exhausted": "every configuration was tried",
     "callback": "a callback ended it",
     "interrupted": "interrupted",
     "stopper": "the stopper ended it",
@@ -62,12 +62,12 @@ class ResultDisplay:
         return bundle
 
     def _result_rows(self) -> list[tuple[str, str]]:
-        """Return what was found, but for the settings: labels, and what is beside."""
+        """Return what was found, but for the parameters: labels, and what is beside."""
         return _best(self)
 
 
 def result_html(search: Any) -> str:
-    """Return a block with the best score and settings, and what they cost.
+    """Return a block with the best score and configuration, and what they cost.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def result_html(search: Any) -> str:
         return ""
     rows = [_row(label, escape(text)) for label, text in search._result_rows()]
     if "best_params_" in known:
-        rows.append(_row("Best settings", _params(search)))
+        rows.append(_row("Best configuration", _params(search)))
     rows += [_row(label, escape(text)) for label, text in _spent(search)]
     return (
         f'<div class="skbayes-result" style="{FRAME}"><table style="{TABLE}"><tbody>'
@@ -120,7 +120,7 @@ def _metrics(search: Any) -> list[str]:
 
 
 def _params(search: Any) -> str:
-    """Return the settings, one a line."""
+    """Return the parameters, one a line."""
     if not search.best_params_:
         return "those of the estimator"
     shown = []

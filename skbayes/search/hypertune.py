@@ -133,7 +133,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     {racing}
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already of scores on all data, as for :class:`BayesSearchCV`. The
-        best setting that is known is tried first, or after `initial_points`.
+        best configuration that is known is tried first, or after `initial_points`.
     {journal}
     {progress_bar}
     {return_fold_estimators}
@@ -175,7 +175,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         For each parameter with a sign, the median distance of `small_optima_` from
         `small_optimum_`, as a share of the range.
     weakened_ : list of str
-        Parameters whose signs count for less, since the small samples disagree wildly
+        Parameters whose signs count for less, since the small samples disagree strongly
         about them (by more than 0.15); the logger ``skbayes`` warns of it.
     signs_in_force_ : dict of str to int
         Those of `signs_` that the scores on all data do not contradict, at the end.
@@ -396,7 +396,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             # No warning of Python's: where scores hardly depend on a parameter, small
             # samples cannot agree, and nothing is wrong.
             logger.warning(
-                "The small samples disagree wildly about %s; the signs of these "
+                "The small samples disagree strongly about %s; the signs of these "
                 "parameters carry less weight.",
                 names,
             )

@@ -117,7 +117,7 @@ class MultiStageSearchCV(BayesSearchCV):
         a data frame of these, the path of a journal, or a study of Optuna with one
         objective (negated if it minimizes), scored by the same metric. The space may be
         another one; what lies outside is ignored, with a warning. The `n_promoted` best
-        settings that are known are tried first, or after `initial_points`. Their scores
+        known configurations are tried first, or after `initial_points`. Their scores
         are told to the model only if there is one stage: those on smaller training sets
         are others.
     {journal}

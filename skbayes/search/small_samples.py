@@ -34,7 +34,7 @@ __all__ = ["RoundRobinOptimizer", "MonotonicityPlan", "center_of", "plan_monoton
 N_SIGN_POINTS = 10
 
 # The median distance of the optima from their center beyond which they disagree
-# wildly about a column; that of five random positions is 0.19, on average.
+# strongly about a column; that of five random positions is 0.19, on average.
 MAX_DISAGREEMENT = 0.15
 
 # Width of the likelihood of signs on which the small samples disagree: slopes that are
@@ -145,7 +145,7 @@ class RoundRobinOptimizer:
         self.optimizers[whose].tell(params, score, **more)
 
     def forget(self, params: Mapping[str, Any] | Configuration) -> None:
-        """Give up a configuration; of equal ones the one that was asked for last.
+        """Forget a configuration; of equal ones the one that was asked for last.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class MonotonicityPlan:
 
     @property
     def weakened(self) -> list[str]:
-        """Parameters on which the samples disagree wildly."""
+        """Parameters on which the samples disagree strongly."""
         return [
             name for name, one in self.disagreement.items() if one > MAX_DISAGREEMENT
         ]

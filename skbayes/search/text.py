@@ -154,7 +154,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     random_state : int, RandomState instance or None, default=None
         Makes the choice of configurations repeatable.
     error_score : "raise" or number, default=np.nan
-        Score of a fit that fails, such as one whose settings leave no n-grams.
+        Score of a fit that fails, such as one whose parameters leave no n-grams.
     {return_train_score}
     {n_points}
     stopper : callable, list of callable or None, default=None
@@ -162,7 +162,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     trial_timeout : float or None, default=None
         Seconds after which no further fit of a trial is begun.
     racing : bool or float, default=False
-        Whether a trial is given up when its first folds leave it no chance.
+        Whether a trial is pruned when its first folds leave it no chance.
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already, from texts like these perhaps.
     journal : path or None, default=None

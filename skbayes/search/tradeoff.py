@@ -218,7 +218,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     fitted before: the first fit of its kind in a process, which loads libraries and
     fills caches, is left out of the trial's mean. A trial of which nothing is left has
     no cost for the model; in the end it counts as much as the median trial on as many
-    rows. What else makes times noisy is learnt by the model of the cost. Fits that
+    rows. What else makes times noisy is learned by the model of the cost. Fits that
     share processors take longer than others: compare times of trials that ran alike.
 
     "cpu_time" divides the processor time of a fold between fitting and scoring as the
@@ -442,7 +442,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         if len(known) < n_trials:
             warnings.warn(
                 f"warm_start_from: {n_trials - len(known)} of {n_trials} known "
-                "settings are ignored (outside search_spaces or train_sizes, or "
+                "configurations are ignored (outside search_spaces or train_sizes, or "
                 "without a score).",
                 UserWarning,
                 stacklevel=3,

@@ -26,7 +26,7 @@ def same(a: Any, b: Any, whole: bool = False) -> bool:
 
     1, 1.0 and True differ; an object equals its copies, so that an optimizer that was
     pickled, or a search that was cloned, still knows its options. Estimators are
-    compared by their parameters, with `whole` by what they learnt too. Values that
+    compared by their parameters, with `whole` by what they learned too. Values that
     cannot be compared differ.
     """
     if a is b:
@@ -69,7 +69,7 @@ def _same_objects(a: Any, b: Any, whole: bool) -> bool:
 
 
 def keeps_more_than_parameters(estimator: Any) -> bool:
-    """Whether clones of an estimator may hold what it learnt, as of FrozenEstimator."""
+    """Whether clones of an estimator may hold what it learned (FrozenEstimator)."""
     usual = BaseEstimator.__sklearn_clone__
     return getattr(type(estimator), "__sklearn_clone__", usual) is not usual
 

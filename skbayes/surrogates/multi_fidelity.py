@@ -38,7 +38,7 @@ class MultiFidelity(Surrogate):
     fidelities : ndarray of shape (m,)
         Those of the scores, in [0, 1].
     fidelity : float, default=1.0
-        That of the scores which are learnt and predicted, in [0, 1].
+        That of the scores which are learned and predicted, in [0, 1].
 
     Examples
     --------

@@ -47,7 +47,7 @@ MAX_GRID = 1000
 # than this share of it.
 MIN_BANDWIDTH = 0.01
 
-# Candidates are drawn so many times before it is given up to find a new one.
+# Candidates are drawn so many times before the attempt ends to find a new one.
 N_DRAWS = 10
 
 # Quantiles, for each value of a column, by which the prior's masses are found out.

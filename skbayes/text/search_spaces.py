@@ -33,7 +33,7 @@ _LOGISTIC: Notation = {"penalty": ["l2", "l1"], "C": Real(1e-3, 1e2, "log-unifor
 class _Tree(list):
     """Notations of one parameter, of which one is chosen first: a tree of two levels.
 
-    What is learnt of one value then says something of the others on its branch.
+    What is learned of one value then says something of the others on its branch.
     """
 
 

@@ -13,11 +13,11 @@ from skbayes.surrogates.graph import NeighborGraph
 
 NODES = np.random.default_rng(0).random((45, 2))
 GRAPH = NeighborGraph(NODES, [0, 0])
-LABELLED = [4, 11, 23, 40]
+LABELED = [4, 11, 23, 40]
 Y = np.array([2.0, 5.0, 3.0, 1.0])
 
 
-def known(scores=Y, rows=LABELLED, pending=()):
+def known(scores=Y, rows=LABELED, pending=()):
     return Observations(
         X=NODES[rows],
         scores=np.asarray(scores, dtype=float),
@@ -44,12 +44,12 @@ def harmonic(labeled, labels):
 
 
 def by_definition(labels, weight=None, unlabeled_only=False):
-    """a(k), by labelling each node with 0 and with 1."""
-    f = harmonic(LABELLED, labels)
+    """a(k), by labeling each node with 0 and with 1."""
+    f = harmonic(LABELED, labels)
     weight = f if weight is None else weight
     worth = np.full(len(NODES), -np.inf)
-    for k in set(range(len(NODES))) - set(LABELLED):
-        with_k = [*LABELLED, k]
+    for k in set(range(len(NODES))) - set(LABELED):
+        with_k = [*LABELED, k]
         counted = np.ones(len(NODES), dtype=bool)
         if unlabeled_only:
             counted[with_k] = False
@@ -63,7 +63,7 @@ def by_definition(labels, weight=None, unlabeled_only=False):
     return worth
 
 
-FREE = np.setdiff1d(np.arange(45), LABELLED)
+FREE = np.setdiff1d(np.arange(45), LABELED)
 
 
 def test_linear_labels():
@@ -82,15 +82,15 @@ def test_the_best_alone():
 
 def test_what_a_random_walk_reaches():
     """Walks from the best node to each other one, until they are there or back."""
-    best, labels = LABELLED[1], []
-    for node in LABELLED:
+    best, labels = LABELED[1], []
+    for node in LABELED:
         if node == best:
             labels.append(1.0)
             continue
         reaches = harmonic([best, node], np.array([0.0, 1.0]))
         labels.append(float(GRAPH.W[best] @ reaches / GRAPH.W[best].sum() > 0.5))
     assert sorted(set(labels)) == [0.0, 1.0]
-    got = LABELS["random-walk"](Y, GRAPH, LABELLED)
+    got = LABELS["random-walk"](Y, GRAPH, LABELED)
     np.testing.assert_array_equal(got, labels)
     worth = by_definition(np.array(labels))
     np.testing.assert_allclose(
@@ -99,7 +99,7 @@ def test_what_a_random_walk_reaches():
 
 
 def test_the_way_of_the_released_code():
-    f = harmonic(LABELLED, Y)
+    f = harmonic(LABELED, Y)
     # Only unlabeled nodes count, and of them the lowest prediction.
     weight = 0.5 * (5.0 - f) / (5.0 - f[FREE].min())
     worth = by_definition(np.array([0.0, 1.0, 0.0, 0.0]), weight, True)
@@ -142,7 +142,7 @@ def test_a_failure_is_as_bad_as_the_worst():
 def test_what_is_pending_has_the_label_predicted_for_it(labels):
     before = proposer(labels).scores(NODES[FREE])
     unfitted = InfluenceProposer(GRAPH, ExpectedInfluence(labels))
-    pending = unfitted.fit(known(pending=[FREE[3], FREE[7], LABELLED[0]]))
+    pending = unfitted.fit(known(pending=[FREE[3], FREE[7], LABELED[0]]))
     assert not np.allclose(pending.scores(NODES[FREE]), before)
     # Nothing of it is left when it is no longer pending.
     np.testing.assert_array_equal(unfitted.fit(known()).scores(NODES[FREE]), before)
@@ -151,10 +151,10 @@ def test_what_is_pending_has_the_label_predicted_for_it(labels):
 def test_one_after_the_other_is_all_at_once():
     unfitted = InfluenceProposer(GRAPH, ExpectedInfluence())
     for count in range(1, 5):
-        last = unfitted.fit(known(scores=Y[:count], rows=LABELLED[:count]))
+        last = unfitted.fit(known(scores=Y[:count], rows=LABELED[:count]))
     np.testing.assert_array_equal(last.scores(NODES), proposer().scores(NODES))
     # And what was told in another order is not taken for a continuation.
-    back = unfitted.fit(known(scores=Y[::-1], rows=LABELLED[::-1]))
+    back = unfitted.fit(known(scores=Y[::-1], rows=LABELED[::-1]))
     np.testing.assert_allclose(back.scores(NODES[FREE]), proposer().scores(NODES[FREE]))
 
 

@@ -75,7 +75,7 @@ def test_no_such_pair():
         load_nmt("en-zh")
 
 
-def test_data_come_with_source_and_licence():
+def test_data_come_with_source_and_license():
     data = files("skbayes.benchmark") / "data"
     assert "MIT License" in (data / "LICENSE").read_text()
     assert "github.com/Este1le/hpo_nmt" in (data / "README.md").read_text()

@@ -189,7 +189,7 @@ def test_search_with_metadata_routing(queries):
     assert search.best_score_ == 1.0
 
 
-# LightGBM before 4.7 names the columns of arrays, and misses the names afterwards.
+# LightGBM before 4.7 names the columns of arrays, and misses the names afterward.
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_lightgbm_in_a_search(queries):
     lightgbm = pytest.importorskip("lightgbm")

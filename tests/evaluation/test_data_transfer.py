@@ -1,4 +1,4 @@
-"""Data on their way to the fits."""
+"""Transfer of data to the fits."""
 
 import os
 import pickle
@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from skbayes.evaluation import data_transfer as shipping
+from skbayes.evaluation import data_transfer
 from skbayes.evaluation.data_transfer import Inputs, transfer_data
 
 TABLE = np.arange(600.0).reshape(100, 6)
 SPLITS = [(np.arange(50), np.arange(50, 100)), (np.arange(50, 100), np.arange(50))]
-WAYS = ["memory", "disk", "value"]
+TRANSPORTS = ["memory", "disk", "value"]
 
 
 def inputs(X, y=None, **kwargs):
@@ -26,7 +26,7 @@ def inputs(X, y=None, **kwargs):
 
 def arrived(handle):
     """Load what a worker would, which gets the handle pickled."""
-    shipping._loaded.clear()
+    data_transfer._loaded.clear()
     return pickle.loads(pickle.dumps(handle)).load()
 
 
@@ -86,10 +86,10 @@ def test_data_arrive_from_disk_as_they_were(kind, max_nbytes, tmp_path):
         np.testing.assert_equal(got.splits, SPLITS)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_leads_to_the_data(way):
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_every_transport_hands_the_data_over(transport):
     with transfer_data(
-        inputs(TABLE, TABLE[:, 0], fit_params={"a": 1}), way
+        inputs(TABLE, TABLE[:, 0], fit_params={"a": 1}), transport
     ) as transfer:
         got = transfer.handle.load()
         np.testing.assert_array_equal(got.X, TABLE)
@@ -101,8 +101,8 @@ def test_every_way_leads_to_the_data(way):
 
 def test_nothing_is_copied_in_memory():
     sent = inputs(TABLE)
-    for way in ("memory", "value"):
-        assert transfer_data(sent, way).handle.load() is sent
+    for transport in ("memory", "value"):
+        assert transfer_data(sent, transport).handle.load() is sent
 
 
 def test_only_empty_arrays():
@@ -132,9 +132,9 @@ def test_a_worker_maps_the_data_once():
         first = arrived(transfer.handle)
         again = pickle.loads(pickle.dumps(transfer.handle)).load()
         assert again is first
-        # What belongs to an earlier search is given up.
+        # What belongs to an earlier search is dropped.
         assert other.handle.load().X[0, 0] == 1
-        assert len(shipping._loaded) == 1
+        assert len(data_transfer._loaded) == 1
 
 
 def resident_bytes(path):
@@ -165,20 +165,20 @@ def test_arrays_that_are_shared_are_written_once():
     assert TABLE.nbytes < size < 2 * TABLE.nbytes
 
 
-def test_the_parcel_itself_is_small():
+def test_the_handle_itself_is_small():
     with transfer_data(inputs(TABLE), "disk") as transfer:
         assert len(pickle.dumps(transfer.handle)) < 1000
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_stop(way):
-    with transfer_data(inputs(TABLE), way) as transfer:
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_stop(transport):
+    with transfer_data(inputs(TABLE), transport) as transfer:
         handle = transfer.handle
-        if way == "disk":
+        if transport == "disk":
             handle = pickle.loads(pickle.dumps(handle))
         transfer.stop()
-        # Sent by value there is no way to be heard.
-        assert handle.stopped() == (way != "value")
+        # Data that are sent by value cannot be told to stop.
+        assert handle.stopped() == (transport != "value")
 
 
 def test_no_more_rooms_than_slots():
@@ -231,7 +231,7 @@ def test_a_full_disk_is_named_and_nothing_remains(tmp_path, monkeypatch):
     def full(self, inputs, max_nbytes):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shipping._Folder, "_write", full)
+    monkeypatch.setattr(data_transfer._Folder, "_write", full)
     with pytest.raises(OSError, match="No space left on device.*temp_folder"):
         transfer_data(inputs(TABLE), "disk", temp_folder=str(tmp_path))
     assert os.listdir(tmp_path) == []

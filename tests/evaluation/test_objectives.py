@@ -92,8 +92,8 @@ def test_what_is_told_of_a_trial():
     assert objectives.of_trial(Trial(0, {}, folds, score=-3.0)) == [-3.0, 0.6]
     assert objectives(folds[0].test_scores) == -2.0
     folds.append(fold(math.nan, math.nan, skipped=True))
-    censored = Trial(0, {}, folds, score=-3.0, state="timed_out")
-    assert objectives.of_trial(censored) == [-3.0, 0.6]
+    timed_out = Trial(0, {}, folds, score=-3.0, state="timed_out")
+    assert objectives.of_trial(timed_out) == [-3.0, 0.6]
     failed = Trial(0, {}, folds, score=math.nan, state="failed")
     assert all(map(math.isnan, objectives.of_trial(failed)))
 

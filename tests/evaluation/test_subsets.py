@@ -21,8 +21,8 @@ def sized(sizes, subset=0):
     return [Fidelity(train_size=size, subset=subset) for size in sizes]
 
 
-def rows(subsets, split, setting, splits=SPLITS):
-    return subsets.rows(split, splits[split][0], setting)
+def rows(subsets, split, fidelity, splits=SPLITS):
+    return subsets.rows(split, splits[split][0], fidelity)
 
 
 @pytest.mark.parametrize("labels", [None, LABELS])
@@ -43,8 +43,8 @@ def test_subsets_are_nested_sorted_and_of_the_size_asked_for(labels):
 def test_the_whole_is_the_training_set_itself():
     subsets = Subsets.draw(SPLITS, [Fidelity(train_size=0.5)])
     train = SPLITS[0][0]
-    for setting in (FULL_DATA, Fidelity(train_size=10**6), Fidelity(train_size=0.999)):
-        assert subsets.rows(0, train, setting) is train
+    for fidelity in (FULL_DATA, Fidelity(train_size=10**6), Fidelity(train_size=0.999)):
+        assert subsets.rows(0, train, fidelity) is train
     assert Subsets.draw(SPLITS, [FULL_DATA]).ranks == {}
 
 
@@ -99,8 +99,8 @@ def test_a_seed_draws_the_same_again_and_each_subset_is_another():
     other = Subsets.draw(SPLITS, wanted, labels=LABELS, seed=4)
     again = pickle.loads(pickle.dumps(one))
     chosen = [
-        tuple(rows(subsets, 0, setting))
-        for subsets, setting in [
+        tuple(rows(subsets, 0, fidelity))
+        for subsets, fidelity in [
             (one, wanted[0]),
             (same, wanted[0]),
             (again, wanted[0]),

@@ -46,7 +46,7 @@ def test_a_failed_fold_of_a_multi_metric_callable_counts_for_every_metric():
     np.testing.assert_array_equal(one.scores["b"], [math.nan, 2])
 
 
-def test_a_trial_is_not_changed_afterwards():
+def test_a_trial_is_not_changed_afterward():
     with pytest.raises(FrozenInstanceError):
         trial(0, 1.0).score = 2.0
 

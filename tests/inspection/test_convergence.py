@@ -57,8 +57,8 @@ def test_only_comparable_trials_count():
     assert np.isnan(display.best[small]).all()
     assert display.best[-1] == search.best_score_
     assert len(display.other_points_.get_offsets()) == small.sum()
-    raced = dataclasses.replace(drawn.trial(1, 0.9), state="pruned")
-    history = History([drawn.trial(0, 0.5), raced])
+    pruned = dataclasses.replace(drawn.trial(1, 0.9), state="pruned")
+    history = History([drawn.trial(0, 0.5), pruned])
     assert ConvergenceDisplay.from_history(history).best.tolist() == [0.5, 0.5]
 
 

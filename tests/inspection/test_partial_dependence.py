@@ -254,7 +254,7 @@ def test_a_scorer_by_name_is_still_the_one_of_the_search():
         random_state=0,
     ).fit(X, y)
     model = score_model(search)
-    # What it has learnt lies between 0 and 1; a model fitted anew knows other scores.
+    # What it has learned lies between 0 and 1; a model fitted anew knows other scores.
     assert (model.unit, model.offset) == (-4.0, 4.0)
     mean, _ = model.surrogate.predict(model.space.encode(model.params))
     shown = model.unit * mean.mean(axis=0) + model.offset
@@ -316,17 +316,17 @@ def test_the_picture_says_what_the_search_did_with_trials_given_up():
     ranges = {"C": (1e-3, 1e3, "log-uniform"), "gamma": (1e-4, 1e1, "log-uniform")}
     search = BayesSearchCV(SVC(), ranges, n_iter=20, racing=True, random_state=0)
     trials = search.fit(X, y).trials_
-    complete, learnt = (
+    complete, learned = (
         np.array([one.score for one in trials if one.state in states])
         for states in (["complete"], ["complete", "pruned"])
     )
-    # Few complete trials are as bad as those that were given up.
+    # Few complete trials are as bad as those that were pruned.
     assert (
-        len(learnt) == 20
-        and np.min(winsorize_low(complete)) > np.min(winsorize_low(learnt)) + 0.01
+        len(learned) == 20
+        and np.min(winsorize_low(complete)) > np.min(winsorize_low(learned)) + 0.01
     )
     display = PartialDependenceDisplay.from_search(search)
-    assert display.floor == pytest.approx(np.min(winsorize_low(learnt)))
+    assert display.floor == pytest.approx(np.min(winsorize_low(learned)))
     assert f"below {display.floor:.4g} counted" in display.ax_.get_title(loc="left")
 
 
@@ -335,11 +335,11 @@ def test_the_picture_counts_failures_as_the_search_does():
     trials = [trial(i, {"a": i}, score) for i, score in enumerate(scores)]
     trials += [trial(7 + i, {"a": 7 + i}, np.nan, state="failed") for i in range(4)]
     display = PartialDependenceDisplay.from_history(History(trials), resolution=4)
-    learnt = np.array([*scores, *[0.2] * 4])
+    learned = np.array([*scores, *[0.2] * 4])
     assert (
-        np.min(winsorize_low(learnt)) < np.min(winsorize_low(np.array(scores))) - 0.05
+        np.min(winsorize_low(learned)) < np.min(winsorize_low(np.array(scores))) - 0.05
     )
-    assert display.floor == pytest.approx(np.min(winsorize_low(learnt)))
+    assert display.floor == pytest.approx(np.min(winsorize_low(learned)))
 
 
 def test_the_floor_is_on_the_scale_that_is_shown():

@@ -18,7 +18,7 @@ def lightness(color):
     return 116 * np.cbrt(Y) - 16 if Y > 0.008856 else 903.3 * Y
 
 
-def test_neighbors_can_be_told_apart_in_grey():
+def test_neighbors_can_be_told_apart_in_gray():
     shades = [lightness(one.color) for one in style.SERIES]
     assert np.min(np.abs(np.diff(shades))) > 4
     assert np.min(np.abs(np.diff(shades[:3]))) > 20
@@ -33,7 +33,7 @@ def test_states_can_be_told_apart_without_color():
     assert len({one.marker for one in style.STATES.values()}) == len(style.STATES)
 
 
-def test_better_scores_are_darker_in_grey():
+def test_better_scores_are_darker_in_gray():
     shades = [lightness(c) for c in style.score_colors()(np.linspace(0, 1, 50))]
     assert np.all(np.diff(shades) < 0)
     assert shades[0] < 88 and shades[-1] < 20

@@ -347,7 +347,7 @@ def test_how_an_estimator_is_fitted_does_not_matter():
     assert describe(one) == describe(other)
 
 
-def test_what_an_estimator_learnt_does_not_matter_as_it_is_cloned():
+def test_what_an_estimator_learned_does_not_matter_as_it_is_cloned():
     assert describe(SVC().fit(X, Y)) == describe(SVC())
 
 
@@ -488,7 +488,7 @@ def test_each_part_of_a_search_is_told_apart(part, arguments):
 
 
 @pytest.mark.parametrize(
-    "setting",
+    "parameter",
     [
         {"n_iter": 7},
         {"timeout": 3.0},
@@ -503,8 +503,8 @@ def test_each_part_of_a_search_is_told_apart(part, arguments):
         {"cv": [([0, 1], [2])]},
     ],
 )
-def test_what_makes_no_other_trials_does_not_count(setting):
-    assert identity(search(**setting)) == identity()
+def test_what_makes_no_other_trials_does_not_count(parameter):
+    assert identity(search(**parameter)) == identity()
 
 
 def test_notations_of_the_same_space_are_the_same():

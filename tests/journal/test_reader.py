@@ -154,7 +154,7 @@ def test_metrics_training_scores_and_failures(path):
         fold({"a": 3.0, "b": 4.0}, train_scores={"a": 7.0, "b": 8.0}),
     ]
     failed = [fold(math.nan, "Traceback: no", train_scores=math.nan)] * 2
-    raced = [
+    pruned = [
         two[0],
         FoldResult(
             {"a": math.nan, "b": math.nan},
@@ -169,7 +169,7 @@ def test_metrics_training_scores_and_failures(path):
             [
                 {"state": "failed", **failure},
                 {"folds": two, "score": 2.0},
-                {"state": "pruned", "folds": raced, "score": 1.0, "noise": 0.5},
+                {"state": "pruned", "folds": pruned, "score": 1.0, "noise": 0.5},
             ]
         ):
             journal.record_proposal(number, params_of(number), None)

@@ -273,7 +273,7 @@ def test_what_cannot_be_unpickled_in_a_worker_is_an_error():
         search.fit(X, y)
 
 
-# -- data that nothing can be learnt from ----------------------------------------------
+# -- data that nothing can be learned from ---------------------------------------------
 
 WITH_GAPS = X.copy()
 WITH_GAPS[::2, 1] = np.nan
@@ -394,7 +394,7 @@ def test_what_the_space_fixes_is_tried_with_the_rest_as_it_is():
     assert "All the 9 fits of the first 3 trials" in raised.value.__notes__[0]
 
 
-def test_unlucky_settings_do_not_end_a_search():
+def test_unlucky_configurations_do_not_end_a_search():
     points = [{"quality": q, "bad": "fit"} for q in (0.1, 0.2, 0.3)]
     space = {"quality": (0.0, 1.0), "bad": [None, "fit"]}
     search = BayesSearchCV(

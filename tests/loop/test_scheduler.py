@@ -283,7 +283,7 @@ def test_an_interrupted_worker_interrupts_the_search():
     with pytest.warns(UserWarning, match="interrupted.* 5 finished"):
         numbers, reason = fake.run(n_iter=9, n_points=3)
     assert reason == "interrupted"
-    # 3 is the one that is given up; what ended beside it counts.
+    # Trial 3 is forgotten; what ended beside it counts.
     assert numbers == [0, 1, 2, 4, 5]
     assert fake.pending == []
 

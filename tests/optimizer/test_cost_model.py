@@ -60,7 +60,7 @@ def test_few_costs_are_as_good_as_their_median():
 # -- costs that are known -------------------------------------------------------------
 
 
-def test_costs_are_learnt_where_they_differ():
+def test_costs_are_learned_where_they_differ():
     X, costs, rng = make_data(25)
     candidates = rng.random((50, 2))
     error = np.log10(expected(make(X, costs), candidates)) - (3 * candidates[:, 0] - 2)

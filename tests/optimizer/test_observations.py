@@ -5,12 +5,12 @@ import numpy as np
 from skbayes.optimizer.observations import ObservationList, join
 
 
-def test_what_was_learnt_comes_before_what_was_told():
-    learnt, told = ObservationList(), ObservationList()
+def test_what_was_learned_comes_before_what_was_told():
+    learned, told = ObservationList(), ObservationList()
     told.add(np.array([0.5, np.nan]), [1.0], [0.2])
     told.add(np.array([0.6, 0.1]), [math.nan], [0.2])
-    learnt.add(np.array([0.1, 0.3]), [2.0], [0.4])
-    known = join(learnt, told, [np.array([0.9, 0.9])], 2, 1)
+    learned.add(np.array([0.1, 0.3]), [2.0], [0.4])
+    known = join(learned, told, [np.array([0.9, 0.9])], 2, 1)
     np.testing.assert_array_equal(known.X, [[0.1, 0.3], [0.5, np.nan], [0.6, 0.1]])
     np.testing.assert_array_equal(known.scores, [2.0, 1.0, np.nan])
     # Of a failure nothing is uncertain.

@@ -279,7 +279,7 @@ def test_with_no_initial_points_the_model_decides_after_one_score():
     assert abs(params["x"] - 0.5) > 0.3
 
 
-def test_the_first_configuration_is_the_centre():
+def test_the_first_configuration_is_the_center():
     space = {"x": (-1.0, 3.0), "C": (1e-2, 1e4, "log-uniform"), "k": ["usual", "other"]}
     (params,) = Optimizer(space, random_state=0).ask()
     assert params["x"] == 1.0
@@ -719,7 +719,7 @@ def peak(params):
     return -((params["x"] - 0.37) ** 2)
 
 
-def test_what_was_learnt_guides_from_the_first_proposal():
+def test_what_was_learned_guides_from_the_first_proposal():
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
     for x in np.linspace(0, 1, 9):
         optimizer.learn({"x": float(x)}, peak({"x": x}))
@@ -733,7 +733,7 @@ def test_what_was_learnt_guides_from_the_first_proposal():
     assert optimizer.best_params == params and optimizer.n_told == 1
 
 
-def test_what_was_learnt_counts_as_initial_and_leaves_the_rest_of_the_design():
+def test_what_was_learned_counts_as_initial_and_leaves_the_rest_of_the_design():
     cold, warm = (
         Optimizer(MIXED, n_initial_points=4, random_state=0) for _ in range(2)
     )
@@ -746,7 +746,7 @@ def test_what_was_learnt_counts_as_initial_and_leaves_the_rest_of_the_design():
     assert warm.last_expected_improvement is not None
 
 
-def test_what_was_learnt_stays_a_candidate():
+def test_what_was_learned_stays_a_candidate():
     optimizer = Optimizer({"a": [1, 2, 3]}, n_initial_points=0, random_state=0)
     for a in (1, 2, 3):
         optimizer.learn({"a": a}, a)
@@ -756,7 +756,7 @@ def test_what_was_learnt_stays_a_candidate():
         optimizer.ask()
 
 
-def test_it_does_not_matter_when_something_was_learnt():
+def test_it_does_not_matter_when_something_was_learned():
     trials = run(Optimizer(MIXED, random_state=1), 5)
     early, late = (Optimizer(MIXED, random_state=0) for _ in range(2))
     told = run(Optimizer(MIXED, random_state=0), 4)
@@ -767,7 +767,7 @@ def test_it_does_not_matter_when_something_was_learnt():
     assert early.ask(2) == late.ask(2)
 
 
-def test_what_was_learnt_and_told_is_known_twice():
+def test_what_was_learned_and_told_is_known_twice():
     """Two scores of one configuration: the model is between them."""
     improvements = []
     for scores in ([0.0], [0.0, 4.0], [4.0]):
@@ -794,19 +794,19 @@ def test_failures_of_an_earlier_search_steer_away():
 
 
 def test_noise_belongs_to_the_score_it_came_with():
-    """Learnt with their noise, or told with it: the model is the same."""
+    """Learned with their noise, or told with it: the model is the same."""
     X, y = np.linspace(0, 1, 6)[:, None], np.array([0.0, 3.0, 1.0, 1.5, 2.0, 0.5])
     noise = np.array([0.0, 4.0, 0.0, 0.1, 0.0, 2.0])
     model = GaussianProcess(n_options=[0], random_state=0).fit(X, y, noise)
     best_f = model.predict(X)[0].max(axis=1)
-    for n_learnt in (0, 3, 6):
+    for n_learned in (0, 3, 6):
         optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
         for x, value, variance in zip(
-            X[n_learnt:], y[n_learnt:], noise[n_learnt:], strict=True
+            X[n_learned:], y[n_learned:], noise[n_learned:], strict=True
         ):
             optimizer.tell({"x": x[0]}, value, noise=variance)
         for x, value, variance in zip(
-            X[:n_learnt], y[:n_learnt], noise[:n_learnt], strict=True
+            X[:n_learned], y[:n_learned], noise[:n_learned], strict=True
         ):
             optimizer.learn({"x": x[0]}, value, noise=variance)
         (params,) = optimizer.ask()
@@ -989,14 +989,14 @@ def test_noise_of_several_objectives():
         proposal(0.5)
 
 
-def test_what_was_learnt_counts_for_several_objectives():
-    told, learnt = (Optimizer(SQUARE, random_state=0) for _ in range(2))
+def test_what_was_learned_counts_for_several_objectives():
+    told, learned = (Optimizer(SQUARE, random_state=0) for _ in range(2))
     for x in (0.1, 0.5, 0.9):
         params = {"x": x, "z": 0.5}
         told.tell(params, two(params))
-        learnt.learn(params, two(params))
-    assert learnt.pareto_front == []
-    assert learnt.ask() and learnt.last_expected_improvement is not None
+        learned.learn(params, two(params))
+    assert learned.pareto_front == []
+    assert learned.ask() and learned.last_expected_improvement is not None
 
 
 @pytest.mark.parametrize(

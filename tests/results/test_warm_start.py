@@ -69,7 +69,7 @@ def test_a_narrower_range_drops_the_rest_with_one_warning(coarse):
     assert [params["C"] for params, _, _ in known] == pytest.approx([1, 10])
     (warning,) = caught
     text = str(warning.message)
-    assert "warm_start_from: 6 of 8 known settings are ignored" in text
+    assert "warm_start_from: 6 of 8 known configurations are ignored" in text
     assert "6 outside search_spaces" in text
     assert warning.filename == __file__
 
@@ -109,7 +109,7 @@ def test_values_of_a_list_forgive_rounding():
     "value", [9.9e-6, 1.001, None, "scale", math.nan, math.inf, True, [0.1]]
 )
 def test_what_is_outside(value):
-    with pytest.warns(UserWarning, match="1 of 1 known settings"):
+    with pytest.warns(UserWarning, match="1 of 1 known configurations"):
         assert one(value, space(x=(1e-5, 1.0, "log-uniform"))) == []
 
 
@@ -123,7 +123,7 @@ def test_conditional_spaces():
     grid = [{"kernel": ["linear"]}, {"kernel": ["rbf"], "gamma": [0.1, 1.0]}]
     earlier = GridSearchCV(SVC(), grid, cv=2).fit(X, y)
     choice = Choice({"linear": {}, "rbf": {"gamma": (0.01, 0.5)}})
-    with pytest.warns(UserWarning, match="1 of 3 known settings"):
+    with pytest.warns(UserWarning, match="1 of 3 known configurations"):
         known = known_results(earlier, space(kernel=choice))
     assert [params for params, _, _ in known] == [
         {"kernel": "linear"},
@@ -312,7 +312,7 @@ def test_failed_fits_are_counted_apart():
     with pytest.warns(UserWarning) as caught:
         known = known_results(table, space(x=(0, 2)))
     assert known == [({"x": 1}, 1.0, None)]
-    assert "3 of 4 known settings are ignored (1 outside search_spaces, 2 without" in (
+    assert "3 of 4 known configurations are ignored (1 outside search_spaces, 2 " in (
         str(caught[0].message)
     )
 

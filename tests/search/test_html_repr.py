@@ -58,10 +58,16 @@ def test_both_protocols_show_diagram_and_block(fitted):
 
 def test_the_block_says_what_was_found(fitted):
     cells = _cells(fitted)
-    assert list(cells) == ["Best score", "Best settings", "Trials", "Time", "Ended"]
+    assert list(cells) == [
+        "Best score",
+        "Best configuration",
+        "Trials",
+        "Time",
+        "Ended",
+    ]
     assert cells["Best score"].startswith(f"{fitted.best_score_:.4g} ± ")
     assert cells["Best score"].endswith("over 2 splits")
-    assert cells["Best settings"] == f"C = {fitted.best_params_['C']:.6g}"
+    assert cells["Best configuration"] == f"C = {fitted.best_params_['C']:.6g}"
     assert cells["Trials"] == "3"
     assert cells["Time"].endswith("for the refit")
     assert cells["Ended"] == "n_iter trials were made"
@@ -104,7 +110,7 @@ def test_the_metric_of_several():
 
 def test_a_choice_by_a_callable_has_no_score():
     search = _search(refit=lambda results: 1).fit(X, y)
-    assert list(_cells(search))[0] == "Best settings"
+    assert list(_cells(search))[0] == "Best configuration"
 
 
 def test_failed_trials_are_counted():
@@ -115,12 +121,12 @@ def test_failed_trials_are_counted():
         with pytest.warns(FitFailedWarning):
             search.fit(X, y)
     assert _cells(search)["Trials"] == "3, 2 failed"
-    assert _cells(search)["Ended"] == "every setting was tried"
+    assert _cells(search)["Ended"] == "every configuration was tried"
 
 
-def test_no_settings():
+def test_no_parameters():
     search = BayesSearchCV(SVC(), {}, cv=2, random_state=0).fit(X, y)
-    assert _cells(search)["Best settings"] == "those of the estimator"
+    assert _cells(search)["Best configuration"] == "those of the estimator"
 
 
 def test_what_the_other_searches_add():

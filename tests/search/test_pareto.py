@@ -114,7 +114,7 @@ def test_half_measured_trials_do_not_count_for_the_hypervolume():
     np.testing.assert_allclose(with_more, volumes[[0, 0, 1, 2]])
 
 
-def test_the_hypervolume_grows_towards_that_of_all_trials(search):
+def test_the_hypervolume_grows_toward_that_of_all_trials(search):
     results = search.cv_results_
     # A cost counts by its logarithm.
     Y = np.column_stack(

@@ -90,7 +90,7 @@ def test_costs_are_those_of_the_one_that_was_asked():
 # -- the center -----------------------------------------------------------------------
 
 
-def test_the_centre_is_not_moved_by_an_outlier():
+def test_the_center_is_not_moved_by_an_outlier():
     space = Space.from_notation({"C": (1e-3, 1e3, "log-uniform"), "n": (1, 9)})
     values = [(0.1, 2), (0.2, 2), (0.1, 3), (0.1, 2), (1000.0, 9)]
     optima = space.encode([{"C": C, "n": n} for C, n in values])
@@ -98,7 +98,7 @@ def test_the_centre_is_not_moved_by_an_outlier():
     assert center["C"] == pytest.approx(0.1) and center["n"] == 2
 
 
-def test_the_centre_of_a_tree_is_a_configuration():
+def test_the_center_of_a_tree_is_a_configuration():
     space = Space.from_notation(
         {"kind": Choice({"u": {"c": (0.0, 1.0)}, "v": {"d": (0.0, 1.0)}})}
     )
@@ -111,7 +111,7 @@ def test_the_centre_of_a_tree_is_a_configuration():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_points_lie_between_the_simple_end_and_the_centre(seed):
+def test_points_lie_between_the_simple_end_and_the_center(seed):
     space = Space.from_notation({**PLANE, "free": (0.0, 1.0)})
     found = trials(*((n, {"a": 0.4, "b": 0.7, "free": n / 5}, 1.0) for n in range(5)))
     plan = plan_monotonicity(space, {"a": 1, "b": -1}, found, seed)
@@ -147,13 +147,13 @@ def test_samples_that_disagree_weaken_the_signs_of_that_column_alone():
     assert plan.disagreement["a"] == pytest.approx(0.3, abs=1e-6)
 
 
-def test_a_centre_at_the_simple_end_leaves_no_room_for_signs():
+def test_a_center_at_the_simple_end_leaves_no_room_for_signs():
     space = Space.from_notation(PLANE)
     plan = plan_monotonicity(space, {"a": 1, "b": 1}, plane_trials([0.0] * 5), 0)
     assert not plan.signs[:, 0].any() and plan.signs[:, 1].all()
 
 
-def test_signs_are_about_the_branch_of_the_centre():
+def test_signs_are_about_the_branch_of_the_center():
     space = Space.from_notation(
         {"kind": Choice({"u": {"c": (0.0, 1.0)}, "v": {"d": (0.0, 1.0)}})}
     )

@@ -277,7 +277,7 @@ def test_own_stop_words():
 
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
-def test_a_setting_without_ngrams_costs_its_trial_only():
+def test_a_configuration_without_ngrams_costs_its_trial_only():
     search = TextRepresentationSearchCV(
         search_spaces={"max_df": [0.0, 1.0]},
         n_iter=8,

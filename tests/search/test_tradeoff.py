@@ -465,7 +465,7 @@ def test_warm_start(search, tmp_path):
 
 
 def test_warm_start_tells_what_it_leaves_out(search):
-    with pytest.warns(UserWarning, match=r"of 14 known settings are ignored"):
+    with pytest.warns(UserWarning, match=r"of 14 known configurations are ignored"):
         make({"x": (0.0, 0.5)}, n_iter=1, warm_start_from=search).fit(X, y)
 
 

@@ -58,7 +58,7 @@ def test_draws_are_new_and_allowed():
     assert all(params["a"] < 0.2 for params in found.space.decode(X))
 
 
-def test_overlapping_dicts_hold_one_row_a_setting():
+def test_overlapping_dicts_hold_one_row_per_configuration():
     found = make([{"a": (1, 10_001)}, {"a": (1, 10_001)}], lambda p: p["a"] <= 3)
     rng = np.random.default_rng(0)
     for _ in range(3):

@@ -296,7 +296,7 @@ def test_a_copy_made_on_the_way_continues_alike(make, when):
     assert run(again, 4) == run(copy.deepcopy(optimizer), 4) == run(optimizer, 4)
 
 
-def test_what_is_told_twice_and_learnt_is_taken(make):
+def test_what_is_told_twice_and_learned_is_taken(make):
     optimizer = make(n_initial_points=0)
     cells = optimizer.space.decode(optimizer.space.enumerate(np.arange(N_CELLS)))
     for params in cells[::4]:

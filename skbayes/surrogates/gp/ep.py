@@ -27,7 +27,7 @@ from skbayes.surrogates.gp.kernels import FloatArray
 
 __all__ = ["Sites", "propagate"]
 
-# Share of the way that the sites go towards their new values; it falls by SLOWER
+# Share of the way that the sites go toward their new values; it falls by SLOWER
 # whenever the changes grow, but not below MIN_DAMPING.
 DAMPING, SLOWER, MIN_DAMPING = 0.7, 0.7, 0.05
 

@@ -33,11 +33,11 @@ from skbayes.surrogates.scaling import relative_noise, standardize
 
 __all__ = ["GaussianProcess"]
 
-# Hyper-parameters are learnt anew with each of the first observations, then whenever
+# Hyper-parameters are learned anew with each of the first observations, then whenever
 # their number has grown by a tenth.
 LEARN_ALWAYS, LEARN_GROWTH = 20, 1.1
 
-# They are learnt from at most this many observations.
+# They are learned from at most this many observations.
 MAX_LEARNING_POINTS = 200
 
 # Work spent on samples of the hyper-parameters: their number falls as n grows and
@@ -46,7 +46,7 @@ SAMPLE_POINTS = 200
 
 
 def n_learning_points(n: int) -> int:
-    """Return how many of `n` observations the hyper-parameters are learnt from.
+    """Return how many of `n` observations the hyper-parameters are learned from.
 
     That is `n` itself up to 20, then the last number up to `n` of a series that grows
     by a tenth from one to the next.
@@ -63,10 +63,10 @@ class GaussianProcess(Surrogate):
     """Gaussian process with one length scale a column, fit for a dozen observations.
 
     Outputs are standardized, very bad ones raised (see `winsorize_low`), the noise is
-    learnt. Predictions are made under several samples of the hyper-parameters from
+    learned. Predictions are made under several samples of the hyper-parameters from
     their posterior, or at given ones. Beyond 20 observations the hyper-parameters are
-    learnt from the first ones only, up to the last `n_learning_points`; fitting again
-    with the same first ones does not learn anew. What is learnt is a function of the
+    learned from the first ones only, up to the last `n_learning_points`; fitting again
+    with the same first ones does not learn anew. What is learned is a function of the
     data and `random_state` alone.
 
     Parameters
@@ -81,7 +81,7 @@ class GaussianProcess(Surrogate):
         to 8, fewer the more observations there are.
     hyperparameters : dict, default=None
         Fixed values under the keys ``"length_scales"`` (D,), ``"amplitude"`` and
-        ``"noise"`` (variances, of standardized outputs). None: they are learnt.
+        ``"noise"`` (variances, of standardized outputs). None: they are learned.
     random_state : int, default=0
         Seed of the samples.
     winsorize_scores : bool, default=True
@@ -147,7 +147,7 @@ class GaussianProcess(Surrogate):
             Their scores, finite.
         noise : ndarray of shape (n,), default=None
             Known variances of the scores, in squared units of `y`, finite and >= 0.
-            They are added to the noise that is learnt, which is common to all. None:
+            They are added to the noise that is learned, which is common to all. None:
             there are none.
 
         Returns
@@ -328,7 +328,7 @@ class GaussianProcess(Surrogate):
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Predict each score from the others.
 
-        Rasmussen & Williams (2006), equation 5.12, under the hyper-parameters learnt
+        Rasmussen & Williams (2006), equation 5.12, under the hyper-parameters learned
         from all scores: mean y_i - alpha_i / (K^-1)_ii, variance 1 / (K^-1)_ii.
 
         Returns

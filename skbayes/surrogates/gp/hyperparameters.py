@@ -5,7 +5,7 @@ Symbols (D columns, n observations, S samples):
 - ``theta``: (D + 2,), the logarithms of the D length scales, of the amplitude (signal
   variance) and of the noise variance, for outputs with mean 0 and variance 1.
 - ``K``: (n, n), amplitude * k(r2) + noise * I + diag(extra).
-- ``extra``: (n,), known variances of the outputs beyond the noise that is learnt.
+- ``extra``: (n,), known variances of the outputs beyond the noise that is learned.
 - ``alpha``: (n,), K^-1 y.
 
 Maximum likelihood overfits badly with a dozen observations; the priors are those of

@@ -59,7 +59,7 @@ class MonotonicGP(GaussianProcess):
         each, in standard deviations of the scores over the width of the space; > 0.
         The wider, the less the signs say.
     **options : dict
-        Those of :class:`GaussianProcess`; the hyper-parameters are learnt from scores
+        Those of :class:`GaussianProcess`; the hyper-parameters are learned from scores
         and signs.
 
     Attributes

@@ -37,7 +37,7 @@ LOOK_EVERY = 4
 
 
 class RobustMonotonicGP(Surrogate):
-    """Process on scores and signs that gives up the signs which the scores contradict.
+    """Process on scores and signs that drops the signs which the scores contradict.
 
     It is :class:`~skbayes.surrogates.MonotonicGP` with the signs of those columns
     whose Bayes factor is above 1/10, and :class:`~skbayes.surrogates.GaussianProcess`

@@ -286,7 +286,7 @@ def test_more_initial_points_than_iterations(n_points, n_iter):
     messages = [str(w.message) for w in caught if "initial_points" in str(w.message)]
     if n_points == 3:
         (message,) = messages
-        assert "3 different settings" in message and "n_iter=2" in message
+        assert "3 different configurations" in message and "n_iter=2" in message
         (where,) = [w.filename for w in caught if message == str(w.message)]
         assert where == __file__
     else:

@@ -111,10 +111,10 @@ def test_as_many_trials_in_flight_as_keep_the_workers_busy(n_workers, n_points):
     search = restless(n_iter=1, n_points="auto", cv=5)
     with joblib.parallel_config("threading", n_jobs=n_workers):
         assert search.fit(X, y).n_points_ == n_points
-        # Folds of a raced trial are fitted one after the other.
+        # With racing, the folds of a trial are fitted one after the other.
         search.set_params(racing=True).fit(X, y)
-        raced = 1 if n_workers == 1 else 1.5 * n_workers + 1
-        assert search.n_points_ == min(raced, 16)
+        racing = 1 if n_workers == 1 else 1.5 * n_workers + 1
+        assert search.n_points_ == min(racing, 16)
         # No fit waits for a worker while the time of its trial runs.
         search.set_params(racing=False, trial_timeout=60.0).fit(X, y)
     assert search.n_points_ == max(1, n_workers // 5)

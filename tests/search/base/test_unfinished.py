@@ -27,13 +27,13 @@ def racing(**kwargs):
 
 
 @pytest.fixture(scope="module")
-def raced():
+def found():
     # Whatever is not finished, nobody is warned of.
     return racing(return_train_score=True).fit(X, y)
 
 
-def test_hopeless_trials_are_given_up(raced):
-    results = raced.cv_results_
+def test_trials_without_a_chance_are_pruned(found):
+    results = found.cv_results_
     assert set(results["state"]) == {"complete", "pruned"}
     given_up = results["state"] == "pruned"
     assert results["state"].shape == (14,)
@@ -44,28 +44,28 @@ def test_hopeless_trials_are_given_up(raced):
     assert np.isfinite(splits[0]).all()
     np.testing.assert_array_equal(np.isnan(splits[4]), given_up)
     assert results["rank_test_score"][given_up].min() > (~given_up).sum()
-    assert results["state"][raced.best_index_] == "complete"
-    assert raced.best_score_ == np.nanmax(results["mean_test_score"])
+    assert results["state"][found.best_index_] == "complete"
+    assert found.best_score_ == np.nanmax(results["mean_test_score"])
 
 
-def test_raced_trials_are_told_with_noise(raced):
-    for trial in raced.trials_:
+def test_pruned_trials_are_told_with_noise(found):
+    for trial in found.trials_:
         partial = trial.state == "pruned"
         assert (trial.noise is not None) == partial
         assert np.isfinite(trial.score)
         assert sum(fold.skipped for fold in trial.folds) == (
             np.isnan(trial.scores["score"]).sum()
         )
-        # What the first folds promise is no better than the best.
-        assert trial.score <= raced.best_score_
+        # What the first folds predict is no better than the best.
+        assert trial.score <= found.best_score_
 
 
-def test_racing_spares_no_winner(raced):
-    for trial in raced.trials_:
+def test_racing_spares_no_winner(found):
+    for trial in found.trials_:
         if trial.state == "pruned":
             grid = {name: [value] for name, value in trial.params.items()}
             whole = GridSearchCV(SVC(), grid, cv=5).fit(X, y)
-            assert whole.best_score_ < raced.best_score_
+            assert whole.best_score_ < found.best_score_
 
 
 @pytest.mark.parametrize("n_points", [1, 4])
@@ -77,7 +77,7 @@ def test_the_same_trials_race_whatever_n_jobs(n_points):
     assert "pruned" in alone.cv_results_["state"]
 
 
-def test_a_greater_risk_gives_up_more(raced):
+def test_a_greater_risk_prunes_more(found):
     bold = racing(racing=0.3).fit(X, y)
     assert sum(bold.cv_results_["state"] == "pruned") > 0
     never = racing(racing=1e-100).fit(X, y)

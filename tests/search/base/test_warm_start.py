@@ -18,7 +18,7 @@ from skbayes import (
 X, y = load_iris(return_X_y=True)
 COARSE = {"C": [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0]}
 FINE = {"C": (0.1, 100.0, "log-uniform")}
-OUTSIDE = "warm_start_from: 2 of 6 known settings are ignored"
+OUTSIDE = "warm_start_from: 2 of 6 known configurations are ignored"
 
 
 @pytest.fixture(scope="module")

@@ -30,11 +30,11 @@ def make_data(n=30, D=4, seed=0):
 def test_predictions_equal_scikit_learns_at_the_same_hyper_parameters(kernel):
     X, y, rng = make_data()
     model = GaussianProcess(kernel, hyperparameters=FIXED).fit(X, y)
-    tamed = winsorize_low(y)
-    offset, unit = tamed.mean(), tamed.std()
+    winsorized = winsorize_low(y)
+    offset, unit = winsorized.mean(), winsorized.std()
     reference = GaussianProcessRegressor(
         ConstantKernel(1.3) * KERNELS[kernel], alpha=1e-3, optimizer=None
-    ).fit(X, (tamed - offset) / unit)
+    ).fit(X, (winsorized - offset) / unit)
     candidates = np.vstack([rng.random((40, 4)), X[:5]])
     mean, sd = model.predict(candidates)
     expected_mean, expected_sd = reference.predict(candidates, return_std=True)
@@ -48,13 +48,13 @@ def test_known_variances_are_scikit_learns_alpha(kernel):
     noise = rng.exponential(0.5, len(y))
     noise[:5] = 0.0
     model = GaussianProcess(kernel, hyperparameters=FIXED).fit(X, y, noise=noise)
-    tamed = winsorize_low(y)
-    offset, unit = tamed.mean(), tamed.std()
+    winsorized = winsorize_low(y)
+    offset, unit = winsorized.mean(), winsorized.std()
     pending, candidates = rng.random((3, 4)), np.vstack([rng.random((40, 4)), X[:9]])
     X_all = np.vstack([X, pending])
     believed = model.predict(pending)[0][0]
-    y_all = (np.append(tamed, believed) - offset) / unit
-    # What is pending is believed, and has no noise but the learnt one.
+    y_all = (np.append(winsorized, believed) - offset) / unit
+    # What is pending is believed, and has no noise but the learned one.
     alpha = 1e-3 + np.append(noise, np.zeros(3)) / unit**2
     for n, ours in ((30, model), (33, model.condition(pending))):
         reference = GaussianProcessRegressor(
@@ -74,17 +74,17 @@ def test_variances_of_zero_change_nothing():
     np.testing.assert_array_equal(zero, plain)
 
 
-def test_known_variances_explain_what_would_be_learnt_as_noise():
+def test_known_variances_explain_what_would_be_learned_as_noise():
     X, y, rng = make_data(60)
     noise = np.where(np.arange(60) % 2, 4.0, 0.0)
     noisy = y + np.sqrt(noise) * rng.standard_normal(60)
     model = GaussianProcess(n_samples=0)
-    learnt = []
+    learned = []
     for known in (None, noise):
-        # The same model: what is learnt from one noise is not kept for another.
+        # The same model: what is learned from one noise is not kept for another.
         model.fit(X, noisy, noise=known)
-        learnt.append(np.exp(model.thetas_[0, -1]) * noisy.var())
-    assert learnt[1] < 0.2 < 1.0 < learnt[0]
+        learned.append(np.exp(model.thetas_[0, -1]) * noisy.var())
+    assert learned[1] < 0.2 < 1.0 < learned[0]
     clean = np.arange(60) % 2 == 0
     error = model.predict(X)[0][0] - y
     assert np.sqrt(np.mean(error[clean] ** 2)) < 0.2
@@ -147,7 +147,7 @@ def test_the_fewer_observations_the_more_samples():
     assert counts[0] == 8 > counts[1] > counts[2] == 1
 
 
-def test_milestones_follow_closely():
+def test_learning_points_follow_closely():
     marks = [n_learning_points(n) for n in range(1, 600)]
     assert marks[:21] == [*range(1, 21), 20]
     assert all(mark <= n < 1.2 * mark for n, mark in enumerate(marks, 1))
@@ -155,7 +155,7 @@ def test_milestones_follow_closely():
     assert len(set(marks[100:])) < 25
 
 
-def test_what_is_learnt_does_not_depend_on_earlier_fits():
+def test_what_is_learned_does_not_depend_on_earlier_fits():
     X, y, rng = make_data(40)
     candidates = rng.random((5, 4))
     model = GaussianProcess()
@@ -272,16 +272,16 @@ def test_the_scale_of_the_scores_and_their_variances_does_not_matter(scale):
     check_scale(scale, noise, scale**2 * noise)
 
 
-def test_the_noise_is_learnt():
+def test_the_noise_is_learned():
     rng = np.random.default_rng(0)
     X = rng.random((60, 1))
     clean = np.sin(5 * X[:, 0])
     noisy = clean + 0.5 * rng.standard_normal(60)
-    learnt = [
+    learned = [
         np.exp(GaussianProcess(n_samples=0).fit(X, y).thetas_[0, -1])
         for y in (clean, noisy)
     ]
-    assert learnt[0] < 0.01 < 0.1 < learnt[1]
+    assert learned[0] < 0.01 < 0.1 < learned[1]
 
 
 def test_a_column_that_does_not_matter_gets_a_long_length_scale():
@@ -334,11 +334,11 @@ def test_conditioning_equals_the_joint_process():
     model = GaussianProcess(hyperparameters=FIXED).fit(X, y)
     conditioned = model.condition(pending)
     believed = model.predict(pending)[0][0]
-    tamed = winsorize_low(y)
-    offset, unit = tamed.mean(), tamed.std()
+    winsorized = winsorize_low(y)
+    offset, unit = winsorized.mean(), winsorized.std()
     joint = GaussianProcessRegressor(
         ConstantKernel(1.3) * KERNELS["matern52"], alpha=1e-3, optimizer=None
-    ).fit(np.vstack([X, pending]), (np.append(tamed, believed) - offset) / unit)
+    ).fit(np.vstack([X, pending]), (np.append(winsorized, believed) - offset) / unit)
     mean, sd = conditioned.predict(candidates)
     expected_mean, expected_sd = joint.predict(candidates, return_std=True)
     np.testing.assert_allclose(mean[0], offset + unit * expected_mean, atol=1e-8)
@@ -366,14 +366,14 @@ def test_leaving_one_out_is_predicting_from_the_others():
         np.testing.assert_allclose(sd[0, place], unit * expected_sd[0])
 
 
-def test_without_taming_bad_scores_are_taken_as_they_are():
+def test_without_winsorizing_bad_scores_are_taken_as_they_are():
     X, y, _ = make_data()
     y[3] = -100.0
     means = [
-        GaussianProcess(hyperparameters=FIXED, winsorize_scores=tamed)
+        GaussianProcess(hyperparameters=FIXED, winsorize_scores=winsorized)
         .fit(X, y)
         .predict(X[[3]])[0][0, 0]
-        for tamed in (True, False)
+        for winsorized in (True, False)
     ]
     assert means[0] == pytest.approx(winsorize_low(y)[3], abs=0.5)
     assert means[1] == pytest.approx(-100.0, abs=5.0)
@@ -393,7 +393,7 @@ def test_conditioning_keeps_means_and_shrinks_deviations():
     np.testing.assert_array_equal(model.predict(candidates)[1], sd)
 
 
-def test_many_observations_are_learnt_from_a_part_of_them():
+def test_many_observations_are_learned_from_a_part_of_them():
     X, y, rng = make_data(300)
     model = GaussianProcess().fit(X, y)
     error = model.predict(X)[0].mean(axis=0) - y
