@@ -24,6 +24,9 @@ class TrialState(StrEnum):
     TIMED_OUT = "timed_out"
     """The limit per trial kept some of its folds from being fitted."""
 
+    def __repr__(self) -> str:
+        return repr(self.value)
+
     @property
     def is_partial(self) -> bool:
         """Whether some folds were not fitted."""
