@@ -71,12 +71,12 @@ def train(
     codes: npt.NDArray[Any],
     solver: int,
     *,
-    C: float = 1.0,
-    tol: float = 0.01,
-    bias: float = -1.0,
-    regularize_bias: bool = True,
-    class_weight: npt.NDArray[np.float64] | None = None,
-    seed: int | None = None,
+    C: float,
+    tol: float,
+    bias: float,
+    regularize_bias: bool,
+    class_weight: npt.NDArray[np.float64],
+    seed: int | None,
 ) -> Trained:
     """Train a linear classifier.
 
@@ -96,12 +96,13 @@ def train(
     if X.shape[1] >= np.iinfo(np.int32).max:
         raise ValueError(f"LIBLINEAR takes fewer features than {X.shape[1]}.")
     n_classes = int(codes.max()) + 1
-    weights = np.ones(n_classes) if class_weight is None else class_weight
     if not _is_installed():
         if not regularize_bias:
             raise ValueError("scikit-learn's LIBLINEAR regularizes the bias.")
         labels = codes.astype(np.float64)
-        return _train_by_scikit_learn(X, labels, solver, C, tol, bias, weights, seed)
+        return _train_by_scikit_learn(
+            X, labels, solver, C, tol, bias, class_weight, seed
+        )
     library, structures = _library()
     # With -1 and 1 the library takes 1 for the positive class, whichever comes first.
     classes = np.array([-1, 1]) if n_classes == 2 else np.arange(n_classes)
@@ -126,7 +127,7 @@ def train(
     parameter.regularize_bias = int(regularize_bias)
     parameter.nr_weight = n_classes
     parameter.weight_label = (ctypes.c_int * n_classes)(*map(int, classes))
-    parameter.weight = (ctypes.c_double * n_classes)(*map(float, weights))
+    parameter.weight = (ctypes.c_double * n_classes)(*map(float, class_weight))
 
     refusal = library.check_parameter(ctypes.byref(problem), ctypes.byref(parameter))
     if refusal:

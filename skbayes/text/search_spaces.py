@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from skbayes.space import Choice, Real
-from skbayes.text.token_filters import check_stemmer, stop_word_list
+from skbayes.text.token_filters import stemmer_of, stop_word_list
 from skbayes.utils.optional import tell_once
 
 __all__ = ["SPACES", "first_points", "text_space"]
@@ -170,7 +170,7 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
     if stop_words is None:
         wanted.append((words, stop_word_list))
     if space == "extended":
-        wanted.append((stems, check_stemmer))
+        wanted.append((stems, stemmer_of))
     for options, check in wanted:
         try:
             check(language)
