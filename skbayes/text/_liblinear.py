@@ -30,7 +30,7 @@ from scipy import sparse
 from skbayes import compat
 from skbayes.utils.optional import import_optional, tell_once
 
-__all__ = ["Trained", "library_name", "require_package", "train"]
+__all__ = ["Trained", "import_library", "library_name", "train"]
 
 _DRAWING = threading.Lock()
 _HEARD = threading.local()
@@ -103,7 +103,8 @@ def train(
         return _train_by_scikit_learn(
             X, labels, solver, C, tol, bias, class_weight, seed
         )
-    library, structures = _library()
+    structures = import_library("LiblinearClassifier")
+    library = structures.liblinear
     # With -1 and 1 the library takes 1 for the positive class, whichever comes first.
     classes = np.array([-1, 1]) if n_classes == 2 else np.arange(n_classes)
     labels = classes[codes].astype(np.float64)
@@ -252,9 +253,9 @@ def _train_by_scikit_learn(
     return trained._replace(n_iter=max(n_iter, trained.n_iter))
 
 
-def require_package(purpose: str) -> None:
-    """Raise ImportError if liblinear-official, which `purpose` needs, is missing."""
-    import_optional("liblinear.liblinear", extra="text", purpose=purpose)
+def import_library(purpose: str) -> Any:
+    """Import liblinear-official, which `purpose` needs; ImportError without it."""
+    return import_optional("liblinear.liblinear", extra="text", purpose=purpose)
 
 
 def library_name() -> str:
@@ -273,15 +274,6 @@ def library_name() -> str:
 def _is_installed() -> bool:
     """Tell whether liblinear-official is installed."""
     return importlib.util.find_spec("liblinear") is not None
-
-
-@functools.cache
-def _library() -> tuple[Any, Any]:
-    """Return the C library, and the module of its structures."""
-    structures = import_optional(
-        "liblinear.liblinear", extra="text", purpose="LiblinearClassifier"
-    )
-    return structures.liblinear, structures
 
 
 @functools.cache

@@ -24,7 +24,7 @@ from skbayes.compat import (
     StrOptions,
     fit_context,
 )
-from skbayes.text._liblinear import library_name, require_package, train
+from skbayes.text._liblinear import import_library, library_name, train
 
 __all__ = ["LiblinearClassifier"]
 
@@ -371,7 +371,7 @@ class LiblinearClassifier(LinearClassifierMixin, BaseEstimator):
     def _check_packages(self) -> None:
         """Raise ImportError if the parameters need liblinear-official."""
         if self.fit_intercept and not self.penalize_intercept:
-            require_package("penalize_intercept=False")
+            import_library("penalize_intercept=False")
         library_name()
 
     def _seed(self) -> int:

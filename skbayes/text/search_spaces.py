@@ -254,22 +254,18 @@ def _alternatives(space: Notation) -> list[Notation]:
 
 def _merged(base: Notation, changes: Mapping[str, Any]) -> Notation:
     """Change parameters wherever they stand in a space, and add new ones."""
-    met: set[str] = set()
-    result = _changed(base, changes, met)
-    return result | {n: value for n, value in changes.items() if n not in met}
+    new = dict(changes)
 
+    def changed(space: Notation) -> Notation:
+        result = {}
+        for name, value in space.items():
+            if name in changes:
+                new.pop(name, None)
+                value = _restricted(value, changes[name])
+            result[name] = _with_sub_spaces(value, changed)
+        return result
 
-def _changed(base: Notation, changes: Mapping[str, Any], met: set) -> Notation:
-    def change(sub: Notation) -> Notation:
-        return _changed(sub, changes, met)
-
-    result = {}
-    for name, value in base.items():
-        if name in changes:
-            met.add(name)
-            value = _restricted(value, changes[name])
-        result[name] = _with_sub_spaces(value, change)
-    return result
+    return changed(base) | new
 
 
 def _restricted(value: Any, own: Any) -> Any:
