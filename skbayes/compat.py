@@ -37,10 +37,7 @@ from sklearn.base import _fit_context
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.model_selection._validation import (
-    _fit_and_score,
-    _insert_error_scores,
-)
+from sklearn.model_selection._validation import _fit_and_score, _insert_error_scores
 from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as report_failures,
 )
@@ -112,6 +109,7 @@ HAS_CALLBACKS = {"caller", "callback_ctx"} <= _FIT_AND_SCORE_PARAMETERS and hasa
 LONGEST_WAIT = 0.01
 
 _POOL_LOCK = threading.RLock()
+
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -203,20 +201,11 @@ def insert_error_scores(folds: Sequence[Any], error_score: Any) -> None:
         fold.train_scores = result.get("train_scores")
 
 
-def format_results(
-    search: BaseSearchCV,
-    params: list[dict],
-    n_splits: int,
-    results: list[dict],
-    more: Mapping[str, Sequence] | None = None,
-) -> dict[str, Any]:
-    """Build `cv_results_` with the release's own code."""
-    return search._format_results(params, n_splits, results, more)
+#: Builds `cv_results_` of a search, (params, n_splits, results, more_results).
+format_results = BaseSearchCV._format_results
 
-
-def select_best_index(refit: Any, metric: Any, results: Mapping[str, Any]) -> int:
-    """Return the row of `results` that `refit` chooses by `metric`."""
-    return BaseSearchCV._select_best_index(refit, metric, results)
+#: Returns the row of the results that a refit chooses by a metric.
+select_best_index = BaseSearchCV._select_best_index
 
 
 # --- callbacks ------------------------------------------------------------------------

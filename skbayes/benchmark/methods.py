@@ -13,7 +13,7 @@ import importlib
 import runpy
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from skbayes.space.dimensions import FloatArray
 __all__ = [
     "NAMED",
     "Method",
-    "Predicts",
     "RandomSearch",
     "SkbayesMethod",
     "find_object",
@@ -48,15 +47,6 @@ class Method(Protocol):
 
 
 Factory = Callable[[LookupTable, int], Method]
-
-
-@runtime_checkable
-class Predicts(Protocol):
-    """A method with predictions."""
-
-    def predict(self, params: Sequence[Params]) -> FloatArray:
-        """Give the expected score of each configuration."""
-        ...
 
 
 class RandomSearch:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from skbayes.benchmark.methods import Factory, Predicts, Score, make_factory
+from skbayes.benchmark.methods import Factory, Score, make_factory
 from skbayes.benchmark.tables import LookupTable
 from skbayes.utils.blas import one_blas_thread
 
@@ -142,7 +142,7 @@ def _score(table: LookupTable, row: int) -> Score:
     return scores[0] if table.n_objectives == 1 else scores
 
 
-def _error(method: Predicts, table: LookupTable) -> float:
+def _error(method: Any, table: LookupTable) -> float:
     """Mean squared error of the first objective over all rows."""
     predicted = np.asarray(method.predict(table.params), dtype=float)
     if predicted.ndim > 1:
@@ -217,7 +217,8 @@ def run_method(
     start = rng.choice(n, min(N_START, n), replace=False).tolist()
     began = time.process_time()
     player = make_factory(method)(table, seed)
-    if isinstance(player, Predicts):
+    predicts = hasattr(player, "predict")
+    if predicts:
         at_least = max(at_least, n_errors)
     taken: list[int] = []
     errors: list[float] = []
@@ -235,7 +236,7 @@ def run_method(
         free[row] = False
         finished = not free[list(wanted)].any() and len(taken) >= min(at_least, n)
         player.tell(table.params[row], _score(table, row))
-        if isinstance(player, Predicts) and len(start) <= len(taken) <= n_errors:
+        if predicts and len(start) <= len(taken) <= n_errors:
             errors.append(_error(player, table))
     return Run(
         table=table.name,

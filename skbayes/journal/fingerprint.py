@@ -318,21 +318,18 @@ class _Describer:
         """Describe a collection; those without an order, or with keys, are sorted."""
         if len(value) > MAX_ITEMS and isinstance(value, list | tuple):
             return Digest(self).text(value)
-        kind = type(value)
         if isinstance(value, Mapping):
             items = sorted(f"{self(key)}: {self(value[key])}" for key in value)
+            text = f"{{{', '.join(items)}}}"
         elif isinstance(value, AbstractSet):
-            items = sorted(map(self, value))
+            text = f"{{{', '.join(sorted(map(self, value)))}}}"
+        elif isinstance(value, list):
+            text = f"[{', '.join(map(self, value))}]"
         else:
-            items = list(map(self, value))
-        text = ", ".join(items)
-        if isinstance(value, Mapping | AbstractSet):
-            text = f"{{{text}}}"
-        else:
-            comma = "," if len(items) == 1 else ""
-            text = f"[{text}]" if isinstance(value, list) else f"({text}{comma})"
-        plain = kind in (list, tuple, dict, set, frozenset)
-        return text if plain else f"{_qualified(kind)}{text}"
+            comma = "," if len(value) == 1 else ""
+            text = f"({', '.join(map(self, value))}{comma})"
+        plain = type(value) in (list, tuple, dict, set, frozenset)
+        return text if plain else f"{_qualified(type(value))}{text}"
 
     def _space(self, space: Space) -> str:
         """Describe a space with all that its options open."""

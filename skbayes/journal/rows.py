@@ -16,15 +16,6 @@ from skbayes.evaluation.trial import FoldResult, Trial
 
 __all__ = ["StoredTrial", "pack_split", "stored_trials", "trial_row", "unpack_split"]
 
-FOLD_FIELDS = [field.name for field in dataclasses.fields(FoldResult)]
-
-# Fields of a trial that are kept with its result; the others are its proposal's.
-_FIELDS = [
-    field.name
-    for field in dataclasses.fields(Trial)
-    if field.name not in ("number", "params")
-]
-
 
 @dataclasses.dataclass(frozen=True)
 class StoredTrial:
@@ -100,10 +91,9 @@ _encode = json.JSONEncoder(default=_plain).encode
 
 def trial_row(trial: Trial) -> tuple:
     """Return the row of a finished trial in the table of results."""
-    details = {name: getattr(trial, name) for name in _FIELDS}
-    details["folds"] = [
-        {name: getattr(fold, name) for name in FOLD_FIELDS} for fold in trial.folds
-    ]
+    details = {**vars(trial), "folds": list(map(vars, trial.folds))}
+    # These are kept with the proposal.
+    del details["number"], details["params"]
     return trial.number, trial.state, float(trial.score), _encode(details), time.time()
 
 

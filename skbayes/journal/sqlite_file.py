@@ -66,21 +66,17 @@ class JournalFile:
         self._mutex = threading.Lock()
         self._lock_path = self.path + "-lock"
         self._lock: sqlite3.Connection | None = _hold(self._lock_path, self.path)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._unlock)
             _check_bytes(self.path)
             with _explained(self.path):
                 self._connection = _connect(self.path, "rwc")
-            try:
-                self.is_new = self.execute("PRAGMA page_count") == [(0,)]
-                if not self.is_new:
-                    with _explained(self.path), guard_against_damage(self.path):
-                        _check_tables(self._connection)
-            except BaseException:
-                self._connection.close()
-                raise
-        except BaseException:
-            self._unlock()
-            raise
+            undo.callback(self._connection.close)
+            self.is_new = self.execute("PRAGMA page_count") == [(0,)]
+            if not self.is_new:
+                with _explained(self.path), guard_against_damage(self.path):
+                    _check_tables(self._connection)
+            undo.pop_all()
 
     def create(self, rows: dict[str, Iterable[tuple]]) -> None:
         """Create the tables and their first rows, all or nothing."""
@@ -335,9 +331,7 @@ def _explained(path: str) -> Iterator[None]:
         raise OSError(
             f"journal: {path!r} cannot be used: {error}. What it holds already is kept."
         ) from error
-    except sqlite3.DatabaseError as error:
-        if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB":
-            raise _foreign(path) from error
-        raise _damaged(path, error) from error
-    except UnicodeDecodeError as error:  # raised by SQLite for a name in a message
-        raise _damaged(path, error) from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        # The latter is raised by SQLite for a name in a message.
+        foreign = getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB"
+        raise (_foreign(path) if foreign else _damaged(path, error)) from error

@@ -16,7 +16,7 @@ from skbayes.space.dimensions import (
     native,
     nearest,
 )
-from skbayes.space.equality import OptionKey, hash_of, same
+from skbayes.space.equality import OptionKey
 
 __all__ = ["Categorical", "Ordinal"]
 
@@ -30,53 +30,44 @@ class _Listed(Dimension):
     _positions: FloatArray
 
     def __init__(self, items: Sequence[Any]) -> None:
-        self.values, self.repeated = self._sort_into_buckets(items)
+        self.values, self.repeated = self._tabulate(items)
         self.n_values = len(self.values)
 
-    def _sort_into_buckets(self, items: Sequence[Any]) -> tuple[tuple, tuple]:
+    def _tabulate(self, items: Sequence[Any]) -> tuple[tuple, tuple]:
         """Return distinct items and repeated ones; keep the places of the former."""
-        self._buckets: dict[int, list[int]] = {}
+        self._places: dict[Any, int] = {}
         values: list[Any] = []
         repeated = []
         for item in items:
-            bucket = self._buckets.setdefault(self._hash(item), [])
-            if any(self._equal(item, values[place]) for place in bucket):
-                repeated.append(item)
-            else:
-                bucket.append(len(values))
+            if self._places.setdefault(self._key(item), len(values)) == len(values):
                 values.append(item)
+            else:
+                repeated.append(item)
+        self._places_by_id = {id(value): place for place, value in enumerate(values)}
         return tuple(values), tuple(repeated)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "_buckets"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
         # Hashes of strings and of functions differ between processes. They are taken
         # when they are needed, since options may not be unpickled yet.
-        self.__dict__.update(state)
-        self._buckets = {}
+        return {**self.__dict__, "_places": {}, "_places_by_id": {}}
 
     def index(self, value: Any) -> int:
         """Place of `value` in the list of values; ValueError if it is not there."""
-        if not self._buckets:
-            self._sort_into_buckets(self.values)
+        if not self._places:
+            self._tabulate(self.values)
         value = native(value)
-        bucket = self._buckets.get(self._hash(value), [])
-        # Identity first: comparing estimators takes long.
-        for place in sorted(bucket, key=lambda place: self.values[place] is not value):
-            if self.values[place] is value or self._equal(self.values[place], value):
-                return place
-        # An option that was changed since is in the bucket of its former hash.
-        for place, own in enumerate(self.values):
-            if own is value:
-                return place
-        raise self._reject(value)
+        # Identity first: comparing estimators takes long, and an option that was
+        # changed since has another hash.
+        place = self._places_by_id.get(id(value))
+        if place is None:
+            place = self._places.get(self._key(value))
+        if place is None:
+            raise self._reject(value)
+        return place
 
-    def _equal(self, own: Any, value: Any) -> bool:
-        return same(own, value)
-
-    def _hash(self, value: Any) -> int:
-        return hash_of(value)
+    def _key(self, value: Any) -> Any:
+        """Return what is equal and hashes alike for the same value."""
+        return OptionKey(value)
 
     def place(self, positions: FloatArray) -> NDArray[np.int_]:
         """Places in the list of values that are nearest to `positions`."""
@@ -221,14 +212,9 @@ class Ordinal(_Listed):
             self.scale = "rank"
             self._positions = _scaled(self.values, self.scale)
 
-    def _equal(self, own: Any, value: Any) -> bool:
-        if is_number(own) and is_number(value):
-            return bool(own == value)
-        return super()._equal(own, value)
-
-    def _hash(self, value: Any) -> int:
-        # Python's own hash of a number is that of its equals of other types.
-        return hash(value) if is_number(value) else super()._hash(value)
+    def _key(self, value: Any) -> Any:
+        # Numbers of different types may be equal.
+        return value if is_number(value) else super()._key(value)
 
     @property
     def key(self) -> tuple[Any, ...]:  # noqa: D102

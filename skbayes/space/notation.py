@@ -273,21 +273,15 @@ def _foreign_range(value: Any) -> Dimension:
         return Ordinal([int(low) if whole else float(low)])
     if step is not None and not (whole and step == 1):
         return _stepped(low, high, step)
-    prior = "log-uniform" if log else "uniform"
-    if whole:
-        return Integer(low, high, prior)  # type: ignore[arg-type]
-    return Real(low, high, prior)  # type: ignore[arg-type]
+    kind = Integer if whole else Real
+    return kind(low, high, "log-uniform" if log else "uniform")
 
 
 def _drawn(value: Any) -> Dimension:
     """Values of an object that offers draws only, as far as they show them."""
-    draws = [native(draw) for draw in _draw(value)]
+    # One by one, as scikit-learn's sampler does.
+    stream = np.random.RandomState(0)
+    draws = [native(value.rvs(random_state=stream)) for _ in range(N_DRAWS)]
     if all(is_number(draw) and is_finite(draw) for draw in draws):
         return Ordinal(sorted(set(draws)), scale="rank")
     return Categorical([key.value for key in dict.fromkeys(map(OptionKey, draws))])
-
-
-def _draw(value: Any) -> list[Any]:
-    """Draw a fixed sample, one by one as scikit-learn's sampler does."""
-    stream = np.random.RandomState(0)
-    return [value.rvs(random_state=stream) for _ in range(N_DRAWS)]

@@ -30,7 +30,7 @@ from scipy import sparse
 from skbayes import compat
 from skbayes.utils.optional import import_optional, tell_once
 
-__all__ = ["Trained", "library_name", "require_package", "train"]
+__all__ = ["Trained", "import_library", "library_name", "train"]
 
 _DRAWING = threading.Lock()
 _HEARD = threading.local()
@@ -71,12 +71,12 @@ def train(
     codes: npt.NDArray[Any],
     solver: int,
     *,
-    C: float = 1.0,
-    tol: float = 0.01,
-    bias: float = -1.0,
-    regularize_bias: bool = True,
-    class_weight: npt.NDArray[np.float64] | None = None,
-    seed: int | None = None,
+    C: float,
+    tol: float,
+    bias: float,
+    regularize_bias: bool,
+    class_weight: npt.NDArray[np.float64],
+    seed: int | None,
 ) -> Trained:
     """Train a linear classifier.
 
@@ -96,13 +96,15 @@ def train(
     if X.shape[1] >= np.iinfo(np.int32).max:
         raise ValueError(f"LIBLINEAR takes fewer features than {X.shape[1]}.")
     n_classes = int(codes.max()) + 1
-    weights = np.ones(n_classes) if class_weight is None else class_weight
     if not _is_installed():
         if not regularize_bias:
             raise ValueError("scikit-learn's LIBLINEAR regularizes the bias.")
         labels = codes.astype(np.float64)
-        return _train_by_scikit_learn(X, labels, solver, C, tol, bias, weights, seed)
-    library, structures = _library()
+        return _train_by_scikit_learn(
+            X, labels, solver, C, tol, bias, class_weight, seed
+        )
+    structures = import_library("LiblinearClassifier")
+    library = structures.liblinear
     # With -1 and 1 the library takes 1 for the positive class, whichever comes first.
     classes = np.array([-1, 1]) if n_classes == 2 else np.arange(n_classes)
     labels = classes[codes].astype(np.float64)
@@ -126,7 +128,7 @@ def train(
     parameter.regularize_bias = int(regularize_bias)
     parameter.nr_weight = n_classes
     parameter.weight_label = (ctypes.c_int * n_classes)(*map(int, classes))
-    parameter.weight = (ctypes.c_double * n_classes)(*map(float, weights))
+    parameter.weight = (ctypes.c_double * n_classes)(*map(float, class_weight))
 
     refusal = library.check_parameter(ctypes.byref(problem), ctypes.byref(parameter))
     if refusal:
@@ -251,9 +253,9 @@ def _train_by_scikit_learn(
     return trained._replace(n_iter=max(n_iter, trained.n_iter))
 
 
-def require_package(purpose: str) -> None:
-    """Raise ImportError if liblinear-official, which `purpose` needs, is missing."""
-    import_optional("liblinear.liblinear", extra="text", purpose=purpose)
+def import_library(purpose: str) -> Any:
+    """Import liblinear-official, which `purpose` needs; ImportError without it."""
+    return import_optional("liblinear.liblinear", extra="text", purpose=purpose)
 
 
 def library_name() -> str:
@@ -272,15 +274,6 @@ def library_name() -> str:
 def _is_installed() -> bool:
     """Tell whether liblinear-official is installed."""
     return importlib.util.find_spec("liblinear") is not None
-
-
-@functools.cache
-def _library() -> tuple[Any, Any]:
-    """Return the C library, and the module of its structures."""
-    structures = import_optional(
-        "liblinear.liblinear", extra="text", purpose="LiblinearClassifier"
-    )
-    return structures.liblinear, structures
 
 
 @functools.cache

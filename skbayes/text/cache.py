@@ -12,14 +12,14 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from skbayes import compat
 
-__all__ = ["Cache", "DiskCache", "MemoryCache"]
+__all__ = ["DiskCache", "MemoryCache"]
 
 Arrays = Mapping[str, npt.NDArray]
 
@@ -27,15 +27,8 @@ Arrays = Mapping[str, npt.NDArray]
 PATIENCE = 1e6
 
 
-class Cache(Protocol):
-    """Groups of arrays by name."""
-
-    def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """Return the arrays of this name, made by `make` if they are not there."""
-
-
 class MemoryCache:
-    """Cache of up to `limit` bytes in the memory of this process."""
+    """Groups of arrays by name, up to `limit` bytes, in the memory of this process."""
 
     def __init__(self, limit: float = math.inf) -> None:
         self._kept: dict[str, Arrays] = {}
@@ -53,18 +46,19 @@ class MemoryCache:
         return arrays
 
 
-class DiskCache:
+class DiskCache(MemoryCache):
     """Cache in files, which all processes of a machine map into their memory.
 
     They are mapped when they are asked for, and let go with the last reference to them:
-    what was read of them is the system's cache, and no process grows by it.
+    what was read of them is the system's cache, and no process grows by it. On another
+    machine than where the search runs the arrays are kept in memory.
     """
 
     def __init__(self, limit: int, parent: str | None = None) -> None:
         place = parent or os.environ.get("JOBLIB_TEMP_FOLDER") or tempfile.gettempdir()
         place = os.path.expanduser(place)
+        super().__init__(limit)
         self.limit = limit
-        self._elsewhere = MemoryCache(limit)
         os.makedirs(place, exist_ok=True)
         self.folder = tempfile.mkdtemp(prefix="skbayes-counts-", dir=place)
         compat.guard_folder(self.folder)
@@ -72,8 +66,7 @@ class DiskCache:
     def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """Return the arrays of this name, made by `make` if they are not there."""
         if not os.path.isdir(self.folder):
-            # On another machine than where the search runs.
-            return self._elsewhere.get(name, make)
+            return super().get(name, make)
         digest = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
         path = os.path.join(self.folder, digest)
         if not os.path.isdir(path):

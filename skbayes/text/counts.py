@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from skbayes.text.tokens import TokenStream
+from skbayes.text.tokens import TokenStream, offsets_among
 
-__all__ = ["CountTable", "count_ngrams", "match_ngrams", "patterns", "take_rows"]
+__all__ = ["CountTable", "count_ngrams", "match_ngrams", "patterns"]
 
 # Tokens that are counted at a time: what bounds the memory that counting takes.
 BLOCK = 2**23
@@ -51,6 +51,39 @@ class CountTable:
     indices: Array
     counts: Array
     grams: Array
+
+    def rows(self, rows: Array | slice) -> CountTable:
+        """Take some documents; a slice of them is not copied."""
+        entries: Array | slice
+        if isinstance(rows, slice):
+            indptr = np.asarray(self.indptr[rows.start : rows.stop + 1])
+            entries = slice(int(indptr[0]), int(indptr[-1]))
+            indptr = indptr - indptr[0]
+        else:
+            begins = np.asarray(self.indptr)[rows]
+            lengths = np.asarray(self.indptr)[rows + 1] - begins
+            indptr = np.zeros(len(rows) + 1, dtype=np.int64)
+            np.cumsum(lengths, out=indptr[1:])
+            entries = np.arange(indptr[-1]) + np.repeat(begins - indptr[:-1], lengths)
+        return CountTable(
+            indptr, self.indices[entries], self.counts[entries], self.grams
+        )
+
+    def columns(self, chosen: Array) -> sparse.csr_matrix:
+        """Take the columns of some n-grams, in order."""
+        place = np.full(len(self.grams), -1, dtype=np.int32)
+        place[chosen] = np.arange(len(chosen), dtype=np.int32)
+        return self.mapped(place, len(chosen))
+
+    def mapped(self, place: Array, n_columns: int) -> sparse.csr_matrix:
+        """Move each n-gram to its column, out of so many; -1 for none."""
+        indptr, own, counts = self.indptr, place[self.indices], self.counts
+        there = own >= 0
+        if not there.all():
+            indptr = offsets_among(there, indptr)
+            own, counts = own[there], counts[there]
+        shape = (len(indptr) - 1, n_columns)
+        return sparse.csr_matrix((counts, own, indptr), shape=shape)
 
 
 def patterns(low: int, high: int, max_gap: int = 0) -> list[Pattern]:
@@ -262,17 +295,3 @@ def match_ngrams(grams: Array, known: Array) -> Array:
         # What was not found before is wanted < 0, and equals nothing.
         found = np.where(prefixes[place] == wanted, place, -1)
     return found
-
-
-def take_rows(table: CountTable, rows: Array | slice) -> tuple[Array, Array, Array]:
-    """Return `indptr`, `indices` and `counts` of some documents."""
-    if isinstance(rows, slice):
-        indptr = np.asarray(table.indptr[rows.start : rows.stop + 1])
-        part = slice(int(indptr[0]), int(indptr[-1]))
-        return indptr - indptr[0], table.indices[part], table.counts[part]
-    begins = np.asarray(table.indptr)[rows]
-    lengths = np.asarray(table.indptr)[rows + 1] - begins
-    indptr = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    entries = np.arange(indptr[-1]) + np.repeat(begins - indptr[:-1], lengths)
-    return indptr, table.indices[entries], table.counts[entries]

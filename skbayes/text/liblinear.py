@@ -24,7 +24,7 @@ from skbayes.compat import (
     StrOptions,
     fit_context,
 )
-from skbayes.text._liblinear import library_name, require_package, train
+from skbayes.text._liblinear import import_library, library_name, train
 
 __all__ = ["LiblinearClassifier"]
 
@@ -52,7 +52,7 @@ _ALL = [
     _Solver("L2R_LR_DUAL", 7, "l2", "logistic", True, 0.1, True),
 ]
 _BY_NAME = {solver.name: solver for solver in _ALL}
-_BY_NUMBER = {solver.number: solver for solver in _ALL}
+_KNOWN: dict[Any, _Solver] = {**_BY_NAME, **{s.number: s for s in _ALL}}
 _BY_WHAT = {(s.penalty, s.loss, s.dual): s for s in _ALL}
 
 
@@ -266,7 +266,9 @@ class LiblinearClassifier(LinearClassifierMixin, BaseEstimator):
             tol=solver.tol if self.tol is None else float(self.tol),
             bias=bias,
             regularize_bias=self.penalize_intercept or not self.fit_intercept,
-            class_weight=self._class_weights(y),
+            class_weight=compute_class_weight(
+                self.class_weight, classes=self.classes_, y=y
+            ),
             seed=self._seed() if solver.draws else None,
         )
         if not converged:
@@ -329,16 +331,13 @@ class LiblinearClassifier(LinearClassifierMixin, BaseEstimator):
     def _loss(self) -> str:
         """Return what is minimized, as far as the parameters make sense."""
         if self.solver is not None:
-            known: dict[Any, _Solver] = {**_BY_NAME, **_BY_NUMBER}
-            return known[self.solver].loss if self.solver in known else ""
+            return _KNOWN[self.solver].loss if self.solver in _KNOWN else ""
         return "crammer_singer" if self.multi_class == "crammer_singer" else self.loss
 
     def _chosen(self, n_samples: int, n_features: int) -> _Solver:
         """Return the solver that the parameters ask for."""
-        if isinstance(self.solver, str):
-            return _BY_NAME[self.solver]
         if self.solver is not None:
-            return _BY_NUMBER[int(self.solver)]
+            return _KNOWN[self.solver]
         if self.multi_class == "crammer_singer":
             return _BY_NAME["MCSVM_CS"]
         dual = self.dual
@@ -372,13 +371,8 @@ class LiblinearClassifier(LinearClassifierMixin, BaseEstimator):
     def _check_packages(self) -> None:
         """Raise ImportError if the parameters need liblinear-official."""
         if self.fit_intercept and not self.penalize_intercept:
-            require_package("penalize_intercept=False")
+            import_library("penalize_intercept=False")
         library_name()
-
-    def _class_weights(self, y: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
-        if self.class_weight is None:
-            return None
-        return compute_class_weight(self.class_weight, classes=self.classes_, y=y)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.text.cache import MemoryCache
-from skbayes.text.counts import CountTable, match_ngrams, patterns, take_rows
+from skbayes.text.counts import match_ngrams, patterns
 from skbayes.text.shared_counts import (
     CountedTexts,
     Counts,
-    KnownCounts,
     NgramSpec,
     TokenizerSpec,
 )
-from skbayes.text.token_filters import check_stemmer, stop_word_list
-from skbayes.text.tokens import WORDS, check_texts, offsets_among
+from skbayes.text.token_filters import stemmer_of, stop_word_list
+from skbayes.text.tokens import WORDS, check_texts
 
 __all__ = ["NGramVectorizer"]
 
@@ -226,16 +225,16 @@ class NGramVectorizer(
         kinds = self._kinds()
         counted = X if isinstance(X, CountedTexts) else _counted(check_texts(X))
         parts, kept, frequencies = [], [], []
-        rows_of = [_Rows.of(counted.counts.table(kind), counted.rows) for kind in kinds]
-        if not any(len(rows.indices) for rows in rows_of):
+        tables = [counted.counts.table(kind).rows(counted.rows) for kind in kinds]
+        if not any(len(table.indices) for table in tables):
             raise ValueError(
                 "empty vocabulary; perhaps the documents only contain stop words, or "
                 "are shorter than the shortest n-gram"
             )
-        for rows in rows_of:
-            frequency = np.bincount(rows.indices, minlength=rows.n_grams)
+        for table in tables:
+            frequency = np.bincount(table.indices, minlength=len(table.grams))
             chosen = np.flatnonzero(self._within_limits(frequency, len(counted)))
-            parts.append(rows.columns(chosen))
+            parts.append(table.columns(chosen))
             kept.append(chosen.astype(np.int32))
             frequencies.append(frequency[chosen])
         if not any(map(len, kept)):
@@ -280,18 +279,17 @@ class NGramVectorizer(
         check_is_fitted(self)
         if isinstance(X, CountedTexts) and X.counts is self._counts:
             parts = [
-                _Rows.of(X.counts.table(kind), X.rows).columns(chosen)
+                X.counts.table(kind).rows(X.rows).columns(chosen)
                 for kind, chosen in zip(self._fitted_kinds, self._kept, strict=True)
             ]
             return self._weighted(parts)
         self.detach()
         texts = check_texts(X)
-        counts = KnownCounts(texts, MemoryCache(), self._tokens)
+        counts = Counts(texts, MemoryCache(), self._tokens)
         parts = []
         for kind, grams in zip(self._fitted_kinds, self._grams, strict=True):
             table = counts.table(kind)
-            rows = _Rows.of(table, slice(0, len(texts)))
-            parts.append(rows.mapped(match_ngrams(table.grams, grams), len(grams)))
+            parts.append(table.mapped(match_ngrams(table.grams, grams), len(grams)))
         return self._weighted(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray:
@@ -383,7 +381,7 @@ class NGramVectorizer(
             )
         words = self.analyzer == "word"
         if words and self.stemmer is not None:
-            check_stemmer(self.stemmer)
+            stemmer_of(self.stemmer)
         spec = TokenizerSpec(
             self.analyzer,
             bool(self.lowercase),
@@ -450,32 +448,3 @@ class NGramVectorizer(
 def _counted(texts: list[str]) -> CountedTexts:
     """Count in the memory of this process."""
     return CountedTexts(Counts(texts, MemoryCache()), slice(0, len(texts)))
-
-
-class _Rows(NamedTuple):
-    """The counts of some documents."""
-
-    indptr: Array
-    indices: Array
-    counts: Array
-    n_grams: int
-
-    @classmethod
-    def of(cls, table: CountTable, rows: slice | Array) -> _Rows:
-        return cls(*take_rows(table, rows), len(table.grams))
-
-    def columns(self, chosen: Array) -> sparse.csr_matrix:
-        """Take the columns of some n-grams, in order."""
-        place = np.full(self.n_grams, -1, dtype=np.int32)
-        place[chosen] = np.arange(len(chosen), dtype=np.int32)
-        return self.mapped(place, len(chosen))
-
-    def mapped(self, place: Array, n_columns: int) -> sparse.csr_matrix:
-        """Move each n-gram to its column, out of so many; -1 for none."""
-        indptr, own, counts = self.indptr, place[self.indices], self.counts
-        there = own >= 0
-        if not there.all():
-            indptr = offsets_among(there, indptr)
-            own, counts = own[there], counts[there]
-        shape = (len(indptr) - 1, n_columns)
-        return sparse.csr_matrix((counts, own, indptr), shape=shape)

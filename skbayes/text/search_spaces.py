@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from skbayes.space import Choice, Real
-from skbayes.text.token_filters import check_stemmer, stop_word_list
+from skbayes.text.token_filters import stemmer_of, stop_word_list
 from skbayes.utils.optional import tell_once
 
 __all__ = ["SPACES", "first_points", "text_space"]
@@ -170,7 +170,7 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
     if stop_words is None:
         wanted.append((words, stop_word_list))
     if space == "extended":
-        wanted.append((stems, check_stemmer))
+        wanted.append((stems, stemmer_of))
     for options, check in wanted:
         try:
             check(language)
@@ -254,22 +254,18 @@ def _alternatives(space: Notation) -> list[Notation]:
 
 def _merged(base: Notation, changes: Mapping[str, Any]) -> Notation:
     """Change parameters wherever they stand in a space, and add new ones."""
-    met: set[str] = set()
-    result = _changed(base, changes, met)
-    return result | {n: value for n, value in changes.items() if n not in met}
+    new = dict(changes)
 
+    def changed(space: Notation) -> Notation:
+        result = {}
+        for name, value in space.items():
+            if name in changes:
+                new.pop(name, None)
+                value = _restricted(value, changes[name])
+            result[name] = _with_sub_spaces(value, changed)
+        return result
 
-def _changed(base: Notation, changes: Mapping[str, Any], met: set) -> Notation:
-    def change(sub: Notation) -> Notation:
-        return _changed(sub, changes, met)
-
-    result = {}
-    for name, value in base.items():
-        if name in changes:
-            met.add(name)
-            value = _restricted(value, changes[name])
-        result[name] = _with_sub_spaces(value, change)
-    return result
+    return changed(base) | new
 
 
 def _restricted(value: Any, own: Any) -> Any:

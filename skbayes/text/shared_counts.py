@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skbayes.text.cache import Cache, DiskCache
+from skbayes.text.cache import DiskCache, MemoryCache
 from skbayes.text.counts import CountTable, Pattern, count_ngrams
-from skbayes.text.token_filters import stem_all, without_numbers
+from skbayes.text.token_filters import stemmer_of, without_numbers
 from skbayes.text.tokens import (
     StringArray,
     TokenStream,
@@ -23,7 +23,6 @@ from skbayes.text.tokens import (
 __all__ = [
     "CountedTexts",
     "Counts",
-    "KnownCounts",
     "NgramSpec",
     "TokenizerSpec",
     "counted_texts",
@@ -55,11 +54,20 @@ class NgramSpec(NamedTuple):
 
 
 class Counts:
-    """The counts of some documents, each kind of n-grams counted when first needed."""
+    """The counts of some documents, each kind of n-grams counted when first needed.
 
-    def __init__(self, texts: Sequence[str], cache: Cache) -> None:
+    With `tokens`, only n-grams that consist of these are counted.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        cache: MemoryCache,
+        tokens: Sequence[str] | None = None,
+    ) -> None:
         self.texts = texts
         self.cache = cache
+        self.tokens = tokens
         self._dependents: list[weakref.ref] = []
 
     def __getstate__(self) -> dict[str, Any]:
@@ -74,14 +82,16 @@ class Counts:
         return self.cache.get(repr(tuple(kind)), lambda: self._count(kind))
 
     def _count(self, kind: NgramSpec) -> dict[str, npt.NDArray]:
-        stream = self.counted_stream(kind.spec)
+        all_tokens = stream = self.stream(kind.spec)
+        if self.tokens is not None:
+            stream = stream.known(self.tokens)
         prefix, prefix_grams = stream.ids, np.empty((0, 0), dtype=np.int32)
         if len(kind.pattern) > 1:
             before = self._counted(NgramSpec(kind.spec, kind.pattern[:-1]))
             prefix, prefix_grams = before["numbers"], before["grams"]
         segments = None
         if kind.spec.analyzer == "char_wb":
-            segments = _words(self.stream(kind.spec))
+            segments = _words(all_tokens)
         table, numbers = count_ngrams(
             stream, kind.pattern, prefix, prefix_grams, segments, kind.whole
         )
@@ -92,10 +102,6 @@ class Counts:
         arrays = self.cache.get(repr(tuple(spec)), lambda: self._split(spec))
         vocabulary = StringArray(arrays["data"], arrays["places"])
         return TokenStream(arrays["ids"], arrays["offsets"], vocabulary)
-
-    def counted_stream(self, spec: TokenizerSpec) -> TokenStream:
-        """Return the tokens that n-grams are made of: all, unless overridden."""
-        return self.stream(spec)
 
     def _split(self, spec: TokenizerSpec) -> dict[str, npt.NDArray]:
         if spec != spec.plain:
@@ -126,19 +132,6 @@ class Counts:
         self._dependents.clear()
 
 
-class KnownCounts(Counts):
-    """The counts of the n-grams that consist of known tokens alone."""
-
-    def __init__(
-        self, texts: Sequence[str], cache: Cache, tokens: Sequence[str]
-    ) -> None:
-        super().__init__(texts, cache)
-        self.tokens = tokens
-
-    def counted_stream(self, spec: TokenizerSpec) -> TokenStream:  # noqa: D102
-        return self.stream(spec).known(self.tokens)
-
-
 def _changed(stream: TokenStream, spec: TokenizerSpec) -> TokenStream:
     """Apply to plain tokens what changes single ones, in scikit-learn's order."""
 
@@ -147,7 +140,7 @@ def _changed(stream: TokenStream, spec: TokenizerSpec) -> TokenStream:
         if spec.normalize_numbers:
             results = without_numbers(results)
         if spec.stemmer is not None:
-            results = stem_all(results, spec.stemmer)
+            results = stemmer_of(spec.stemmer).stemWords(results)
         stop_words = set(spec.stop_words)
         return [
             None if token in stop_words else result

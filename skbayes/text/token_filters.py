@@ -10,12 +10,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from skbayes.utils.optional import import_optional
 
-__all__ = [
-    "check_stemmer",
-    "stem_all",
-    "stop_word_list",
-    "without_numbers",
-]
+__all__ = ["stemmer_of", "stop_word_list", "without_numbers"]
 
 _DIGIT = re.compile(r"\d")
 
@@ -56,12 +51,8 @@ def _words_of(language: str) -> tuple[str, ...]:
     return tuple(sorted(set(library.get_stop_words(language))))
 
 
-def check_stemmer(language: str) -> None:
-    """Raise ImportError or ValueError if words of a language cannot be stemmed."""
-    _stemmer(language)
-
-
-def _stemmer(language: str) -> Any:
+def stemmer_of(language: str) -> Any:
+    """Return the stemmer of a language; ImportError or ValueError without one."""
     snowballstemmer = import_optional(
         "snowballstemmer", extra="text", purpose="stemming"
     )
@@ -71,11 +62,6 @@ def _stemmer(language: str) -> Any:
             f"stemmer: there is none for {language!r}, only for {', '.join(known)}."
         )
     return snowballstemmer.stemmer(language)
-
-
-def stem_all(words: list[str], language: str) -> list[str]:
-    """Stem words."""
-    return _stemmer(language).stemWords(words)
 
 
 def without_numbers(words: list[str]) -> list[str]:

@@ -191,12 +191,9 @@ def split_words(texts: Iterable[str], pattern: str, lowercase: bool) -> TokenStr
     for text in texts:
         ids.extend(map(number.__getitem__, find(text.lower() if lowercase else text)))
         ends.append(len(ids))
-    vocabulary = sorted(number)
-    order = np.empty(len(number), dtype=np.int32)
-    order[[number[token] for token in vocabulary]] = np.arange(len(number))
     found = np.frombuffer(ids, dtype=np.int32) if ids else np.empty(0, dtype=np.int32)
-    found = order[found] if len(found) else found
-    return TokenStream(found, np.array(ends, dtype=np.int64), vocabulary)
+    stream = TokenStream(found, np.array(ends, dtype=np.int64), list(number))
+    return stream.known(sorted(number))
 
 
 def _finder(pattern: str) -> Callable[[str], list[str]]:

@@ -24,37 +24,19 @@ def _libraries() -> list[Any]:
     return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
-class _Users:
-    """Threads that are inside at this moment; the first limits, the last restores.
-
-    Limits set one by one would restore what another had limited, and leave the whole
-    process with one thread for good.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._divisors: list[float] = []
-        self._before: list[int] = []
-
-    def enter(self, divisor: float) -> None:
-        with self._lock:
-            if not self._divisors:
-                self._before = [library.num_threads for library in _libraries()]
-            self._divisors.append(divisor)
-            self._apply()
-
-    def leave(self, divisor: float) -> None:
-        with self._lock:
-            self._divisors.remove(divisor)
-            self._apply()
-
-    def _apply(self) -> None:
-        divisor = max(self._divisors, default=1.0)
-        for library, n_threads in zip(_libraries(), self._before, strict=True):
-            library.set_num_threads(max(1, int(n_threads // divisor)))
+# The threads that are inside at this moment, by what each divides: the first limits,
+# the last restores. Limits set one by one would restore what another had limited, and
+# leave the whole process with one thread for good.
+_LOCK = threading.Lock()
+_DIVISORS: list[float] = []
+_BEFORE: list[int] = []
 
 
-_USERS = _Users()
+def _limit() -> None:
+    """Apply the strictest limit of those inside."""
+    divisor = max(_DIVISORS, default=1.0)
+    for library, n_threads in zip(_libraries(), _BEFORE, strict=True):
+        library.set_num_threads(max(1, int(n_threads // divisor)))
 
 
 @contextmanager
@@ -65,11 +47,17 @@ def shared_blas_threads(n: float) -> Iterator[None]:
     :func:`one_blas_thread` at once: the strictest limit holds, and when the last one
     leaves, the number of threads is what it was before the first one entered.
     """
-    _USERS.enter(n)
+    with _LOCK:
+        if not _DIVISORS:
+            _BEFORE[:] = [library.num_threads for library in _libraries()]
+        _DIVISORS.append(n)
+        _limit()
     try:
         yield
     finally:
-        _USERS.leave(n)
+        with _LOCK:
+            _DIVISORS.remove(n)
+            _limit()
 
 
 @contextmanager

@@ -14,23 +14,23 @@ __all__ = ["NameHints", "did_you_mean", "suggest"]
 
 # What other searches call a parameter, and what it may be called here.
 ELSEWHERE = {
-    "param_grid": ("search_spaces",),
-    "param_distributions": ("search_spaces",),
-    "param_space": ("search_spaces",),
-    "params": ("search_spaces",),
-    "dimensions": ("search_spaces",),
-    "n_trials": ("n_iter",),
-    "n_calls": ("n_iter",),
-    "max_evals": ("n_iter",),
-    "max_iter": ("n_iter",),
-    "scoring": ("objectives",),
-    "seed": ("random_state",),
-    "sampler": ("surrogate",),
-    "base_estimator": ("surrogate",),
-    "acq_func": ("acquisition",),
-    "n_startup_trials": ("n_initial_points",),
-    "n_workers": ("n_jobs",),
-    "callbacks": ("stopper",),
+    "param_grid": "search_spaces",
+    "param_distributions": "search_spaces",
+    "param_space": "search_spaces",
+    "params": "search_spaces",
+    "dimensions": "search_spaces",
+    "n_trials": "n_iter",
+    "n_calls": "n_iter",
+    "max_evals": "n_iter",
+    "max_iter": "n_iter",
+    "scoring": "objectives",
+    "seed": "random_state",
+    "sampler": "surrogate",
+    "base_estimator": "surrogate",
+    "acq_func": "acquisition",
+    "n_startup_trials": "n_initial_points",
+    "n_workers": "n_jobs",
+    "callbacks": "stopper",
 }
 
 # How many names are suggested at most.
@@ -124,9 +124,8 @@ def _with_hints(constructor: Callable[..., None]) -> Callable[..., None]:
 
 
 def _meant(name: str, known: list[str]) -> str:
-    for other in ELSEWHERE.get(name, ()):
-        if other in known:
-            return f" It is called {other!r} here."
+    if (ours := ELSEWHERE.get(name)) in known:
+        return f" It is called {ours!r} here."
     return did_you_mean(name, known)
 
 

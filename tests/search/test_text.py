@@ -474,7 +474,7 @@ def test_routing():
 @pytest.fixture
 def bare(monkeypatch):
     """As if skbayes were installed without its extras."""
-    cached = (_liblinear._is_installed, _liblinear._library, tell_once)
+    cached = (_liblinear._is_installed, tell_once)
     for module in ("snowballstemmer", "stop_words", "liblinear", "liblinear.liblinear"):
         monkeypatch.setitem(sys.modules, module, None)
     for one in cached:

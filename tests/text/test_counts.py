@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skbayes.text.counts import count_ngrams, match_ngrams, patterns, take_rows
+from skbayes.text.counts import count_ngrams, match_ngrams, patterns
 from skbayes.text.tokens import TokenStream
 
 documents = st.lists(st.lists(st.integers(-1, 3), max_size=8), min_size=1, max_size=5)
@@ -38,7 +38,8 @@ def test_counts_are_those_of_the_definition(docs, pattern):
         expected.append(Counter(gram for gram in grams if -1 not in gram))
     assert [tuple(gram) for gram in table.grams] == sorted(set().union(*expected))
     for row, counts in enumerate(expected):
-        _, indices, found = take_rows(table, slice(row, row + 1))
+        part = table.rows(slice(row, row + 1))
+        indices, found = part.indices, part.counts
         assert indices.tolist() == sorted(indices)
         assert {
             tuple(table.grams[i]): c for i, c in zip(indices, found, strict=True)
@@ -71,12 +72,12 @@ def test_matches_are_found(grams, known):
 def test_rows_in_any_order():
     table, _ = _count(_stream([[0, 1], [], [1, 1, 2], [3]]), (0,))
     rows = np.array([2, 0, 0, 3, 1])
-    indptr, indices, counts = take_rows(table, rows)
+    taken = table.rows(rows)
     for i, row in enumerate(rows):
-        _, one, its = take_rows(table, slice(row, row + 1))
-        part = slice(indptr[i], indptr[i + 1])
-        assert indices[part].tolist() == one.tolist()
-        assert counts[part].tolist() == its.tolist()
+        one = table.rows(slice(row, row + 1))
+        part = slice(taken.indptr[i], taken.indptr[i + 1])
+        assert taken.indices[part].tolist() == one.indices.tolist()
+        assert taken.counts[part].tolist() == one.counts.tolist()
 
 
 @pytest.mark.parametrize("n", range(1, 5))

@@ -4,7 +4,7 @@ import pytest
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from skbayes.text import NGramVectorizer
-from skbayes.text.token_filters import check_stemmer, stem_all, stop_word_list
+from skbayes.text.token_filters import stemmer_of, stop_word_list
 
 
 def test_english_is_scikit_learns():
@@ -14,7 +14,7 @@ def test_english_is_scikit_learns():
 @pytest.mark.parametrize("language, word", [("german", "und"), ("russian", "не")])
 def test_other_languages(language, word):
     assert word in stop_word_list(language)
-    assert stem_all(["haus"], "german") == ["haus"]
+    assert stemmer_of("german").stemWords(["haus"]) == ["haus"]
 
 
 def test_words_of_ones_own():
@@ -34,6 +34,6 @@ def test_what_is_not_installed(module, monkeypatch):
 
 def test_unknown_languages():
     with pytest.raises(ValueError, match="stemmer: there is none for 'klingon'"):
-        check_stemmer("klingon")
+        stemmer_of("klingon")
     with pytest.raises(ValueError, match="no list for 'klingon'"):
         stop_word_list("klingon")
