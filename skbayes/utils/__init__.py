@@ -1,1 +1,11 @@
 """Threads of linear algebra, optional packages, suggestions for misspelled names."""
+
+from skbayes.utils.blas import one_blas_thread
+from skbayes.utils.did_you_mean import did_you_mean, suggest
+from skbayes.utils.optional import import_optional
+
+__all__ = ["did_you_mean", "import_optional", "one_blas_thread", "suggest"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
