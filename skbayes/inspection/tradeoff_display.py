@@ -262,13 +262,9 @@ class TradeoffDisplay(_Display):
         if np.ptp(self.fraction) > 0:
             ax.figure.colorbar(self.points_, ax=ax, label="share of the training rows")
         line = {"color": shades.series(0).color, "markersize": 6, "zorder": 3}
-        (self.envelope_,) = ax.plot(
-            self.cost[self.rows],
-            shown[self.rows],
-            "--o",
-            label="best for some α",
-            **line,
-        )
+        line["label"] = "best for some α"
+        at = (self.cost[self.rows], shown[self.rows])
+        (self.envelope_,) = ax.plot(*at, "--o", **line)
         costs = self.cost[np.isfinite(shown) & np.isfinite(self.cost)]
         if style.has_log_span(costs, style.COST_SPAN):
             ax.set_xscale("log")

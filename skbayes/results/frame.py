@@ -204,12 +204,10 @@ def _order(cv_results: Mapping[str, Any], sort_by: str | None) -> np.ndarray:
 
 def _values(column: Any, order: np.ndarray) -> tuple[list[Any], np.ndarray]:
     """Return plain Python values, and which of them are missing."""
-    missing = np.ma.getmaskarray(column) if np.ma.isMA(column) else None
-    data = np.ma.getdata(column) if np.ma.isMA(column) else column
-    values = [native(data[row]) for row in order]
-    if missing is None:
-        return values, np.zeros(len(values), dtype=bool)
-    return values, missing[order]
+    if not np.ma.isMA(column):
+        return [native(column[row]) for row in order], np.zeros(len(order), dtype=bool)
+    values = [native(column.data[row]) for row in order]
+    return values, np.ma.getmaskarray(column)[order]
 
 
 def _type_of(values: list[Any]) -> type:
