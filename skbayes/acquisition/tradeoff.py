@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -137,6 +137,7 @@ class RawCost(CostScale):
         return Utility(mean, one, zero), Utility(sd**2, zero, 2.0 * sd)
 
 
+@dataclass(eq=False, repr=False)
 class LogCost(CostScale):
     """Sigma is min(1, exp(N)) for a normal N: lognormal up to where it is cut.
 
@@ -153,8 +154,7 @@ class LogCost(CostScale):
     array([0.2162])
     """
 
-    def __init__(self, cut: bool = True) -> None:
-        self.cut = cut
+    cut: bool = True
 
     def excess(  # noqa: D102
         self, mean: FloatArray, sd: FloatArray, least: float
@@ -229,6 +229,7 @@ class TradeoffUtility(NamedTuple):
     by_cost_sd: FloatArray
 
 
+@dataclass(eq=False, repr=False)
 class TradeoffAcquisition(ABC):
     """Base of the acquisition functions that weigh a score against a cost.
 
@@ -247,12 +248,10 @@ class TradeoffAcquisition(ABC):
         Whether its exponential is the expected improvement of T.
     """
 
+    alpha: float
+    scale: CostScale
     averages_by: ClassVar[Acquisition]
     is_improvement: ClassVar[bool] = False
-
-    def __init__(self, alpha: float, scale: CostScale) -> None:
-        self.alpha = alpha
-        self.scale = scale
 
     @abstractmethod
     def __call__(
@@ -407,6 +406,7 @@ class TradeoffObservations(Observations):
         return self.X[np.argsort(-tradeoff, kind="stable")[:N_INCUMBENTS]]
 
 
+@dataclass(eq=False, repr=False)
 class TradeoffProposer(Proposer):
     """Scores candidates by what is believed of their scores and costs.
 
@@ -435,23 +435,18 @@ class TradeoffProposer(Proposer):
         The smallest cost so far.
     """
 
-    n_initial_points = 3
-    acquisition: TradeoffAcquisition
-    best: FloatArray
-    least: float
+    of_scores: ModelProposer
+    cost_model: GaussianProcess
+    rule: type[TradeoffAcquisition]
+    cost_scale: str = "auto"
+    acquisition: TradeoffAcquisition = field(init=False)
+    best: FloatArray = field(init=False)
+    least: float = field(init=False)
 
-    def __init__(
-        self,
-        of_scores: ModelProposer,
-        cost_model: GaussianProcess,
-        rule: type[TradeoffAcquisition],
-        cost_scale: str = "auto",
-    ) -> None:
-        self.of_scores = of_scores
-        self.cost_model = cost_model
-        self.rule = rule
-        self.cost_scale = cost_scale
-        self.has_gradients = of_scores.has_gradients
+    n_initial_points = 3
+
+    def __post_init__(self) -> None:
+        self.has_gradients = self.of_scores.has_gradients
 
     def fit(self, observations: TradeoffObservations) -> Proposer:  # noqa: D102
         has_cost = np.isfinite(observations.costs)

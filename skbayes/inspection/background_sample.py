@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ LOG2_MOST_DRAWN = 16
 HIDDEN_TAIL = 0.01
 
 
+@dataclass(eq=False)
 class BackgroundSample:
     """Configurations that differ in everything but some columns.
 
@@ -37,10 +39,11 @@ class BackgroundSample:
     weights; else they are points of a Sobol sequence, the same ones for all cells.
     """
 
-    def __init__(self, space: Space, n_averaged: int = 128, seed: int = 0) -> None:
-        self.space = space
-        self.n_averaged = n_averaged
-        self.seed = seed
+    space: Space
+    n_averaged: int = 128
+    seed: int = 0
+
+    def __post_init__(self) -> None:
         self._listed = self._list_all()
         self._drawn: dict[int, FloatArray] = {}
 

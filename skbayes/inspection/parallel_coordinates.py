@@ -152,14 +152,7 @@ class ParallelCoordinatesDisplay(_Display):
         self.strip_ = self._draw_score_axis(ax, last)
         for at in np.flatnonzero(np.any(heights == NOT_USED, axis=0)).tolist():
             text = "failed" if at == last else "not used"
-            ax.text(
-                at,
-                NOT_USED - 0.03,
-                text,
-                color=style.tones(ax).gray,
-                **_SMALL,
-                va="top",
-            )
+            ax.text(at, NOT_USED - 0.03, text, color=style.tones(ax).gray, **_BELOW)
         self._name_axes(ax)
         if not np.isfinite(self.score).any():
             style.annotate_empty(ax)
@@ -289,4 +282,4 @@ def _draw_axis(ax: Any, at: int, u: FloatArray, labels: Sequence[str]) -> None:
 
 _LABEL: dict[str, Any] = {"fontsize": "x-small", "ha": "right", "va": "center"}
 _LABEL |= {"zorder": 5}
-_SMALL: dict[str, Any] = {"fontsize": "x-small", "ha": "center"}
+_BELOW: dict[str, Any] = {"fontsize": "x-small", "ha": "center", "va": "top"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
 from typing import Any, Self
 
@@ -24,6 +25,7 @@ from skbayes.space.dimensions import FloatArray
 __all__ = ["ParetoDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class ParetoDisplay(_Display):
     """The trials of a search with several objectives, and their Pareto front.
 
@@ -78,29 +80,25 @@ class ParetoDisplay(_Display):
     array([0, 1])
     """
 
-    def __init__(
-        self,
-        objectives: Mapping[str, int],
-        values: FloatArray,
-        numbers: np.ndarray,
-        *,
-        chosen: int | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.objectives = dict(objectives)
-        self.values = np.asarray(values, dtype=float)
-        self.numbers = numbers
-        self.name = name
+    objectives: Mapping[str, int]
+    values: FloatArray
+    numbers: np.ndarray
+    _: KW_ONLY
+    chosen: int | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self.objectives = dict(self.objectives)
+        self.values = np.asarray(self.values, dtype=float)
         self._Y = self.values * list(self.objectives.values())
         self.front = self._front_of(len(self._Y))
         self.hypervolume = np.zeros(len(self._Y))
         if len(self.front):
             self.hypervolume = hypervolumes(self._Y)[0]
-            if chosen is None:
+            if self.chosen is None:
                 names = list(self.objectives)
                 knee = choose_point(self._Y[self.front], "knee", names)
-                chosen = int(self.front[knee])
-        self.chosen = chosen
+                self.chosen = int(self.front[knee])
 
     def _front_of(self, n: int) -> np.ndarray:
         """Return the rows on the front of the first `n` trials."""

@@ -237,14 +237,11 @@ class StagesDisplay(_Display):
 def _carried(record: SearchRecord) -> list[tuple[int, int]]:
     """Return the places of complete trials of one configuration in two stages."""
     keys = _keys(record)
-    pairs = []
-    for later in np.flatnonzero(record.complete):
-        for earlier in np.flatnonzero(record.complete):
-            follows = record.stage[earlier] + 1 == record.stage[later]
-            if follows and keys[earlier] == keys[later]:
-                pairs.append((int(earlier), int(later)))
-                break
-    return pairs
+    places = np.flatnonzero(record.complete).tolist()
+    # The first of several trials of one configuration in a stage.
+    first = {(record.stage[i], keys[i]): i for i in reversed(places)}
+    pairs = [(first.get((record.stage[i] - 1, keys[i])), i) for i in places]
+    return [(earlier, later) for earlier, later in pairs if earlier is not None]
 
 
 def _keys(record: SearchRecord) -> list[Any]:

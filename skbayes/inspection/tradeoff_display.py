@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ NARROW = 0.07
 LEAST_SHOWN, MOST_SHOWN = 1e-3, 1.0
 
 
+@dataclass(eq=False, repr=False)
 class TradeoffDisplay(_Display):
     r"""The score and the cost of every trial, and the best trial for each tradeoff.
 
@@ -101,42 +103,35 @@ class TradeoffDisplay(_Display):
     (array([0, 1]), 1)
     """
 
-    def __init__(
-        self,
-        score: FloatArray,
-        cost: FloatArray,
-        fraction: FloatArray,
-        numbers: np.ndarray,
-        *,
-        tradeoff: float | None = None,
-        score_range: tuple[float, float] | None = None,
-        chosen: int | None = None,
-        label: str = "score",
-        sign: int = 1,
-        cost_label: str = "cost",
-        name: str | None = None,
-    ) -> None:
-        self.score = np.asarray(score, dtype=float)
-        self.cost = np.asarray(cost, dtype=float)
-        self.fraction = np.asarray(fraction, dtype=float)
-        self.numbers = numbers
-        self.tradeoff = tradeoff
-        self.label, self.sign = label, sign
-        self.cost_label, self.name = cost_label, name
+    score: FloatArray
+    cost: FloatArray
+    fraction: FloatArray
+    numbers: np.ndarray
+    _: KW_ONLY
+    tradeoff: float | None = None
+    score_range: Any = None
+    chosen: int | None = None
+    label: str = "score"
+    sign: int = 1
+    cost_label: str = "cost"
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("score", "cost", "fraction"):
+            setattr(self, name, np.asarray(getattr(self, name), dtype=float))
         usable = np.isfinite(self.score) & np.isfinite(self.cost)
         self.rows, self.begins = np.empty(0, dtype=int), np.empty(0)
         self.relative_cost = np.full(len(self.cost), np.nan)
-        self.score_range, self.chosen = (0.0, 1.0), None
         if not np.any(usable):
+            self.score_range, self.chosen = (0.0, 1.0), None
             return
-        self.score_range = _range(self.score[usable], score_range)
+        self.score_range = _range(self.score[usable], self.score_range)
         self.relative_cost = relative_costs(self.cost, self.fraction)
         low, high = self.score_range
         self._unit_score = np.where(usable, (self.score - low) / (high - low), np.nan)
         self.rows, self.begins = envelope(self._unit_score, self.relative_cost)
-        if chosen is None:
-            chosen = self.choice(tradeoff or 0.0)
-        self.chosen = chosen
+        if self.chosen is None:
+            self.chosen = self.choice(self.tradeoff or 0.0)
 
     def choice(self, tradeoff: float) -> int:
         """Return the row of the best trial for a tradeoff.
@@ -267,13 +262,9 @@ class TradeoffDisplay(_Display):
         if np.ptp(self.fraction) > 0:
             ax.figure.colorbar(self.points_, ax=ax, label="share of the training rows")
         line = {"color": shades.series(0).color, "markersize": 6, "zorder": 3}
-        (self.envelope_,) = ax.plot(
-            self.cost[self.rows],
-            shown[self.rows],
-            "--o",
-            label="best for some α",
-            **line,
-        )
+        line["label"] = "best for some α"
+        at = (self.cost[self.rows], shown[self.rows])
+        (self.envelope_,) = ax.plot(*at, "--o", **line)
         costs = self.cost[np.isfinite(shown) & np.isfinite(self.cost)]
         if style.has_log_span(costs, style.COST_SPAN):
             ax.set_xscale("log")

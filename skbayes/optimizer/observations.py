@@ -43,8 +43,9 @@ def join(
 ) -> Observations:
     """Put together all that is known, as arrays."""
     nothing = np.empty((0, n_columns))
+    shape = (-1, n_objectives) if n_objectives > 1 else -1
     scores, noise = (
-        np.array([_widened(one, n_objectives) for one in numbers])
+        np.array([_widened(one, n_objectives) for one in numbers]).reshape(shape)
         for numbers in (learnt.scores + told.scores, learnt.noise + told.noise)
     )
     return Observations(

@@ -105,18 +105,11 @@ class TradeoffOptimizer(Optimizer):
 
     def _observations(self) -> TradeoffObservations:
         known = super()._observations()
-        n = len(known.X)
         fractions = np.empty(0)
-        if n:
+        if len(known.X):
             fractions = self._relative_sizes(self.space.decode(known.X))
-        return TradeoffObservations(
-            X=known.X,
-            scores=known.scores.reshape(n, 2),
-            noise=known.noise.reshape(n, 2),
-            pending=known.pending,
-            fractions=fractions,
-            alpha=self._alpha(n + len(known.pending)),
-        )
+        alpha = self._alpha(len(known.X) + len(known.pending))
+        return TradeoffObservations(**vars(known), fractions=fractions, alpha=alpha)
 
     def _alpha(self, n_known: int) -> float:
         """Return the tradeoff of the next proposal."""

@@ -137,8 +137,7 @@ def results_frame(
         if name != "params"
     }
     if params:
-        dicts = _objects([cv_results["params"][row] for row in order])
-        columns["params"] = dicts if library == "pandas" else list(dicts)
+        columns["params"] = [cv_results["params"][row] for row in order]
     if library == "pandas":
         return module.DataFrame(columns, index=order)
     return module.DataFrame(columns, schema_overrides={"params": module.Object})
@@ -205,20 +204,10 @@ def _order(cv_results: Mapping[str, Any], sort_by: str | None) -> np.ndarray:
 
 def _values(column: Any, order: np.ndarray) -> tuple[list[Any], np.ndarray]:
     """Return plain Python values, and which of them are missing."""
-    missing = np.ma.getmaskarray(column) if np.ma.isMA(column) else None
-    data = np.ma.getdata(column) if np.ma.isMA(column) else column
-    values = [native(data[row]) for row in order]
-    if missing is None:
-        return values, np.zeros(len(values), dtype=bool)
-    return values, missing[order]
-
-
-def _objects(values: list[Any]) -> np.ndarray:
-    """One-dimensional array of objects, though some may be sequences themselves."""
-    array = np.empty(len(values), dtype=object)
-    for place, value in enumerate(values):
-        array[place] = value
-    return array
+    if not np.ma.isMA(column):
+        return [native(column[row]) for row in order], np.zeros(len(order), dtype=bool)
+    values = [native(column.data[row]) for row in order]
+    return values, np.ma.getmaskarray(column)[order]
 
 
 def _type_of(values: list[Any]) -> type:
@@ -240,7 +229,8 @@ def _pandas_column(pandas: Any, values: list[Any], missing: np.ndarray) -> Any:
         return pandas.array(shown, dtype=names[kind][int(missing.any())])
     if kind is float:
         return np.array(shown, dtype=float)
-    array = _objects(shown)
+    # Some values may be sequences themselves.
+    array = np.fromiter(shown, dtype=object, count=len(shown))
     array[missing] = np.nan
     return pandas.Series(array, dtype=None if kind is str else object).array
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import math
 import os
@@ -26,9 +25,6 @@ __all__ = ["open_source", "read_record"]
 
 # Parameters of a search with which its pictures are drawn.
 _SETTINGS = ("tradeoff", "cost", "score_range")
-
-# A name and a direction among the objectives, as a journal describes them.
-_OBJECTIVE = re.compile(r"""(['"])(.+?)\1: \(?'(max|min)'""")
 
 _TEST = re.compile(r"split\d+_test_(.*)")
 
@@ -234,8 +230,8 @@ def _score_of_row(
 
 def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Source:
     facts, stored = read_journal(path)
-    name = os.path.splitext(os.path.basename(os.fspath(path)))[0]
-    found = _with_facts(Source([], name=name), facts)
+    found = _with_facts(facts)
+    found.name = os.path.splitext(os.path.basename(os.fspath(path)))[0]
     for one in stored:
         params = None if space is None else adapt_record(space, one.record)
         if params is None:
@@ -250,22 +246,18 @@ def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Source:
     return found
 
 
-def _with_facts(found: Source, facts: Mapping[str, Any]) -> Source:
-    """Add what a journal says of the search."""
-    identity = facts.get("identity", {})
-    settings = {n: _literal(identity.get(f"settings: {n}", "")) for n in _SETTINGS}
-    found.settings = {n: value for n, value in settings.items() if value is not None}
-    objectives = identity.get("settings: objectives", "")
-    found.directions = {
-        name: 1 if direction == "max" else -1
-        for _, name, direction in _OBJECTIVE.findall(objectives)
-    }
-    scoring = _literal(identity.get("scoring", ""))
-    found.scoring = scoring if isinstance(scoring, str) else None
-    found.metric = _literal(identity.get("target_metric", ""))
-    found.method = identity.get("search", "").rpartition(".")[2]
-    found.n_points = facts.get("n_points")
-    return found
+def _with_facts(facts: Mapping[str, Any]) -> Source:
+    """Return what a journal says of the search, without its trials."""
+    objectives = facts.get("objectives", {})
+    return Source(
+        [],
+        metric=facts.get("target_metric"),
+        scoring=facts.get("scoring"),
+        method=facts.get("search", ""),
+        n_points=facts.get("n_points"),
+        directions={n: 1 if which == "max" else -1 for n, which in objectives.items()},
+        settings=facts.get("settings", {}),
+    )
 
 
 def _add_space(found: Source, facts: Mapping[str, Any]) -> None:
@@ -273,7 +265,7 @@ def _add_space(found: Source, facts: Mapping[str, Any]) -> None:
     outline = facts.get("space")
     if outline is None:
         return
-    if _chooses_sizes(facts):
+    if facts.get("chooses_train_size"):
         outline = _without_entry(outline, "train_size")
     try:
         space = from_outline(outline)
@@ -293,21 +285,9 @@ def _without_entry(outline: list, name: str) -> list:
 
 def _without_size(params: dict[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out the size of a training set, which is no parameter of the estimator."""
-    if not _chooses_sizes(facts):
+    if not facts.get("chooses_train_size"):
         return params
     return {name: value for name, value in params.items() if name != "train_size"}
-
-
-def _chooses_sizes(facts: Mapping[str, Any]) -> bool:
-    return "settings: train_sizes" in facts.get("identity", {})
-
-
-def _literal(text: str) -> Any:
-    """Return the value that a text is written for; None if it is none."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return None
 
 
 def _from_frame(frame: Any) -> Source:
@@ -318,7 +298,7 @@ def _from_frame(frame: Any) -> Source:
             "source: a data frame must be what load_history returns; "
             f"{'it has no ' + repr(missing[0]) if missing else 'its attrs are lost'}."
         )
-    found = _with_facts(Source([]), frame.attrs)
+    found = _with_facts(frame.attrs)
     outline = frame.attrs.get("space") or []
     everywhere = {f"param_{entry['name']}" for entry in outline}
     for row in frame.to_dict("records"):

@@ -223,10 +223,10 @@ def make_record(
     )
     if chosen == guide and found.best is not None:
         best = int(np.flatnonzero(record.number == found.best)[0])
-        return dataclasses.replace(record, best=best)
-    if not record.comparable.any():
+    elif record.comparable.any():
+        best = int(np.argmax(np.where(record.comparable, record.score, -np.inf)))
+    else:
         return record
-    best = int(np.argmax(np.where(record.comparable, record.score, -np.inf)))
     return dataclasses.replace(record, best=best)
 
 
@@ -247,9 +247,7 @@ def _score_table(
         return name, {name: means["score"]}
     if found.metric in means:
         return str(found.metric), means
-    complete = np.array(
-        [trial.state == TrialState.COMPLETE for trial in trials], dtype=bool
-    )
+    complete = [i for i, t in enumerate(trials) if t.state == TrialState.COMPLETE]
     for name, mean in means.items():
         a, b = np.abs(mean[complete]), np.abs(usable[complete])
         if np.allclose(a, b, equal_nan=True):

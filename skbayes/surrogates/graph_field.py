@@ -17,6 +17,7 @@ optimization of neural machine translation systems", section 5.3.
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +27,7 @@ from scipy import linalg
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import Surrogate
-from skbayes.surrogates.gp.kernels import KERNELS
+from skbayes.surrogates.gp.kernels import check_kernel
 from skbayes.surrogates.graph import MAX_NODES, NeighborGraph
 from skbayes.surrogates.scaling import standardize
 
@@ -44,6 +45,7 @@ MIN_VARIANCE, MIN_AMPLITUDE = 1e-12, 1e-6
 MIN_DEGREE = 1e-6
 
 
+@dataclass(eq=False, repr=False)
 class GraphField(Surrogate):
     """Gaussian field on a graph, for finite spaces of up to 2,000 configurations.
 
@@ -92,29 +94,21 @@ class GraphField(Surrogate):
     (True, True)
     """
 
+    kernel: str = "rbf"
+    _: KW_ONLY
+    length_scale: float = 1.0
+    nodes: FloatArray | None = None
+    n_options: list[int] | None = None
+
     has_graph = True
     needs_finite_space = True
 
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        length_scale: float = 1.0,
-        nodes: FloatArray | None = None,
-        n_options: list[int] | None = None,
-    ) -> None:
-        if kernel not in KERNELS:
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
+        if not 0.0 < self.length_scale < np.inf:
             raise ValueError(
-                f"kernel must be one of {sorted(KERNELS)}, got {kernel!r}."
+                f"length_scale must be > 0 and finite, got {self.length_scale!r}."
             )
-        if not 0.0 < length_scale < np.inf:
-            raise ValueError(
-                f"length_scale must be > 0 and finite, got {length_scale!r}."
-            )
-        self.kernel = kernel
-        self.length_scale = length_scale
-        self.nodes = nodes
-        self.n_options = n_options
         self._labeled: list[int] = []
 
     def prepare(self, candidates: Candidates) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -203,6 +204,7 @@ def _prior(dimension: Dimension) -> FloatArray:
     return np.maximum(counts, 0.5) / np.sum(np.maximum(counts, 0.5))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ParzenEstimator(Sampler):
     """Tree-structured Parzen estimator: what distinguishes good trials from bad ones.
 
@@ -249,26 +251,21 @@ class ParzenEstimator(Sampler):
     'b'
     """
 
+    good_share: float = 0.15
+    n_candidates: int = 100
+    prior_weight: float = 1.0
+    space: Space | None = None
+
     n_initial_points = 8
 
-    def __init__(
-        self,
-        *,
-        good_share: float = 0.15,
-        n_candidates: int = 100,
-        prior_weight: float = 1.0,
-        space: Space | None = None,
-    ) -> None:
-        if not 0.0 < good_share < 1.0:
-            raise ValueError(f"good_share must be between 0 and 1, got {good_share!r}.")
-        if n_candidates < 1:
-            raise ValueError(f"n_candidates must be >= 1, got {n_candidates!r}.")
-        if not 0.0 < prior_weight < math.inf:
-            raise ValueError(f"prior_weight must be > 0, got {prior_weight!r}.")
-        self.good_share = good_share
-        self.n_candidates = n_candidates
-        self.prior_weight = prior_weight
-        self.space = space
+    def __post_init__(self) -> None:
+        share, weight = self.good_share, self.prior_weight
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"good_share must be between 0 and 1, got {share!r}.")
+        if self.n_candidates < 1:
+            raise ValueError(f"n_candidates must be >= 1, got {self.n_candidates!r}.")
+        if not 0.0 < weight < math.inf:
+            raise ValueError(f"prior_weight must be > 0, got {weight!r}.")
 
     def prepare(self, candidates: Candidates) -> None:
         """Take the space of `candidates`, if none was given."""

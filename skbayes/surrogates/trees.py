@@ -15,6 +15,7 @@ Wehenkel 2006, "Extremely randomized trees").
 from __future__ import annotations
 
 import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,7 @@ def import_lightgbm() -> Any:
     return import_optional("lightgbm", extra="lightgbm", purpose="surrogate='trees'")
 
 
+@dataclass(eq=False, repr=False)
 class TreeEnsemble(Surrogate):
     """Randomized trees: for many trials, many columns and scores that jump.
 
@@ -93,22 +95,18 @@ class TreeEnsemble(Surrogate):
     array([[0., 1.]])
     """
 
+    n_trees: int = 100
+    _: KW_ONLY
+    n_options: list[int] | None = None
+    random_state: int = 0
+
     takes_noise = True
     takes_fidelity = True
 
-    def __init__(
-        self,
-        n_trees: int = 100,
-        *,
-        n_options: list[int] | None = None,
-        random_state: int = 0,
-    ) -> None:
+    def __post_init__(self) -> None:
         import_lightgbm()
-        if n_trees < 2:
-            raise ValueError(f"n_trees must be >= 2, got {n_trees!r}.")
-        self.n_trees = n_trees
-        self.n_options = n_options
-        self.random_state = random_state
+        if self.n_trees < 2:
+            raise ValueError(f"n_trees must be >= 2, got {self.n_trees!r}.")
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None

@@ -111,11 +111,12 @@ def running_journal(path, n_done=2, n_running=2):
     with Journal.open(
         path,
         space=space,
-        identity={"scoring": "'neg_root_mean_squared_error'"},
+        identity={},
         seed=0,
         n_points=n_running,
         splits=[(np.arange(4), np.arange(4, 6))] * 2,
         reproducible_splits=True,
+        facts={"scoring": "neg_root_mean_squared_error"},
     ) as journal:
         for number in range(n_done + n_running):
             journal.record_proposal(number, params[number], None)

@@ -19,7 +19,7 @@ their orders 1 to D, the last and the second.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -96,6 +96,7 @@ class _AdditivePosterior(LogPosterior):
         )
 
 
+@dataclass(eq=False, repr=False)
 class AdditiveGaussianProcess(GaussianProcess):
     """Gaussian process with one half for all columns together, one for pairs of them.
 
@@ -108,13 +109,13 @@ class AdditiveGaussianProcess(GaussianProcess):
     ----------
     kernel : {"matern32", "matern52", "rbf"}, default="matern32"
         Correlation function of each column.
+    n_options, n_samples, hyperparameters, random_state, winsorize_scores : optional
+        As for :class:`GaussianProcess`.
     pair_share : float, default=0.5
         Share of the pairs in the kernel, from 0 to 1.
     length_scale : float, default=0.2
         Prior median of the length scales of ordered columns, over the root of the
         number of columns; > 0. That of others is 0.5.
-    **options : dict
-        Those of :class:`GaussianProcess`.
 
     Raises
     ------
@@ -137,21 +138,18 @@ class AdditiveGaussianProcess(GaussianProcess):
     (1, 1)
     """
 
-    def __init__(
-        self,
-        kernel: str = "matern32",
-        *,
-        pair_share: float = 0.5,
-        length_scale: float = 0.2,
-        **options: Any,
-    ) -> None:
-        super().__init__(kernel, **options)
-        if not 0.0 <= pair_share <= 1.0:
-            raise ValueError(f"pair_share must be from 0 to 1, got {pair_share!r}.")
-        if not 0.0 < length_scale < np.inf:
-            raise ValueError(f"length_scale must be positive, got {length_scale!r}.")
-        self.pair_share = pair_share
-        self.length_scale = length_scale
+    kernel: str = "matern32"
+    _: KW_ONLY
+    pair_share: float = 0.5
+    length_scale: float = 0.2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        share, scale = self.pair_share, self.length_scale
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"pair_share must be from 0 to 1, got {share!r}.")
+        if not 0.0 < scale < np.inf:
+            raise ValueError(f"length_scale must be positive, got {scale!r}.")
 
     def _log_posterior(
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None

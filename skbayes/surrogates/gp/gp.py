@@ -15,6 +15,7 @@ Rasmussen & Williams (2006), Gaussian Processes for Machine Learning, algorithm 
 from __future__ import annotations
 
 import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,12 @@ from skbayes.surrogates.gp.hyperparameters import (
     find_mode,
     sample_posterior,
 )
-from skbayes.surrogates.gp.kernels import KERNELS, Embedding, squared_distances
+from skbayes.surrogates.gp.kernels import (
+    KERNELS,
+    Embedding,
+    check_kernel,
+    squared_distances,
+)
 from skbayes.surrogates.scaling import relative_noise, standardize
 
 __all__ = ["GaussianProcess"]
@@ -59,6 +65,7 @@ def n_learning_points(n: int) -> int:
     return m
 
 
+@dataclass(eq=False, repr=False)
 class GaussianProcess(Surrogate):
     """Gaussian process with one length scale a column, fit for a dozen observations.
 
@@ -106,30 +113,20 @@ class GaussianProcess(Surrogate):
     ((1, 2), True)
     """
 
+    kernel: str = "matern52"
+    _: KW_ONLY
+    n_options: list[int] | None = None
+    n_samples: int | None = None
+    hyperparameters: dict[str, Any] | None = None
+    random_state: int = 0
+    winsorize_scores: bool = True
+
     takes_noise = True
     has_gradients = True
     takes_fidelity = True
 
-    def __init__(
-        self,
-        kernel: str = "matern52",
-        *,
-        n_options: list[int] | None = None,
-        n_samples: int | None = None,
-        hyperparameters: dict[str, Any] | None = None,
-        random_state: int = 0,
-        winsorize_scores: bool = True,
-    ) -> None:
-        if kernel not in KERNELS:
-            raise ValueError(
-                f"kernel must be one of {sorted(KERNELS)}, got {kernel!r}."
-            )
-        self.kernel = kernel
-        self.n_options = n_options
-        self.n_samples = n_samples
-        self.hyperparameters = hyperparameters
-        self.random_state = random_state
-        self.winsorize_scores = winsorize_scores
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
         self._training_key: tuple[bytes, ...] | None = None
 
     # -- learning -----------------------------------------------------------------

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KERNELS", "Embedding", "matern32", "matern52", "rbf"]
+__all__ = ["KERNELS", "Embedding", "check_kernel", "matern32", "matern52", "rbf"]
 
 FloatArray = NDArray[np.float64]
 Correlation = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -54,6 +54,12 @@ KERNELS: dict[str, Correlation] = {
     "matern32": matern32,
     "matern52": matern52,
 }
+
+
+def check_kernel(kernel: str) -> None:
+    """Raise ValueError unless a kernel has this name."""
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel must be one of {sorted(KERNELS)}, got {kernel!r}.")
 
 
 class Embedding:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from skbayes.surrogates.gp.monotonic_posterior import (
 __all__ = ["MonotonicGP"]
 
 
+@dataclass(eq=False, repr=False)
 class MonotonicGP(GaussianProcess):
     """Gaussian process on scores and on the signs of derivatives.
 
@@ -48,6 +50,9 @@ class MonotonicGP(GaussianProcess):
     ----------
     kernel : {"rbf", "matern52"}, default="rbf"
         Correlation function, twice differentiable.
+    n_options, n_samples, hyperparameters, random_state, winsorize_scores : optional
+        As for :class:`GaussianProcess`; the hyper-parameters are learnt from scores
+        and signs.
     sign_points : ndarray of shape (N, D), default=None
         Encoded configurations at which signs are known. None: there are none.
     signs : ndarray of shape (N, D), default=None
@@ -58,9 +63,6 @@ class MonotonicGP(GaussianProcess):
         Width of the likelihood Phi(sign * derivative / nu), for all columns or for
         each, in standard deviations of the scores over the width of the space; > 0.
         The wider, the less the signs say.
-    **options : dict
-        Those of :class:`GaussianProcess`; the hyper-parameters are learned from scores
-        and signs.
 
     Attributes
     ----------
@@ -90,26 +92,21 @@ class MonotonicGP(GaussianProcess):
     (True, True)
     """
 
-    def __init__(
-        self,
-        kernel: str = "rbf",
-        *,
-        sign_points: FloatArray | None = None,
-        signs: FloatArray | None = None,
-        nu: float | FloatArray = NU,
-        **options: Any,
-    ) -> None:
-        if kernel not in SMOOTH_KERNELS:
+    kernel: str = "rbf"
+    _: KW_ONLY
+    sign_points: FloatArray | None = None
+    signs: FloatArray | None = None
+    nu: float | FloatArray = NU
+
+    def __post_init__(self) -> None:
+        if self.kernel not in SMOOTH_KERNELS:
             raise ValueError(
                 f"kernel must be one of {sorted(SMOOTH_KERNELS)}, which are twice "
-                f"differentiable, got {kernel!r}."
+                f"differentiable, got {self.kernel!r}."
             )
-        if not np.all(np.asarray(nu) > 0.0):
-            raise ValueError(f"nu must be > 0, got {nu!r}.")
-        super().__init__(kernel, **options)
-        self.sign_points = sign_points
-        self.signs = signs
-        self.nu = nu
+        if not np.all(np.asarray(self.nu) > 0.0):
+            raise ValueError(f"nu must be > 0, got {self.nu!r}.")
+        super().__post_init__()
         self._signs = Signs.of_table(np.empty((0, 0)), np.empty((0, 0)), NU)
 
     # -- learning -----------------------------------------------------------------
