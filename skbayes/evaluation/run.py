@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -105,10 +106,9 @@ class SearchRun:
         Workers and settings of the thread that called `fit`.
     known : list of tuple
         Observations of earlier searches: parameters, scores, noise.
-    trial_X : array-like or None
-        What the trials are made on in place of `X`, such as texts with their counts.
-    stack : contextlib.ExitStack
-        Contexts that are left when `fit` ends.
+    trial_data : context manager or None
+        Gives, while the trials run, what they are made on in place of `X`, such as
+        texts with their counts.
     ranked : History
         Trials in the rows of `cv_results_`.
     """
@@ -132,8 +132,7 @@ class SearchRun:
     journal: Any = None
     context: Any = None
     known: list[tuple] = field(default_factory=list)
-    trial_X: Any = None
-    stack: ExitStack = field(default_factory=ExitStack)
+    trial_data: AbstractContextManager | None = None
     ranked: History = field(default_factory=History)
 
     @property
@@ -141,7 +140,7 @@ class SearchRun:
         """Number of rows of the data."""
         return n_rows(self.X)
 
-    @property
+    @cached_property
     def test_sizes(self) -> list[int]:
         """Rows of each split's test set."""
         rows = np.arange(self.n_samples)

@@ -274,22 +274,24 @@ class Scheduler:
                 self._reason = StopReason.EXHAUSTED
                 return
             improvement = self.optimizer.last_expected_improvement
+        # Before anything else, so that an interrupt finds it.
+        self._asked[number] = configuration, improvement
         if number in self.journal.results:
+            self._n_asked += 1
             result = self.journal.results[number]
             self._done[number] = self.evaluator.recall(result)
-        elif self._would_overrun(configuration):
-            self.optimizer.forget(configuration)
+            return
+        if self._would_overrun(configuration):
+            self._withdraw(number)
             self._reason = StopReason.TIMEOUT
             return
-        else:
-            params = configuration.params
-            if not recalled:
-                self.journal.record_proposal(number, configuration, improvement)
-            self._evaluations[number] = self.evaluator.prepare(number, params)
-            self.executor.start(number, self._evaluations[number])
-            logger.debug("trial %d started: %r", number, params)
+        if not recalled:
+            self.journal.record_proposal(number, configuration, improvement)
         self._n_asked += 1
-        self._asked[number] = configuration, improvement
+        params = configuration.params
+        self._evaluations[number] = self.evaluator.prepare(number, params)
+        self.executor.start(number, self._evaluations[number])
+        logger.debug("trial %d started: %r", number, params)
 
     def _would_overrun(self, configuration: Configuration) -> bool:
         # What an earlier run had begun is finished, so that no number is left out.

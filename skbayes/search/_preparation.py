@@ -139,8 +139,8 @@ def check_configurations(search: Any, run: SearchRun, stage: Stage) -> None:
     check_values(search.estimator, run.space, assigned)
 
 
-def open_journal(search: Any, run: SearchRun) -> bool:
-    """Open the journal, if there is one; return whether it has another seed."""
+def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bool:
+    """Open the journal, if there is one; return whether it changes the stages."""
     run.context = ExecutionContext(search.n_jobs, search.pre_dispatch)
     run.n_points = _trials_in_flight(search, run)
     journal: Any = contextlib.nullcontext(NullJournal())
@@ -157,13 +157,15 @@ def open_journal(search: Any, run: SearchRun) -> bool:
             reproducible_splits=splits_are_reproducible(search.cv),
             facts=search_facts(search),
         )
-    run.journal = run.stack.enter_context(journal)
-    drawn = run.seed
+    run.journal = stack.enter_context(journal)
+    changes = False
     if run.journal.seed is not None:
+        same_splits = splits_are_reproducible(search.cv)
+        changes = run.seed != run.journal.seed or not same_splits
         run.seed, run.splits = run.journal.seed, run.journal.splits
         run.n_points = run.journal.n_points
     search.n_points_ = run.n_points
-    return run.seed != drawn
+    return changes
 
 
 def _trials_in_flight(search: Any, run: SearchRun) -> int:
@@ -261,19 +263,16 @@ def trial_workers(
         check_partition(run.splits, run.n_samples)
     n_planned = sum(stage.n_trials for stage in plan)
     n_points = max(run.n_points, *(stage.n_points for stage in stages))
-    inputs = run.inputs
-    if run.trial_X is not None:
-        inputs = dataclasses.replace(inputs, X=run.trial_X)
-    transfer = transfer_data(
-        inputs,
-        context.transport,
-        n_slots=context.n_workers,
-        client=getattr(context.backend, "client", None),
-        temp_folder=context.temp_folder,
-        max_nbytes=context.max_nbytes,
-    )
     with (
-        transfer,
+        run.trial_data or contextlib.nullcontext(run.X) as X,
+        transfer_data(
+            dataclasses.replace(run.inputs, X=X),
+            context.transport,
+            n_slots=context.n_workers,
+            client=getattr(context.backend, "client", None),
+            temp_folder=context.temp_folder,
+            max_nbytes=context.max_nbytes,
+        ) as transfer,
         context.bounded_blas(),
         run.tasks.searching(n_planned * n_splits),
         TrialExecutor(context, n_points, n_splits) as executor,

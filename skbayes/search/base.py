@@ -130,8 +130,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     8. ``_select(run, results, refit_metric)``: the `best_*` attributes.
     9. ``_selection_scores(results, metric)``: scores by which the best row is chosen.
     10. ``_refit_rows(run)``: rows that the best configuration is fitted on.
-
-    A context that a hook enters in ``run.stack`` is left when `fit` ends.
     """
 
     _parameter_constraints: dict = {
@@ -323,12 +321,13 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         """
         stoppers = check_stoppers(self.stopper)
         run, refit_metric = self._make_run(X, y, params)
-        with run.tasks.fit(), run.stack:
+        with run.tasks.fit(), contextlib.ExitStack() as stack:
             run.splits = draw_splits(self, run)
             stages = self._stages(run)
             optimizer = stages[0].make_optimizer(run.seed, History())
             check_configurations(self, run, stages[0])
-            if open_journal(self, run):
+            if open_journal(self, run, stack):
+                stages = self._stages(run)
                 optimizer = stages[0].make_optimizer(run.seed, History())
             run.subsets = draw_subsets(self, run, stages)
             plan = plan_stages(self, run, stages, optimizer)
