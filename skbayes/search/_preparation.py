@@ -47,6 +47,7 @@ __all__ = [
     "draw_subsets",
     "failing_start",
     "fit_options",
+    "journal_trials",
     "known_source",
     "open_journal",
     "plan_stages",
@@ -238,11 +239,7 @@ def known_source(search: Any, space: Space) -> Any:
     """Return what to start from; of a journal, the trials within the space."""
     source = search.warm_start_from
     if isinstance(source, str | PathLike):
-        if not Path(source).exists():
-            raise FileNotFoundError(
-                f"warm_start_from: there is no journal {os.fspath(source)!r}."
-            )
-        source, n_outside = read_trials(source, space)
+        source, n_outside = journal_trials(source, space)
         if n_outside:
             warnings.warn(
                 f"warm_start_from: {n_outside} of {n_outside + len(source)} known "
@@ -251,6 +248,15 @@ def known_source(search: Any, space: Space) -> Any:
                 stacklevel=4,
             )
     return source
+
+
+def journal_trials(path: str | PathLike, space: Space) -> tuple[Any, int]:
+    """Return the trials of a journal within the space, and the number of others."""
+    if not Path(path).exists():
+        raise FileNotFoundError(
+            f"warm_start_from: there is no journal {os.fspath(path)!r}."
+        )
+    return read_trials(path, space)
 
 
 @contextlib.contextmanager

@@ -47,9 +47,7 @@ from skbayes.search._validation import (
 )
 from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.search.html_repr import ResultDisplay
-from skbayes.search.out_of_fold import (
-    set_winner_fits,
-)
+from skbayes.search.out_of_fold import set_winner_fits
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.did_you_mean import NameHints
@@ -128,8 +126,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     7. ``_extra_columns(run, history)``: columns of `cv_results_` beside
        GridSearchCV's.
     8. ``_select(run, results, refit_metric)``: the `best_*` attributes.
-    9. ``_selection_scores(results, metric)``: scores by which the best row is chosen.
-    10. ``_refit_rows(run)``: rows that the best configuration is fitted on.
+    9. ``_refit_rows(run)``: rows that the best configuration is fitted on.
     """
 
     _parameter_constraints: dict = {
@@ -246,13 +243,22 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any
     ) -> None:
-        """Set the `best_*` attributes where they mean something."""
+        """Set the `best_*` attributes where they mean something.
+
+        The best row is that of the greatest of `run.row_scores`, if there are any;
+        otherwise that of rank 1 by the metric, as in GridSearchCV.
+        """
         if callable(self.scoring) and self.multimetric_:
             compat.check_multimetric_refit(self, self.trials_[0].folds[0].test_scores)
             refit_metric = self.refit
         if not self.refit and self.multimetric_:
             return
-        self.best_index_ = self._best_index(results, refit_metric)
+        if run.row_scores is None or callable(self.refit):
+            self.best_index_ = compat.select_best_index(
+                self.refit, refit_metric, results
+            )
+        else:
+            self.best_index_ = best_row(run.row_scores)
         best = run.ranked[self.best_index_]
         if _is_partial(best) and callable(self.refit):
             raise ValueError(
@@ -270,16 +276,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
                 results, self.best_index_, self.n_splits_, refit_metric
             )
         self.best_params_ = results["params"][self.best_index_]
-
-    def _selection_scores(
-        self, results: dict[str, Any], metric: Any
-    ) -> FloatArray | None:
-        """Return scores of the rows, of which the greatest is the best.
-
-        Of shape (n_rows,), or (n_rows, n_keys) where later columns break ties; NaN for
-        rows that are not chosen. None: by the rank of `metric`, as in GridSearchCV.
-        """
-        return None
 
     def _refit_rows(self, run: SearchRun) -> Any:
         """Return the rows that the best configuration is fitted on; None for all."""
@@ -401,8 +397,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         for params in run.objective.best_known(allowed):
             optimizer.enqueue(params)
 
-    # -- the trials ---------------------------------------------------------------
-
     # -- after the last trial -----------------------------------------------------
 
     def _set_results(self, run: SearchRun, outcome: Outcome) -> None:
@@ -438,14 +432,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
             return compat.format_results(
                 self, history.params, self.n_splits_, folds, more
             )
-
-    def _best_index(self, results: dict[str, Any], refit_metric: Any) -> int:
-        """Return the row that `refit` chooses."""
-        if not callable(self.refit):
-            scores = self._selection_scores(results, refit_metric)
-            if scores is not None:
-                return best_row(scores)
-        return compat.select_best_index(self.refit, refit_metric, results)
 
     def results_frame(self, library: str = "pandas", **kwargs: Any) -> Any:
         """Return the results as a data frame, a row for each trial.

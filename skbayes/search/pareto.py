@@ -389,17 +389,6 @@ float
         name = self._scored_by(choice)
         self.best_score_ = results[f"mean_test_{name}"][index]
 
-    def _result_rows(self) -> list[tuple[str, str]]:
-        front = f"{len(self.pareto_params_)} of {len(self.trials_)} trials"
-        rows = [("Pareto front", front)]
-        if "best_index_" in vars(self):
-            rows += [
-                (f"Chosen: {name}", f"{means[self.best_index_]:.4g}")
-                for name in Objectives(self.objectives).names
-                if (means := self.cv_results_.get(f"mean_test_{name}")) is not None
-            ]
-        return rows
-
     def _scored_by(self, choice: Any) -> str:
         """Return the scorer that was chosen by, else the first one."""
         scorers = Objectives(self.objectives).scorers
