@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from skbayes import compat
-from skbayes.evaluation.evaluator import Evaluation
+from skbayes.evaluation.evaluator import CandidateEvaluator, Evaluation
 from skbayes.evaluation.trial import History, Trial
+from skbayes.loop.executor import TrialExecutor
 from skbayes.space import Space
 from skbayes.space.candidates import SpaceExhausted
 from skbayes.space.configuration import Configuration
@@ -52,29 +53,6 @@ class _AskTell(Protocol):
     def forget(self, params: Configuration) -> None: ...
 
     def expected_cost(self, params: Configuration) -> float | None: ...
-
-
-class _Evaluator(Protocol):
-    def prepare(self, number: int, params: dict[str, Any]) -> Evaluation: ...
-
-    def conclude(self, evaluation: Any, outcomes: Any) -> Trial | None: ...
-
-    def failed(self, evaluation: Any, text: str) -> Trial: ...
-
-    def learn(self, trial: Trial) -> None: ...
-
-    def recall(self, trial: Trial) -> Trial: ...
-
-
-class _Executor(Protocol):
-    @property
-    def under_way(self) -> list[int]: ...
-
-    def start(self, number: int, task: Any) -> None: ...
-
-    def finished(self) -> Mapping[int, Any]: ...
-
-    def drop(self) -> None: ...
 
 
 class NullJournal:
@@ -174,8 +152,8 @@ class Scheduler:
     def __init__(
         self,
         optimizer: _AskTell,
-        evaluator: _Evaluator,
-        executor: _Executor,
+        evaluator: CandidateEvaluator,
+        executor: TrialExecutor,
         budget: Budget,
         *,
         n_points: int = 1,

@@ -6,6 +6,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,35 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.space import Column, Space
+from skbayes.surrogates.registry import registry
 from skbayes.utils.did_you_mean import did_you_mean
 
-__all__ = ["check_arguments", "check_data", "check_stoppers", "check_values"]
+__all__ = [
+    "MODEL_CONSTRAINTS",
+    "check_arguments",
+    "check_data",
+    "check_stoppers",
+    "check_values",
+]
 
 # The most values of one parameter that are looked at; of a range, where in it.
 MAX_VALUES = 50
 # The most rows on which a metric is tried, more only for more classes.
 MAX_SAMPLE = 1000
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+
+# Of searches with a model, as scikit-learn takes constraints.
+MODEL_CONSTRAINTS: dict = {
+    "surrogate": [
+        compat.StrOptions(set(registry)),
+        compat.HasMethods(["fit", "predict", "condition"]),
+    ],
+    "n_initial_points": [
+        compat.Interval(Integral, 0, None, closed="left"),
+        compat.StrOptions({"auto"}),
+    ],
+    "initial_points": [list, tuple, None],
+}
 
 
 def check_arguments(search: Any) -> None:

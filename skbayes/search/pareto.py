@@ -23,10 +23,10 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import known_source
+from skbayes.search._validation import MODEL_CONSTRAINTS
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
-from skbayes.surrogates.registry import registry
 
 __all__ = ["ParetoSearchCV"]
 
@@ -221,16 +221,8 @@ float
 
     _parameter_constraints: dict = {
         **BaseBayesSearchCV._parameter_constraints,
+        **MODEL_CONSTRAINTS,
         "objectives": [Mapping],
-        "surrogate": [
-            compat.StrOptions(set(registry)),
-            compat.HasMethods(["fit", "predict", "condition"]),
-        ],
-        "n_initial_points": [
-            compat.Interval(Integral, 0, None, closed="left"),
-            compat.StrOptions({"auto"}),
-        ],
-        "initial_points": [list, tuple, None],
         "refit": ["boolean", str, Mapping, callable],
     }
     for _not_here in _NOT_HERE:

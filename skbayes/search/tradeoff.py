@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from os import PathLike
 from typing import Any, Self
 
@@ -27,6 +27,7 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import journal_trials, known_source
+from skbayes.search._validation import MODEL_CONSTRAINTS
 from skbayes.search.base import BaseBayesSearchCV, best_row
 from skbayes.search.score_and_cost import ScoreAndCost
 from skbayes.space import Ordinal, Space
@@ -254,6 +255,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     _parameter_constraints: dict = {
         **BaseBayesSearchCV._parameter_constraints,
+        **MODEL_CONSTRAINTS,
         "tradeoff": [compat.Interval(Real, 0, None, closed="left")],
         "train_sizes": [list, tuple, np.ndarray],
         "cost": [str, callable],
@@ -273,11 +275,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "acquisition": [compat.StrOptions(set(RULES))],
         "cost_scale": [compat.StrOptions({"auto", "log", "raw"})],
         "all_tradeoffs": ["boolean"],
-        "n_initial_points": [
-            compat.Interval(Integral, 0, None, closed="left"),
-            compat.StrOptions({"auto"}),
-        ],
-        "initial_points": [list, tuple, None],
     }
     # A trial with a low score may have the best tradeoff.
     del _parameter_constraints["racing"]
