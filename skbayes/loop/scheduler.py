@@ -183,26 +183,11 @@ class Scheduler:
         on_interrupt: Callable[[], None] = lambda: None,
         on_death: Callable[[], None] = lambda: None,
     ) -> str:
-        """Run trials until a budget is spent.
+        """Run trials until a budget is spent; return why no further one was run.
 
-        Parameters
-        ----------
-        on_interrupt : callable, default=None
-            Called on Ctrl-C; keeps fits that have not begun from running.
-        on_death : callable, default=None
-            Called when a worker died, before anything runs again.
-
-        Returns
-        -------
-        stop_reason : str
-            A value of :class:`StopReason`, or the `reason` of a stopper.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If the user interrupted before any trial had finished, or twice.
-        Exception
-            What evaluating a trial raises, after those in flight have ended.
+        `on_interrupt` keeps fits that have not begun from running, `on_death` is called
+        before anything runs again. KeyboardInterrupt is raised if the user interrupts
+        before any trial has finished, or twice.
         """
         self._start = self.budget.clock()
         self._on_death = on_death

@@ -64,18 +64,7 @@ class ResultDisplay:
 
 
 def result_html(search: Any) -> str:
-    """Return a block with the best score and settings, and what they cost.
-
-    Parameters
-    ----------
-    search : BaseBayesSearchCV
-        A search.
-
-    Returns
-    -------
-    html : str
-        The block; empty if the search was not fitted.
-    """
+    """Return a block with the best score and settings, and what they cost."""
     known = vars(search)
     if "cv_results_" not in known or "trials_" not in known:
         return ""
