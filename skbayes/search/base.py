@@ -13,6 +13,7 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
@@ -260,12 +261,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         else:
             self.best_index_ = best_row(run.row_scores)
         best = run.ranked[self.best_index_]
-        if _is_partial(best) and callable(self.refit):
+        if best.state.is_partial and callable(self.refit):
             raise ValueError(
                 f"refit chose row {self.best_index_}, a trial that was not finished: "
                 f"cv_results_['state'] says it was {best.state}."
             )
-        if _is_partial(best):
+        if best.state.is_partial:
             raise ValueError(
                 f"No trial was finished within trial_timeout={self.trial_timeout}; "
                 "cv_results_ and trials_ hold what there is."
@@ -425,7 +426,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         run.ranked = history
         more = self._extra_columns(run, history)
         with warnings.catch_warnings():
-            if all(_is_partial(t) or _has_finite_scores(t) for t in history):
+            if all(t.state.is_partial or _has_finite_scores(t) for t in history):
                 # Trials that were not finished have no mean score, as they should.
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
             folds = [fold.as_dict() for fold in history.folds]
@@ -532,14 +533,15 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
                 self.feature_names_in_ = best.feature_names_in_
 
 
+def rank(scores: FloatArray) -> np.ndarray:
+    """Rank scores from 1, the greatest; what has no score shares the last rank."""
+    order = np.where(np.isfinite(scores), -scores, np.inf)
+    return rankdata(order, method="min").astype(np.int32)
+
+
 def best_row(scores: FloatArray) -> int:
     """Return the row of the greatest score; later columns break ties, NaN is last."""
     return int(np.lexsort(np.atleast_2d(-scores.T)[::-1])[0])
-
-
-def _is_partial(trial: Trial) -> bool:
-    """Whether some of its folds were spared, or came too late."""
-    return trial.state.is_partial
 
 
 def _has_finite_scores(trial: Trial) -> bool:

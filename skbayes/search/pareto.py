@@ -10,7 +10,6 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
@@ -24,7 +23,7 @@ from skbayes.results.warm_start import known_results, study_of
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import known_source
 from skbayes.search._validation import MODEL_CONSTRAINTS
-from skbayes.search.base import BaseBayesSearchCV
+from skbayes.search.base import BaseBayesSearchCV, rank
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
 
@@ -328,11 +327,7 @@ float
         results = super()._tabulate(run, outcome)
         objectives = run.objective
         for name, sign in zip(objectives.names, objectives.signs, strict=True):
-            means = -sign * results[f"mean_test_{name}"]
-            worst = np.max(means[np.isfinite(means)], initial=0.0) + 1.0
-            means[~np.isfinite(means)] = worst
-            ranks = rankdata(means, method="min").astype(np.int32)
-            results[f"rank_test_{name}"] = ranks
+            results[f"rank_test_{name}"] = rank(sign * results[f"mean_test_{name}"])
         # A cost is not measured on the training set.
         for name in objectives.measures:
             for key in [k for k in results if k.endswith(f"_train_{name}")]:

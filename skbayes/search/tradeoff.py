@@ -11,7 +11,6 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,7 +27,7 @@ from skbayes.results.warm_start import known_results
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import journal_trials, known_source
 from skbayes.search._validation import MODEL_CONSTRAINTS
-from skbayes.search.base import BaseBayesSearchCV, best_row
+from skbayes.search.base import BaseBayesSearchCV, best_row, rank
 from skbayes.search.score_and_cost import ScoreAndCost
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
@@ -464,14 +463,13 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             ]
         )
         tradeoff = scores - self.tradeoff * sigma
-        order = np.where(np.isnan(tradeoff), np.inf, -tradeoff)
         return {
             **super()._extra_columns(run, history),
             "train_fraction": list(fractions),
             "cost": list(costs),
             "relative_cost": list(sigma),
             "tradeoff_score": list(tradeoff),
-            "rank_tradeoff_score": list(rankdata(order, method="min").astype(np.int32)),
+            "rank_tradeoff_score": list(rank(tradeoff)),
         }
 
     def _select(
