@@ -70,24 +70,9 @@ class TrialCosts:
         self.measures: dict[str, Measure] = {self.name: measure_of(cost)}
 
     def of_trial(self, trial: Trial, warm: bool = True) -> float:
-        """Return the cost of a trial, the mean over its folds.
+        """Return the cost of a trial, the mean over its folds; NaN if it has none.
 
-        Parameters
-        ----------
-        trial : Trial
-            The trial.
-        warm : bool, default=True
-            Whether times of the first fit in a process are left out.
-
-        Returns
-        -------
-        cost : float
-            NaN if nothing is left, or it failed.
-
-        Raises
-        ------
-        ValueError
-            If a cost is negative.
+        With `warm`, times of the first fit in a process are left out.
         """
         if trial.state == TrialState.FAILED:
             return math.nan
@@ -108,18 +93,6 @@ class TrialCosts:
         Where none is known of a trial, since all of its fits were the first in their
         process, it is estimated: by the median of the trials on as many rows or, if
         there are none, by a typical cost on all rows times the trial's share of them.
-
-        Parameters
-        ----------
-        trials : sequence of Trial
-            The trials.
-        fractions : ndarray of shape (n_trials,)
-            The sizes of their training sets, relative to the largest on offer.
-
-        Returns
-        -------
-        costs : ndarray of shape (n_trials,)
-            NaN for failed trials.
         """
         costs = np.array([self.of_trial(trial) for trial in trials], dtype=float)
         if not np.any(np.isfinite(costs)):

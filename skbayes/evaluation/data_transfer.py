@@ -55,20 +55,7 @@ class Inputs:
     subsets: Subsets | None = None
 
     def split(self, index: int, fidelity: Fidelity = FULL_DATA) -> tuple[Any, Any]:
-        """Return the rows that one fold of a trial is trained and tested on.
-
-        Parameters
-        ----------
-        index : int
-            Number of the split.
-        fidelity : Fidelity, default=FULL_DATA
-            What the trial is made on.
-
-        Returns
-        -------
-        train, test : ndarray
-            Those of the split, the first cut down if need be.
-        """
+        """Return the rows that one fold of a trial is trained and tested on."""
         train, test = self.splits[index]
         if self.subsets is None:
             return train, test
@@ -303,35 +290,11 @@ def transfer_data(
     temp_folder: str | None = None,
     max_nbytes: float = 1e6,
 ) -> DataTransfer:
-    """Bring the inputs to where the fits run.
+    """Bring the inputs to where the fits run, until the context is left.
 
-    Parameters
-    ----------
-    inputs : Inputs
-        What all fits share.
-    transport : {"memory", "disk", "scatter", "value"}
-        "memory": the fits run in this process; "disk": in other processes of this
-        machine; "scatter": on the Dask cluster of `client`; "value": elsewhere, and
-        the inputs are sent with every fit.
-    n_slots : int, default=1
-        For "memory": how many fits may run at a time.
-    client : distributed.Client, default=None
-        For "scatter".
-    temp_folder : str, default=None
-        For "disk": where to write; None for the environment variable
-        ``JOBLIB_TEMP_FOLDER``, or the system's temporary folder.
-    max_nbytes : float, default=1e6
-        For "disk": larger arrays are mapped into memory and cannot be written to.
-
-    Returns
-    -------
-    transfer : DataTransfer
-        To be used as a context manager: on leaving it, what was written is removed.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written to.
+    That is "memory", this process; "disk", other processes of this machine, which map
+    arrays of more than `max_nbytes` into memory; "scatter", the Dask cluster of
+    `client`; or "value", elsewhere, with the inputs sent along with every fit.
     """
     if transport == "disk":
         return _Folder(inputs, temp_folder, max_nbytes)

@@ -253,20 +253,7 @@ class CandidateEvaluator:
     def conclude(
         self, evaluation: Evaluation, outcomes: list[FoldOutcome]
     ) -> Trial | None:
-        """Make a trial of the outcomes of its folds; in the main thread.
-
-        Returns
-        -------
-        trial : Trial or None
-            Failed if no fit succeeded or the mean score is not finite; None if it was
-            interrupted.
-
-        Raises
-        ------
-        Exception
-            What a fit raises with `error_score="raise"`, or what a scorer raises that
-            returns something other than numbers.
-        """
+        """Make a trial of its folds, None if interrupted; in the main thread."""
         if evaluation.refusal is not None:
             if self.run.options.error_score == "raise":
                 raise evaluation.refusal

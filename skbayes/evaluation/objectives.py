@@ -140,18 +140,7 @@ COSTS: dict[str, Callable[[Any, dict], float]] = {
 
 
 def measure_of(cost: str | Callable[[Any], float]) -> Callable[[Any, dict], float]:
-    """Return what measures a cost.
-
-    Parameters
-    ----------
-    cost : str or callable
-        A name in `COSTS`, or a callable of the fitted estimator.
-
-    Returns
-    -------
-    measure : callable
-        Called with a fitted estimator and the result of its fit.
-    """
+    """Return what measures a cost."""
     return COSTS[cost] if isinstance(cost, str) else _OfEstimator(cost)
 
 
@@ -246,20 +235,7 @@ class Objectives:
         return direction
 
     def multi_scorer(self, estimator: Any, raise_exc: bool) -> Any:
-        """Return what scores by all scorers at once.
-
-        Parameters
-        ----------
-        estimator : estimator
-            What they are to score.
-        raise_exc : bool
-            Whether it passes on what one of them raises.
-
-        Returns
-        -------
-        scorer : callable
-            Returns a dict of scores.
-        """
+        """Return what scores by all scorers at once."""
         return check_scoring(estimator, self.scorers, raise_exc=raise_exc)
 
     @property
@@ -272,18 +248,7 @@ class Objectives:
         return float(self.signs[0] * scores[self.name])
 
     def of_trial(self, trial: Trial) -> list[float]:
-        """Return the mean objectives of a trial over the folds that were fitted.
-
-        Parameters
-        ----------
-        trial : Trial
-            The trial.
-
-        Returns
-        -------
-        y : list of float
-            Greater is better; NaN throughout for a trial that failed.
-        """
+        """Return the mean objectives of a trial over the folds that were fitted."""
         if trial.state == TrialState.FAILED:
             return [math.nan] * len(self.names)
         folds = [fold.test_scores for fold in trial.folds if not fold.skipped]
@@ -300,20 +265,7 @@ class Objectives:
     def of_results(
         self, results: Mapping[str, Any], trials: Sequence[Trial]
     ) -> FloatArray:
-        """Return the mean objectives of all trials.
-
-        Parameters
-        ----------
-        results : dict
-            `cv_results_`.
-        trials : sequence of Trial
-            The trials in its rows.
-
-        Returns
-        -------
-        Y : ndarray of shape (n_trials, n_objectives)
-            Greater is better; NaN where a trial was not finished, or lacks any.
-        """
+        """Return the mean objectives of all trials."""
         means = [results[f"mean_test_{name}"] for name in self.names]
         Y = self.signs * np.column_stack(means)
         complete = np.array([trial.state == TrialState.COMPLETE for trial in trials])

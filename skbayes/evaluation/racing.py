@@ -62,18 +62,7 @@ class Race:
         self._variance = (float(np.sum(residuals**2)) + between) / self._df
 
     def chance(self, scores: FloatArray | list[float]) -> float:
-        """Probability that the complete mean will exceed the best one.
-
-        Parameters
-        ----------
-        scores : array-like of shape (m,)
-            Scores of the first splits, 1 <= m <= K.
-
-        Returns
-        -------
-        chance : float
-            In [0, 1]; 1 while too few trials are known.
-        """
+        """Probability that the mean will exceed the best; 1 if few trials are known."""
         if not self.ready:
             return 1.0
         difference = float(np.mean(self._differences(scores)))
@@ -83,21 +72,7 @@ class Race:
         return float(stats.t.cdf(difference / sd, self._df))
 
     def estimate(self, scores: FloatArray | list[float]) -> tuple[float, float | None]:
-        """Mean over all splits that the first ones predict, and its variance.
-
-        Parameters
-        ----------
-        scores : array-like of shape (m,)
-            Scores of the first splits, 1 <= m <= K.
-
-        Returns
-        -------
-        score : float
-            The best trial's mean plus the mean difference to it; the mean of the scores
-            while too few trials are known.
-        variance : float or None
-            What the missing splits add to the variance of a complete mean.
-        """
+        """Mean over all splits that the first ones predict, and its variance."""
         if not self.ready:
             return float(np.mean(scores)), None
         score = float(np.mean(self._best) + np.mean(self._differences(scores)))

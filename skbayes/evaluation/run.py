@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from skbayes.evaluation.data_transfer import Inputs
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, Trial
 from skbayes.space import Space
+from skbayes.space.dimensions import FloatArray
 
 __all__ = ["FitOptions", "Objective", "SearchRun"]
 
@@ -105,12 +107,14 @@ class SearchRun:
         Workers and settings of the thread that called `fit`.
     known : list of tuple
         Observations of earlier searches: parameters, scores, noise.
-    trial_X : array-like or None
-        What the trials are made on in place of `X`, such as texts with their counts.
-    stack : contextlib.ExitStack
-        Contexts that are left when `fit` ends.
+    trial_data : context manager or None
+        Gives, while the trials run, what they are made on in place of `X`, such as
+        texts with their counts.
     ranked : History
         Trials in the rows of `cv_results_`.
+    row_scores : ndarray of shape (n_rows, n_keys) or None
+        Scores by which the best row is chosen; later columns break ties, NaN is last.
+        None: by the metric.
     """
 
     estimator: Any
@@ -132,16 +136,16 @@ class SearchRun:
     journal: Any = None
     context: Any = None
     known: list[tuple] = field(default_factory=list)
-    trial_X: Any = None
-    stack: ExitStack = field(default_factory=ExitStack)
+    trial_data: AbstractContextManager | None = None
     ranked: History = field(default_factory=History)
+    row_scores: FloatArray | None = None
 
     @property
     def n_samples(self) -> int:
         """Number of rows of the data."""
         return n_rows(self.X)
 
-    @property
+    @cached_property
     def test_sizes(self) -> list[int]:
         """Rows of each split's test set."""
         rows = np.arange(self.n_samples)

@@ -94,37 +94,9 @@ class Subsets:
     ) -> Subsets:
         """Draw the subsets that some fidelities ask for, and see that they will do.
 
-        Parameters
-        ----------
-        splits : list of (train, test)
-            Index arrays or boolean masks.
-        fidelities : sequence of Fidelity
-            Whatever trials may ask for.
-        n_samples : int, default=None
-            Rows of the data; needed only for splits other than integer arrays.
-        labels : array-like of shape (n_samples,), default=None
-            The targets of a classifier. Each subset then has one row of each class at
-            least, and otherwise as many as its share; several outputs are not
-            stratified.
-        groups : array-like of shape (n_samples,), default=None
-            Rows of one group are taken together: a subset has as near to the size
-            asked for as whole groups allow.
-        seed : int, default=0
-            Of the random order.
-        parameter : str, default="train_size"
-            What to name in messages.
-
-        Returns
-        -------
-        subsets : Subsets
-            Ranks for as many subsets as `fidelities` name; none if all are of all rows.
-
-        Raises
-        ------
-        ValueError
-            If a subset would be larger than every training set, or so small that it
-            lacks a class or a whole group; the message names the smallest size that
-            will do.
+        By `labels`, those of a classifier, each subset has one row of each class at
+        least, and otherwise as many as its share; rows of one of the `groups` are taken
+        together. ValueError if a subset is too large, or lacks a class or a group.
         """
         rows = [_indices(train, n_samples) for train, _ in splits]
         sizes = tuple(map(len, rows))
@@ -155,23 +127,7 @@ class Subsets:
         return drawn
 
     def rows(self, split: int, train: Any, fidelity: Fidelity) -> Any:
-        """Rows to train on, in the order that they have in the training set.
-
-        Parameters
-        ----------
-        split : int
-            Number of the split.
-        train : ndarray of shape (n,)
-            Its training set, indices or a mask.
-        fidelity : Fidelity
-            One of those that the subsets were drawn for, or another size of the same
-            subset.
-
-        Returns
-        -------
-        rows : ndarray
-            `train` itself if all of it is used.
-        """
+        """Rows to train on, in the order that they have in the training set."""
         if fidelity.is_whole:
             return train
         n_rows = _n_rows(fidelity.train_size, self.sizes[split])
@@ -181,18 +137,7 @@ class Subsets:
         return _indices(train, None)[ranks < n_rows]
 
     def fraction(self, fidelity: Fidelity) -> float:
-        """Share of the training rows that is asked for, the mean over the splits.
-
-        Parameters
-        ----------
-        fidelity : Fidelity
-            Its size as a fraction is the share itself.
-
-        Returns
-        -------
-        fraction : float
-            In (0, 1].
-        """
+        """Share of the training rows that is asked for, the mean over the splits."""
         if not isinstance(fidelity.train_size, int):
             return float(fidelity.train_size)
         return float(np.mean([min(1.0, fidelity.train_size / n) for n in self.sizes]))
@@ -225,25 +170,7 @@ class Subsets:
 
 
 def check_train_size(size: Any, parameter: str) -> float | int:
-    """Return a training size as a plain float or int.
-
-    Parameters
-    ----------
-    size : float or int
-        A fraction in (0, 1], or a number of rows, at least 1.
-    parameter : str
-        What to name in messages.
-
-    Returns
-    -------
-    size : float or int
-        The same.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is neither.
-    """
+    """Return a training size as a plain float or int."""
     if not is_number(size):
         raise TypeError(
             f"{parameter} must be fractions (float) or numbers of rows (int), got "

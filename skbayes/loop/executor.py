@@ -116,35 +116,13 @@ class ExecutionContext:
         )
 
     def trials_in_flight(self, n_tasks: int) -> int:
-        """Choose the number of trials in flight that keeps all workers busy.
-
-        Parameters
-        ----------
-        n_tasks : int
-            Fits of a trial that can run at the same time.
-
-        Returns
-        -------
-        n_points : int
-            At least 1; 1 where trials cannot overlap.
-        """
+        """Choose the number of trials in flight that keeps all workers busy."""
         if not self.can_overlap:
             return 1
         return math.ceil(FITS_PER_WORKER * self.n_workers / n_tasks) + 1
 
     def parallel(self, n_tasks: int) -> Parallel:
-        """Make a parallel call for trials of so many fits.
-
-        Parameters
-        ----------
-        n_tasks : int
-            Fits of a trial.
-
-        Returns
-        -------
-        parallel : Parallel
-            Takes fits one by one, unless there are many.
-        """
+        """Make a parallel call for trials of so many fits."""
         few = n_tasks <= 4 * self.n_workers
         # The number itself: to joblib 1.3.0 None means 1, whatever was configured.
         return compat.PromptParallel(
@@ -154,18 +132,7 @@ class ExecutionContext:
         )
 
     def run(self, function: Callable[[], Any]) -> Any:
-        """Call a function as in the thread that called `fit`.
-
-        Parameters
-        ----------
-        function : callable
-            Takes no arguments.
-
-        Returns
-        -------
-        result : object
-            What it returns.
-        """
+        """Call a function as in the thread that called `fit`."""
         settings = dict(self._joblib)
         if settings.get("backend") is not None:
             # Where there can be no other, no other thread uses this one.
@@ -234,15 +201,7 @@ class TrialExecutor:
         return sorted(self._futures)
 
     def start(self, number: int, task: Task) -> None:
-        """Let a task run as soon as there is room.
-
-        Parameters
-        ----------
-        number : int
-            Its name.
-        task : callable
-            Called with a :class:`~sklearn.utils.parallel.Parallel`.
-        """
+        """Let a task run as soon as there is room."""
         future: Future = Future()
         self._futures[number] = future
         self._tasks[number] = task
@@ -279,18 +238,7 @@ class TrialExecutor:
             yield parallel
 
     def finished(self) -> dict[int, Future]:
-        """Wait for at least one task to end, and hand back those that did.
-
-        Returns
-        -------
-        futures : dict of int to Future
-            By number, the lowest first.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            On Ctrl-C; the tasks go on.
-        """
+        """Wait for at least one task to end, and hand back those that did."""
         if self.in_this_thread:
             number = min(self._futures)
             if self._parallel is None:

@@ -28,24 +28,7 @@ def _best_so_far(history: History) -> str:
 
 
 def in_minutes(seconds: float) -> str:
-    """Write a time as minutes and seconds, or as hours and minutes.
-
-    Parameters
-    ----------
-    seconds : float
-        The time, finite.
-
-    Returns
-    -------
-    text : str
-        The time in words.
-
-    Examples
-    --------
-    >>> from skbayes.loop.progress import in_minutes
-    >>> in_minutes(150.0), in_minutes(7500.0)
-    ('2 min 30 s', '2 h 5 min')
-    """
+    """Write a time as minutes and seconds, or as hours and minutes."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
@@ -197,25 +180,7 @@ class Lines:
 def progress_bar(
     n_planned: int, recalled: Mapping[int, Trial] = MappingProxyType({})
 ) -> Iterator[Report]:
-    """Show a bar that grows by each trial; in notebooks a widget.
-
-    Parameters
-    ----------
-    n_planned : int
-        The most trials there will be.
-    recalled : dict of int to Trial, default={}
-        The trials that an earlier run made: the bar begins after them.
-
-    Yields
-    ------
-    report : callable
-        To be called with each trial and the history.
-
-    Raises
-    ------
-    ImportError
-        If tqdm is not installed.
-    """
+    """Show a bar that grows by each trial; in notebooks a widget."""
     kept = frozenset(recalled)
     # Trials in flight end in bursts; without smoothing the rate is that of all of them.
     bar = _tqdm()(

@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from skbayes import compat
-from skbayes.evaluation.evaluator import Evaluation
+from skbayes.evaluation.evaluator import CandidateEvaluator, Evaluation
 from skbayes.evaluation.trial import History, Trial
+from skbayes.loop.executor import TrialExecutor
 from skbayes.space import Space
 from skbayes.space.candidates import SpaceExhausted
 from skbayes.space.configuration import Configuration
@@ -52,29 +53,6 @@ class _AskTell(Protocol):
     def forget(self, params: Configuration) -> None: ...
 
     def expected_cost(self, params: Configuration) -> float | None: ...
-
-
-class _Evaluator(Protocol):
-    def prepare(self, number: int, params: dict[str, Any]) -> Evaluation: ...
-
-    def conclude(self, evaluation: Any, outcomes: Any) -> Trial | None: ...
-
-    def failed(self, evaluation: Any, text: str) -> Trial: ...
-
-    def learn(self, trial: Trial) -> None: ...
-
-    def recall(self, trial: Trial) -> Trial: ...
-
-
-class _Executor(Protocol):
-    @property
-    def under_way(self) -> list[int]: ...
-
-    def start(self, number: int, task: Any) -> None: ...
-
-    def finished(self) -> Mapping[int, Any]: ...
-
-    def drop(self) -> None: ...
 
 
 class NullJournal:
@@ -174,8 +152,8 @@ class Scheduler:
     def __init__(
         self,
         optimizer: _AskTell,
-        evaluator: _Evaluator,
-        executor: _Executor,
+        evaluator: CandidateEvaluator,
+        executor: TrialExecutor,
         budget: Budget,
         *,
         n_points: int = 1,
@@ -205,26 +183,11 @@ class Scheduler:
         on_interrupt: Callable[[], None] = lambda: None,
         on_death: Callable[[], None] = lambda: None,
     ) -> str:
-        """Run trials until a budget is spent.
+        """Run trials until a budget is spent; return why no further one was run.
 
-        Parameters
-        ----------
-        on_interrupt : callable, default=None
-            Called on Ctrl-C; keeps fits that have not begun from running.
-        on_death : callable, default=None
-            Called when a worker died, before anything runs again.
-
-        Returns
-        -------
-        stop_reason : str
-            A value of :class:`StopReason`, or the `reason` of a stopper.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If the user interrupted before any trial had finished, or twice.
-        Exception
-            What evaluating a trial raises, after those in flight have ended.
+        `on_interrupt` keeps fits that have not begun from running, `on_death` is called
+        before anything runs again. KeyboardInterrupt is raised if the user interrupts
+        before any trial has finished, or twice.
         """
         self._start = self.budget.clock()
         self._on_death = on_death
@@ -274,22 +237,24 @@ class Scheduler:
                 self._reason = StopReason.EXHAUSTED
                 return
             improvement = self.optimizer.last_expected_improvement
+        # Before anything else, so that an interrupt finds it.
+        self._asked[number] = configuration, improvement
         if number in self.journal.results:
+            self._n_asked += 1
             result = self.journal.results[number]
             self._done[number] = self.evaluator.recall(result)
-        elif self._would_overrun(configuration):
-            self.optimizer.forget(configuration)
+            return
+        if self._would_overrun(configuration):
+            self._withdraw(number)
             self._reason = StopReason.TIMEOUT
             return
-        else:
-            params = configuration.params
-            if not recalled:
-                self.journal.record_proposal(number, configuration, improvement)
-            self._evaluations[number] = self.evaluator.prepare(number, params)
-            self.executor.start(number, self._evaluations[number])
-            logger.debug("trial %d started: %r", number, params)
+        if not recalled:
+            self.journal.record_proposal(number, configuration, improvement)
         self._n_asked += 1
-        self._asked[number] = configuration, improvement
+        params = configuration.params
+        self._evaluations[number] = self.evaluator.prepare(number, params)
+        self.executor.start(number, self._evaluations[number])
+        logger.debug("trial %d started: %r", number, params)
 
     def _would_overrun(self, configuration: Configuration) -> bool:
         # What an earlier run had begun is finished, so that no number is left out.

@@ -95,27 +95,10 @@ def run_stages(
     budget: Budget,
     report: Callable | None = None,
 ) -> Outcome:
-    """Run one stage after the other.
+    """Run one stage after the other, each with a copy of the evaluator.
 
-    Parameters
-    ----------
-    run : SearchRun
-        Seed, journal, objective and trials in flight.
-    stages : sequence of Stage
-        At least one.
-    optimizer : Optimizer
-        Optimizer of the first stage.
-    evaluator : CandidateEvaluator
-        Makes the trials; each stage works with a copy that has seen none.
-    executor : TrialExecutor
-        Runs them.
-    budget : Budget
-        Of the search; its `n_iter` and `n_configurations` are those of the stages. Each
-        stage may take its share of the time that is left, by trials and weight. A
-        stopper sees the trials of one stage, and ends that one; a callback ends the
-        search.
-    report : callable, default=None
-        Called after each trial was told, with the trial and the history.
+    Each stage may take its share of the time that is left, by trials and weight. A
+    stopper sees the trials of one stage, and ends that one; a callback ends the search.
     """
     start = budget.clock()
     journal = run.journal

@@ -47,6 +47,7 @@ __all__ = [
     "draw_subsets",
     "failing_start",
     "fit_options",
+    "journal_trials",
     "known_source",
     "open_journal",
     "plan_stages",
@@ -139,8 +140,8 @@ def check_configurations(search: Any, run: SearchRun, stage: Stage) -> None:
     check_values(search.estimator, run.space, assigned)
 
 
-def open_journal(search: Any, run: SearchRun) -> bool:
-    """Open the journal, if there is one; return whether it has another seed."""
+def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bool:
+    """Open the journal, if there is one; return whether it changes the stages."""
     run.context = ExecutionContext(search.n_jobs, search.pre_dispatch)
     run.n_points = _trials_in_flight(search, run)
     journal: Any = contextlib.nullcontext(NullJournal())
@@ -157,13 +158,15 @@ def open_journal(search: Any, run: SearchRun) -> bool:
             reproducible_splits=splits_are_reproducible(search.cv),
             facts=search_facts(search),
         )
-    run.journal = run.stack.enter_context(journal)
-    drawn = run.seed
+    run.journal = stack.enter_context(journal)
+    changes = False
     if run.journal.seed is not None:
+        same_splits = splits_are_reproducible(search.cv)
+        changes = run.seed != run.journal.seed or not same_splits
         run.seed, run.splits = run.journal.seed, run.journal.splits
         run.n_points = run.journal.n_points
     search.n_points_ = run.n_points
-    return run.seed != drawn
+    return changes
 
 
 def _trials_in_flight(search: Any, run: SearchRun) -> int:
@@ -236,11 +239,7 @@ def known_source(search: Any, space: Space) -> Any:
     """Return what to start from; of a journal, the trials within the space."""
     source = search.warm_start_from
     if isinstance(source, str | PathLike):
-        if not Path(source).exists():
-            raise FileNotFoundError(
-                f"warm_start_from: there is no journal {os.fspath(source)!r}."
-            )
-        source, n_outside = read_trials(source, space)
+        source, n_outside = journal_trials(source, space)
         if n_outside:
             warnings.warn(
                 f"warm_start_from: {n_outside} of {n_outside + len(source)} known "
@@ -249,6 +248,15 @@ def known_source(search: Any, space: Space) -> Any:
                 stacklevel=4,
             )
     return source
+
+
+def journal_trials(path: str | PathLike, space: Space) -> tuple[Any, int]:
+    """Return the trials of a journal within the space, and the number of others."""
+    if not Path(path).exists():
+        raise FileNotFoundError(
+            f"warm_start_from: there is no journal {os.fspath(path)!r}."
+        )
+    return read_trials(path, space)
 
 
 @contextlib.contextmanager
@@ -261,19 +269,16 @@ def trial_workers(
         check_partition(run.splits, run.n_samples)
     n_planned = sum(stage.n_trials for stage in plan)
     n_points = max(run.n_points, *(stage.n_points for stage in stages))
-    inputs = run.inputs
-    if run.trial_X is not None:
-        inputs = dataclasses.replace(inputs, X=run.trial_X)
-    transfer = transfer_data(
-        inputs,
-        context.transport,
-        n_slots=context.n_workers,
-        client=getattr(context.backend, "client", None),
-        temp_folder=context.temp_folder,
-        max_nbytes=context.max_nbytes,
-    )
     with (
-        transfer,
+        run.trial_data or contextlib.nullcontext(run.X) as X,
+        transfer_data(
+            dataclasses.replace(run.inputs, X=X),
+            context.transport,
+            n_slots=context.n_workers,
+            client=getattr(context.backend, "client", None),
+            temp_folder=context.temp_folder,
+            max_nbytes=context.max_nbytes,
+        ) as transfer,
         context.bounded_blas(),
         run.tasks.searching(n_planned * n_splits),
         TrialExecutor(context, n_points, n_splits) as executor,

@@ -6,6 +6,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,16 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.space import Column, Space
+from skbayes.surrogates.registry import registry
 from skbayes.utils.did_you_mean import did_you_mean
 
-__all__ = ["check_arguments", "check_data", "check_stoppers", "check_values"]
+__all__ = [
+    "MODEL_CONSTRAINTS",
+    "check_arguments",
+    "check_data",
+    "check_stoppers",
+    "check_values",
+]
 
 # The most values of one parameter that are looked at; of a range, where in it.
 MAX_VALUES = 50
@@ -27,23 +35,22 @@ MAX_VALUES = 50
 MAX_SAMPLE = 1000
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
+# Of searches with a model, as scikit-learn takes constraints.
+MODEL_CONSTRAINTS: dict = {
+    "surrogate": [
+        compat.StrOptions(set(registry)),
+        compat.HasMethods(["fit", "predict", "condition"]),
+    ],
+    "n_initial_points": [
+        compat.Interval(Integral, 0, None, closed="left"),
+        compat.StrOptions({"auto"}),
+    ],
+    "initial_points": [list, tuple, None],
+}
+
 
 def check_arguments(search: Any) -> None:
-    """Refuse classes in the place of objects, and metrics that do not exist.
-
-    Parameters
-    ----------
-    search : BaseBayesSearchCV
-        Its `estimator`, `cv` and `scoring` are looked at.
-
-    Raises
-    ------
-    TypeError
-        If one of the first two is a class, or a function that compares labels stands in
-        the place of a scorer.
-    ValueError
-        If the name of a metric is unknown.
-    """
+    """Refuse classes in the place of objects, and metrics that do not exist."""
     for name in ("estimator", "cv"):
         value = getattr(search, name)
         if isinstance(value, type):
@@ -81,23 +88,7 @@ def _check_scorer(function: Callable) -> None:
 
 
 def check_stoppers(stopper: Any) -> list[Callable]:
-    """Return what may end the search.
-
-    Parameters
-    ----------
-    stopper : object
-        What the user gave.
-
-    Returns
-    -------
-    stoppers : list of callable
-        None for None.
-
-    Raises
-    ------
-    TypeError
-        If it is neither a callable nor a list of some.
-    """
+    """Return what may end the search."""
     given = [] if stopper is None else stopper
     stoppers = list(given) if isinstance(given, list | tuple) else [given]
     for one in stoppers:
@@ -116,26 +107,7 @@ def check_stoppers(stopper: Any) -> list[Callable]:
 
 
 def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """Return the data, indexable, if they suit each other and the estimator.
-
-    Parameters
-    ----------
-    search : BaseBayesSearchCV
-        Its `estimator` and `scoring` are looked at.
-    X, y : array-like
-        The data.
-
-    Returns
-    -------
-    X, y : array-like
-        The same, indexable.
-
-    Raises
-    ------
-    ValueError
-        If they are not as long as each other, if the target is missing though the
-        estimator says that it needs one, or if a metric cannot score it.
-    """
+    """Return the data, indexable, if they suit each other and the estimator."""
     try:
         X, y = indexable(X, y)
     except ValueError as error:
@@ -210,22 +182,6 @@ def check_values(
     That some values do not is left to the fits: they fail, and the search steers away.
     Values that need a package that is not installed are refused too: an estimator that
     has such values has a method `_check_packages`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        What is searched; it is not changed.
-    space : Space
-        What may be proposed. Its names were found to be right.
-    assigned : callable
-        Given what was proposed, returns the parameters that are set.
-
-    Raises
-    ------
-    ImportError
-        If a package is not installed.
-    ValueError
-        If there is such a parameter.
     """
     refused: dict[int, str] = {}
     accepted: set[int] = set()

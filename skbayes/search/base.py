@@ -13,6 +13,7 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
@@ -47,9 +48,7 @@ from skbayes.search._validation import (
 )
 from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.search.html_repr import ResultDisplay
-from skbayes.search.out_of_fold import (
-    set_winner_fits,
-)
+from skbayes.search.out_of_fold import set_winner_fits
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.did_you_mean import NameHints
@@ -128,10 +127,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     7. ``_extra_columns(run, history)``: columns of `cv_results_` beside
        GridSearchCV's.
     8. ``_select(run, results, refit_metric)``: the `best_*` attributes.
-    9. ``_selection_scores(results, metric)``: scores by which the best row is chosen.
-    10. ``_refit_rows(run)``: rows that the best configuration is fitted on.
-
-    A context that a hook enters in ``run.stack`` is left when `fit` ends.
+    9. ``_refit_rows(run)``: rows that the best configuration is fitted on.
     """
 
     _parameter_constraints: dict = {
@@ -248,20 +244,29 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any
     ) -> None:
-        """Set the `best_*` attributes where they mean something."""
+        """Set the `best_*` attributes where they mean something.
+
+        The best row is that of the greatest of `run.row_scores`, if there are any;
+        otherwise that of rank 1 by the metric, as in GridSearchCV.
+        """
         if callable(self.scoring) and self.multimetric_:
             compat.check_multimetric_refit(self, self.trials_[0].folds[0].test_scores)
             refit_metric = self.refit
         if not self.refit and self.multimetric_:
             return
-        self.best_index_ = self._best_index(results, refit_metric)
+        if run.row_scores is None or callable(self.refit):
+            self.best_index_ = compat.select_best_index(
+                self.refit, refit_metric, results
+            )
+        else:
+            self.best_index_ = best_row(run.row_scores)
         best = run.ranked[self.best_index_]
-        if _is_partial(best) and callable(self.refit):
+        if best.state.is_partial and callable(self.refit):
             raise ValueError(
                 f"refit chose row {self.best_index_}, a trial that was not finished: "
                 f"cv_results_['state'] says it was {best.state}."
             )
-        if _is_partial(best):
+        if best.state.is_partial:
             raise ValueError(
                 f"No trial was finished within trial_timeout={self.trial_timeout}; "
                 "cv_results_ and trials_ hold what there is."
@@ -272,16 +277,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
                 results, self.best_index_, self.n_splits_, refit_metric
             )
         self.best_params_ = results["params"][self.best_index_]
-
-    def _selection_scores(
-        self, results: dict[str, Any], metric: Any
-    ) -> FloatArray | None:
-        """Return scores of the rows, of which the greatest is the best.
-
-        Of shape (n_rows,), or (n_rows, n_keys) where later columns break ties; NaN for
-        rows that are not chosen. None: by the rank of `metric`, as in GridSearchCV.
-        """
-        return None
 
     def _refit_rows(self, run: SearchRun) -> Any:
         """Return the rows that the best configuration is fitted on; None for all."""
@@ -323,12 +318,13 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         """
         stoppers = check_stoppers(self.stopper)
         run, refit_metric = self._make_run(X, y, params)
-        with run.tasks.fit(), run.stack:
+        with run.tasks.fit(), contextlib.ExitStack() as stack:
             run.splits = draw_splits(self, run)
             stages = self._stages(run)
             optimizer = stages[0].make_optimizer(run.seed, History())
             check_configurations(self, run, stages[0])
-            if open_journal(self, run):
+            if open_journal(self, run, stack):
+                stages = self._stages(run)
                 optimizer = stages[0].make_optimizer(run.seed, History())
             run.subsets = draw_subsets(self, run, stages)
             plan = plan_stages(self, run, stages, optimizer)
@@ -402,8 +398,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         for params in run.objective.best_known(allowed):
             optimizer.enqueue(params)
 
-    # -- the trials ---------------------------------------------------------------
-
     # -- after the last trial -----------------------------------------------------
 
     def _set_results(self, run: SearchRun, outcome: Outcome) -> None:
@@ -432,21 +426,13 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         run.ranked = history
         more = self._extra_columns(run, history)
         with warnings.catch_warnings():
-            if all(_is_partial(t) or _has_finite_scores(t) for t in history):
+            if all(t.state.is_partial or _has_finite_scores(t) for t in history):
                 # Trials that were not finished have no mean score, as they should.
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
             folds = [fold.as_dict() for fold in history.folds]
             return compat.format_results(
                 self, history.params, self.n_splits_, folds, more
             )
-
-    def _best_index(self, results: dict[str, Any], refit_metric: Any) -> int:
-        """Return the row that `refit` chooses."""
-        if not callable(self.refit):
-            scores = self._selection_scores(results, refit_metric)
-            if scores is not None:
-                return best_row(scores)
-        return compat.select_best_index(self.refit, refit_metric, results)
 
     def results_frame(self, library: str = "pandas", **kwargs: Any) -> Any:
         """Return the results as a data frame, a row for each trial.
@@ -547,14 +533,15 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
                 self.feature_names_in_ = best.feature_names_in_
 
 
+def rank(scores: FloatArray) -> np.ndarray:
+    """Rank scores from 1, the greatest; what has no score shares the last rank."""
+    order = np.where(np.isfinite(scores), -scores, np.inf)
+    return rankdata(order, method="min").astype(np.int32)
+
+
 def best_row(scores: FloatArray) -> int:
     """Return the row of the greatest score; later columns break ties, NaN is last."""
     return int(np.lexsort(np.atleast_2d(-scores.T)[::-1])[0])
-
-
-def _is_partial(trial: Trial) -> bool:
-    """Whether some of its folds were spared, or came too late."""
-    return trial.state.is_partial
 
 
 def _has_finite_scores(trial: Trial) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from numbers import Integral
 from os import PathLike
 from typing import Any
 
@@ -18,11 +17,11 @@ from skbayes.acquisition.registry import ACQUISITIONS
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.validation import check_noise
 from skbayes.search._docs import share_parameters
+from skbayes.search._validation import MODEL_CONSTRAINTS
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
 from skbayes.surrogates.parzen import ParzenEstimator
-from skbayes.surrogates.registry import registry
 
 __all__ = ["BayesSearchCV"]
 
@@ -166,21 +165,13 @@ class BayesSearchCV(BaseBayesSearchCV):
 
     _parameter_constraints: dict = {
         **BaseBayesSearchCV._parameter_constraints,
-        "surrogate": [
-            compat.StrOptions(set(registry)),
-            compat.HasMethods(["fit", "predict", "condition"]),
-            ParzenEstimator,
-        ],
+        **MODEL_CONSTRAINTS,
+        "surrogate": [*MODEL_CONSTRAINTS["surrogate"], ParzenEstimator],
         "acquisition": [
             compat.StrOptions(set(ACQUISITIONS)),
             Acquisition,
             ExpectedInfluence,
         ],
-        "n_initial_points": [
-            compat.Interval(Integral, 0, None, closed="left"),
-            compat.StrOptions({"auto"}),
-        ],
-        "initial_points": [list, tuple, None],
     }
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -61,28 +62,13 @@ class ResultDisplay:
             bundle["text/html"] += result_html(self)
         return bundle
 
-    def _result_rows(self) -> list[tuple[str, str]]:
-        """Return what was found, but for the parameters: labels, and what is beside."""
-        return _best(self)
-
 
 def result_html(search: Any) -> str:
-    """Return a block with the best score and configuration, and what they cost.
-
-    Parameters
-    ----------
-    search : BaseBayesSearchCV
-        A search.
-
-    Returns
-    -------
-    html : str
-        The block; empty if the search was not fitted.
-    """
+    """Return a block with the best score and configuration, and what they cost."""
     known = vars(search)
     if "cv_results_" not in known or "trials_" not in known:
         return ""
-    rows = [_row(label, escape(text)) for label, text in search._result_rows()]
+    rows = [_row(label, escape(text)) for label, text in _found(search)]
     if "best_params_" in known:
         rows.append(_row("Best configuration", _params(search)))
     rows += [_row(label, escape(text)) for label, text in _spent(search)]
@@ -96,6 +82,46 @@ def _row(label: str, html: str) -> str:
     return (
         f'<tr style="background:transparent"><th scope="row" style="{LABEL}">'
         f'{escape(label)}</th><td style="{CELL}">{html}</td></tr>'
+    )
+
+
+def _found(search: Any) -> list[tuple[str, str]]:
+    """Return what was found, but for the parameters: labels and texts."""
+    known = vars(search)
+    rows = _front(search) if "pareto_params_" in known else _best(search)
+    if "best_cost_" in known:
+        rows += _cost(search)
+    if "all_cv_results_" in known:
+        rows.append(("Stages", _stages(search)))
+    return rows
+
+
+def _front(search: Any) -> list[tuple[str, str]]:
+    front = f"{len(search.pareto_params_)} of {len(search.trials_)} trials"
+    rows = [("Pareto front", front)]
+    if "best_index_" in vars(search):
+        rows += [
+            (f"Chosen: {name}", f"{means[search.best_index_]:.4g}")
+            for name in search.objectives
+            if (means := search.cv_results_.get(f"mean_test_{name}")) is not None
+        ]
+    return rows
+
+
+def _cost(search: Any) -> list[tuple[str, str]]:
+    name = search.cost if isinstance(search.cost, str) else "cost"
+    unit = " s" if name.endswith("time") else ""
+    return [
+        ("Trained on", f"{search.best_train_fraction_:.0%} of the rows"),
+        (f"Its {name.replace('_', ' ')}", f"{search.best_cost_:.3g}{unit}"),
+    ]
+
+
+def _stages(search: Any) -> str:
+    counts = Counter(trial.stage for trial in search.trials_)
+    return ", ".join(
+        f"{counts[stage]} on {share:.0%} of the rows"
+        for stage, share in enumerate(search.train_fractions_)
     )
 
 

@@ -10,7 +10,6 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
@@ -24,6 +23,7 @@ from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
 from skbayes.search._docs import share_parameters
+from skbayes.search.base import rank
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.monotonicity import check_monotonicity
 from skbayes.search.small_samples import (
@@ -454,12 +454,8 @@ class HyperTuneSearchCV(BayesSearchCV):
             return results
         for key in [key for key in results if key.startswith("rank_test_")]:
             means = results[key.replace("rank_", "mean_")]
-            # As in GridSearchCV, what has no score shares the last rank.
-            worst = np.nanmin(np.where(np.isfinite(means), means, 0.0)) - 1.0
-            usable = np.where(np.isfinite(means), means, worst)
-            ranks = np.full(len(history), int(np.sum(whole)) + 1, dtype=np.int32)
-            ranks[whole] = rankdata(-usable[whole], method="min")
-            results[key] = ranks
+            results[key] = np.full(len(history), np.sum(whole) + 1, dtype=np.int32)
+            results[key][whole] = rank(means[whole])
         return results
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:

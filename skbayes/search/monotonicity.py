@@ -189,30 +189,7 @@ def _unordered(space: Space) -> set[str]:
 
 
 def check_monotonicity(complexity: Any, estimator: Any, space: Space) -> dict[str, int]:
-    """Resolve what the user says of the signs.
-
-    Parameters
-    ----------
-    complexity : {"auto"}, dict or None
-        The parameter of :class:`skbayes.HyperTuneSearchCV`.
-    estimator : estimator
-        The estimator that is searched.
-    space : Space
-        What may be chosen.
-
-    Returns
-    -------
-    signs : dict of str to int
-        +1 or -1 by name, sorted.
-
-    Raises
-    ------
-    TypeError
-        If `complexity` is none of these.
-    ValueError
-        If it names an unknown parameter, or one whose values have no order, or a sign
-        is none of +1, -1 and 0.
-    """
+    """Resolve what the user says of the signs."""
     if complexity is None:
         return {}
     if isinstance(complexity, str) and complexity == "auto":

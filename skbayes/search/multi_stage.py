@@ -431,16 +431,6 @@ class MultiStageSearchCV(BayesSearchCV):
         stage = history[-1].stage if best is None else best.stage
         return History([trial for trial in history if trial.stage == stage])
 
-    def _result_rows(self) -> list[tuple[str, str]]:
-        counts = [0] * len(self.train_fractions_)
-        for trial in self.trials_:
-            counts[trial.stage] += 1
-        stages = ", ".join(
-            f"{count} on {share:.0%} of the rows"
-            for count, share in zip(counts, self.train_fractions_, strict=True)
-        )
-        return [*super()._result_rows(), ("Stages", stages)]
-
 
 def _shares(n_iter: int, n_stages: int) -> list[int]:
     """Divide the trials among the stages."""

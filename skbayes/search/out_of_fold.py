@@ -16,20 +16,7 @@ __all__ = ["check_partition", "fit_folds", "out_of_fold", "set_winner_fits"]
 
 
 def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
-    """Check that every sample is in exactly one test set.
-
-    Parameters
-    ----------
-    splits : list of (train, test)
-        Index arrays.
-    n_samples : int
-        Number of samples.
-
-    Raises
-    ------
-    ValueError
-        If some is in none, or in several.
-    """
+    """Check that every sample is in exactly one test set."""
     tested = np.concatenate([np.asarray(test) for _, test in splits])
     if not np.array_equal(np.sort(tested), np.arange(n_samples)):
         raise ValueError(
@@ -46,26 +33,7 @@ def fit_folds(
     splits: Sequence[tuple[Any, Any]],
     fit_params: dict[str, Any],
 ) -> list[Any]:
-    """Fit an estimator on each training set.
-
-    Parameters
-    ----------
-    estimator : estimator
-        It is cloned.
-    params : dict
-        Set on the clones.
-    X, y : array-like
-        The data.
-    splits : list of (train, test)
-        Index arrays.
-    fit_params : dict
-        Passed to `fit`; cut along with the samples.
-
-    Returns
-    -------
-    estimators : list
-        One per split.
-    """
+    """Fit an estimator on each training set."""
     fitted = []
     for train, _ in splits:
         one = clone(estimator).set_params(**clone(params, safe=False))
@@ -110,27 +78,8 @@ def out_of_fold(
 ) -> np.ndarray:
     """Predict each sample by the estimator that did not see it.
 
-    Parameters
-    ----------
-    estimators : list
-        Fitted, one per split.
-    X : array-like
-        The data.
-    splits : list of (train, test)
-        Their test sets hold each sample once.
-    method : str
-        Name of the method that predicts.
-
-    Returns
-    -------
-    predictions : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        In the order of the samples. A class that is missing from a training set has
-        probability 0, log-probability and decision value minus infinity.
-
-    Raises
-    ------
-    ValueError
-        If the method's output is no array.
+    A class that is missing from a training set has probability 0, log-probability and
+    decision value minus infinity.
     """
     labels = _all_labels(estimators, method)
     parts = []

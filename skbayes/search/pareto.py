@@ -10,7 +10,6 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
@@ -23,10 +22,10 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import known_source
-from skbayes.search.base import BaseBayesSearchCV
+from skbayes.search._validation import MODEL_CONSTRAINTS
+from skbayes.search.base import BaseBayesSearchCV, rank
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
-from skbayes.surrogates.registry import registry
 
 __all__ = ["ParetoSearchCV"]
 
@@ -221,16 +220,8 @@ float
 
     _parameter_constraints: dict = {
         **BaseBayesSearchCV._parameter_constraints,
+        **MODEL_CONSTRAINTS,
         "objectives": [Mapping],
-        "surrogate": [
-            compat.StrOptions(set(registry)),
-            compat.HasMethods(["fit", "predict", "condition"]),
-        ],
-        "n_initial_points": [
-            compat.Interval(Integral, 0, None, closed="left"),
-            compat.StrOptions({"auto"}),
-        ],
-        "initial_points": [list, tuple, None],
         "refit": ["boolean", str, Mapping, callable],
     }
     for _not_here in _NOT_HERE:
@@ -336,11 +327,7 @@ float
         results = super()._tabulate(run, outcome)
         objectives = run.objective
         for name, sign in zip(objectives.names, objectives.signs, strict=True):
-            means = -sign * results[f"mean_test_{name}"]
-            worst = np.max(means[np.isfinite(means)], initial=0.0) + 1.0
-            means[~np.isfinite(means)] = worst
-            ranks = rankdata(means, method="min").astype(np.int32)
-            results[f"rank_test_{name}"] = ranks
+            results[f"rank_test_{name}"] = rank(sign * results[f"mean_test_{name}"])
         # A cost is not measured on the training set.
         for name in objectives.measures:
             for key in [k for k in results if k.endswith(f"_train_{name}")]:
@@ -388,17 +375,6 @@ float
         self.best_params_ = results["params"][index]
         name = self._scored_by(choice)
         self.best_score_ = results[f"mean_test_{name}"][index]
-
-    def _result_rows(self) -> list[tuple[str, str]]:
-        front = f"{len(self.pareto_params_)} of {len(self.trials_)} trials"
-        rows = [("Pareto front", front)]
-        if "best_index_" in vars(self):
-            rows += [
-                (f"Chosen: {name}", f"{means[self.best_index_]:.4g}")
-                for name in Objectives(self.objectives).names
-                if (means := self.cv_results_.get(f"mean_test_{name}")) is not None
-            ]
-        return rows
 
     def _scored_by(self, choice: Any) -> str:
         """Return the scorer that was chosen by, else the first one."""

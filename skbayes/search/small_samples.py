@@ -83,18 +83,7 @@ class RoundRobinOptimizer:
         return len(self.optimizers) * self.optimizers[0].n_configurations
 
     def ask(self, n: int = 1) -> list[Params]:
-        """Ask whose turn it is for a configuration.
-
-        Parameters
-        ----------
-        n : int, default=1
-            How many; that many take their turns.
-
-        Returns
-        -------
-        params : list of dict
-            The configurations.
-        """
+        """Ask whose turn it is for a configuration."""
         return [self.propose().params for _ in range(n)]
 
     def propose(self) -> Configuration:
@@ -106,13 +95,7 @@ class RoundRobinOptimizer:
         return configuration
 
     def pend(self, params: Mapping[str, Any] | Configuration) -> None:
-        """Take a configuration as asked for.
-
-        Parameters
-        ----------
-        params : dict
-            The configuration.
-        """
+        """Take a configuration as asked for."""
         configuration = Configuration.of(self.space, params)
         self.optimizers[self._n_asked % len(self.optimizers)].pend(configuration)
         self._take_turn(configuration)
@@ -128,48 +111,21 @@ class RoundRobinOptimizer:
     def tell(
         self, params: Mapping[str, Any] | Configuration, score: Any, **more: Any
     ) -> None:
-        """Tell the one that proposed it; of equal ones the one that was asked first.
-
-        Parameters
-        ----------
-        params : dict
-            A configuration that is under way.
-        score : float
-            Its score.
-        **more : dict
-            As for :meth:`skbayes.Optimizer.tell`.
-        """
+        """Tell the one that proposed it; of equal ones the one that was asked first."""
         key = self._key(params)
         place = [key for key, _ in self._pending].index(key)
         _, whose = self._pending.pop(place)
         self.optimizers[whose].tell(params, score, **more)
 
     def forget(self, params: Mapping[str, Any] | Configuration) -> None:
-        """Forget a configuration; of equal ones the one that was asked for last.
-
-        Parameters
-        ----------
-        params : dict
-            A configuration that is under way.
-        """
+        """Forget a configuration; of equal ones the one that was asked for last."""
         keys = [key for key, _ in self._pending]
         place = len(keys) - 1 - keys[::-1].index(self._key(params))
         _, whose = self._pending.pop(place)
         self.optimizers[whose].forget(params)
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
-        """Cost that is to be expected of the configuration that was asked for last.
-
-        Parameters
-        ----------
-        params : dict
-            The configuration.
-
-        Returns
-        -------
-        cost : float or None
-            By the optimizer that proposed it; None if it knows no costs.
-        """
+        """Cost that is to be expected of the configuration that was asked for last."""
         whose = self._pending[-1][1] if self._pending else 0
         return self.optimizers[whose].expected_cost(params)
 
@@ -213,19 +169,8 @@ class MonotonicityPlan:
 def center_of(space: Space, optima: FloatArray) -> FloatArray:
     """Find the robust center of configurations.
 
-    Parameters
-    ----------
-    space : Space
-        Their space.
-    optima : ndarray of shape (B, D)
-        The configurations, NaN where inactive.
-
-    Returns
-    -------
-    center : ndarray of shape (D,)
-        In each unordered column the option that most have, the first of them on a tie;
-        in each ordered one the median of those that are active; the middle of the range
-        where none is.
+    In each unordered column the option that most have, the first of them on a tie; in
+    each ordered one the median of those that are active; 0.5 where none is.
     """
     center = np.full(space.n_columns, 0.5)
     for column, unordered in enumerate(space.categorical):
@@ -243,24 +188,7 @@ def center_of(space: Space, optima: FloatArray) -> FloatArray:
 def plan_monotonicity(
     space: Space, signs: Mapping[str, int], trials: Sequence[Trial], seed: int
 ) -> MonotonicityPlan | None:
-    """Make signs of what the searches on small samples found.
-
-    Parameters
-    ----------
-    space : Space
-        Their space.
-    signs : dict of str to int
-        +1 or -1 by parameter.
-    trials : sequence of Trial
-        The trials on small samples.
-    seed : int
-        Source of randomness for the points.
-
-    Returns
-    -------
-    plan : MonotonicityPlan or None
-        None if no trial has a score.
-    """
+    """Derive signs from the trials on small samples; None if none has a score."""
     best: dict[int, Trial] = {}
     for trial in trials:
         if trial.state == TrialState.COMPLETE and not np.isnan(trial.score):

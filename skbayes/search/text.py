@@ -44,8 +44,7 @@ class _CountingSearch(MultiStageSearchCV):
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         folder = compat.joblib_settings().get("temp_folder")
-        counted = counted_texts(run.X, int(self.counts_limit), folder)
-        run.trial_X = run.stack.enter_context(counted)
+        run.trial_data = counted_texts(run.X, int(self.counts_limit), folder)
         return super()._stages(run)
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
@@ -331,7 +330,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         finally:
             # Whatever ends the refit, what was found is kept.
             for name, value in vars(search).items():
-                if name.endswith("_") and not name.startswith("_"):
+                public = name.endswith("_") and not name.startswith("_")
+                if public or name == "_ranked_numbers":
                     setattr(self, name, value)
         return self
 

@@ -6,31 +6,29 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.acquisition.fronts import envelope
 from skbayes.acquisition.tradeoff import RULES, relative_costs
-from skbayes.evaluation.costs import TrialCosts
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
 from skbayes.evaluation.trial import History, Trial, TrialState
-from skbayes.journal.reader import read_trials
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results
 from skbayes.search._docs import share_parameters
-from skbayes.search._preparation import known_source
-from skbayes.search.base import BaseBayesSearchCV, best_row
-from skbayes.search.guiding_metric import GuidingMetric
+from skbayes.search._preparation import journal_trials, known_source
+from skbayes.search._validation import MODEL_CONSTRAINTS
+from skbayes.search.base import BaseBayesSearchCV, best_row, rank
+from skbayes.search.score_and_cost import ScoreAndCost
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
@@ -256,6 +254,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     _parameter_constraints: dict = {
         **BaseBayesSearchCV._parameter_constraints,
+        **MODEL_CONSTRAINTS,
         "tradeoff": [compat.Interval(Real, 0, None, closed="left")],
         "train_sizes": [list, tuple, np.ndarray],
         "cost": [str, callable],
@@ -275,11 +274,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "acquisition": [compat.StrOptions(set(RULES))],
         "cost_scale": [compat.StrOptions({"auto", "log", "raw"})],
         "all_tradeoffs": ["boolean"],
-        "n_initial_points": [
-            compat.Interval(Integral, 0, None, closed="left"),
-            compat.StrOptions({"auto"}),
-        ],
-        "initial_points": [list, tuple, None],
     }
     # A trial with a low score may have the best tradeoff.
     del _parameter_constraints["racing"]
@@ -375,35 +369,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             random_state=seed,
         )
 
-    # -- scores and costs ---------------------------------------------------------
-
-    def _make_objective(self, scorers: Any) -> Any:
-        return _ScoreAndCost(self, scorers)
-
-    def _bounds(self) -> tuple[float, float]:
-        """Return what stands for a score of 0 and of 1."""
-        if self.score_range is None:
-            return 0.0, 1.0
-        bounds = list(self.score_range)
-        if len(bounds) != 2 or not all(is_number(b) and np.isfinite(b) for b in bounds):
-            raise ValueError(
-                f"score_range must be a pair of numbers, got {self.score_range!r}."
-            )
-        if not bounds[0] < bounds[1]:
-            raise ValueError(
-                f"score_range: the first must be the smaller, got {self.score_range!r}."
-            )
-        return float(bounds[0]), float(bounds[1])
-
-    def _on_unit_scale(self, score: float) -> float:
-        low, high = self._bounds()
-        if self.score_range is None and not np.isnan(score) and not 0 <= score <= 1:
-            raise ValueError(
-                f"A score of {score:.4g} does not lie between 0 and 1, so that it "
-                "cannot be weighed against costs; give score_range=(low, high), what "
-                "stands for a score of 0 and of 1."
-            )
-        return (score - low) / (high - low)
+    def _make_objective(self, scorers: Any) -> ScoreAndCost:
+        return ScoreAndCost(self, scorers)
 
     # -- what is known already ----------------------------------------------------
 
@@ -411,28 +378,27 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         source = self.warm_start_from
         if source is None:
             return []
-        space, metric, n_outside = run.space, run.objective.name or "score", 0
+        objective, n_outside = run.objective, 0
         if isinstance(source, str | PathLike):
-            trials, n_outside = read_trials(source, space)
+            trials, n_outside = journal_trials(source, run.space)
             # It does not say which callable measured its costs.
             same_cost = isinstance(self.cost, str)
         else:
             trials = self._own_trials(source)
             same_cost = bool(trials) and source.cost == self.cost
         if not trials:
-            return self._known_of_others(metric)
-        costs = TrialCosts(self.cost)
+            return self._known_of_others(objective)
         known = []
         for trial in trials:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                rows = known_results([trial], space, metric)
+                rows = known_results([trial], run.space, objective.name or "score")
             known += [
                 (
                     params,
                     [
-                        self._on_unit_scale(score),
-                        -costs.of_trial(trial) if same_cost else np.nan,
+                        objective.on_unit_scale(score),
+                        -objective.costs.of_trial(trial) if same_cost else np.nan,
                     ],
                     noise,
                 )
@@ -464,14 +430,14 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             for trial in source.trials_
         ]
 
-    def _known_of_others(self, metric: str) -> list[tuple]:
+    def _known_of_others(self, objective: ScoreAndCost) -> list[tuple]:
         """Return what is known of the largest training sets, at unknown cost."""
         space = Space.from_notation(self.search_spaces)
         largest = self._sizes()[-1]
         return [
-            ({**params, SIZE: largest}, [self._on_unit_scale(score), np.nan], noise)
-            for params, score, noise in known_results(
-                known_source(self, space), space, metric
+            ({**params, SIZE: largest}, [objective.on_unit_scale(s), np.nan], noise)
+            for params, s, noise in known_results(
+                known_source(self, space), space, objective.name or "score"
             )
         ]
 
@@ -486,48 +452,45 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         fractions = np.array([trial.train_fraction for trial in history])
         relative = fractions / self.train_fractions_[-1]
-        costs = TrialCosts(self.cost).of_all(history, relative)
+        costs = run.objective.costs.of_all(history, relative)
         sigma = relative_costs(costs, relative)
         scores = np.array(
             [
-                self._on_unit_scale(trial.score)
+                run.objective.on_unit_scale(trial.score)
                 if trial.state == TrialState.COMPLETE
                 else np.nan
                 for trial in history
             ]
         )
         tradeoff = scores - self.tradeoff * sigma
-        order = np.where(np.isnan(tradeoff), np.inf, -tradeoff)
         return {
             **super()._extra_columns(run, history),
             "train_fraction": list(fractions),
             "cost": list(costs),
             "relative_cost": list(sigma),
             "tradeoff_score": list(tradeoff),
-            "rank_tradeoff_score": list(rankdata(order, method="min").astype(np.int32)),
+            "rank_tradeoff_score": list(rank(tradeoff)),
         }
 
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any
     ) -> None:
-        scores = self._unit_scores(results)
-        if not np.any(np.isfinite(scores)):
+        unit_scores = self._unit_scores(results)
+        if not np.any(np.isfinite(unit_scores)):
             raise ValueError(
                 "No trial has both a score and a cost; cv_results_ and trials_ hold "
                 "what there is."
             )
         self._subset_seed = run.seed
-        self.tradeoff_curve_ = _curve(results, scores, self.target_metric_)
+        self.tradeoff_curve_ = _curve(results, unit_scores, self.target_metric_)
+        # Of equal ones the cheapest, as in `tradeoff_curve_`.
+        run.row_scores = _by_cost(results["tradeoff_score"], results["relative_cost"])
         super()._select(run, results, refit_metric)
         if hasattr(self, "best_score_corrected_"):
             # It is about the best score, which this is not.
             del self.best_score_corrected_
         if hasattr(self, "best_index_"):
             self._describe_best()
-
-    def _selection_scores(self, results: dict[str, Any], metric: Any) -> FloatArray:
-        # Of equal ones the cheapest, as in `tradeoff_curve_`.
-        return _by_cost(results["tradeoff_score"], results["relative_cost"])
 
     def _unit_scores(self, results: Mapping[str, Any]) -> FloatArray:
         """Return scores from 0 to 1, NaN for trials that cannot be chosen."""
@@ -537,18 +500,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         best = self.best_index_
         self.best_train_fraction_ = float(self.cv_results_["train_fraction"][best])
         self.best_cost_ = float(self.cv_results_["cost"][best])
-
-    def _result_rows(self) -> list[tuple[str, str]]:
-        rows = super()._result_rows()
-        if "best_cost_" in vars(self):
-            share, cost = self.best_train_fraction_, self.best_cost_
-            cost_name = self.cost if isinstance(self.cost, str) else "cost"
-            unit = " s" if cost_name.endswith("time") else ""
-            rows += [
-                ("Trained on", f"{share:.0%} of the rows"),
-                (f"Its {cost_name.replace('_', ' ')}", f"{cost:.3g}{unit}"),
-            ]
-        return rows
 
     def _refit_rows(self, run: SearchRun) -> Any:
         size = self._sizes()[self.train_fractions_.index(self.best_train_fraction_)]
@@ -611,22 +562,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         run.seed = self._subset_seed
         self._refit(run, self._refit_rows(run))
         return self
-
-
-class _ScoreAndCost(GuidingMetric):
-    """Score on the unit scale, and the negated cost of a trial."""
-
-    separate_costs = True
-
-    def __init__(self, search: TradeoffSearchCV, scorers: Any) -> None:
-        self._costs = TrialCosts(search.cost)
-        self.measures = self._costs.measures
-        search._bounds()
-        super().__init__(search, scorers)
-
-    def of_trial(self, trial: Trial) -> list[float]:
-        score = self._search._on_unit_scale(trial.score)
-        return [score, -self._costs.of_trial(trial)]
 
 
 def _by_cost(values: FloatArray, costs: FloatArray) -> FloatArray:

@@ -63,6 +63,8 @@ class Fake:
     # the evaluator
 
     def prepare(self, number, params):
+        if self.events.get("interrupt_while_preparing") == number:
+            raise KeyboardInterrupt
         return number, params
 
     def conclude(self, evaluation, outcome):
@@ -268,6 +270,14 @@ def test_an_interrupt_later_keeps_what_was_finished():
     assert reason == "interrupted"
     # A executor whose work goes on lets the trial end that was under way.
     assert numbers == [0, 1, 2]
+    assert fake.pending == []
+
+
+def test_an_interrupt_while_a_trial_is_prepared_withdraws_it():
+    fake = Fake(interrupt_while_preparing=2)
+    with pytest.warns(UserWarning, match="ends with 2 finished"):
+        numbers, reason = fake.run(n_iter=9)
+    assert (numbers, reason) == ([0, 1], StopReason.INTERRUPTED)
     assert fake.pending == []
 
 

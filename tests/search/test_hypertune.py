@@ -302,3 +302,26 @@ def test_a_sign_of_what_has_no_order_is_refused():
     search.set_params(complexity={"kernel": 1})
     with pytest.raises(ValueError, match="have no order"):
         search.fit(X, y)
+
+
+def test_the_size_of_small_samples_is_that_of_the_splits_in_the_journal(tmp_path):
+    rows = np.arange(0, 150, 3)
+
+    def search(n_test, **kwargs):
+        splits = iter([(rows[n_test:], rows[:n_test])])
+        return make(
+            cv=splits,
+            subset_fraction=0.01,
+            n_iter=8,
+            n_small_iter=2,
+            journal=tmp_path / "search.db",
+            **kwargs,
+        )
+
+    def killed(trials):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        search(5, stopper=killed).fit(X, y)
+    fractions = search(20).fit(X, y).cv_results_["train_fraction"]
+    assert len(set(fractions[:6])) == 1

@@ -1,3 +1,4 @@
+import contextlib
 import pickle
 import sys
 import warnings
@@ -546,3 +547,53 @@ def test_a_journal_of_another_space_is_refused(tmp_path, request):
     request.getfixturevalue("bare")
     with pytest.raises(ValueError, match="search_spaces"):
         clone(search).fit(TEXTS, LABELS)
+
+
+@pytest.fixture
+def counting(monkeypatch):
+    """Record when the counts of the texts come and go."""
+    events = []
+
+    @contextlib.contextmanager
+    def recorded(*args):
+        with skbayes.text.shared_counts.counted_texts(*args) as counted:
+            events.append("counted")
+            try:
+                yield counted
+            finally:
+                events.append("removed")
+
+    monkeypatch.setattr("skbayes.search.text.counted_texts", recorded)
+    return events
+
+
+def test_wrong_arguments_are_refused_before_texts_are_counted(counting):
+    search = TextRepresentationSearchCV(search_spaces={"vectorizer__wrong": [1, 2]})
+    with pytest.raises(ValueError, match="vectorizer__wrong"):
+        search.fit(TEXTS, LABELS)
+    assert counting == []
+
+
+def test_counts_are_removed_before_the_refit(counting, monkeypatch):
+    def refit(*args):
+        counting.append("refit")
+
+    monkeypatch.setattr("skbayes.search.text._CountingSearch._refit", refit)
+    TextRepresentationSearchCV(n_iter=2, cv=2, random_state=0).fit(TEXTS, LABELS)
+    assert counting == ["counted", "removed", "refit"]
+
+
+def test_counts_are_removed_after_an_error(counting):
+    def stopper(trials):
+        raise ZeroDivisionError
+
+    search = TextRepresentationSearchCV(n_iter=2, cv=2, stopper=stopper)
+    with pytest.raises(ZeroDivisionError):
+        search.fit(TEXTS, LABELS)
+    assert counting == ["counted", "removed"]
+
+
+def test_the_best_trial_is_marked_in_the_report(tmp_path):
+    search = TextRepresentationSearchCV(n_iter=4, cv=2, random_state=0)
+    search.fit(TEXTS, LABELS)
+    assert search.report(tmp_path / "report.html").exists()

@@ -520,3 +520,9 @@ def test_of_equal_scores_the_cheaper_is_chosen_for_every_tradeoff():
     assert list(found.tradeoff_curve_["trial"]) == [found.best_index_]
     best = found.best_index_
     assert found.select(0.0, X, y).best_index_ == best
+
+
+def test_a_journal_to_start_from_that_is_not_there_is_named(tmp_path):
+    search = make(warm_start_from=tmp_path / "none.db")
+    with pytest.raises(FileNotFoundError, match="warm_start_from: there is no journal"):
+        search.fit(X, y)

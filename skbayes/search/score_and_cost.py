@@ -1,0 +1,55 @@
+"""Objective of two values: the score on the unit scale, and the negated cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skbayes.evaluation.costs import TrialCosts
+from skbayes.evaluation.trial import Trial
+from skbayes.search.guiding_metric import GuidingMetric
+from skbayes.space.dimensions import is_number
+
+__all__ = ["ScoreAndCost"]
+
+
+class ScoreAndCost(GuidingMetric):
+    """Score on the unit scale, and the negated cost of a trial."""
+
+    separate_costs = True
+
+    def __init__(self, search: Any, scorers: Any) -> None:
+        self.costs = TrialCosts(search.cost)
+        self.measures = self.costs.measures
+        self._low, self._high = _bounds(search.score_range)
+        super().__init__(search, scorers)
+
+    def of_trial(self, trial: Trial) -> list[float]:
+        """Return what the optimizer is told of a trial."""
+        return [self.on_unit_scale(trial.score), -self.costs.of_trial(trial)]
+
+    def on_unit_scale(self, score: float) -> float:
+        """Return a score as a share of `score_range`; ValueError if that is needed."""
+        given = self._search.score_range is not None
+        if not given and not np.isnan(score) and not 0 <= score <= 1:
+            raise ValueError(
+                f"A score of {score:.4g} does not lie between 0 and 1, so that it "
+                "cannot be weighed against costs; give score_range=(low, high), what "
+                "stands for a score of 0 and of 1."
+            )
+        return (score - self._low) / (self._high - self._low)
+
+
+def _bounds(score_range: Any) -> tuple[float, float]:
+    """Return what stands for a score of 0 and of 1."""
+    if score_range is None:
+        return 0.0, 1.0
+    bounds = list(score_range)
+    if len(bounds) != 2 or not all(is_number(b) and np.isfinite(b) for b in bounds):
+        raise ValueError(f"score_range must be a pair of numbers, got {score_range!r}.")
+    if not bounds[0] < bounds[1]:
+        raise ValueError(
+            f"score_range: the first must be the smaller, got {score_range!r}."
+        )
+    return float(bounds[0]), float(bounds[1])
