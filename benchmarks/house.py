@@ -156,8 +156,8 @@ def circles(graph: Graph) -> list[list[str]]:
 def hooks(modules: list[Module]) -> dict[str, Any]:
     """Count the methods of the base class of searches, and those that are overridden.
 
-    A hook is a method of the base class or of its mixins, except for `__special__`
-    ones, that a class derived from it defines again.
+    A hook is a protected method of the base class or of its mixins that a class derived
+    from it defines again.
     """
     classes = {
         node.name: node
@@ -191,7 +191,8 @@ def hooks(modules: list[Module]) -> dict[str, Any]:
     everything = methods(BASE).union(*map(methods, mixins))
     children = [name for name in classes if BASE in ancestors(name)]
     again = set().union(*map(defined, children))
-    overridden = sorted(n for n in everything & again if not n.startswith("__"))
+    protected = {n for n in everything if n[0] == "_" and not n.startswith("__")}
+    overridden = sorted(protected & again)
     return {
         "hooks": len(overridden),
         "hook names": overridden,

@@ -15,7 +15,6 @@ from skbayes.evaluation.data_transfer import Inputs
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, Trial
 from skbayes.space import Space
-from skbayes.space.dimensions import FloatArray
 
 __all__ = ["FitOptions", "Objective", "SearchRun"]
 
@@ -112,9 +111,6 @@ class SearchRun:
         texts with their counts.
     ranked : History
         Trials in the rows of `cv_results_`.
-    row_scores : ndarray of shape (n_rows, n_keys) or None
-        Scores by which the best row is chosen; later columns break ties, NaN is last.
-        None: by the metric.
     """
 
     estimator: Any
@@ -138,7 +134,6 @@ class SearchRun:
     known: list[tuple] = field(default_factory=list)
     trial_data: AbstractContextManager | None = None
     ranked: History = field(default_factory=History)
-    row_scores: FloatArray | None = None
 
     @property
     def n_samples(self) -> int:

@@ -127,7 +127,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     7. ``_extra_columns(run, history)``: columns of `cv_results_` beside
        GridSearchCV's.
     8. ``_select(run, results, refit_metric)``: the `best_*` attributes.
-    9. ``_refit_rows(run)``: rows that the best configuration is fitted on.
+    9. ``_selection_scores(results)``: scores by which the best row is chosen.
+    10. ``_refit_rows(run)``: rows that the best configuration is fitted on.
     """
 
     _parameter_constraints: dict = {
@@ -244,22 +245,19 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any
     ) -> None:
-        """Set the `best_*` attributes where they mean something.
-
-        The best row is that of the greatest of `run.row_scores`, if there are any;
-        otherwise that of rank 1 by the metric, as in GridSearchCV.
-        """
+        """Set the `best_*` attributes where they mean something."""
         if callable(self.scoring) and self.multimetric_:
             compat.check_multimetric_refit(self, self.trials_[0].folds[0].test_scores)
             refit_metric = self.refit
         if not self.refit and self.multimetric_:
             return
-        if run.row_scores is None or callable(self.refit):
+        scores = self._selection_scores(results)
+        if scores is None or callable(self.refit):
             self.best_index_ = compat.select_best_index(
                 self.refit, refit_metric, results
             )
         else:
-            self.best_index_ = best_row(run.row_scores)
+            self.best_index_ = best_row(scores)
         best = run.ranked[self.best_index_]
         if best.state.is_partial and callable(self.refit):
             raise ValueError(
@@ -277,6 +275,14 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
                 results, self.best_index_, self.n_splits_, refit_metric
             )
         self.best_params_ = results["params"][self.best_index_]
+
+    def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
+        """Return scores of shape (n_rows, n_keys), of which the greatest is the best.
+
+        Later columns break ties, NaN is last. None: by the rank of the metric, as in
+        GridSearchCV.
+        """
+        return None
 
     def _refit_rows(self, run: SearchRun) -> Any:
         """Return the rows that the best configuration is fitted on; None for all."""

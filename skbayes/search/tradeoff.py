@@ -483,14 +483,16 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             )
         self._subset_seed = run.seed
         self.tradeoff_curve_ = _curve(results, unit_scores, self.target_metric_)
-        # Of equal ones the cheapest, as in `tradeoff_curve_`.
-        run.row_scores = _by_cost(results["tradeoff_score"], results["relative_cost"])
         super()._select(run, results, refit_metric)
         if hasattr(self, "best_score_corrected_"):
             # It is about the best score, which this is not.
             del self.best_score_corrected_
         if hasattr(self, "best_index_"):
             self._describe_best()
+
+    def _selection_scores(self, results: dict[str, Any]) -> FloatArray:
+        # Of equal ones the cheapest, as in `tradeoff_curve_`.
+        return _by_cost(results["tradeoff_score"], results["relative_cost"])
 
     def _unit_scores(self, results: Mapping[str, Any]) -> FloatArray:
         """Return scores from 0 to 1, NaN for trials that cannot be chosen."""
