@@ -458,8 +458,8 @@ class TradeoffProposer(Proposer):
         typical = typical_cost(observations.costs, observations.fractions)
         sigma = (observations.costs / typical)[has_cost]
         costs = Observations(X[has_cost], sigma, np.zeros(len(sigma)), pending)
-        scale, learnt = self._scale(costs)
-        fitted.cost_model = fit_surrogate(self.cost_model, costs, learnt)
+        scale, learned = self._scale(costs)
+        fitted.cost_model = fit_surrogate(self.cost_model, costs, learned)
         fitted.acquisition = self.rule(observations.alpha, scale)
         known = np.vstack([X, pending])
         parts = *fitted.surrogate.predict(known), *fitted.cost_model.predict(known)

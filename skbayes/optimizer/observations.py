@@ -35,7 +35,7 @@ class ObservationList:
 
 
 def join(
-    learnt: ObservationList,
+    learned: ObservationList,
     told: ObservationList,
     pending: Sequence[FloatArray],
     n_columns: int,
@@ -46,10 +46,10 @@ def join(
     shape = (-1, n_objectives) if n_objectives > 1 else -1
     scores, noise = (
         np.array([_widened(one, n_objectives) for one in numbers]).reshape(shape)
-        for numbers in (learnt.scores + told.scores, learnt.noise + told.noise)
+        for numbers in (learned.scores + told.scores, learned.noise + told.noise)
     )
     return Observations(
-        X=np.vstack([nothing, *learnt.rows, *told.rows]),
+        X=np.vstack([nothing, *learned.rows, *told.rows]),
         scores=scores,
         noise=noise,
         pending=np.vstack([nothing, *pending]),

@@ -148,7 +148,7 @@ class Optimizer:
         self.acquisition = check_acquisition(acquisition)
         self._seed = check_random_state(random_state)
         self._costs = CostModel(self.space.n_options)
-        self._told, self._learnt = ObservationList(), ObservationList()
+        self._told, self._learned = ObservationList(), ObservationList()
         # Told and comparable: neither failed nor cut short.
         self._eligible: list[tuple[list[float], Params]] = []
         self._n_objectives: int | None = None
@@ -396,7 +396,7 @@ class Optimizer:
             If `params` is not a configuration of the space, or as in :meth:`tell`.
         """
         row = Configuration.of(self.space, params).row
-        self._learnt.add(row, *self._check_scores(score, noise))
+        self._learned.add(row, *self._check_scores(score, noise))
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
         """Cost that is to be expected of a configuration.
@@ -460,7 +460,7 @@ class Optimizer:
         ValueError
             If no score is known, or `surrogate` does not predict scores.
         """
-        if not np.any(np.isfinite(self._learnt.scores + self._told.scores)):
+        if not np.any(np.isfinite(self._learned.scores + self._told.scores)):
             raise ValueError("No score is known yet.")
         with one_blas_thread():
             proposer = self._proposer.fit(self._observations())
@@ -534,7 +534,7 @@ class Optimizer:
     def _best_row(self) -> tuple[FloatArray, float | None]:
         k = len(self._told.scores) + len(self._pending)
         rng = make_generator(self._seed, Stream.PROPOSAL, k)
-        n_known = len(self._learnt.scores) + k
+        n_known = len(self._learned.scores) + k
         if n_known >= self._n_initial and self._can_decide():
             observations = self._observations()
             proposer = self._proposer.fit(observations)
@@ -555,7 +555,7 @@ class Optimizer:
 
     def _observations(self) -> Observations:
         return join(
-            self._learnt,
+            self._learned,
             self._told,
             list(self._pending.values()),
             self.space.n_columns,

@@ -133,8 +133,8 @@ def _no_attribute(search: Any, name: str) -> AttributeError:
     """Return the error for an attribute that is not there, or not yet."""
     kind = type(search).__name__
     error: AttributeError
-    learnt = name.endswith("_") and not name.startswith("_")
-    if learnt and "cv_results_" not in vars(search):
+    learned = name.endswith("_") and not name.startswith("_")
+    if learned and "cv_results_" not in vars(search):
         error = NotFittedError(
             f"This {kind} instance is not fitted yet, so that it has no {name!r}. Call "
             "'fit' with X and y first."

@@ -51,7 +51,7 @@ class MonotonicGP(GaussianProcess):
     kernel : {"rbf", "matern52"}, default="rbf"
         Correlation function, twice differentiable.
     n_options, n_samples, hyperparameters, random_state, winsorize_scores : optional
-        As for :class:`GaussianProcess`; the hyper-parameters are learnt from scores
+        As for :class:`GaussianProcess`; the hyper-parameters are learned from scores
         and signs.
     sign_points : ndarray of shape (N, D), default=None
         Encoded configurations at which signs are known. None: there are none.
