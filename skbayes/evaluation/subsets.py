@@ -36,11 +36,15 @@ class Fidelity:
         rows, at least 1; a split that has no more is taken whole.
     subset : int, default=0
         Which of several independent subsets.
+    min_rows : int, default=0
+        Fewest rows that a fraction stands for, unless half of the smallest training set
+        has fewer.
     """
 
     stage: int = 0
     train_size: float | int = 1.0
     subset: int = 0
+    min_rows: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -130,7 +134,7 @@ class Subsets:
         """Rows to train on, in the order that they have in the training set."""
         if fidelity.is_whole:
             return train
-        n_rows = _n_rows(fidelity.train_size, self.sizes[split])
+        n_rows = _n_rows(self._size(fidelity), self.sizes[split])
         if n_rows >= self.sizes[split]:
             return train
         ranks = self.ranks[fidelity.subset][split]
@@ -138,14 +142,22 @@ class Subsets:
 
     def fraction(self, fidelity: Fidelity) -> float:
         """Share of the training rows that is asked for, the mean over the splits."""
-        if not isinstance(fidelity.train_size, int):
-            return float(fidelity.train_size)
-        return float(np.mean([min(1.0, fidelity.train_size / n) for n in self.sizes]))
+        size = self._size(fidelity)
+        if not isinstance(size, int):
+            return float(size)
+        return float(np.mean([min(1.0, size / n) for n in self.sizes]))
+
+    def _size(self, fidelity: Fidelity) -> float | int:
+        """Return the training size, as a number of rows if a fraction has too few."""
+        size, smallest = fidelity.train_size, min(self.sizes)
+        least = min(fidelity.min_rows, smallest // 2)
+        too_few = not isinstance(size, int) and size * smallest < least
+        return least if too_few else size
 
     def _check(
         self, fidelity: Fidelity, needed: list[int], parameter: str, stratified: bool
     ) -> None:
-        size = fidelity.train_size
+        size = self._size(fidelity)
         counted = isinstance(size, int)
         if counted and size > max(self.sizes):
             raise ValueError(

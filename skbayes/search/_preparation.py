@@ -141,7 +141,7 @@ def check_configurations(search: Any, run: SearchRun, stage: Stage) -> None:
 
 
 def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bool:
-    """Open the journal, if there is one; return whether it changes the stages."""
+    """Open the journal, if there is one; return whether it has another seed."""
     run.context = ExecutionContext(search.n_jobs, search.pre_dispatch)
     run.n_points = _trials_in_flight(search, run)
     journal: Any = contextlib.nullcontext(NullJournal())
@@ -159,14 +159,12 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bo
             facts=search_facts(search),
         )
     run.journal = stack.enter_context(journal)
-    changes = False
+    drawn = run.seed
     if run.journal.seed is not None:
-        same_splits = splits_are_reproducible(search.cv)
-        changes = run.seed != run.journal.seed or not same_splits
         run.seed, run.splits = run.journal.seed, run.journal.splits
         run.n_points = run.journal.n_points
     search.n_points_ = run.n_points
-    return changes
+    return run.seed != drawn
 
 
 def _trials_in_flight(search: Any, run: SearchRun) -> int:

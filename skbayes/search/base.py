@@ -324,13 +324,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         """
         stoppers = check_stoppers(self.stopper)
         run, refit_metric = self._make_run(X, y, params)
+        stages = self._stages(run)
+        optimizer = stages[0].make_optimizer(run.seed, History())
+        check_configurations(self, run, stages[0])
         with run.tasks.fit(), contextlib.ExitStack() as stack:
             run.splits = draw_splits(self, run)
-            stages = self._stages(run)
-            optimizer = stages[0].make_optimizer(run.seed, History())
-            check_configurations(self, run, stages[0])
             if open_journal(self, run, stack):
-                stages = self._stages(run)
                 optimizer = stages[0].make_optimizer(run.seed, History())
             run.subsets = draw_subsets(self, run, stages)
             plan = plan_stages(self, run, stages, optimizer)

@@ -343,10 +343,11 @@ class HyperTuneSearchCV(BayesSearchCV):
         self._two_parts = n_small > 0
         if not self._two_parts:
             return super()._stages(run)
-        size = self._small_size(run)
+        size, min_rows = float(self.subset_fraction), self._min_rows(run)
 
         def assign(k: int, params: dict[str, Any]) -> tuple[dict, Fidelity]:
-            return params, Fidelity(train_size=size, subset=k % self.n_subsets)
+            subset = k % self.n_subsets
+            return params, Fidelity(train_size=size, subset=subset, min_rows=min_rows)
 
         return [
             Stage(
@@ -363,20 +364,13 @@ class HyperTuneSearchCV(BayesSearchCV):
             ),
         ]
 
-    def _small_size(self, run: SearchRun) -> float | int:
-        """Return the training size of small samples, with enough rows per class."""
-        rows = np.arange(run.n_samples)
-        n_train = min(len(rows[train]) for train, _ in run.splits)
-        n_classes = 1
-        if is_classifier(self.estimator) and type_of_target(run.y) in (
-            "binary",
-            "multiclass",
-        ):
-            n_classes = len(np.unique(run.y))
-        least = min(MIN_ROWS * n_classes, n_train // 2)
-        if self.subset_fraction * n_train < least:
-            return least
-        return float(self.subset_fraction)
+    def _min_rows(self, run: SearchRun) -> int:
+        """Return the fewest rows of a small sample, by the number of classes."""
+        if not is_classifier(self.estimator):
+            return MIN_ROWS
+        if type_of_target(run.y) not in ("binary", "multiclass"):
+            return MIN_ROWS
+        return MIN_ROWS * len(np.unique(run.y))
 
     def _second(self, run: SearchRun, seed: int, history: History) -> Optimizer:
         """Make the optimizer of the search on all data."""
