@@ -253,7 +253,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
             return
         scores = self._selection_scores(results)
         if scores is None or callable(self.refit):
-            self.best_index_ = compat.select_best_index(
+            self.best_index_: int = compat.select_best_index(
                 self.refit, refit_metric, results
             )
         else:
