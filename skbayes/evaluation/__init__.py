@@ -1,13 +1,12 @@
 """Evaluation of configurations: folds, training subsets, scores, costs and trials."""
 
 from skbayes.evaluation.objectives import model_size, n_features
-from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
+from skbayes.evaluation.trial import FoldResult, History, Trial
 
 __all__ = [
     "FoldResult",
     "History",
     "Trial",
-    "TrialState",
     "model_size",
     "n_features",
 ]

@@ -92,10 +92,10 @@ class Trial:
         the mean that its first folds predict.
     duration : float
         Wall time of the trial's fits in seconds.
-    state : TrialState
-        A string: "complete"; "failed" if it has no usable score; "timed_out" if the
-        limit per trial kept some of its folds from being fitted; "pruned" if its first
-        folds left it no chance to become the best.
+    state : {"complete", "failed", "timed_out", "pruned"}
+        A trial failed if it has no usable score; it timed out if the limit per trial
+        kept some of its folds from being fitted, and was pruned if its first folds left
+        it no chance to become the best. A string of the class `TrialState`.
     error : str or None
         The first traceback among its fits; None if all of them succeeded.
     stop_requested : bool
