@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,27 +20,28 @@ __all__ = ["FitOptions", "Objective", "SearchRun"]
 
 
 class Objective(Protocol):
-    """What trials are judged by: scores, and costs where a search has some.
+    """What trials are judged by: scores, and costs where a search has some."""
 
-    Attributes
-    ----------
-    name : str or None
-        Metric that guides the search; None while that is not known.
-    measures : dict of str to callable
-        Costs to measure of each fit, by name.
-    separate_costs : bool
-        Whether costs are kept apart from the scores.
-    """
+    @property
+    def name(self) -> str | None:
+        """Metric that guides the search; None while that is not known."""
 
-    name: str | None
-    measures: Mapping[str, Callable[[Any, dict], float]]
-    separate_costs: bool
+    @property
+    def measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
+        """Costs to measure of each fit, by name."""
+
+    @property
+    def separate_costs(self) -> bool:
+        """Whether costs are kept apart from the scores."""
 
     def __call__(self, scores: Any) -> float:
         """Guiding score among the test scores of a fold."""
 
     def of_trial(self, trial: Trial) -> Any:
         """Return what the optimizer is told of a trial."""
+
+    def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
+        """Return the best of some observations: parameters, scores, noise."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class SearchRun:
     """
 
     estimator: Any
-    objective: Any
+    objective: Any  # an Objective, of the class that the search made
     scorers: Any
     X: Any
     y: Any
@@ -138,7 +139,7 @@ class SearchRun:
     @property
     def n_samples(self) -> int:
         """Number of rows of the data."""
-        return n_rows(self.X)
+        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
 
     @cached_property
     def test_sizes(self) -> list[int]:
@@ -161,8 +162,3 @@ class SearchRun:
             self.score_params,
             self.subsets,
         )
-
-
-def n_rows(X: Any) -> int:
-    """Return the number of rows of the data."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -19,8 +19,7 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.evaluation.evaluator import check_candidates
-from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.run import Objective, SearchRun
 from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Outcome, Stage, run_stages
@@ -208,7 +207,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
 
     # -- hooks --------------------------------------------------------------------
 
-    def _make_objective(self, scorers: Any) -> Any:
+    def _make_objective(self, scorers: Any) -> Objective:
         """Return what trials are judged by."""
         return GuidingMetric(self, scorers)
 
@@ -356,7 +355,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     def _make_run(self, X: Any, y: Any, params: dict) -> tuple[SearchRun, Any]:
         """Check the arguments; return the run, and the metric that `refit` names."""
         check_arguments(self)
-        check_candidates(self.estimator, [])
+        clone(self.estimator)  # a wrong estimator is no mistake of the space
         scorers, refit_metric = compat.resolve_scorers(self)
         objective = self._make_objective(scorers)
         check_returned_fits(self)
