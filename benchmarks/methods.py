@@ -6,9 +6,11 @@ own notation. Scores are maximized. Each library runs with its defaults.
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -157,7 +159,7 @@ class _Skopt:
 
 
 class _Optuna:
-    def __init__(self, space: Space, seed: int, sampler: str) -> None:
+    def __init__(self, space: Space, seed: int, sampler: str, **options: Any) -> None:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -166,8 +168,10 @@ class _Optuna:
             name: self._distribution(dim) for name, dim in space.items()
         }
         kind = getattr(optuna.samplers, sampler)
-        self._study = optuna.create_study(direction="maximize", sampler=kind(seed=seed))
-        self._trial: Any = None
+        self._study = optuna.create_study(
+            direction="maximize", sampler=kind(seed=seed, **options)
+        )
+        self._running: list[Any] = []
 
     def _distribution(self, dim: Float | Int | Categories) -> Any:
         of = self._optuna.distributions
@@ -177,22 +181,196 @@ class _Optuna:
         return kind(dim.low, dim.high, log=dim.log)
 
     def ask(self) -> Params:
-        self._trial = self._study.ask(self._distributions)
-        return dict(self._trial.params)
+        trial = self._study.ask(self._distributions)
+        self._running.append(trial)
+        return dict(trial.params)
 
     def tell(self, params: Params, score: float) -> None:
-        trial, self._trial = self._trial, None
-        if trial is not None and trial.params == params:
-            failed = self._optuna.trial.TrialState.FAIL if np.isnan(score) else None
-            self._study.tell(trial, None if failed else score, state=failed)
-            return
-        if trial is not None:  # something else was evaluated in its place
+        failed = self._optuna.trial.TrialState.FAIL if np.isnan(score) else None
+        for trial in self._running:
+            if trial.params == params:
+                self._running.remove(trial)
+                self._study.tell(trial, None if failed else score, state=failed)
+                return
+        for trial in self._running:  # something else was evaluated in its place
             self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+        self._running.clear()
         self._study.add_trial(
             self._optuna.trial.create_trial(
                 params=params, distributions=self._distributions, value=score
             )
         )
+
+
+class _Hyperopt:
+    """hyperopt's TPE."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        import hyperopt
+
+        self._hyperopt, self._space = hyperopt, space
+        dims = {name: self._dimension(name, dim) for name, dim in space.items()}
+        self._domain = hyperopt.base.Domain(lambda params: 0.0, dims)
+        self._trials = hyperopt.Trials()
+        self._rng = np.random.default_rng(seed)
+        self._running: list[tuple[Params, Any]] = []
+
+    def _dimension(self, name: str, dim: Float | Int | Categories) -> Any:
+        hp = self._hyperopt.hp
+        if isinstance(dim, Categories):
+            return hp.choice(name, list(range(len(dim.options))))
+        if isinstance(dim, Int):
+            low, high = dim.low - 0.499, dim.high + 0.499
+            if dim.log:
+                return hp.qloguniform(name, *np.log([low, high]), 1)
+            return hp.quniform(name, low, high, 1)
+        if dim.log:
+            return hp.loguniform(name, *np.log(_ends(dim)))
+        return hp.uniform(name, *_ends(dim))
+
+    def _value(self, dim: Float | Int | Categories, value: Any) -> Any:
+        if isinstance(dim, Categories):
+            return dim.options[int(value)]
+        value = float(np.clip(value, *_ends(dim)))
+        return round(value) if isinstance(dim, Int) else value
+
+    def ask(self) -> Params:
+        (doc,) = self._hyperopt.tpe.suggest(
+            self._trials.new_trial_ids(1),
+            self._domain,
+            self._trials,
+            int(self._rng.integers(2**31)),
+        )
+        found = doc["misc"]["vals"]
+        params = {
+            name: self._value(dim, found[name][0]) for name, dim in self._space.items()
+        }
+        self._running.append((params, doc))
+        return params
+
+    def tell(self, params: Params, score: float) -> None:
+        place = [one for one, _ in self._running].index(params)
+        _, doc = self._running.pop(place)
+        ok = not np.isnan(score)
+        status = self._hyperopt.STATUS_OK if ok else self._hyperopt.STATUS_FAIL
+        doc["result"] = {"status": status} | ({"loss": -score} if ok else {})
+        doc["state"] = self._hyperopt.JOB_STATE_DONE
+        self._trials.insert_trial_docs([doc])
+        self._trials.refresh()
+
+
+class _Smac:
+    """SMAC's facade for hyper-parameters: a random forest, with its own design."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        import ConfigSpace
+        import smac
+
+        dims = []
+        for name, dim in space.items():
+            if isinstance(dim, Categories):
+                # Its configurations hold strings of NumPy.
+                places = [str(i) for i in range(len(dim.options))]
+                dims.append(ConfigSpace.Categorical(name, places))
+            else:
+                kind = (
+                    ConfigSpace.Integer if isinstance(dim, Int) else ConfigSpace.Float
+                )
+                dims.append(kind(name, _ends(dim), log=dim.log))
+        configurations = ConfigSpace.ConfigurationSpace(seed=seed)
+        configurations.add(dims)
+        self._space = space
+        self._folder = tempfile.TemporaryDirectory()
+        scenario = smac.Scenario(
+            configurations,
+            deterministic=True,
+            n_trials=10**6,
+            seed=seed,
+            output_directory=Path(self._folder.name),
+        )
+        facade = smac.HyperparameterOptimizationFacade
+        # Its own share of initial points is a quarter of the budget, and 10 a dimension
+        # at most; the budget is not told here.
+        design = facade.get_initial_design(scenario, n_configs=10)
+        self._smac = facade(
+            scenario,
+            lambda config, seed: 0.0,
+            initial_design=design,
+            overwrite=True,
+            logging_level=False,
+        )
+        self._running: list[tuple[Params, Any]] = []
+
+    def ask(self) -> Params:
+        info = self._smac.ask()
+        config = dict(info.config)
+        params = {}
+        for name, dim in self._space.items():
+            value = config[name]
+            params[name] = (
+                dim.options[int(value)]
+                if isinstance(dim, Categories)
+                else (int if isinstance(dim, Int) else float)(value)
+            )
+        self._running.append((params, info))
+        return params
+
+    def tell(self, params: Params, score: float) -> None:
+        from smac.runhistory.dataclasses import TrialValue
+        from smac.runhistory.enumerations import StatusType
+
+        place = [one for one, _ in self._running].index(params)
+        _, info = self._running.pop(place)
+        failed = np.isnan(score)
+        value = TrialValue(
+            cost=np.inf if failed else -score,
+            status=StatusType.CRASHED if failed else StatusType.SUCCESS,
+        )
+        self._smac.tell(info, value, save=False)
+
+
+class _Hebo:
+    """HEBO; it needs NumPy < 1.25."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        from hebo.design_space.design_space import DesignSpace
+        from hebo.optimizers.hebo import HEBO
+
+        dims: list[dict[str, Any]] = []
+        for name, dim in space.items():
+            if isinstance(dim, Categories):
+                places = list(range(len(dim.options)))
+                dims.append({"name": name, "type": "cat", "categories": places})
+                continue
+            kind = "int" if isinstance(dim, Int) else "num"
+            if dim.log:
+                kind = "pow_int" if isinstance(dim, Int) else "pow"
+            dims.append({"name": name, "type": kind, "lb": dim.low, "ub": dim.high})
+        self._space = space
+        self._optimizer = HEBO(DesignSpace().parse(dims), scramble_seed=seed)
+        self._running: list[tuple[Params, Any]] = []
+        self._worst = 0.0
+
+    def ask(self) -> Params:
+        row = self._optimizer.suggest(n_suggestions=1)
+        params = {}
+        for name, dim in self._space.items():
+            value = row[name].iloc[0]
+            params[name] = (
+                dim.options[int(value)]
+                if isinstance(dim, Categories)
+                else (int if isinstance(dim, Int) else float)(value)
+            )
+        self._running.append((params, row))
+        return params
+
+    def tell(self, params: Params, score: float) -> None:
+        place = [one for one, _ in self._running].index(params)
+        _, row = self._running.pop(place)
+        if np.isnan(score):
+            score = self._worst
+        self._worst = min(self._worst, score)
+        self._optimizer.observe(row, np.array([[-score]]))
 
 
 METHODS: dict[str, Callable[..., Method]] = {
@@ -201,6 +379,12 @@ METHODS: dict[str, Callable[..., Method]] = {
     "skopt": _Skopt,
     "optuna-tpe": lambda space, seed: _Optuna(space, seed, "TPESampler"),
     "optuna-gp": lambda space, seed: _Optuna(space, seed, "GPSampler"),
+    "optuna-liar": lambda space, seed: _Optuna(
+        space, seed, "TPESampler", constant_liar=True
+    ),
+    "hyperopt": _Hyperopt,
+    "smac": _Smac,
+    "hebo": _Hebo,
 }
 
 

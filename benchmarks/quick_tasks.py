@@ -49,12 +49,7 @@ import sklearn_tasks
 from common import Cache, names, run_all, save_results
 from methods import METHODS, Categories, Float, Int, Params, make_method
 from scipy.stats import qmc
-from sklearn.compose import make_column_transformer
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skbayes import Optimizer
 from skbayes.space import Choice, Space
@@ -88,34 +83,9 @@ Task = tuple[Any, Any, Callable[[Params], float]]
 # -- tasks -------------------------------------------------------------------------
 
 
-@cache
-def uci_folds(name: str) -> list[tuple[np.ndarray, ...]]:
-    """Split a table into three folds of numbers, prepared on the training rows."""
-    import pandas as pd
-
-    table = shared.load().load_uci(name)
-    X, y = pd.DataFrame(table["data"]), table["target"]
-    rows = np.random.default_rng(0).permutation(len(y))[:MAX_ROWS]
-    X, y = X.iloc[rows], y[rows]
-    common = np.isin(y, [c for c in np.unique(y) if np.sum(y == c) >= 3])
-    X, y = X[common], y[common]
-    categorical = list(table["categorical"])
-    numeric = [c for c in X.columns if c not in categorical]
-    prepare = make_column_transformer(
-        (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numeric),
-        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), categorical),
-    )
-    split = []
-    for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
-        prepare.fit(X.iloc[train])
-        parts = [prepare.transform(X.iloc[part]) for part in (train, test)]
-        split.append((parts[0], y[train], parts[1], y[test]))
-    return split
-
-
 def sgd_score(name: str, params: Params) -> float:
     scores = []
-    for X_train, y_train, X_test, y_test in uci_folds(name):
+    for X_train, y_train, X_test, y_test in sklearn_tasks.uci_folds(name, MAX_ROWS):
         model = sklearn_tasks._sgd(**params)
         try:
             with warnings.catch_warnings():
@@ -165,8 +135,7 @@ def make_task(name: str) -> Task:
         space: Any = sklearn_tasks.LINEAR
         return space, _notation(space), lambda params: sgd_score(what, params)
     if suite == "sklearn":
-        data, learner = what.split("-")
-        space = sklearn_tasks.LEARNERS[learner][data == "diabetes"][1]
+        space = sklearn_tasks.space_of(what)
         return (
             space,
             _notation(space),
@@ -228,7 +197,7 @@ def suites() -> dict[str, list[str]]:
         ]
         found[suite] = [f"{suite}:{i}/{m}" for i in chosen for m in METRICS[scenario]]
     found["sklearn"] = [
-        f"sklearn:{task}" for task in sklearn_tasks.TASKS if "boosting" not in task
+        f"sklearn:{task}" for task in sklearn_tasks.SHIPPED if "boosting" not in task
     ]
     found["tables"] = [f"tables:{name}" for name in grids.GRIDS]
     return found
