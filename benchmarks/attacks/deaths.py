@@ -9,6 +9,7 @@ processes of loky, two of them. A category that is named is run alone, and not s
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -335,12 +336,12 @@ def full_disk() -> dict[str, float]:
 
                 def fill(trials, filler=filler):
                     if len(trials) == 1:
-                        with open(filler, "wb", buffering=0) as file:
-                            try:
-                                while True:
-                                    file.write(bytes(4096))
-                            except OSError:
-                                pass
+                        with (
+                            contextlib.suppress(OSError),
+                            open(filler, "wb", buffering=0) as file,
+                        ):
+                            while True:
+                                file.write(bytes(4096))
                     return False
 
                 search.set_params(stopper=fill)

@@ -28,6 +28,9 @@ __all__ = ["Budget", "NullJournal", "Scheduler", "StopReason"]
 
 logger = logging.getLogger("skbayes")
 
+# Deaths of its worker, with nothing else under way, after which a trial is failed.
+MAX_DEATHS = 2
+
 
 class StopReason:
     """Values of `stop_reason_` that no stopper chose."""
@@ -308,22 +311,33 @@ class Scheduler:
 
         The death of one worker takes down the pool, and with it all trials in flight,
         those of other searches too; and a worker may be killed from outside. So only a
-        trial that dies alone is failed. Which it is does not change what is proposed.
+        trial that dies alone, and twice, is failed. Which it is does not change what is
+        proposed.
         """
         while self.executor.under_way:
             dead |= self._keep_finished(self.executor.finished())
         self._on_death()
         for number in sorted(dead):
             logger.warning("trial %d: a worker died: %s", number, dead[number])
-            self.executor.start(number, self._evaluations[number], alone=True)
-            error = self._keep_finished(self.executor.finished()).get(number)
+            error = self._run_alone(number, n_deaths=int(len(dead) == 1))
             if error is None:
                 continue
             if compat.is_unreadable(error):
                 raise error
-            self._on_death()
             text = f"The worker that ran this trial died: {error}"
             self._keep(self.evaluator.failed(self._evaluations[number], text))
+
+    def _run_alone(self, number: int, n_deaths: int) -> BaseException | None:
+        """Run a trial until it ends, or return its last death if there are too many."""
+        while True:
+            self.executor.start(number, self._evaluations[number], alone=True)
+            error = self._keep_finished(self.executor.finished()).get(number)
+            if error is None:
+                return None
+            self._on_death()
+            n_deaths += 1
+            if n_deaths >= MAX_DEATHS:
+                return error
 
     # -- telling ------------------------------------------------------------------
 

@@ -314,13 +314,20 @@ def test_a_death_costs_one_trial(n_points, killer):
         assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
 
 
-@pytest.mark.parametrize("n_points", [1, 4])
-def test_no_trial_is_blamed_for_one_death(n_points):
-    fake = Fake(killed_once=list(range(0, 8, n_points)))
+@pytest.mark.parametrize(
+    "n_points, killed, n_started",
+    [
+        (1, range(8), 16),
+        (4, [0, 4], 16),
+        (4, [0, 2, 3], 14),  # those with 0, and 2 and 3 once more when alone
+    ],
+)
+def test_no_trial_is_blamed_for_one_death(n_points, killed, n_started):
+    fake = Fake(killed_once=list(killed))
     numbers, _ = fake.run(n_iter=8, n_points=n_points)
     assert numbers == list(range(8))
     assert {trial.state for trial in fake.history} == {"complete"}
-    assert len(fake.started) == 16
+    assert len(fake.started) == n_started
     for k in range(8):
         assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
 
