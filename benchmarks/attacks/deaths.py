@@ -4,12 +4,14 @@
 
 A trial holds if its state and score are those of a search that nobody disturbed; a bad
 object or an interrupt holds if the search ends as its category says. Workers are
-processes of loky, two of them. A category that is named is run alone, and not saved.
+processes of loky, two of them. Categories that are named are run alone, and take the
+place of what is saved of them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -381,7 +383,8 @@ CATEGORIES: dict[str, Callable[[], dict[str, float]]] = {
 def main() -> None:
     warnings.simplefilter("ignore")
     when, named = sys.argv[1], sys.argv[2:]
-    counts = {}
+    saved = tally.RESULTS / f"deaths-{when}.json"
+    counts = json.loads(saved.read_text()) if named and saved.exists() else {}
     for category, attack in CATEGORIES.items():
         if named and category not in named:
             continue
@@ -389,8 +392,7 @@ def main() -> None:
         counts[category] = attack()
         counts[category]["seconds"] = round(time.perf_counter() - begin, 1)
         print(category, counts[category], flush=True)
-    if not named:
-        tally.save("deaths", when, counts)
+    tally.save("deaths", when, counts)
 
 
 if __name__ == "__main__":
