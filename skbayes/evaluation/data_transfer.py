@@ -243,11 +243,11 @@ class _Folder(DataTransfer):
 
     def _write(self) -> tuple[tuple[int, int, bool], ...]:
         buffers: list[pickle.PickleBuffer] = []
-        with open(Path(self._folder) / "head", "wb") as file:
+        with self._replaced("head") as file:
             pickler = _Pickler(file, protocol=5, buffer_callback=buffers.append)
             pickler.dump(self._inputs)
         places = []
-        with open(Path(self._folder) / "arrays", "wb") as file:
+        with self._replaced("arrays") as file:
             for buffer in buffers:
                 raw = buffer.raw()
                 file.write(bytes(-file.tell() % ALIGNMENT))
@@ -256,6 +256,14 @@ class _Folder(DataTransfer):
                 shared = raw.nbytes > self._max_nbytes
                 places.append((begin, begin + raw.nbytes, shared))
         return tuple(places)
+
+    @contextlib.contextmanager
+    def _replaced(self, name: str) -> Iterator[Any]:
+        """Write a new file; one of this name may be mapped by workers, and stays so."""
+        draft = Path(self._folder) / f"{name}-draft"
+        with open(draft, "wb") as file:
+            yield file
+        os.replace(draft, Path(self._folder) / name)
 
     def _remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -270,11 +278,16 @@ class _Folder(DataTransfer):
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             (Path(self._folder) / "stop").touch()
 
+    def renew(self) -> None:
+        self.restore()
+
     def restore(self) -> None:
         files = [Path(self._folder, name) for name in ("head", "arrays")]
         if not all(file.exists() for file in files):
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            self._write()
+            # If it fails, the workers that have the data go on.
+            with contextlib.suppress(OSError):
+                os.makedirs(self._folder, mode=0o700, exist_ok=True)
+                self._write()
 
 
 class _Scattered(DataTransfer):
