@@ -320,12 +320,9 @@ class Scheduler:
         for number in sorted(dead):
             logger.warning("trial %d: a worker died: %s", number, dead[number])
             error = self._run_alone(number, n_deaths=int(len(dead) == 1))
-            if error is None:
-                continue
-            if compat.is_unreadable(error):
-                raise error
-            text = f"The worker that ran this trial died: {error}"
-            self._keep(self.evaluator.failed(self._evaluations[number], text))
+            if error is not None:
+                text = f"The worker that ran this trial died: {error}"
+                self._keep(self.evaluator.failed(self._evaluations[number], text))
 
     def _run_alone(self, number: int, n_deaths: int) -> BaseException | None:
         """Run a trial until it ends, or return its last death if there are too many."""
@@ -334,6 +331,8 @@ class Scheduler:
             error = self._keep_finished(self.executor.finished()).get(number)
             if error is None:
                 return None
+            if compat.is_unreadable(error):
+                raise error
             self._on_death()
             n_deaths += 1
             if n_deaths >= MAX_DEATHS:

@@ -111,8 +111,10 @@ class Fake:
             del once[:1]
             # All that are in flight die with it.
             ended = {n: self.futures.pop(n) for n in self.under_way}
-            for future in ended.values():
-                future.set_exception(BrokenExecutor(self.events.get("text", "killed")))
+            for number, future in ended.items():
+                cause = self.events.get("cause", {}).get(number)
+                text = self.events.get("text", "killed")
+                future.set_exception(cause or BrokenExecutor(text))
             return ended
         future = self.futures.pop(number)
         died = number == self.events.get("interrupted_worker")
@@ -330,6 +332,14 @@ def test_no_trial_is_blamed_for_one_death(n_points, killed, n_started):
     assert len(fake.started) == n_started
     for k in range(8):
         assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_the_cause_of_a_breakdown_is_raised(number):
+    # What cannot be pickled makes joblib shut down the workers of the other trials.
+    with pytest.raises(TypeError, match="cannot pickle"):
+        cause = {number: TypeError("cannot pickle")}
+        Fake(killed_once=[0], cause=cause).run(n_iter=8, n_points=4)
 
 
 def test_what_cannot_be_unpickled_is_an_error_of_the_search_that_sent_it():
