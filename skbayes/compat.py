@@ -94,6 +94,7 @@ __all__ = [
     "select_best_index",
     "shares_processes",
     "train_liblinear",
+    "was_retried",
 ]
 
 # Functions that are imported under other names: `check_fit_params` makes fit
@@ -519,13 +520,20 @@ def is_death(error: BaseException) -> bool:
     """
     if isinstance(error, BrokenExecutor | ShutdownExecutorError):
         return True
-    kind = type(error)
-    if kind.__module__.partition(".")[0] == "distributed" and kind.__qualname__ in (
-        "KilledWorker",
-        "FutureCancelledError",
-    ):
+    if _kind_of_dask(error) in ("KilledWorker", "FutureCancelledError"):
         return True
     return error.__context__ is not None and is_death(error.__context__)
+
+
+def was_retried(error: BaseException) -> bool:
+    """Whether Dask has run the work on several workers, and all of them died."""
+    return _kind_of_dask(error) == "KilledWorker"
+
+
+def _kind_of_dask(error: BaseException) -> str | None:
+    kind = type(error)
+    of_dask = kind.__module__.partition(".")[0] == "distributed"
+    return kind.__qualname__ if of_dask else None
 
 
 def is_unreadable(error: BaseException) -> bool:

@@ -319,7 +319,8 @@ class Scheduler:
         self._on_death()
         for number in sorted(dead):
             logger.warning("trial %d: a worker died: %s", number, dead[number])
-            error = self._run_alone(number, n_deaths=int(len(dead) == 1))
+            blamed = len(dead) == 1 or compat.was_retried(dead[number])
+            error = self._run_alone(number, n_deaths=int(blamed))
             if error is not None:
                 text = f"The worker that ran this trial died: {error}"
                 self._keep(self.evaluator.failed(self._evaluations[number], text))
