@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend import resource_tracker
+from joblib.externals.loky.process_executor import ShutdownExecutorError
 from joblib.parallel import (
     TASK_PENDING,
     _Sentinel,
@@ -77,6 +78,7 @@ __all__ = [
     "insert_error_scores",
     "is_death",
     "is_multimetric_scorer",
+    "is_unreadable",
     "joblib_settings",
     "kill_workers",
     "outlive_calls",
@@ -90,7 +92,9 @@ __all__ = [
     "route_fit_params",
     "safe_split",
     "select_best_index",
+    "shares_processes",
     "train_liblinear",
+    "was_retried",
 ]
 
 # Functions that are imported under other names: `check_fit_params` makes fit
@@ -477,6 +481,11 @@ def owns_processes(backend: Any) -> bool:
     return isinstance(backend, _MultiprocessingBackend)
 
 
+def shares_processes(backend: Any) -> bool:
+    """Whether all calls in this process share the workers, which die together."""
+    return _is_loky(backend)
+
+
 def outlive_calls(backend: Any) -> bool:
     """Whether the workers of this joblib backend are there for the next call, too."""
     return _is_loky(backend) or hasattr(backend, "client")
@@ -503,21 +512,33 @@ def release_folder(path: str) -> None:
 
 
 def is_death(error: BaseException) -> bool:
-    """Whether an exception says that a worker died, not that its work failed.
+    """Whether an exception says that the workers ended, not that the work failed.
 
-    Dask cancels what it cannot compute any more as the data died with the workers. What
-    cannot be unpickled in a worker breaks loky's pool too, and would break it again.
-    An error raised while joblib cleans up after a death counts as that death.
+    Dask cancels what it cannot compute any more as the data died with the workers. A
+    call that fails shuts down loky's pool, under the calls of other threads too. An
+    error raised while joblib cleans up after a death counts as that death.
     """
-    if isinstance(error, BrokenExecutor):
-        return "un-serialize" not in str(error)
-    kind = type(error)
-    if kind.__module__.partition(".")[0] == "distributed" and kind.__qualname__ in (
-        "KilledWorker",
-        "FutureCancelledError",
-    ):
+    if isinstance(error, BrokenExecutor | ShutdownExecutorError):
+        return True
+    if _kind_of_dask(error) in ("KilledWorker", "FutureCancelledError"):
         return True
     return error.__context__ is not None and is_death(error.__context__)
+
+
+def was_retried(error: BaseException) -> bool:
+    """Whether Dask has run the work on several workers, and all of them died."""
+    return _kind_of_dask(error) == "KilledWorker"
+
+
+def _kind_of_dask(error: BaseException) -> str | None:
+    kind = type(error)
+    of_dask = kind.__module__.partition(".")[0] == "distributed"
+    return kind.__qualname__ if of_dask else None
+
+
+def is_unreadable(error: BaseException) -> bool:
+    """Whether loky's pool broke because something could not be unpickled."""
+    return isinstance(error, BrokenExecutor) and "un-serialize" in str(error)
 
 
 def train_liblinear(

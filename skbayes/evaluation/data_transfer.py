@@ -7,6 +7,7 @@ into memory, so that the machine holds one copy however many of them there are.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import pickle
@@ -14,7 +15,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -100,6 +101,9 @@ class DataTransfer:
     def renew(self) -> None:
         """Send again what may have been lost with a worker; changes `handle`."""
 
+    def restore(self) -> None:
+        """Put back what another program has removed."""
+
 
 class _Here:
     """Inputs at hand where the fit runs."""
@@ -114,7 +118,7 @@ class _Here:
         return False
 
     def room(self) -> AbstractContextManager:
-        return nullcontext()
+        return contextlib.nullcontext()
 
 
 class _Heard(_Here):
@@ -179,7 +183,7 @@ class _OnDisk:
     def stopped(self) -> bool:
         return os.path.exists(os.path.join(self.folder, "stop"))
 
-    @contextmanager
+    @contextlib.contextmanager
     def room(self) -> Iterator[None]:
         try:
             yield
@@ -218,12 +222,13 @@ class _Folder(DataTransfer):
     ) -> None:
         place = temp_folder or os.environ.get("JOBLIB_TEMP_FOLDER")
         place = os.path.expanduser(place or tempfile.gettempdir())
+        self._inputs, self._max_nbytes = inputs, max_nbytes
         try:
             os.makedirs(place, exist_ok=True)
             self._folder = tempfile.mkdtemp(prefix="skbayes-", dir=place)
             compat.guard_folder(self._folder)
             try:
-                super().__init__(_OnDisk(self._folder, self._write(inputs, max_nbytes)))
+                super().__init__(_OnDisk(self._folder, self._write()))
             except BaseException:
                 self._remove()
                 raise
@@ -236,21 +241,29 @@ class _Folder(DataTransfer):
                 place,
             ) from error
 
-    def _write(
-        self, inputs: Inputs, max_nbytes: float
-    ) -> tuple[tuple[int, int, bool], ...]:
+    def _write(self) -> tuple[tuple[int, int, bool], ...]:
         buffers: list[pickle.PickleBuffer] = []
-        with open(Path(self._folder) / "head", "wb") as file:
-            _Pickler(file, protocol=5, buffer_callback=buffers.append).dump(inputs)
+        with self._replaced("head") as file:
+            pickler = _Pickler(file, protocol=5, buffer_callback=buffers.append)
+            pickler.dump(self._inputs)
         places = []
-        with open(Path(self._folder) / "arrays", "wb") as file:
+        with self._replaced("arrays") as file:
             for buffer in buffers:
                 raw = buffer.raw()
                 file.write(bytes(-file.tell() % ALIGNMENT))
                 begin = file.tell()
                 file.write(raw)
-                places.append((begin, begin + raw.nbytes, raw.nbytes > max_nbytes))
+                shared = raw.nbytes > self._max_nbytes
+                places.append((begin, begin + raw.nbytes, shared))
         return tuple(places)
+
+    @contextlib.contextmanager
+    def _replaced(self, name: str) -> Iterator[Any]:
+        """Write a new file; one of this name may be mapped by workers, and stays so."""
+        draft = Path(self._folder) / f"{name}-draft"
+        with open(draft, "wb") as file:
+            yield file
+        os.replace(draft, Path(self._folder) / name)
 
     def _remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -260,7 +273,21 @@ class _Folder(DataTransfer):
         self._remove()
 
     def stop(self) -> None:
-        (Path(self._folder) / "stop").touch()
+        # If the disk is full, fits that have not begun are run.
+        with contextlib.suppress(OSError):
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            (Path(self._folder) / "stop").touch()
+
+    def renew(self) -> None:
+        self.restore()
+
+    def restore(self) -> None:
+        files = [Path(self._folder, name) for name in ("head", "arrays")]
+        if not all(file.exists() for file in files):
+            # If it fails, the workers that have the data go on.
+            with contextlib.suppress(OSError):
+                os.makedirs(self._folder, mode=0o700, exist_ok=True)
+                self._write()
 
 
 class _Scattered(DataTransfer):

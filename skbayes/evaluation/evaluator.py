@@ -7,6 +7,7 @@ runs it, and the main thread concludes it.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import math
 import time
 import traceback
@@ -28,6 +29,8 @@ from skbayes.evaluation.trial import FoldResult, Trial, TrialState
 from skbayes.utils.did_you_mean import did_you_mean
 
 __all__ = ["CandidateEvaluator", "Evaluation", "check_candidates", "on_full_data"]
+
+logger = logging.getLogger("skbayes")
 
 Params = dict[str, Any]
 
@@ -92,11 +95,13 @@ class Evaluation:
     fidelity : Fidelity
         Training rows that it is made on.
     folds : callable
-        Given the deadline, yields for each split a call that joblib can make.
+        Yields for each split a call that joblib can make.
     refusal : Exception or None
         Why the estimator refuses the parameters.
     timeout : float or None
-        Seconds after which no further fold is begun.
+        Seconds of running folds after which no further fold is begun. The folds are
+        run in groups of as many as there are workers; a group takes as long as its
+        longest fold.
     should_prune : callable or None
         Given the outcomes of the first folds, whether the others can be spared. The
         folds are then run one after the other.
@@ -111,7 +116,7 @@ class Evaluation:
     number: int
     params: Params
     fidelity: Fidelity
-    folds: Callable[[float | None], Iterator[Any]]
+    folds: Callable[[], Iterator[Any]]
     refusal: Exception | None = None
     timeout: float | None = None
     should_prune: Callable[[list[FoldOutcome]], bool] | None = None
@@ -125,19 +130,30 @@ class Evaluation:
             return []
         begin = time.perf_counter()
         self.started = time.time()
-        deadline = None if self.timeout is None else self.started + self.timeout
-        calls = self.folds(deadline)
         try:
-            if self.should_prune is None:
-                return list(parallel(calls))
-            outcomes: list[FoldOutcome] = []
-            for call in calls:
-                outcomes += parallel([call])
-                if self.should_prune(outcomes):
-                    break
-            return outcomes
+            if self.should_prune is None and self.timeout is None:
+                return list(parallel(self.folds()))
+            return self._run_in_groups(parallel)
         finally:
             self.duration = time.perf_counter() - begin
+
+    def _run_in_groups(self, parallel: Parallel) -> list[FoldOutcome]:
+        """Run folds until the trial is pruned or has taken too long."""
+        calls = list(self.folds())
+        size = 1 if self.should_prune is not None else max(1, parallel.n_jobs)
+        outcomes: list[FoldOutcome] = []
+        seconds = 0.0
+        while len(outcomes) < len(calls):
+            if self.timeout is not None and seconds > self.timeout:
+                n_left = len(calls) - len(outcomes)
+                return outcomes + [FoldOutcome(too_late=True)] * n_left
+            group = parallel(calls[len(outcomes) : len(outcomes) + size])
+            # Measured where they run, so that no waiting for a worker counts.
+            seconds += max(outcome.seconds for outcome in group)
+            outcomes += group
+            if self.should_prune is not None and self.should_prune(outcomes):
+                break
+        return outcomes
 
 
 @dataclass
@@ -199,6 +215,7 @@ class CandidateEvaluator:
 
     def prepare(self, number: int, params: Params) -> Evaluation:
         """Make an evaluation of what was proposed; in the main thread."""
+        self.transfer.restore()
         params, fidelity = self.assign(number, params)
         refusal = _refusal(self.run.estimator, params)
         # The callback tasks are made before any of them is sent off: making one while
@@ -208,10 +225,10 @@ class CandidateEvaluator:
             for i in range(self._n_splits)
         ]
 
-        def folds(deadline: float | None) -> Iterator[Any]:
+        def folds() -> Iterator[Any]:
             progress = (number, self.n_planned)
             for i, callback_task in enumerate(callback_tasks):
-                fold = Fold(i, params, callback_task, deadline, progress, fidelity)
+                fold = Fold(i, params, callback_task, progress, fidelity)
                 # The handle is another one if the first was lost.
                 yield delayed(run_fold)(self.transfer.handle, self._task, fold)
 
@@ -382,10 +399,13 @@ class CandidateEvaluator:
             self._complete_scores.append(np.array(scores))
 
 
-def _with_origin(outcome: FoldOutcome) -> Exception:
+def _with_origin(outcome: FoldOutcome) -> BaseException:
     """Return the exception; one from another process tells where it came from."""
     error = outcome.exception
     assert error is not None
     if error.__traceback__ is None:
         error.add_note(f"\nRaised in a worker:\n{outcome.traceback_text}")
+    if isinstance(error, SystemExit):
+        # Python ends without a word.
+        logger.error("A fit called sys.exit:\n%s", outcome.traceback_text)
     return error

@@ -41,21 +41,25 @@ class FoldOutcome:
         The fitted estimator, where it is kept.
     stop_requested : bool
         Whether a callback asked to end the search.
-    exception : Exception or None
+    exception : BaseException or None
         Exception that was raised, and its traceback as text.
     too_late : bool
         Whether it was not begun because of the limit per trial.
     interrupted : bool
         Whether Ctrl-C kept it from being finished.
+    seconds : float
+        Time that its fit and its scores took, by a clock of the worker that no one
+        sets.
     """
 
     result: FoldResult | None = None
     estimator: Any = None
     stop_requested: bool = False
-    exception: Exception | None = None
+    exception: BaseException | None = None
     traceback_text: str = ""
     too_late: bool = False
     interrupted: bool = False
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,6 @@ class Fold:
         The trial's parameters.
     callback_task : EvaluationTask or None
         Its place in the callback tree.
-    deadline : float or None
-        Time (seconds since 1970) after which it is not begun, unless it is the first.
     candidate_progress : (int, int)
         Number of the trial, and how many are planned, for scikit-learn's messages.
     fidelity : Fidelity
@@ -108,7 +110,6 @@ class Fold:
     index: int
     params: dict[str, Any]
     callback_task: compat.EvaluationTask | None
-    deadline: float | None
     candidate_progress: tuple[int, int]
     fidelity: Fidelity = FULL_DATA
 
@@ -120,10 +121,6 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
         with handle.room():
             if handle.stopped():
                 return FoldOutcome(interrupted=True)
-            # Some fold must be fitted, or nothing would be learned of the trial.
-            late = fold.deadline is not None and time.time() > fold.deadline
-            if late and fold.index > 0:
-                return FoldOutcome(too_late=True)
             inputs = handle.load()
             train, test = inputs.split(fold.index, fold.fidelity)
             options = dict(task.options)
@@ -131,7 +128,7 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
             if callback_task is not None:
                 options["caller"] = callback_task.search
                 options["callback_ctx"] = callback_task
-            begin = time.process_time()
+            begin, begin_cpu = time.perf_counter(), time.process_time()
             result = compat.fit_and_score(
                 clone(task.estimator),
                 inputs.X,
@@ -145,8 +142,11 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
                 candidate_progress=fold.candidate_progress,
                 **options,
             )
-            seconds = time.process_time() - begin
-            outcome = FoldOutcome(_fold_result(result, task, seconds))
+            cpu_seconds = time.process_time() - begin_cpu
+            seconds = time.perf_counter() - begin
+            outcome = FoldOutcome(
+                _fold_result(result, task, cpu_seconds), seconds=seconds
+            )
             if task.options["return_estimator"]:
                 outcome.estimator = result["estimator"]
     except KeyboardInterrupt:
@@ -154,7 +154,7 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
         if not task.catch_errors:
             raise
         return FoldOutcome(interrupted=True)
-    except Exception as error:
+    except BaseException as error:  # SystemExit too would make joblib end the pool
         if not task.catch_errors:
             raise
         text = traceback.format_exc()
@@ -164,7 +164,7 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
     return outcome
 
 
-def _portable(error: Exception) -> Exception:
+def _portable(error: BaseException) -> BaseException:
     """Return the exception, or one with its text if it cannot leave this process.
 
     One that cannot be unpickled where it arrives breaks the pool, like a dead worker.

@@ -149,6 +149,36 @@ class ExecutionContext:
         return self._context.copy().run(entered)
 
 
+class _SharedWorkers:
+    """Calls to the workers that all searches of a process share: many, or one alone."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._n_calls = self._n_alone = 0
+
+    @contextlib.contextmanager
+    def call(self, alone: bool) -> Iterator[None]:
+        """Wait until a call may begin; the block is the call."""
+        with self._changed:
+            if alone:
+                # From now on no other call begins.
+                self._n_alone += 1
+                self._changed.wait_for(lambda: self._n_calls == 0)
+            else:
+                self._changed.wait_for(lambda: self._n_alone == 0)
+            self._n_calls += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._n_calls -= 1
+                self._n_alone -= alone
+                self._changed.notify_all()
+
+
+_SHARED_WORKERS = _SharedWorkers()
+
+
 class TrialExecutor:
     """Runs tasks, at most `size` at a time; a context manager.
 
@@ -200,14 +230,17 @@ class TrialExecutor:
         """Numbers of the tasks that were started and not handed back."""
         return sorted(self._futures)
 
-    def start(self, number: int, task: Task) -> None:
-        """Let a task run as soon as there is room."""
+    def start(self, number: int, task: Task, alone: bool = False) -> None:
+        """Let a task run as soon as there is room.
+
+        With `alone` it runs while no other search of this process uses its workers.
+        """
         future: Future = Future()
         self._futures[number] = future
         self._tasks[number] = task
         if self.in_this_thread:
             return
-        self._waiting.put((task, future))
+        self._waiting.put((task, future, alone))
         if len(self._threads) < min(self._size, len(self._futures)):
             # A daemon: after a second Ctrl-C nobody waits for it.
             self._threads.append(threading.Thread(target=self._work, daemon=True))
@@ -219,8 +252,14 @@ class TrialExecutor:
     def _serve(self) -> None:
         with self._lasting() as parallel:
             while (job := self._waiting.get()) is not None:
-                task, future = job
-                _settle(future, task, parallel or self._make())
+                task, future, alone = job
+                with self._call(alone):
+                    _settle(future, task, parallel or self._make())
+
+    def _call(self, alone: bool) -> contextlib.AbstractContextManager:
+        if compat.shares_processes(self._context.backend):
+            return _SHARED_WORKERS.call(alone)
+        return contextlib.nullcontext()
 
     def _make(self) -> Parallel:
         return self._context.parallel(self._n_tasks)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -23,10 +22,14 @@ from skbayes.loop.executor import TrialExecutor
 from skbayes.space import Space
 from skbayes.space.candidates import SpaceExhausted
 from skbayes.space.configuration import Configuration
+from skbayes.utils.optional import warn_or_log
 
 __all__ = ["Budget", "NullJournal", "Scheduler", "StopReason"]
 
 logger = logging.getLogger("skbayes")
+
+# Deaths of its worker, with nothing else under way, after which a trial is failed.
+MAX_DEATHS = 2
 
 
 class StopReason:
@@ -304,24 +307,37 @@ class Scheduler:
         del self._evaluations[trial.number]
 
     def _recover(self, dead: dict[int, BaseException]) -> None:
-        """Find the trial that kills its worker, and run the others again.
+        """Run the trials again whose workers died, each of them alone.
 
-        The death of one worker takes down the pool, and with it all trials in flight.
-        One that dies alone is failed; which it is does not change what is proposed.
+        The death of one worker takes down the pool, and with it all trials in flight,
+        those of other searches too; and a worker may be killed from outside. So only a
+        trial that dies alone, and twice, is failed. Which it is does not change what is
+        proposed.
         """
         while self.executor.under_way:
             dead |= self._keep_finished(self.executor.finished())
         self._on_death()
         for number in sorted(dead):
             logger.warning("trial %d: a worker died: %s", number, dead[number])
-            again = dead
-            if len(dead) > 1:
-                self.executor.start(number, self._evaluations[number])
-                again = self._keep_finished(self.executor.finished())
-            if number in again:
-                self._on_death()
-                text = f"The worker that ran this trial died: {again[number]}"
+            blamed = len(dead) == 1 or compat.was_retried(dead[number])
+            error = self._run_alone(number, n_deaths=int(blamed))
+            if error is not None:
+                text = f"The worker that ran this trial died: {error}"
                 self._keep(self.evaluator.failed(self._evaluations[number], text))
+
+    def _run_alone(self, number: int, n_deaths: int) -> BaseException | None:
+        """Run a trial until it ends, or return its last death if there are too many."""
+        while True:
+            self.executor.start(number, self._evaluations[number], alone=True)
+            error = self._keep_finished(self.executor.finished()).get(number)
+            if error is None:
+                return None
+            if compat.is_unreadable(error):
+                raise error
+            self._on_death()
+            n_deaths += 1
+            if n_deaths >= MAX_DEATHS:
+                return error
 
     # -- telling ------------------------------------------------------------------
 
@@ -362,13 +378,12 @@ class Scheduler:
             raise
         if not self.history:
             raise KeyboardInterrupt
-        warnings.warn(
+        self._reason = StopReason.INTERRUPTED
+        warn_or_log(
             f"The search was interrupted; it ends with {len(self.history)} finished "
             "trials.",
-            UserWarning,
             stacklevel=3,
         )
-        self._reason = StopReason.INTERRUPTED
 
     def _withdraw(self, number: int) -> None:
         """Forget a trial that was asked for."""
@@ -386,8 +401,8 @@ class Scheduler:
                 evaluation = self._evaluations[number]
                 try:
                     trial = self.evaluator.conclude(evaluation, future.result())
-                except Exception:  # a fit that failed while all was being stopped
-                    continue
+                except (Exception, SystemExit):
+                    continue  # a fit that failed while all was being stopped
                 if trial is not None:
                     self._keep(trial)
         for number in sorted(self._asked):

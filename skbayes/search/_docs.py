@@ -77,8 +77,7 @@ class SharedEntries:
         Whether `cv_results_` holds scores on the training sets too.
     n_points : int or "auto", default="auto"
         Number of trials in flight. "auto" is 1 with one worker; with more workers it is
-        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``, or
-        with `trial_timeout` the number whose fits need not wait for a worker. The
+        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``. The
         number used is `n_points_`. Trial k is proposed from the results of the trials
         up to k - `n_points_`, so that what is tried depends on that number and not on
         timing.
@@ -87,10 +86,12 @@ class SharedEntries:
         True, and the trials under way are finished. Ready-made ones are in
         :mod:`skbayes.loop`.
     trial_timeout : float or None, default=None
-        Seconds after which no further fit of a trial is begun, counted from when it was
-        handed to the workers. Running fits are not cut short. What the finished ones
-        predict is told to the model; the trial cannot be chosen. With it, what is tried
-        depends on timing.
+        Seconds after which no further fit of a trial is begun. Only the time that its
+        fits run is counted, measured by the workers; waiting for a worker, or for its
+        start, is not. The fits run in groups of as many as there are workers (one after
+        the other with `racing`), and a group takes as long as its longest fit. Running
+        fits are not cut short. What the finished ones predict is told to the model; the
+        trial cannot be chosen. With it, what is tried depends on timing.
     racing : bool or float, default=False
         Whether a trial is pruned when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other

@@ -171,9 +171,6 @@ def _trials_in_flight(search: Any, run: SearchRun) -> int:
     """Return `n_points`, or for "auto" what keeps the workers busy."""
     if search.n_points != "auto":
         return int(search.n_points)
-    if search.trial_timeout is not None:
-        # The time of a trial includes the time its fits wait for a worker.
-        return max(1, run.context.n_workers // search.n_splits_)
     if run.options.pruning_risk is None:
         return run.context.trials_in_flight(search.n_splits_)
     # A trial that may be pruned has one fit at a time.

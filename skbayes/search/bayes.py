@@ -127,7 +127,8 @@ class BayesSearchCV(BaseBayesSearchCV):
     the refit, what the search found is kept in `cv_results_`, `best_params_` and the
     other attributes, except for `best_estimator_`, which is not fitted then.
 
-    A worker that dies, out of memory perhaps, costs its trial, which counts as failed.
+    If a worker dies, out of memory perhaps, the trials that were running are run again,
+    one at a time. One whose worker dies twice when it runs alone counts as failed.
 
     References
     ----------

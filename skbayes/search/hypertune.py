@@ -35,6 +35,7 @@ from skbayes.space import Space
 from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
 from skbayes.surrogates.registry import registry
+from skbayes.utils.optional import warn_or_log
 
 __all__ = ["HyperTuneSearchCV"]
 
@@ -439,10 +440,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         self._describe(run.space, history)
         whole = results["stage"] > 0
         if not np.any(whole):
-            warnings.warn(
+            warn_or_log(
                 "The search ended before a trial on all data; the best is that on a "
                 "small sample.",
-                UserWarning,
                 stacklevel=4,
             )
             return results

@@ -9,7 +9,6 @@ import os
 import shutil
 import sqlite3
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skbayes import compat
+from skbayes.utils.optional import warn_or_log
 
 __all__ = ["DiskCache", "MemoryCache"]
 
@@ -50,8 +50,9 @@ class DiskCache(MemoryCache):
     """Cache in files, which all processes of a machine map into their memory.
 
     They are mapped when they are asked for, and let go with the last reference to them:
-    what was read of them is the system's cache, and no process grows by it. On another
-    machine than where the search runs the arrays are kept in memory.
+    what was read of them is the system's cache, and no process grows by it. Where there
+    is no folder the arrays are kept in memory: on another machine than where the search
+    runs, or if no folder can be made whose files can be locked.
     """
 
     def __init__(self, limit: int, parent: str | None = None) -> None:
@@ -59,9 +60,16 @@ class DiskCache(MemoryCache):
         place = os.path.expanduser(place)
         super().__init__(limit)
         self.limit = limit
-        os.makedirs(place, exist_ok=True)
-        self.folder = tempfile.mkdtemp(prefix="skbayes-counts-", dir=place)
-        compat.guard_folder(self.folder)
+        self.folder = ""
+        try:
+            os.makedirs(place, exist_ok=True)
+            self.folder = tempfile.mkdtemp(prefix="skbayes-counts-", dir=place)
+            compat.guard_folder(self.folder)
+            with _locked(os.path.join(self.folder, "lock"), patience=0.0):
+                pass
+        except (OSError, sqlite3.Error):
+            self.close()
+            self.folder = ""
 
     def get(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """Return the arrays of this name, made by `make` if they are not there."""
@@ -71,17 +79,25 @@ class DiskCache(MemoryCache):
         path = os.path.join(self.folder, digest)
         if not os.path.isdir(path):
             # Whoever comes first counts, the others wait for it.
-            with _locked(path + "-lock"):
+            with contextlib.ExitStack() as stack:
+                try:
+                    stack.enter_context(_locked(path + "-lock", PATIENCE))
+                except sqlite3.Error as error:  # a full disk
+                    self._note(f"they could not be written ({error})")
+                    return make()
                 if not os.path.isdir(path):
                     arrays = make()
                     if not self._keep(path, arrays):
                         return arrays
                     # Its memory is not needed any more: below, the files are.
                     del arrays
-        return {
-            file.removesuffix(".npy"): _load(os.path.join(path, file))
-            for file in os.listdir(path)
-        }
+        try:
+            return {
+                file.removesuffix(".npy"): _load(os.path.join(path, file))
+                for file in os.listdir(path)
+            }
+        except FileNotFoundError:  # another program has removed them
+            return make()
 
     def _keep(self, path: str, arrays: Arrays) -> bool:
         """Write arrays if there is room for them; return whether they were written."""
@@ -89,14 +105,15 @@ class DiskCache(MemoryCache):
             self._note("counts_limit is reached")
             return False
         # Renamed when complete: a worker may die while it writes.
-        draft = tempfile.mkdtemp(prefix="draft-", dir=self.folder)
+        draft = ""
         try:
+            draft = tempfile.mkdtemp(prefix="draft-", dir=self.folder)
             for name, array in arrays.items():
                 np.save(os.path.join(draft, name + ".npy"), array)
             os.rename(draft, path)
         except OSError as error:
             shutil.rmtree(draft, ignore_errors=True)
-            self._note(f"they could not be written ({error.strerror})")
+            self._note(f"they could not be written ({error.strerror or error})")
             return False
         return True
 
@@ -117,19 +134,21 @@ class DiskCache(MemoryCache):
 
     def close(self) -> None:
         """Remove the files; warns if some counts were not kept."""
+        if not self.folder:
+            return
         note = None
         with contextlib.suppress(OSError):
-            note = Path(self.folder, "note").read_text(encoding="utf-8")
+            # A full disk has room for a name, not for a reason.
+            note = Path(self.folder, "note").read_text(encoding="utf-8") or "disk full"
         shutil.rmtree(self.folder, ignore_errors=True)
         compat.release_folder(self.folder)
         if note is not None:
-            warnings.warn(
+            warn_or_log(
                 f"Some n-grams were counted again in each trial that needed them: "
                 f"{note}, {self.limit / 1e9:.3g} GB in the temporary folder "
                 f"{os.path.dirname(self.folder)!r}. The results are the same; the "
                 "search would be faster with a larger counts_limit, in a folder with "
                 "room for it (temp_folder of joblib.parallel_config chooses one).",
-                UserWarning,
                 stacklevel=2,
             )
 
@@ -145,9 +164,9 @@ def _load(path: str) -> Any:
 
 
 @contextlib.contextmanager
-def _locked(path: str) -> Iterator[None]:
+def _locked(path: str, patience: float) -> Iterator[None]:
     """Hold a lock that is free again when this process dies, on every system."""
-    connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+    connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
     try:
         connection.execute("BEGIN EXCLUSIVE")
         yield

@@ -6,9 +6,10 @@ import functools
 import importlib
 import logging
 import multiprocessing
+import warnings
 from typing import Any
 
-__all__ = ["import_optional", "tell_once"]
+__all__ = ["import_optional", "tell_once", "warn_or_log"]
 
 logger = logging.getLogger("skbayes")
 
@@ -51,4 +52,12 @@ def tell_once(message: str) -> None:
     `warnings`, because nothing is wrong: ``python -W error`` goes on.
     """
     if multiprocessing.current_process().name == "MainProcess":
+        logger.warning(message)
+
+
+def warn_or_log(message: str, stacklevel: int) -> None:
+    """Warn, or log where warnings are errors: it must not cost what was found."""
+    try:
+        warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
+    except UserWarning:
         logger.warning(message)

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -228,12 +229,25 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
 
 
 def test_a_full_disk_is_named_and_nothing_remains(tmp_path, monkeypatch):
-    def full(self, inputs, max_nbytes):
+    def full(self):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(data_transfer._Folder, "_write", full)
     with pytest.raises(OSError, match="No space left on device.*temp_folder"):
         transfer_data(inputs(TABLE), "disk", temp_folder=str(tmp_path))
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_another_program_removed_is_put_back(tmp_path):
+    with transfer_data(inputs(TABLE), "disk", temp_folder=str(tmp_path)) as transfer:
+        (folder,) = tmp_path.iterdir()
+        shutil.rmtree(folder)
+        transfer.restore()
+        np.testing.assert_array_equal(transfer.handle.load().X, TABLE)
+        shutil.rmtree(folder)
+        assert not transfer.handle.stopped()
+        transfer.stop()
+        assert transfer.handle.stopped()
     assert os.listdir(tmp_path) == []
 
 

@@ -1,6 +1,7 @@
 """One configuration on all splits."""
 
 import math
+import sys
 import time
 
 import numpy as np
@@ -17,8 +18,14 @@ from sklearn.utils.parallel import Parallel
 
 from skbayes import compat
 from skbayes.evaluation.data_transfer import Inputs, transfer_data
-from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
+from skbayes.evaluation.evaluator import (
+    CandidateEvaluator,
+    Evaluation,
+    check_candidates,
+)
+from skbayes.evaluation.fold import FoldOutcome
 from skbayes.evaluation.run import FitOptions, SearchRun
+from skbayes.evaluation.subsets import FULL_DATA
 from skbayes.evaluation.trial import FoldResult, Trial
 
 X, y = load_iris(return_X_y=True)
@@ -156,13 +163,51 @@ def test_error_scores_of_several_metrics_are_told_apart():
     np.testing.assert_array_equal(trial.scores["accuracy"], -1.0)
 
 
+class Workers:
+    """Takes so many seconds for each fold, after any wait."""
+
+    def __init__(self, n_jobs, seconds):
+        self.n_jobs = n_jobs
+        self.seconds = dict(enumerate(seconds))
+
+    def __call__(self, folds):
+        return [FoldOutcome(seconds=self.seconds.pop(k)) for k in folds]
+
+
+@pytest.mark.parametrize(
+    "n_jobs, seconds, limit, n_run",
+    [
+        (1, [1, 1, 1, 1, 1], 5, 5),
+        (1, [1, 1, 1, 1, 1], 2, 3),  # as much as the limit is not too much
+        (1, [1, 1, 1, 1, 1], 1.9, 2),
+        (1, [9, 1, 1, 1, 1], 1, 1),
+        (2, [1, 1, 1, 1, 1], 1.5, 4),
+        (2, [1, 3, 1, 1, 1], 2.9, 2),  # a group takes as long as its longest
+        (2, [1, 3, 1, 1, 1], 3.9, 4),
+        (8, [9, 9, 9, 9, 9], 1, 5),  # all are begun at once
+    ],
+)
+def test_a_limit_counts_the_time_that_folds_run(n_jobs, seconds, limit, n_run):
+    evaluation = Evaluation(0, {}, FULL_DATA, lambda: iter(range(5)), timeout=limit)
+    outcomes = evaluation(Workers(n_jobs, seconds))
+    assert [outcome.too_late for outcome in outcomes] == [k >= n_run for k in range(5)]
+
+
+def test_a_fold_tells_how_long_it_ran():
+    run = evaluator(SVC())
+    (outcome, *_) = run.prepare(0, {"C": 0.3})(Parallel())
+    result = outcome.result
+    assert outcome.seconds >= result.fit_time + result.score_time
+
+
 @pytest.mark.parametrize("n_jobs, catch_errors", [(None, False), (2, True)])
 def test_a_limit_keeps_later_folds_from_being_begun(n_jobs, catch_errors):
     run = evaluator(SVC(), catch_errors, trial_timeout=1e-9)
-    # One after the other, so that some fold is begun after the limit.
     evaluation = run.prepare(0, {"C": 0.3})
-    outcomes = evaluation(Parallel(n_jobs=n_jobs, pre_dispatch=1))
-    trial = run.conclude(evaluation, outcomes)
+    # One after the other, as in a search with one worker.
+    workers = Parallel(n_jobs=n_jobs)
+    workers.n_jobs = 1
+    trial = run.conclude(evaluation, evaluation(workers))
     assert trial.state == "timed_out"
     fitted = [not fold.skipped for fold in trial.folds]
     assert fitted == [True, False, False]
@@ -226,6 +271,20 @@ def test_fits_are_kept(keep, expected):
     np.testing.assert_array_equal(
         predicted, cross_val_score(SVC(C=1.0), X, y, cv=SPLITS)
     )
+
+
+class Leaves(Sometimes):
+    """Ends the program in its fit."""
+
+    def fit(self, X, y):
+        sys.exit("enough")
+
+
+@pytest.mark.parametrize("catch_errors", [False, True])
+def test_a_fit_that_calls_sys_exit_ends_the_search(catch_errors, caplog):
+    with pytest.raises(SystemExit, match="enough"):
+        trial_of(evaluator(Leaves(), catch_errors), 0, {})
+    assert ("A fit called sys.exit" in caplog.text) == catch_errors
 
 
 def test_a_stopped_transfer_interrupts():

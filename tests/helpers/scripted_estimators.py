@@ -28,16 +28,20 @@ class Restless(Sometimes):
 class Fatal(Restless):
     """Ends badly for one value of `quality`.
 
-    `end` is "raise" or "kill", which takes the process with it.
+    `end` is "raise" or "kill", which takes the process with it. If there is a file
+    called `mark`, it ends well, else the file is made.
     """
 
-    def __init__(self, quality=0.5, bad=None, fatal=None, end="raise"):
+    def __init__(self, quality=0.5, bad=None, fatal=None, end="raise", mark=None):
         super().__init__(quality, bad)
         self.fatal = fatal
         self.end = end
+        self.mark = mark
 
     def fit(self, X, y):
-        if self.quality == self.fatal:
+        if self.quality == self.fatal and not (self.mark and os.path.exists(self.mark)):
+            if self.mark:
+                Path(self.mark).touch()
             if self.end == "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
             raise RuntimeError("ends badly")

@@ -1,7 +1,9 @@
 """Threads that know what the thread that called `fit` knew; a executor of them."""
 
+import contextlib
 import contextvars
 import threading
+import time
 
 import joblib
 import numpy as np
@@ -16,7 +18,7 @@ from joblib.parallel import (
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skbayes.loop.executor import ExecutionContext, TrialExecutor
+from skbayes.loop.executor import _SHARED_WORKERS, ExecutionContext, TrialExecutor
 
 PLACE = contextvars.ContextVar("PLACE", default="elsewhere")
 
@@ -304,6 +306,42 @@ def test_threads_end_with_the_crew():
     for thread in set(threading.enumerate()) - before:
         thread.join(20)
     assert set(threading.enumerate()) <= before
+
+
+def test_a_task_alone_has_the_workers_of_all_searches_for_itself():
+    order, gates = [], [threading.Event() for _ in range(3)]
+
+    def task(number):
+        def run(parallel):
+            order.append(f"{number} begins")
+            assert gates[number].wait(20)
+            order.append(f"{number} ends")
+
+        return run
+
+    def has_begun(number):
+        while f"{number} begins" not in order:
+            time.sleep(0.001)
+
+    with contextlib.ExitStack() as stack:
+        one, two, three = [
+            stack.enter_context(TrialExecutor(environment(backend="loky"), 1, 1))
+            for _ in range(3)
+        ]
+        one.start(0, task(0))
+        has_begun(0)
+        two.start(1, task(1), alone=True)
+        while not _SHARED_WORKERS._n_alone:
+            time.sleep(0.001)
+        three.start(2, task(2))
+        gates[2].set()
+        gates[0].set()
+        has_begun(1)
+        gates[1].set()
+        for executor in (one, two, three):
+            executor.finished()
+    assert order == [f"{n} {what}" for n in range(3) for what in ("begins", "ends")]
+    assert _SHARED_WORKERS._n_calls == _SHARED_WORKERS._n_alone == 0
 
 
 def test_nobody_waits_for_threads_after_an_interrupt():

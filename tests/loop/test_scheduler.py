@@ -1,6 +1,7 @@
 """The loop, with optimizer, evaluator, executor and clock of the tests' own."""
 
 import math
+import warnings
 from concurrent.futures import BrokenExecutor, Future
 
 import numpy as np
@@ -92,7 +93,8 @@ class Fake:
     def under_way(self):
         return sorted(self.futures)
 
-    def start(self, number, task):
+    def start(self, number, task, alone=False):
+        assert not (alone and self.futures)
         self.started.append(number)
         self.futures[number] = Future()
         self.n_in_flight.append(len(self.futures))
@@ -104,11 +106,15 @@ class Fake:
             raise KeyboardInterrupt
         self.now += self.seconds[number] if self.seconds else 1.0
         killer = self.events.get("killer")
-        if killer in self.futures:
+        once = self.events.get("killed_once", [])
+        if killer in self.futures or (once and once[0] in self.futures):
+            del once[:1]
             # All that are in flight die with it.
             ended = {n: self.futures.pop(n) for n in self.under_way}
-            for future in ended.values():
-                future.set_exception(BrokenExecutor("killed"))
+            for number, future in ended.items():
+                cause = self.events.get("cause", {}).get(number)
+                text = self.events.get("text", "killed")
+                future.set_exception(cause or BrokenExecutor(text))
             return ended
         future = self.futures.pop(number)
         died = number == self.events.get("interrupted_worker")
@@ -308,6 +314,47 @@ def test_a_death_costs_one_trial(n_points, killer):
     assert "died: killed" in fake.history[killer].error
     for k in range(8):
         assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
+
+
+@pytest.mark.parametrize(
+    "n_points, killed, n_started",
+    [
+        (1, range(8), 16),
+        (4, [0, 4], 16),
+        (4, [0, 2, 3], 14),  # those with 0, and 2 and 3 once more when alone
+    ],
+)
+def test_no_trial_is_blamed_for_one_death(n_points, killed, n_started):
+    fake = Fake(killed_once=list(killed))
+    numbers, _ = fake.run(n_iter=8, n_points=n_points)
+    assert numbers == list(range(8))
+    assert {trial.state for trial in fake.history} == {"complete"}
+    assert len(fake.started) == n_started
+    for k in range(8):
+        assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_the_cause_of_a_breakdown_is_raised(number):
+    # What cannot be pickled makes joblib shut down the workers of the other trials.
+    with pytest.raises(TypeError, match="cannot pickle"):
+        cause = {number: TypeError("cannot pickle")}
+        Fake(killed_once=[0], cause=cause).run(n_iter=8, n_points=4)
+
+
+def test_what_cannot_be_unpickled_is_an_error_of_the_search_that_sent_it():
+    text = "A task has failed to un-serialize."
+    assert len(Fake(killed_once=[1], text=text).run(n_iter=4, n_points=2)[0]) == 4
+    with pytest.raises(BrokenExecutor, match="un-serialize"):
+        Fake(killer=1, text=text).run(n_iter=4, n_points=2)
+
+
+def test_an_interrupt_ends_in_a_result_also_where_warnings_are_errors(caplog):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, reason = Fake(interrupt_at=2).run(n_iter=9)
+    assert reason == "interrupted"
+    assert "it ends with 3 finished trials" in caplog.text
 
 
 def test_an_error_passes_on_when_what_is_in_flight_has_ended():

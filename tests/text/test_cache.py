@@ -1,5 +1,8 @@
 import os
 import pickle
+import shutil
+import sqlite3
+import tempfile
 import threading
 
 import numpy as np
@@ -119,6 +122,64 @@ def test_nothing_stays_behind(tmp_path, recwarn):
     assert cache.get("one", lambda: {"a": np.arange(2)})["a"].tolist() == [0, 1]
     assert cache.get("one", _never)["a"].tolist() == [0, 1]
     assert not recwarn.list
+
+
+def test_without_room_for_a_lock_arrays_are_made_again(cache, monkeypatch):
+    def full(*args, **kwargs):
+        raise sqlite3.OperationalError("unable to open database file")
+
+    cache.get("kept", lambda: {"a": np.zeros(1)})
+    monkeypatch.setattr(sqlite3, "connect", full)
+    made = {"a": np.arange(2)}
+    assert cache.get("one", lambda: made) is made
+    assert cache.get("one", lambda: made) is made
+    cache.get("kept", _never)
+    with pytest.warns(UserWarning, match="counted again.*unable to open"):
+        cache.close()
+
+
+def test_without_room_for_a_folder_arrays_are_made_again(cache, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    made = {"a": np.arange(2)}
+    assert cache.get("one", lambda: made) is made
+    with pytest.warns(UserWarning, match="counted again.*No space left"):
+        cache.close()
+
+
+@pytest.mark.parametrize("broken", ["folder", "locks"])
+def test_without_folder_or_locks_arrays_are_kept_in_memory(
+    broken, tmp_path, monkeypatch, recwarn
+):
+    def locked(*args, **kwargs):
+        raise sqlite3.OperationalError("database is locked")
+
+    if broken == "locks":
+        monkeypatch.setattr(sqlite3, "connect", locked)
+    else:
+        (tmp_path / "file").touch()
+        tmp_path = tmp_path / "file"
+    cache = DiskCache(1000, str(tmp_path))
+    assert cache.folder == ""
+    cache.get("one", lambda: {"a": np.arange(2)})
+    assert cache.get("one", _never)["a"].tolist() == [0, 1]
+    cache.close()
+    assert not recwarn.list
+    assert broken == "folder" or os.listdir(tmp_path) == []
+
+
+def test_arrays_that_another_program_removed_are_made_again(cache, monkeypatch):
+    cache.get("one", lambda: {"a": np.arange(2)})
+    load = np.load
+
+    def removed(path, **kwargs):
+        shutil.rmtree(os.path.dirname(path))
+        return load(path, **kwargs)
+
+    monkeypatch.setattr(np, "load", removed)
+    assert cache.get("one", lambda: {"a": np.arange(3)})["a"].tolist() == [0, 1, 2]
 
 
 def test_the_folder_is_where_joblib_keeps_its_own(tmp_path, monkeypatch):

@@ -4,10 +4,11 @@ import logging
 import math
 import multiprocessing
 import sys
+import warnings
 
 import pytest
 
-from skbayes.utils.optional import import_optional, tell_once
+from skbayes.utils.optional import import_optional, tell_once, warn_or_log
 
 
 @pytest.fixture(autouse=True)
@@ -61,3 +62,14 @@ def test_workers_tell_nothing(caplog, monkeypatch):
     monkeypatch.setattr(multiprocessing.current_process(), "name", "LokyProcess-1")
     tell_once("one")
     assert not caplog.records
+
+
+def test_where_warnings_are_errors_they_are_logged(caplog):
+    with pytest.warns(UserWarning, match="said") as caught:
+        warn_or_log("said", stacklevel=1)
+    assert caught[0].filename == __file__
+    assert not caplog.records
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_or_log("said", stacklevel=1)
+    assert "said" in caplog.text

@@ -115,9 +115,9 @@ def test_as_many_trials_in_flight_as_keep_the_workers_busy(n_workers, n_points):
         search.set_params(racing=True).fit(X, y)
         racing = 1 if n_workers == 1 else 1.5 * n_workers + 1
         assert search.n_points_ == min(racing, 16)
-        # No fit waits for a worker while the time of its trial runs.
+        # The time that fits wait for a worker is not that of their trial.
         search.set_params(racing=False, trial_timeout=60.0).fit(X, y)
-    assert search.n_points_ == max(1, n_workers // 5)
+        assert search.n_points_ == n_points
 
 
 def test_a_journal_keeps_the_number_of_trials_in_flight(tmp_path):
@@ -283,6 +283,17 @@ def test_a_dying_worker_costs_its_trial_alone(where, request, temp_folder):
     assert_same_search(search, expected)
     assert "worker that ran this trial died" in search.trials_[2].error
     assert left_over(temp_folder) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
+def test_a_worker_that_was_killed_from_outside_costs_nothing(tmp_path):
+    expected = restless(n_points=1, n_iter=4).fit(X, y)
+    fatal = expected.trials_[2].params["quality"]
+    model = Fatal(fatal=fatal, end="kill", mark=str(tmp_path / "killed"))
+    with joblib.parallel_config("loky", n_jobs=2):
+        search = restless(model, n_points=1, n_iter=4).fit(X, y)
+    assert (tmp_path / "killed").exists()
+    assert_same_search(search, expected)
 
 
 def test_an_error_of_the_cleanup_after_a_death_is_that_death(monkeypatch):

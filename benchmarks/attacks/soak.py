@@ -1,0 +1,122 @@
+"""Soak: one search of 2,000 trials, four in flight, and what it leaves behind.
+
+    python benchmarks/attacks/soak.py before|after
+
+Memory (of the process of the search and of its workers), descriptors, threads,
+semaphores and temporary files are counted after 200 trials and every 200 more, while
+the search runs, and must not grow: memory by at most 50 MB, the others not at all. The
+last of the counts is taken before the last trials, as the others were. Proposals are
+random, since those of the default model take seconds each after 2,000 trials; the time
+of such a proposal is measured by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import tally
+from sklearn.dummy import DummyClassifier
+
+from skbayes import BayesSearchCV, Optimizer
+
+X, y = np.random.default_rng(0).normal(size=(200, 5)), np.repeat([0, 1], 100)
+SPACE = {"constant": [0, 1], "random_state": (0, 10**9)}
+N_TRIALS, EVERY = 2000, 200
+
+
+def usage(folder: str) -> dict[str, float]:
+    """Count what this process, its workers and both together hold."""
+    own = psutil.Process()
+    workers = [
+        child
+        for child in own.children(recursive=True)
+        if "popen_loky" in " ".join(child.cmdline())
+    ]
+    shared = [name for name in os.listdir("/dev/shm") if str(os.getpid()) in name]
+    return {
+        "MB": own.memory_info().rss / 1e6,
+        "MB of workers": sum(one.memory_info().rss for one in workers) / 1e6,
+        "descriptors": own.num_fds(),
+        "threads": own.num_threads(),
+        "processes": len(workers),
+        "semaphores": sum("sem." in name for name in shared),
+        "temporary files": len(list(Path(folder).rglob("*")))
+        + sum("sem." not in name for name in shared),
+    }
+
+
+def soak(folder: str) -> dict[str, dict[str, float]]:
+    """Run the search; return what it held, by number of trials."""
+    seen: dict[str, dict[str, float]] = {}
+    begin = time.perf_counter()
+
+    def look(trials: object) -> bool:
+        nonlocal begin
+        n = len(trials)
+        if n % EVERY == 0:
+            now = time.perf_counter()
+            per_trial = 1e3 * (now - begin) / EVERY
+            seen[f"after {n} trials"] = {**usage(folder), "ms per trial": per_trial}
+            print(n, {k: round(v, 1) for k, v in seen[f"after {n} trials"].items()})
+            begin = time.perf_counter()
+        return False
+
+    BayesSearchCV(
+        DummyClassifier(strategy="constant"),
+        SPACE,
+        n_iter=N_TRIALS + 10,
+        cv=2,
+        n_jobs=2,
+        n_points=4,
+        surrogate="random",
+        stopper=look,
+        journal=Path(folder) / "journal.db",
+        random_state=0,
+    ).fit(X, y)
+    return seen
+
+
+def proposal_times() -> dict[str, float]:
+    """Return seconds of a proposal of the default model after so many trials."""
+    optimizer = Optimizer({"a": (0.0, 1.0), "b": (0.0, 1.0)}, random_state=0)
+    rng = np.random.default_rng(0)
+
+    def tell(params: dict[str, float]) -> None:
+        score = -((params["a"] - 0.3) ** 2) - params["b"] ** 2
+        optimizer.tell(params, score + 0.01 * rng.normal())
+
+    times = {}
+    for n in (200, 1000, N_TRIALS):
+        for a, b in rng.random((n - optimizer.n_told, 2)):
+            tell({"a": float(a), "b": float(b)})
+        optimizer.ask()
+        begin = time.perf_counter()
+        optimizer.ask()
+        times[f"seconds of a proposal after {n}"] = time.perf_counter() - begin
+    return times
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["JOBLIB_TEMP_FOLDER"] = folder
+        counts = soak(folder)
+    first, last = counts[f"after {EVERY} trials"], counts[f"after {N_TRIALS} trials"]
+    more = {key: last[key] - first[key] for key in first if key != "ms per trial"}
+    allowed = {"MB": 50.0, "MB of workers": 50.0}
+    counts["growth"] = {
+        "tried": len(more),
+        "held": sum(more[key] <= allowed.get(key, 0.0) for key in more),
+        **more,
+    }
+    counts["default model"] = proposal_times()
+    tally.save("soak", sys.argv[1], counts)
+
+
+if __name__ == "__main__":
+    main()
