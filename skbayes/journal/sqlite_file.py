@@ -1,8 +1,9 @@
 """SQLite files of journals: locked by the one writer, open to readers, never trusted.
 
 A file that is missing or empty becomes a journal; one that holds a journal of this
-format is continued; any other file is left as it is. The writer holds an exclusive lock
-on a second file beside the journal until the search ends; readers need no lock.
+format is continued; one of format 4 is only read; any other file is left as it is. The
+writer holds an exclusive lock on a second file beside the journal until the search
+ends; readers need no lock.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sqlite3
 import struct
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -23,19 +24,29 @@ Durability = Literal["auto", "full"]
 
 # In the header of the file: "skby", and the version of the tables below.
 APPLICATION_ID = 0x736B6279
-FORMAT = 4
+FORMAT = 5
 
 # `details` holds every field of a trial exactly; `state` and `score` repeat two of them
-# for users of the sqlite3 shell.
+# for users of the sqlite3 shell. `skbayes.journal.rows` says what `place` and `digest`
+# are; format 4 has neither.
 SCHEMA = {
-    "search": "CREATE TABLE search (name TEXT PRIMARY KEY, value) WITHOUT ROWID",
-    "identity": "CREATE TABLE identity (part TEXT PRIMARY KEY, text TEXT) "
-    "WITHOUT ROWID",
-    "splits": "CREATE TABLE splits (number INTEGER PRIMARY KEY, train BLOB, test BLOB)",
+    "search": "CREATE TABLE search (name TEXT PRIMARY KEY, value, "
+    "place INTEGER, digest TEXT) WITHOUT ROWID",
+    "identity": "CREATE TABLE identity (part TEXT PRIMARY KEY, text TEXT, "
+    "place INTEGER, digest TEXT) WITHOUT ROWID",
+    "splits": "CREATE TABLE splits (number INTEGER PRIMARY KEY, train BLOB, test BLOB, "
+    "place INTEGER, digest TEXT)",
     "proposals": "CREATE TABLE proposals (number INTEGER PRIMARY KEY, params TEXT, "
-    "expected_improvement REAL, asked REAL)",
+    "expected_improvement REAL, asked REAL, place INTEGER, digest TEXT)",
     "results": "CREATE TABLE results (number INTEGER PRIMARY KEY, state TEXT, "
-    "score REAL, details TEXT, finished REAL)",
+    "score REAL, details TEXT, finished REAL, place INTEGER, digest TEXT)",
+}
+SCHEMAS = {
+    4: {
+        table: statement.replace(", place INTEGER, digest TEXT", "")
+        for table, statement in SCHEMA.items()
+    },
+    FORMAT: SCHEMA,
 }
 
 # Seconds that the writer waits for readers: at a commit, and when it closes the file.
@@ -68,7 +79,7 @@ class JournalFile:
         self._lock: sqlite3.Connection | None = _hold(self._lock_path, self.path)
         with contextlib.ExitStack() as undo:
             undo.callback(self._unlock)
-            _check_bytes(self.path)
+            _check_bytes(self.path, writable=True)
             with _explained(self.path):
                 self._connection = _connect(self.path, "rwc")
             undo.callback(self._connection.close)
@@ -78,7 +89,7 @@ class JournalFile:
                     _check_tables(self._connection)
             undo.pop_all()
 
-    def create(self, rows: dict[str, Iterable[tuple]]) -> None:
+    def create(self, rows: Mapping[str, Iterable[tuple]]) -> None:
         """Create the tables and their first rows, all or nothing."""
         self.execute("BEGIN IMMEDIATE")
         try:
@@ -104,7 +115,6 @@ class JournalFile:
         if mode != "wal":
             self.execute("PRAGMA journal_mode=DELETE")
         self.execute(f"PRAGMA synchronous={'NORMAL' if mode == 'wal' else 'FULL'}")
-        self.execute("UPDATE search SET value = value + 1 WHERE name = 'runs'")
 
     def execute(self, statement: str, values: tuple = ()) -> list[tuple]:
         """Run a statement of SQL and return its rows, one thread at a time."""
@@ -219,10 +229,11 @@ def _identity(path: str) -> tuple[int, int, int] | None:
 # -- checks -----------------------------------------------------------------------
 
 
-def _check_bytes(path: str) -> bool:
+def _check_bytes(path: str, writable: bool) -> bool:
     """Whether a file may be a journal; False if it is missing or empty, else refused.
 
-    The header is read as bytes, so that SQLite never opens a foreign file.
+    One that is `writable` must be of this format. The header is read as bytes, so that
+    SQLite never opens a foreign file.
     """
     try:
         with open(path, "rb") as file:
@@ -238,11 +249,17 @@ def _check_bytes(path: str) -> bool:
     version, application_id = struct.unpack(">60xI4xI", header[:72])
     if application_id != APPLICATION_ID:
         raise _foreign(path)
-    if version != FORMAT:
+    if version != FORMAT and (writable or version not in SCHEMAS):
+        hint = ""
+        if version in SCHEMAS:
+            hint = (
+                ", or save it in this format to a new file: `python -m skbayes.journal "
+                "check FILE --save NEW`"
+            )
         raise ValueError(
             f"journal: {path!r} was written by another release of skbayes (its format "
-            f"is {version}, this release reads {FORMAT} only). It was left as it is; "
-            "give the journal another name."
+            f"is {version}, this release continues {FORMAT} only). It was left as it "
+            f"is; give the journal another name{hint}."
         )
     return True
 
@@ -256,12 +273,23 @@ def _foreign(path: str) -> ValueError:
 
 def _check_tables(connection: sqlite3.Connection) -> None:
     """Check that the file holds the tables of a journal only, undamaged."""
-    found = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
-    if sorted(found) != sorted(("table", name, sql) for name, sql in SCHEMA.items()):
-        raise ValueError("it has other tables than a journal")
+    check_schema(connection)
     for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
         if verdict != "ok":
             raise ValueError(verdict)
+
+
+def format_of(connection: sqlite3.Connection) -> int:
+    """Return the format of a journal."""
+    return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+def check_schema(connection: sqlite3.Connection) -> None:
+    """Check that the file holds the tables of a journal only."""
+    tables = SCHEMAS[format_of(connection)]
+    found = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+    if set(found) != {("table", name, sql) for name, sql in tables.items()}:
+        raise ValueError("it has other tables than a journal")
 
 
 @contextlib.contextmanager
@@ -270,7 +298,7 @@ def reader(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
     path = os.path.realpath(os.fspath(path))
     if not os.path.isfile(path):
         raise FileNotFoundError(f"journal: there is no file {path!r}.")
-    if not _check_bytes(path):
+    if not _check_bytes(path, writable=False):
         raise _foreign(path)
     with _explained(path), contextlib.closing(_open_reader(path)) as connection:
         connection.execute("BEGIN")

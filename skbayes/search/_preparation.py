@@ -157,6 +157,7 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bo
             splits=run.splits,
             reproducible_splits=splits_are_reproducible(search.cv),
             facts=search_facts(search),
+            n_samples=run.n_samples,
         )
     run.journal = stack.enter_context(journal)
     drawn = run.seed
