@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.evaluation.trial import Trial
+from skbayes.journal.code_digest import DECLARED, same_but_for_code
 from skbayes.journal.json_params import from_record, to_record
 from skbayes.journal.json_space import to_outline
 from skbayes.journal.rows import (
@@ -245,6 +246,12 @@ class Journal:
 
 def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
     listed = "".join(f"\n- {difference}" for difference in differences)
+    if "[code " in listed:
+        listed += (
+            "\nA function or class whose [code ...] differs was edited, or something "
+            f"that it refers to. If it does what it did, set its {DECLARED} to the "
+            "code in the journal."
+        )
     return ValueError(
         f"journal: {path!r} is the journal of another search. It was left as it is; "
         f"give the journal of this one another name. What differs:{listed}"
@@ -271,7 +278,7 @@ def _parts_that_differ(
     differences = []
     for part in sorted(stored.keys() | given.keys()):
         one, other = stored.get(part, "nothing"), given.get(part, "nothing")
-        if one != other:
+        if one != other and not same_but_for_code(one, other):
             one, other = _excerpts(one, other)
             differences.append(f"{part}: {one} in the journal, {other} now")
     return differences
