@@ -33,7 +33,9 @@ from skbayes.journal.schema import (
 __all__ = [
     "Chain",
     "Content",
+    "Row",
     "StoredTrial",
+    "first_fault",
     "pack_split",
     "parse_content",
     "read_content",
@@ -171,15 +173,14 @@ def _place(row: Row) -> float:
     return row.place if type(row.place) is int else math.inf
 
 
-def _verify(rows: list[Row]) -> Chain:
-    """Return the chain of all rows; ValueError, with its name, for a bad one."""
-    whole, chain = whole_rows(rows)
-    if len(whole) < len(rows):
-        row = sorted(rows, key=_place)[len(whole)]
-        if row.place != chain.place:
-            raise ValueError(f"row {chain.place} is missing")
-        raise ValueError(f"{row} does not match its checksum")
-    return chain
+def first_fault(rows: list[Row], n_whole: int) -> str | None:
+    """Say what is wrong with the row after the whole ones; None if all are whole."""
+    if n_whole == len(rows):
+        return None
+    row = sorted(rows, key=_place)[n_whole]
+    if row.place != n_whole:
+        return f"row {n_whole} is missing"
+    return f"{row} does not match its checksum"
 
 
 # -- reading ----------------------------------------------------------------------
@@ -193,7 +194,12 @@ def read_content(
     Journals of format 4 have no checksums.
     """
     rows = [row for table in COLUMNS for row in read_rows(execute, table, version)]
-    chain = Chain() if version == 4 else _verify(rows)
+    chain = Chain()
+    if version != 4:
+        whole, chain = whole_rows(rows)
+        fault = first_fault(rows, len(whole))
+        if fault is not None:
+            raise ValueError(fault)
     return parse_content(rows), chain
 
 

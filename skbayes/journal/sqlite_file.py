@@ -293,7 +293,9 @@ def check_schema(connection: sqlite3.Connection) -> None:
 
 
 @contextlib.contextmanager
-def reader(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
+def reader(
+    path: str | os.PathLike[str], allow_damage: bool = False
+) -> Iterator[sqlite3.Connection]:
     """Open a journal for reading in one transaction, without a lock."""
     path = os.path.realpath(os.fspath(path))
     if not os.path.isfile(path):
@@ -303,7 +305,8 @@ def reader(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
     with _explained(path), contextlib.closing(_open_reader(path)) as connection:
         connection.execute("BEGIN")
         with guard_against_damage(path):
-            _check_tables(connection)
+            if not allow_damage:
+                _check_tables(connection)
             yield connection
 
 
