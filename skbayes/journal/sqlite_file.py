@@ -333,7 +333,8 @@ def _open_reader(path: str) -> sqlite3.Connection:
 def _damaged(path: str, error: Exception) -> ValueError:
     return ValueError(
         f"journal: {path!r} is damaged: {error}. It was left as it is; give the "
-        "journal another name, or put back a copy."
+        "journal another name, or put back a copy. What is whole can be saved: `python "
+        "-m skbayes.journal check FILE --save NEW`."
     )
 
 
@@ -345,7 +346,10 @@ def guard_against_damage(path: str) -> Iterator[None]:
     """Turn the errors of reading a damaged journal into a ValueError that says so."""
     try:
         yield
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
+        # The statements are right; the file is of no format that SQLite knows.
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_ERROR":
+            raise _damaged(path, error) from error
         raise
     except (*_DAMAGE, OverflowError, zlib.error) as error:
         raise _damaged(path, error) from error
@@ -359,6 +363,8 @@ def _explained(path: str) -> Iterator[None]:
     except sqlite3.IntegrityError as error:
         raise ValueError(f"journal: {path!r} has it already: {error}") from error
     except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_ERROR":
+            raise _damaged(path, error) from error
         raise OSError(
             f"journal: {path!r} cannot be used: {error}. What it holds already is kept."
         ) from error
