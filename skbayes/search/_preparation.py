@@ -22,7 +22,7 @@ from skbayes.evaluation.data_transfer import transfer_data
 from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import Subsets
-from skbayes.evaluation.trial import History
+from skbayes.evaluation.trial import History, TrialState
 from skbayes.journal.fingerprint import (
     describe_search,
     search_facts,
@@ -160,12 +160,28 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bo
             n_samples=run.n_samples,
         )
     run.journal = stack.enter_context(journal)
+    _check_recorded_scores(search, run)
     drawn = run.seed
     if run.journal.seed is not None:
         run.seed, run.splits = run.journal.seed, run.journal.splits
         run.n_points = run.journal.n_points
     search.n_points_ = run.n_points
     return run.seed != drawn
+
+
+def _check_recorded_scores(search: Any, run: SearchRun) -> None:
+    """Check that the trials of the journal have the metric that guides the search."""
+    for trial in run.journal.results.values():
+        if trial.state != TrialState.COMPLETE or trial.error is not None:
+            continue
+        try:
+            for fold in trial.folds:
+                run.objective(fold.test_scores)
+        except (LookupError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"journal: {os.fspath(search.journal)!r} has other metrics in trial "
+                f"{trial.number} than this search: {error}."
+            ) from error
 
 
 def _trials_in_flight(search: Any, run: SearchRun) -> int:

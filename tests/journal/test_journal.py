@@ -62,8 +62,8 @@ TEXTS = st.one_of(st.none(), st.text(st.characters(exclude_categories=[])))
 
 
 @st.composite
-def pairs_of_folds(draw):
-    """Two folds with the same metrics."""
+def lists_of_trials(draw):
+    """Trials with the same metrics."""
     names = draw(st.lists(st.text(), max_size=3, unique=True))
     scores = st.fixed_dictionaries(dict.fromkeys(names, NUMBERS)) if names else NUMBERS
     folds = st.builds(
@@ -76,27 +76,29 @@ def pairs_of_folds(draw):
         fit_error=TEXTS,
         skipped=st.booleans(),
     )
-    return [draw(folds), draw(folds)]
+    pairs = st.lists(folds, min_size=2, max_size=2)
+    return draw(st.lists(trials_with(pairs), min_size=1, max_size=10))
 
 
-TRIALS = st.builds(
-    Trial,
-    number=st.just(0),
-    params=st.just(params_of(0)),
-    folds=pairs_of_folds(),
-    score=st.floats(),
-    duration=st.floats(),
-    state=st.sampled_from(["complete", "failed", "timed_out", "pruned"]),
-    error=TEXTS,
-    stop_requested=st.booleans(),
-    expected_improvement=st.none() | st.floats(),
-    noise=st.none() | st.floats(),
-    started=st.none() | st.floats(0.0, 9e9),
-)
+def trials_with(folds):
+    return st.builds(
+        Trial,
+        number=st.just(0),
+        params=st.just(params_of(0)),
+        folds=folds,
+        score=st.floats(),
+        duration=st.floats(),
+        state=st.sampled_from(["complete", "failed", "timed_out", "pruned"]),
+        error=TEXTS,
+        stop_requested=st.booleans(),
+        expected_improvement=st.none() | st.floats(),
+        noise=st.none() | st.floats(),
+        started=st.none() | st.floats(0.0, 9e9),
+    )
 
 
 @settings(max_examples=20)
-@given(st.lists(TRIALS, min_size=1, max_size=10))
+@given(lists_of_trials())
 def test_trials_come_back_exactly(trials):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal"
