@@ -25,6 +25,7 @@ from skbayes.journal.schema import (
     check_metrics,
     check_number,
     check_row,
+    excerpt,
     parse_details,
     parse_facts,
     parse_params,
@@ -68,7 +69,7 @@ class Row:
 
     def __str__(self) -> str:
         place = "a row" if self.place is None else f"row {self.place}"
-        return f"{place} ({self.table} {str(self.values[0])[:40]!r})"
+        return f"{place} ({self.table} {excerpt(self.values[0])})"
 
 
 @dataclasses.dataclass(frozen=True)

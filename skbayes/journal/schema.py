@@ -25,6 +25,7 @@ __all__ = [
     "check_metrics",
     "check_number",
     "check_row",
+    "excerpt",
     "parse_details",
     "parse_facts",
     "parse_params",
@@ -46,7 +47,7 @@ MAX_DEPTH = 100
 Test = Callable[[Any], bool]
 
 
-def _shown(value: Any) -> str:
+def excerpt(value: Any) -> str:
     """Show the beginning of any value, in bounded time."""
     value = value[:60] if isinstance(value, str | bytes) else value
     plain = value is None or isinstance(value, str | bytes | int | float)
@@ -147,13 +148,13 @@ def check_row(table: str, row: tuple) -> None:
         known = type(name) is str and re.fullmatch("([a-z_]+)( [0-9]{1,9})?", name)
         numbered = known and known[1] in ("stage", "run")
         if not known or known[1] not in _SEARCH or (known[2] is not None) != numbered:
-            raise ValueError(f"there is no {_shown(name)} in a journal")
+            raise ValueError(f"there is no {excerpt(name)} in a journal")
         columns = [(_SEARCH[known[1]], value)]
     else:
         columns = list(zip(_COLUMNS[table], row, strict=True))
     for test, value in columns:
         if not test(value):
-            raise ValueError(f"{_shown(value)} stands where it cannot")
+            raise ValueError(f"{excerpt(value)} stands where it cannot")
 
 
 def check_number(number: int, place: int) -> None:
@@ -171,21 +172,21 @@ def _parse(text: str) -> dict[str, Any]:
     except RecursionError as error:
         raise ValueError("lists are nested too deep") from error
     if type(value) is not dict:
-        raise ValueError(f"{_shown(text)} stands where a dict should")
+        raise ValueError(f"{excerpt(text)} stands where a dict should")
     return value
 
 
 def _check_fields(value: Any, tests: Mapping[str, Test], needed: Iterable[str]) -> None:
     if type(value) is not dict:
-        raise ValueError(f"{_shown(value)} stands where a dict should")
+        raise ValueError(f"{excerpt(value)} stands where a dict should")
     for name in needed:
         if name not in value:
             raise ValueError(f"{name!r} is missing")
     for name, field in value.items():
         if name not in tests:
-            raise ValueError(f"there is no {_shown(name)} in a journal")
+            raise ValueError(f"there is no {excerpt(name)} in a journal")
         if not tests[name](field):
-            raise ValueError(f"{name!r} is {_shown(field)}")
+            raise ValueError(f"{name!r} is {excerpt(field)}")
 
 
 def _is_outline(value: Any) -> bool:
@@ -244,12 +245,14 @@ def parse_params(text: str) -> dict[str, Any]:
     for name, entry in record.items():
         if type(entry) is not dict:
             if not _is_real(entry):
-                raise ValueError(f"parameter {_shown(name)} is {_shown(entry)}")
+                raise ValueError(f"parameter {excerpt(name)} is {excerpt(entry)}")
             continue
         _check_fields(entry, _OPTION, needed=["column"])
         for one, other in (("option", "position"), ("value", "text")):
             if (one in entry) == (other in entry):
-                raise ValueError(f"parameter {_shown(name)} needs {one!r} or {other!r}")
+                raise ValueError(
+                    f"parameter {excerpt(name)} needs {one!r} or {other!r}"
+                )
     return record
 
 
@@ -302,10 +305,11 @@ def check_folds(details: Mapping[str, Any], n_splits: int) -> None:
 def check_metrics(finished: Iterable[Mapping[str, Any]]) -> None:
     """Check that the trials of a journal have the same metrics.
 
-    In place of all metrics, a fold whose scorer failed may have one number.
+    In place of all metrics, a fold that failed may have one number.
     """
+    folds = [fold for one in finished for fold in one["folds"]]
     for kind in ("test_scores", "train_scores"):
-        scores = (fold.get(kind) for one in finished for fold in one["folds"])
+        scores = (fold.get(kind) for fold in folds)
         names = {frozenset(one) for one in scores if type(one) is dict}
         if len(names) > 1:
             raise ValueError(f"its trials have different metrics in {kind!r}")

@@ -249,6 +249,8 @@ def _check_bytes(path: str, writable: bool) -> bool:
     version, application_id = struct.unpack(">60xI4xI", header[:72])
     if application_id != APPLICATION_ID:
         raise _foreign(path)
+    if not {1, 2}.issuperset(header[18:20]):
+        raise _damaged(path, ValueError("its header is of no release of SQLite"))
     if version != FORMAT and (writable or version not in SCHEMAS):
         hint = ""
         if version in SCHEMAS:

@@ -171,12 +171,16 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bo
 
 def _check_recorded_scores(search: Any, run: SearchRun) -> None:
     """Check that the trials of the journal have the metric that guides the search."""
+    kinds = set()
     for trial in run.journal.results.values():
         if trial.state != TrialState.COMPLETE or trial.error is not None:
             continue
         try:
             for fold in trial.folds:
                 run.objective(fold.test_scores)
+                kinds.add(isinstance(fold.test_scores, dict))
+            if len(kinds) > 1:
+                raise ValueError("one number in place of several metrics")
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(
                 f"journal: {os.fspath(search.journal)!r} has other metrics in trial "
