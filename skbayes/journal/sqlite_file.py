@@ -246,10 +246,11 @@ def _check_bytes(path: str, writable: bool) -> bool:
         return False
     if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
         raise _foreign(path)
-    version, application_id = struct.unpack(">60xI4xI", header[:72])
+    schema, version, application_id = struct.unpack(">44xI12xI4xI", header[:72])
     if application_id != APPLICATION_ID:
         raise _foreign(path)
-    if not {1, 2}.issuperset(header[18:20]):
+    # SQLite would say that it may not write, or that it does not support the format.
+    if not {1, 2}.issuperset(header[18:20]) or schema > 4:
         raise _damaged(path, ValueError("its header is of no release of SQLite"))
     if version != FORMAT and (writable or version not in SCHEMAS):
         hint = ""
@@ -348,10 +349,7 @@ def guard_against_damage(path: str) -> Iterator[None]:
     """Turn the errors of reading a damaged journal into a ValueError that says so."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        # The statements are right; the file is of no format that SQLite knows.
-        if getattr(error, "sqlite_errorname", "") == "SQLITE_ERROR":
-            raise _damaged(path, error) from error
+    except sqlite3.OperationalError:
         raise
     except (*_DAMAGE, OverflowError, zlib.error) as error:
         raise _damaged(path, error) from error
@@ -365,8 +363,6 @@ def _explained(path: str) -> Iterator[None]:
     except sqlite3.IntegrityError as error:
         raise ValueError(f"journal: {path!r} has it already: {error}") from error
     except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorname", "") == "SQLITE_ERROR":
-            raise _damaged(path, error) from error
         raise OSError(
             f"journal: {path!r} cannot be used: {error}. What it holds already is kept."
         ) from error
