@@ -14,7 +14,7 @@ from skbayes.evaluation.trial import Trial
 from skbayes.journal.json_params import from_record, to_record
 from skbayes.journal.json_space import to_outline
 from skbayes.journal.rows import pack_split, stored_trials, trial_row, unpack_split
-from skbayes.journal.sqlite_file import Durability, JournalFile, guard_against_damage
+from skbayes.journal.sqlite_file import JournalFile, guard_against_damage
 from skbayes.space import Space
 from skbayes.space.configuration import Configuration
 
@@ -89,7 +89,6 @@ class Journal:
         reproducible_splits: bool,
         drawn_seed: int = 0,
         default_n_points: int = 1,
-        durability: Durability = "auto",
         facts: Mapping[str, Any] | None = None,
     ) -> Journal:
         """Begin a journal, or continue one of the same search.
@@ -115,10 +114,6 @@ class Journal:
             Seed of a new journal where `seed` is None.
         default_n_points : int, default=1
             `n_points` of a new journal where it is None.
-        durability : {"auto", "full"}, default="auto"
-            With "full" not even a power cut loses a trial; each takes tens of
-            milliseconds longer. With "auto" a power cut may lose the last ones, the
-            death of the process none.
         facts : dict or None, default=None
             What :func:`skbayes.journal.fingerprint.search_facts` returns, for readers
             of a new journal.
@@ -136,7 +131,7 @@ class Journal:
             it is left as it is.
         """
         packed = [(pack_split(train), pack_split(test)) for train, test in splits]
-        file = JournalFile(path, durability)
+        file = JournalFile(path)
         try:
             if file.is_new:
                 search = {
@@ -200,7 +195,7 @@ class Journal:
         self._file.insert("proposals", (number, record, expected, time.time()))
 
     def record_result(self, trial: Trial) -> None:
-        """Write down a finished trial, which is durable on return.
+        """Write down a finished trial, which is in the file on return.
 
         OSError if it cannot be written, TypeError if it holds something that is neither
         a number nor text, ValueError if it was recorded before.
