@@ -50,7 +50,7 @@ SCHEMA = {
 PATIENCE = 30.0
 
 # Seconds between the commits that wait for the disk.
-SYNC_INTERVAL = 10.0
+SYNC_INTERVAL = 5.0
 
 # Attempts to take the lock, or to read, while other processes change the files.
 MAX_TRIES = 20
@@ -66,9 +66,9 @@ _written: set[tuple[int, int] | None] = set()
 class JournalFile:
     """Journal opened for writing, locked against any other writer.
 
-    A commit is in the one file on return, and survives the death of the process. One in
-    ten seconds waits for the disk, and survives a power cut as well. A process that was
-    forked from the one that opened the file writes nothing and removes nothing.
+    A commit is in the one file on return, and survives the death of the process. Every
+    five seconds one waits for the disk, and survives a power cut with all before it. A
+    process that was forked from the one that opened the file writes and removes nothing.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
