@@ -10,7 +10,8 @@ copied after each kill: a trial on disk held if it is in that copy. The last row
 milliseconds for the two writes of a trial, and for each fourth of 2,000 trials.
 
 A process is forked from one that has imported everything, since an import takes longer
-than a search. Backends share the kills 7 : 1 : 2, since workers of loky start anew each time.
+than a search. The backends share the kills 7 : 1 : 2: workers of loky start anew each
+time. The cluster of Dask outlives the searches.
 """
 
 from __future__ import annotations
