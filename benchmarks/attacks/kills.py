@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
@@ -92,6 +93,8 @@ def start(kind: type, backend: str, journal: str, address: str, result: str) -> 
         Path(result + "~").write_text(text)
         os.replace(result + "~", result)
         code = 0
+    except BaseException:
+        Path(result).write_text(traceback.format_exc())
     finally:
         os._exit(code)
 
@@ -169,7 +172,7 @@ class Attack:
             self.check_copy(path)
         found = Path(result).read_text() if os.path.exists(result) else ""
         if found != self.whole:
-            print(f"{path} is another search", file=sys.stderr)
+            print(f"{path} is another search: {found[-500:]}", file=sys.stderr)
         return kills, found == self.whole
 
     def check_copy(self, path: str) -> None:

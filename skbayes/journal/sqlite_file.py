@@ -68,7 +68,7 @@ class JournalFile:
 
     A commit is in the one file on return, and survives the death of the process. Every
     five seconds one waits for the disk, and survives a power cut with all before it. A
-    process that was forked from the one that opened the file writes and removes nothing.
+    process that was forked from the one that opened the file writes nothing.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

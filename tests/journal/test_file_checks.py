@@ -43,7 +43,7 @@ def written(path):
 
 
 READERS = {
-    "fit": open_journal,
+    "fit": lambda path: open_journal(path).close(),
     "load_history": load_history,
     "warm start": lambda path: read_trials(path, SPACE),
     "report": read_record,
@@ -153,13 +153,16 @@ def super_journal(victim, n_pages, page_size=4096):
 
 
 @every_reader
-@pytest.mark.parametrize("link", [False, True])
-def test_a_journal_that_somebody_sent_deletes_no_file(read, link, written, tmp_path):
+@pytest.mark.parametrize("way", ["file", "link", "zeros"])
+def test_a_journal_that_somebody_sent_deletes_no_file(read, way, written, tmp_path):
     victim = tmp_path / "thesis"
     victim.write_text("a life's work")
     content = super_journal(victim, os.path.getsize(written) // 4096)
+    if way == "zeros":
+        # As long as it begins so, SQLite only writes into it.
+        content = bytes(512) + content[512:]
     beside = tmp_path / "search.journal-journal"
-    if link:
+    if way == "link":
         (tmp_path / "elsewhere").write_bytes(content)
         beside.symlink_to(tmp_path / "elsewhere")
     else:
@@ -181,20 +184,35 @@ def test_what_lies_beside_the_lock_deletes_no_file(written, tmp_path):
 
 
 @every_reader
-@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, "text", "nothing"])
+@pytest.mark.parametrize(
+    "suffix, make",
+    [
+        (suffix, make)
+        for suffix in ("-wal", "-shm", "-journal")
+        for make in (os.mkfifo, os.mkdir, "text", "")
+        # A search that is killed may leave an empty one.
+        if (suffix, make) != ("-journal", "")
+    ],
+)
 def test_files_of_others_beside_a_journal_are_refused(read, suffix, make, written):
     beside = f"{written}{suffix}"
-    if not isinstance(make, str):
+    if callable(make):
         make(beside)
     else:
         with open(beside, "w") as file:
-            file.write({"text": "notes on the search", "nothing": ""}[make])
-        if (suffix, make) == ("-journal", "nothing"):
-            # A search that is killed may leave one.
-            read(written)
-            return
+            file.write(make)
     assert_refused(read, written, f"journal: .* is not opened, .*{suffix}")
+
+
+@every_reader
+@pytest.mark.parametrize("content", [b"", bytes(512), bytes(5000)])
+def test_a_rollback_journal_that_was_just_begun_does_no_harm(read, content, written):
+    written.with_name(f"{written.name}-journal").write_bytes(content)
+    read(written)
+    with open_journal(written) as journal:
+        assert len(journal.results) == 3
+        record(journal, [3])
+    assert os.listdir(written.parent) == [written.name]
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, "link", "text"])
