@@ -23,12 +23,7 @@ from skbayes.journal.rows import (
     trial_row,
 )
 from skbayes.journal.schema import unpack_split
-from skbayes.journal.sqlite_file import (
-    FORMAT,
-    Durability,
-    JournalFile,
-    guard_against_damage,
-)
+from skbayes.journal.sqlite_file import FORMAT, JournalFile, guard_against_damage
 from skbayes.space import Space
 from skbayes.space.configuration import Configuration
 
@@ -96,7 +91,6 @@ class Journal:
         reproducible_splits: bool,
         drawn_seed: int = 0,
         default_n_points: int = 1,
-        durability: Durability = "auto",
         facts: Mapping[str, Any] | None = None,
         n_samples: int | None = None,
     ) -> Journal:
@@ -123,10 +117,6 @@ class Journal:
             Seed of a new journal where `seed` is None.
         default_n_points : int, default=1
             `n_points` of a new journal where it is None.
-        durability : {"auto", "full"}, default="auto"
-            With "full" not even a power cut loses a trial; each takes tens of
-            milliseconds longer. With "auto" a power cut may lose the last ones, the
-            death of the process none.
         facts : dict or None, default=None
             What :func:`skbayes.journal.fingerprint.search_facts` returns, for readers
             of a new journal.
@@ -146,7 +136,7 @@ class Journal:
             it is left as it is.
         """
         packed = [(pack_split(train), pack_split(test)) for train, test in splits]
-        file = JournalFile(path, durability)
+        file = JournalFile(path)
         try:
             if file.is_new:
                 search = {
@@ -223,7 +213,7 @@ class Journal:
         self._append("proposals", (number, record, expected, time.time()))
 
     def record_result(self, trial: Trial) -> None:
-        """Write down a finished trial, which is durable on return.
+        """Write down a finished trial, which is in the file on return.
 
         OSError if it cannot be written, TypeError if it holds something that is neither
         a number nor text, ValueError if it was recorded before.

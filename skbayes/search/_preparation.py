@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -271,11 +270,12 @@ def known_source(search: Any, space: Space) -> Any:
 
 def journal_trials(path: str | PathLike, space: Space) -> tuple[Any, int]:
     """Return the trials of a journal within the space, and the number of others."""
-    if not Path(path).exists():
+    try:
+        return read_trials(path, space)
+    except FileNotFoundError as error:
         raise FileNotFoundError(
             f"warm_start_from: there is no journal {os.fspath(path)!r}."
-        )
-    return read_trials(path, space)
+        ) from error
 
 
 @contextlib.contextmanager
