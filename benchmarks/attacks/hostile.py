@@ -8,8 +8,9 @@ attack holds if the journal is read, or refused by a ValueError that names it, w
 
     python benchmarks/attacks/hostile.py after
 
-Add the number of cases, 100,000 by default, and a seed. The old release is attacked by
-the same script with its folder in PYTHONPATH, and "before".
+Add the number of cases, 100,000 by default, and a seed. Ctrl-C ends it with the counts
+so far. The old release is attacked by the same script with its folder in PYTHONPATH,
+and "before".
 """
 
 from __future__ import annotations
@@ -398,6 +399,7 @@ def main(when: str, n_cases: int = 100_000, seed: int = 0) -> None:
     signal.signal(signal.SIGALRM, _gave_up)
     counts: dict[str, dict[str, float]] = {}
     wrong: Counter[str] = Counter()
+    stop: list[bool] = []
     with tempfile.TemporaryDirectory() as folder:
         files = base_journals(folder)
         path = os.path.join(folder, "hostile.journal")
@@ -405,7 +407,10 @@ def main(when: str, n_cases: int = 100_000, seed: int = 0) -> None:
             Path(path).write_bytes(files[0])
             print(f"unchanged, {reader}: {outcome(path, reader, 0)}")
             os.unlink(path)
+        signal.signal(signal.SIGINT, lambda *_: stop.append(True))
         for case in range(n_cases):
+            if stop:
+                break
             rng = random.Random(f"{seed} {case}")
             category, kind, file = hostile_journal(files, rng)
             Path(path).write_bytes(file)

@@ -64,22 +64,18 @@ def check(path: str) -> tuple[list[Row], int, list[str]]:
 
 def save(rows: Sequence[Row], version: int, path: str) -> None:
     """Write rows to a new journal; ValueError if the file exists."""
-    tables: dict[str, list[tuple]] = {table: [] for table in COLUMNS}
-    for row in rows:
-        tables[row.table].append(row.values)
-    if version != FORMAT:
-        ((created,),) = [row[1:] for row in tables["search"] if row[0] == "created"]
-        tables["search"].append((FIRST_RUN, created))
-        linked = Chain().tables(tables)
-    else:
-        linked = {table: [] for table in COLUMNS}
-        for row in rows:
-            linked[row.table].append((*row.values, row.place, row.digest))
     if os.path.lexists(path):
         raise ValueError(f"--save: {path!r} exists, and is left as it is.")
+    tables: dict[str, list[tuple]] = {table: [] for table in COLUMNS}
+    for row in rows:
+        chained = (row.place, row.digest) if version == FORMAT else ()
+        tables[row.table].append((*row.values, *chained))
+    if version != FORMAT:
+        tables["search"].append((FIRST_RUN, dict(tables["search"])["created"]))
+        tables = Chain().tables(tables)
     file = JournalFile(path)
     try:
-        file.create(linked)
+        file.create(tables)
     finally:
         file.close()
 
@@ -107,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         rows, version, faults = check(options.file)
-        if not _is_complete(rows, version):
+        if faults and not _is_complete(rows, version):
             print(f"{options.file}: damaged: {faults[0]}. No trial can be saved.")
             return 1
         kept = _count(parse_content(rows))

@@ -208,7 +208,10 @@ class _Part:
 
     def _add_if_code(self, value: Any) -> bool:
         """Add a function or class of the user's; return whether it is one."""
-        owned = _of_user(value)
+        try:
+            owned = _of_user(value)
+        except Exception:  # raised by the attributes of an object
+            return False
         if owned is not None:
             self.others.append(owned)
         return owned is not None

@@ -24,6 +24,7 @@ from skbayes.journal.schema import (
     check_folds,
     check_metrics,
     check_number,
+    check_parameters,
     check_row,
     excerpt,
     parse_details,
@@ -244,6 +245,7 @@ def parse_content(rows: Iterable[Row]) -> Content:
     for details in finished_trials:
         check_folds(details, len(tables["splits"]))
     check_metrics(finished_trials)
+    check_parameters([one.record for one in trials])
     return Content(
         seed=search["seed"],
         n_points=search["n_points"],

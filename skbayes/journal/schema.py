@@ -12,7 +12,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = [
     "check_folds",
     "check_metrics",
     "check_number",
+    "check_parameters",
     "check_row",
     "excerpt",
     "parse_details",
@@ -34,6 +35,9 @@ __all__ = [
 
 # Places and numbers of trials; parameters of a space; metrics of a journal.
 MAX_NUMBER, MAX_PARAMETERS, MAX_METRICS = 10**9, 10_000, 1_000
+
+# Cells of a table that trials do not fill themselves.
+MAX_CELLS = 5_000_000
 
 # The last time that pandas can write, in seconds since 1970.
 MAX_TIME = 9.2e9
@@ -309,10 +313,23 @@ def check_metrics(finished: Iterable[Mapping[str, Any]]) -> None:
     """
     folds = [fold for one in finished for fold in one["folds"]]
     for kind in ("test_scores", "train_scores"):
-        scores = (fold.get(kind) for fold in folds)
+        scores = [fold.get(kind) for fold in folds]
         names = {frozenset(one) for one in scores if type(one) is dict}
         if len(names) > 1:
             raise ValueError(f"its trials have different metrics in {kind!r}")
+        if sum(map(len, names)) * len(scores) > max(MAX_CELLS, 2 * _n_inside(scores)):
+            raise ValueError("most of its folds have no scores")
+
+
+def _n_inside(scores: Iterable[Any]) -> int:
+    return sum(len(one) for one in scores if type(one) is dict)
+
+
+def check_parameters(records: Sequence[Mapping[str, Any]]) -> None:
+    """Check that the trials have not too many different parameters."""
+    names: set[str] = set().union(*records)
+    if len(names) * len(records) > max(MAX_CELLS, 100 * sum(map(len, records))):
+        raise ValueError(f"its trials have {len(names)} parameters")
 
 
 # -- splits -----------------------------------------------------------------------

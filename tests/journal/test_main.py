@@ -100,6 +100,17 @@ def test_without_its_header_nothing_is_saved(written, tmp_path, capsys, table):
     assert not copy.exists()
 
 
+def test_a_search_that_was_killed_at_its_very_beginning(written, capsys):
+    execute(
+        written,
+        ("DELETE FROM search WHERE name = 'run 0'",),
+        ("DELETE FROM proposals",),
+        ("DELETE FROM results",),
+    )
+    assert main(["check", str(written)]) == 0
+    assert "whole: 0 trials" in capsys.readouterr().out
+
+
 def test_a_file_that_exists_is_not_replaced(written, capsys):
     before = written.read_bytes()
     assert main(["check", str(written), "--save", str(written)]) == 1
