@@ -244,7 +244,8 @@ file._connection.execute("PRAGMA cache_spill=ON")
 file._connection.execute("BEGIN")
 for number in range(3, 300):
     file._connection.execute(
-        "INSERT INTO proposals SELECT ?, params, 0, 0 FROM proposals WHERE number = 0",
+        "INSERT INTO proposals (number, params) "
+        "SELECT ?, params FROM proposals WHERE number = 0",
         (number,),
     )
 assert open(path, "rb").read() != before
