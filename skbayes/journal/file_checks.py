@@ -99,8 +99,8 @@ def _check_rollback_journal(path: str, beside: str) -> None:
         begin = file.read(len(ROLLBACK_MAGIC))
         file.seek(max(status.st_size - len(ROLLBACK_MAGIC), 0))
         end = file.read()
-    # SQLite writes zeros first, and what begins with them does nothing yet.
-    known = begin in (b"", bytes(len(ROLLBACK_MAGIC)), ROLLBACK_MAGIC)
+    # SQLite writes zeros in its place first; what begins with them does nothing yet.
+    known = ROLLBACK_MAGIC.startswith(begin.rstrip(b"\0"))
     if not known or end == ROLLBACK_MAGIC:
         raise _not_ours(path, beside)
 

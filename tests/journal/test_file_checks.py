@@ -205,7 +205,7 @@ def test_files_of_others_beside_a_journal_are_refused(read, suffix, make, writte
 
 
 @every_reader
-@pytest.mark.parametrize("content", [b"", bytes(512), bytes(5000)])
+@pytest.mark.parametrize("content", [b"", bytes(512), ROLLBACK_MAGIC[:5] + bytes(99)])
 def test_a_rollback_journal_that_was_just_begun_does_no_harm(read, content, written):
     written.with_name(f"{written.name}-journal").write_bytes(content)
     read(written)
@@ -244,8 +244,8 @@ file._connection.execute("PRAGMA cache_spill=ON")
 file._connection.execute("BEGIN")
 for number in range(3, 300):
     file._connection.execute(
-        "INSERT INTO proposals SELECT ?, params, 0, 0, place, digest FROM proposals "
-        "WHERE number = 0",
+        "INSERT INTO proposals (number, params) "
+        "SELECT ?, params FROM proposals WHERE number = 0",
         (number,),
     )
 assert open(path, "rb").read() != before
