@@ -6,8 +6,9 @@ All six searches, in one process, on loky and on Dask. Each search has a journal
 process (and, every other time, its workers with it) gets SIGKILL at a random instant,
 and another process continues, until the search ends. A kill held if the table at that
 end (parameters and all scores) equals that of an uninterrupted search. The one file is
-copied after each kill: a trial on disk held if it is in that copy. The last rows are
-milliseconds for the two writes of a trial, and for each fourth of 2,000 trials.
+copied after each kill: a trial on disk held if it is in that copy. With `--kills 0` it
+saves, as journal_cost, the milliseconds that the two writes of a trial take, for each
+fourth of 2,000 trials too, and how many processes were waiting for one of the CPUs.
 
 A process is forked from one that has imported everything, since an import takes longer
 than a search. The backends share the kills 7 : 1 : 2: workers of loky start anew each
@@ -217,7 +218,8 @@ def cost(folder: str, n_trials: int = 2000) -> dict[str, float]:
     found["99th"] = float(np.quantile(seconds, 0.99))
     for quarter, part in enumerate(np.split(np.array(seconds), 4)):
         found[f"fourth {quarter + 1}"] = float(part.mean())
-    return {name: round(1e3 * value, 3) for name, value in found.items()}
+    found = {name: round(1e3 * value, 3) for name, value in found.items()}
+    return {**found, "load": round(os.getloadavg()[0], 1)}
 
 
 def main() -> None:
@@ -228,12 +230,15 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=60)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    if not args.kills:
+        with tempfile.TemporaryDirectory() as folder:
+            save("journal_cost", args.when, {"ms a trial": cost(folder)})
+        return
     import dask.distributed  # noqa: F401
 
     counts: dict[str, dict[str, float]] = defaultdict(lambda: {"tried": 0, "held": 0})
     copied = counts["trials in the one file"]
     with tempfile.TemporaryDirectory() as folder, dask_cluster() as address:
-        counts["journal, ms a trial"] = cost(folder)
         for backend, share in SHARES.items():
             for place, kind in enumerate(SEARCHES):
                 total = round(args.kills * share)
