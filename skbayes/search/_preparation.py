@@ -178,6 +178,10 @@ def _check_recorded_scores(search: Any, run: SearchRun) -> None:
             for fold in trial.folds:
                 run.objective(fold.test_scores)
                 kinds.add(isinstance(fold.test_scores, dict))
+                if run.options.return_train_score:
+                    kinds.add(isinstance(fold.train_scores, dict))
+                    if _metrics(fold.test_scores) != _metrics(fold.train_scores):
+                        raise ValueError("other training scores than test scores")
             if len(kinds) > 1:
                 raise ValueError("one number in place of several metrics")
         except (LookupError, TypeError, ValueError) as error:
@@ -185,6 +189,10 @@ def _check_recorded_scores(search: Any, run: SearchRun) -> None:
                 f"journal: {os.fspath(search.journal)!r} has other metrics in trial "
                 f"{trial.number} than this search: {error}."
             ) from error
+
+
+def _metrics(scores: Any) -> Any:
+    return scores.keys() if isinstance(scores, dict) else scores is None
 
 
 def _trials_in_flight(search: Any, run: SearchRun) -> int:
