@@ -175,9 +175,15 @@ class Trial:
             return {"score": np.array(values, dtype=float)} if values else {}
         # A failed fold of a multi-metric callable holds one number for all metrics.
         return {
-            name: np.array([v[name] if isinstance(v, dict) else v for v in values])
+            name: _numbers([v[name] if isinstance(v, dict) else v for v in values])
             for name in metrics
         }
+
+
+def _numbers(values: list[Any]) -> np.ndarray:
+    """Return an array of numbers, also of integers that NumPy keeps as objects."""
+    array = np.array(values)
+    return array.astype(float) if array.dtype == object else array
 
 
 class History(Sequence[Trial]):

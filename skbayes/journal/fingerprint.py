@@ -3,7 +3,8 @@
 A text describes a value, so that two searches can be compared part by part and the
 difference can be named. It is the same in every process: it does not depend on
 addresses, on the hashes of strings, on the layout of arrays, on the state of random
-generators, or on the releases of libraries.
+generators, or on the releases of libraries. Functions and classes that are no part of
+an installed package are described by their names and a digest of their code.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.journal.code_digest import code_of
 from skbayes.journal.digest import Digest, is_data
 from skbayes.space import Distribution, Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
@@ -89,7 +91,7 @@ def describe_search(
     arguments of `fit`. Of `refit` the metric that guides the search counts. Of
     estimators, the parameters in `NOT_OF_AN_ESTIMATOR` do not count at any depth, and
     scikit-learn's own are described by the parameters that are not at their defaults.
-    Warns about values without a name, such as a lambda, which are taken to be equal.
+    Warns about values that cannot be pickled, which are taken to be equal.
     """
     params = search.get_params(deep=False)
     parts: dict[str, Any] = {
@@ -153,7 +155,7 @@ def _plain(value: Any) -> Any:
 def describe(value: Any) -> str:
     """Describe any value by a text that is the same in another process.
 
-    Warns about values without a name, such as a lambda.
+    Warns about values that cannot be pickled.
 
     Examples
     --------
@@ -249,6 +251,7 @@ class _Describer:
     def __init__(self) -> None:
         self.part = "value"
         self._unverifiable: list[str] = []
+        self._codes: dict[int, tuple[Any, str]] = {}
         # Values whose description is under way: a value may hold itself.
         self._open: list[Any] = []
         # Whether the state of fitted estimators counts.
@@ -260,8 +263,7 @@ class _Describer:
             listed = ", ".join(dict.fromkeys(self._unverifiable))
             warnings.warn(
                 f"journal: not verifiable, and taken to be what they were: {listed}. "
-                "Functions that are defined with def in a module, and objects that can "
-                "be pickled, are compared.",
+                "Functions, and objects that can be pickled, are compared.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -269,6 +271,15 @@ class _Describer:
     def _not_verifiable(self, name: str) -> str:
         self._unverifiable.append(f"{name} in {self.part}")
         return f"{name} (not verifiable)"
+
+    def _named_thing(self, thing: Any) -> str:
+        """Describe a class or function by its name and the code of a user's."""
+        if id(thing) not in self._codes:
+            code = code_of(thing, self)
+            text = _qualified(thing) + ("" if code is None else f" [code {code}]")
+            # The thing is kept too, so that its id is not given to another one.
+            self._codes[id(thing)] = thing, text
+        return self._codes[id(thing)][1]
 
     def __call__(self, value: Any) -> str:
         value = native(value)
@@ -284,7 +295,7 @@ class _Describer:
 
     def _text(self, value: Any) -> str:
         if isinstance(value, enum.Enum):
-            return f"{_qualified(type(value))}.{value.name}"
+            return f"{self._named_thing(type(value))}.{value.name}"
         if type(value) is int:
             return repr(value) if abs(value) < 2**64 else hex(value)
         if value is None or type(value) in (bool, float, complex, str, bytes, range):
@@ -292,7 +303,7 @@ class _Describer:
         if isinstance(value, np.generic | type(...)):
             return repr(str(value))
         if isinstance(value, type):
-            return _qualified(value)
+            return self._named_thing(value)
         if is_data(value):
             return Digest(self).text(value)
         if isinstance(value, Space):
@@ -329,7 +340,7 @@ class _Describer:
             comma = "," if len(value) == 1 else ""
             text = f"({', '.join(map(self, value))}{comma})"
         plain = type(value) in (list, tuple, dict, set, frozenset)
-        return text if plain else f"{_qualified(type(value))}{text}"
+        return text if plain else f"{self._named_thing(type(value))}{text}"
 
     def _space(self, space: Space) -> str:
         """Describe a space with all that its options open."""
@@ -364,7 +375,7 @@ class _Describer:
             return self._object(estimator)
         if not keeps_more_than_parameters(estimator):
             named = self._named(_parameters(estimator))
-            return f"{_qualified(type(estimator))}({', '.join(named)})"
+            return f"{self._named_thing(type(estimator))}({', '.join(named)})"
         self._whole = True
         try:
             return self._object(estimator)
@@ -385,15 +396,11 @@ class _Describer:
         owner = getattr(function, "__self__", None)
         if owner is not None and not isinstance(owner, types.ModuleType):
             return f"{self(owner)}.{function.__name__}"
-        name = _qualified(function)
-        closure = getattr(function, "__closure__", None)
-        if "<lambda>" in name or ("<locals>" in name and closure):
-            return self._not_verifiable(name)
-        return name
+        return self._named_thing(function)
 
     def _object(self, value: Any) -> str:
         """Describe any other object by what its pickle would hold."""
-        name = _qualified(type(value))
+        name = self._named_thing(type(value))
         try:
             reduced = value.__reduce_ex__(4)
         except Exception:  # it cannot be pickled

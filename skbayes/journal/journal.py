@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,10 +13,17 @@ from typing import Any
 import numpy as np
 
 from skbayes.evaluation.trial import Trial
+from skbayes.journal.code_digest import DECLARED, same_but_for_code
 from skbayes.journal.json_params import from_record, to_record
 from skbayes.journal.json_space import to_outline
-from skbayes.journal.rows import pack_split, stored_trials, trial_row, unpack_split
-from skbayes.journal.sqlite_file import Durability, JournalFile, guard_against_damage
+from skbayes.journal.rows import (
+    Chain,
+    pack_split,
+    read_content,
+    trial_row,
+)
+from skbayes.journal.schema import unpack_split
+from skbayes.journal.sqlite_file import FORMAT, JournalFile, guard_against_damage
 from skbayes.space import Space
 from skbayes.space.configuration import Configuration
 
@@ -25,9 +34,6 @@ Splits = Sequence[tuple[Any, Any]]
 # Descriptions up to this length are shown whole; of longer ones this much is shown
 # before and after the place where they begin to differ.
 MAX_SHOWN, BEFORE, AFTER = 160, 40, 80
-
-# Names of the rows of the table `search` that hold the first trial of a stage.
-_STAGE = "stage "
 
 
 class Journal:
@@ -59,19 +65,15 @@ class Journal:
     def __init__(self, file: JournalFile, space: Space) -> None:
         self._file = file
         self._space = space
+        self._mutex = threading.Lock()
         with guard_against_damage(file.path):
-            search = dict(file.execute("SELECT name, value FROM search"))
-            self.seed, self.n_points = int(search["seed"]), int(search["n_points"])
-            self.stages = {
-                int(name.removeprefix(_STAGE)): int(value)
-                for name, value in search.items()
-                if name.startswith(_STAGE)
-            }
-            self.identity = dict(file.execute("SELECT part, text FROM identity"))
-            rows = file.execute("SELECT train, test FROM splits ORDER BY number")
-            self.splits = [
-                (unpack_split(train), unpack_split(test)) for train, test in rows
-            ]
+            content, self._chain = read_content(file.execute, FORMAT)
+        self.seed, self.n_points = content.seed, content.n_points
+        self.stages, self.identity = content.stages, content.identity
+        self._n_runs = content.n_runs
+        self._trials = content.trials
+        self._packed = content.splits
+        self.splits: Splits = []
         self.proposals: list[dict[str, Any]] = []
         self.expected_improvements: list[float | None] = []
         self.results: dict[int, Trial] = {}
@@ -89,8 +91,8 @@ class Journal:
         reproducible_splits: bool,
         drawn_seed: int = 0,
         default_n_points: int = 1,
-        durability: Durability = "auto",
         facts: Mapping[str, Any] | None = None,
+        n_samples: int | None = None,
     ) -> Journal:
         """Begin a journal, or continue one of the same search.
 
@@ -115,13 +117,11 @@ class Journal:
             Seed of a new journal where `seed` is None.
         default_n_points : int, default=1
             `n_points` of a new journal where it is None.
-        durability : {"auto", "full"}, default="auto"
-            With "full" not even a power cut loses a trial; each takes tens of
-            milliseconds longer. With "auto" a power cut may lose the last ones, the
-            death of the process none.
         facts : dict or None, default=None
             What :func:`skbayes.journal.fingerprint.search_facts` returns, for readers
             of a new journal.
+        n_samples : int or None, default=None
+            Number of rows that splits choose from; None to accept any indices.
 
         Raises
         ------
@@ -136,20 +136,20 @@ class Journal:
             it is left as it is.
         """
         packed = [(pack_split(train), pack_split(test)) for train, test in splits]
-        file = JournalFile(path, durability)
+        file = JournalFile(path)
         try:
             if file.is_new:
                 search = {
                     "seed": str(drawn_seed if seed is None else seed),
                     "n_points": int(default_n_points if n_points is None else n_points),
                     "created": time.time(),
-                    "runs": 0,
                     "facts": json.dumps({**(facts or {}), "space": to_outline(space)}),
                 }
                 numbered = [(i, *pair) for i, pair in enumerate(packed)]
                 rows = {"search": search.items(), "identity": identity.items()}
-                file.create({**rows, "splits": numbered})
+                file.create(Chain().tables({**rows, "splits": numbered}))
             journal = cls(file, space)
+            journal._load_splits(splits, n_samples)
             differences = [
                 *_numbers_that_differ(journal, seed, n_points),
                 *_parts_that_differ(journal.identity, identity),
@@ -159,28 +159,41 @@ class Journal:
                 raise _mismatch(file.path, differences)
             journal._load_trials()
             file.start_writing()
+            journal._append("search", (f"run {journal._n_runs}", time.time()))
         except BaseException:
             file.close()
             raise
         return journal
 
+    def _load_splits(self, given: Splits, n_samples: int | None) -> None:
+        """Unpack the splits; they have the size of those that are `given`, about."""
+        longest = max((len(part) for pair in given for part in pair), default=0)
+        unpack = functools.partial(
+            unpack_split, max_items=4 * longest + 1000, n_samples=n_samples
+        )
+        with guard_against_damage(self._file.path):
+            self.splits = [(unpack(one), unpack(other)) for one, other in self._packed]
+
     def _load_trials(self) -> None:
         with guard_against_damage(self._file.path):
-            for stored in stored_trials(self._file.execute):
+            for stored in self._trials:
                 params = from_record(self._space, stored.record)
                 self.proposals.append(params)
                 self.expected_improvements.append(stored.expected_improvement)
-                if stored.details is None:
-                    continue
-                trial = stored.trial(params)
-                if len(trial.folds) != len(self.splits):
-                    raise ValueError(f"trial {stored.number} has other splits")
-                self.results[stored.number] = trial
+                if stored.details is not None:
+                    self.results[stored.number] = stored.trial(params)
+
+    def _append(self, table: str, values: tuple) -> None:
+        """Write a row that is chained to the one before it."""
+        with self._mutex:
+            row = self._chain.link(table, values)
+            self._file.insert(table, (*row.values, row.place, row.digest))
+            self._chain.append(row)
 
     def record_stage(self, stage: int, first: int) -> None:
         """Write down the number of a stage's first trial, unless it is known."""
         if stage not in self.stages:
-            self._file.insert("search", (f"{_STAGE}{stage}", first))
+            self._append("search", (f"stage {stage}", first))
             self.stages[stage] = first
 
     def record_proposal(
@@ -197,15 +210,15 @@ class Journal:
         record = json.dumps(to_record(self._space, params))
         expected = expected_improvement
         expected = None if expected is None else float(expected)
-        self._file.insert("proposals", (number, record, expected, time.time()))
+        self._append("proposals", (number, record, expected, time.time()))
 
     def record_result(self, trial: Trial) -> None:
-        """Write down a finished trial, which is durable on return.
+        """Write down a finished trial, which is in the file on return.
 
         OSError if it cannot be written, TypeError if it holds something that is neither
         a number nor text, ValueError if it was recorded before.
         """
-        self._file.insert("results", trial_row(trial))
+        self._append("results", trial_row(trial))
 
     def close(self) -> None:
         """Close the file; no other file is left beside it."""
@@ -223,6 +236,12 @@ class Journal:
 
 def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
     listed = "".join(f"\n- {difference}" for difference in differences)
+    if "[code " in listed:
+        listed += (
+            "\nA function or class whose [code ...] differs was edited, or something "
+            f"that it refers to. If it does what it did, set its {DECLARED} to the "
+            "code in the journal."
+        )
     return ValueError(
         f"journal: {path!r} is the journal of another search. It was left as it is; "
         f"give the journal of this one another name. What differs:{listed}"
@@ -249,7 +268,7 @@ def _parts_that_differ(
     differences = []
     for part in sorted(stored.keys() | given.keys()):
         one, other = stored.get(part, "nothing"), given.get(part, "nothing")
-        if one != other:
+        if one != other and not same_but_for_code(one, other):
             one, other = _excerpts(one, other)
             differences.append(f"{part}: {one} in the journal, {other} now")
     return differences

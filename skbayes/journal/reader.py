@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,8 @@ import numpy as np
 
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.journal.json_params import adapt_record, readable
-from skbayes.journal.rows import StoredTrial, stored_trials
-from skbayes.journal.sqlite_file import guard_against_damage, reader
+from skbayes.journal.rows import Content, StoredTrial, read_content
+from skbayes.journal.sqlite_file import format_of, guard_against_damage, reader
 from skbayes.space import Space
 
 if TYPE_CHECKING:
@@ -102,16 +101,15 @@ def read_journal(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], list[StoredTrial]]:
     """Read the facts about the search and all its trials, in order of their numbers."""
-    with reader(path) as connection:
-        search = dict(connection.execute("SELECT name, value FROM search"))
-        facts = {
-            "seed": int(search["seed"]),
-            "n_points": int(search["n_points"]),
-            "n_splits": connection.execute("SELECT count(*) FROM splits").fetchone()[0],
-            "identity": dict(connection.execute("SELECT part, text FROM identity")),
-            **json.loads(search["facts"]),
-        }
-        return facts, list(stored_trials(connection.execute))
+    content = _read(path)
+    facts = {
+        "seed": content.seed,
+        "n_points": content.n_points,
+        "n_splits": len(content.splits),
+        "identity": content.identity,
+        **content.facts,
+    }
+    return facts, content.trials
 
 
 def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial], int]:
@@ -122,8 +120,9 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
     """
     found = []
     n_dropped = 0
-    with reader(path) as connection:
-        for stored in stored_trials(connection.execute):
+    content = _read(path)
+    with guard_against_damage(os.fspath(path)):
+        for stored in content.trials:
             if stored.details is None:
                 continue
             params = adapt_record(space, stored.record)
@@ -132,6 +131,11 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
             else:
                 found.append(stored.trial(params))
     return found, n_dropped
+
+
+def _read(path: str | os.PathLike[str]) -> Content:
+    with reader(path) as connection:
+        return read_content(connection.execute, format_of(connection))[0]
 
 
 # -- rows of the data frame -------------------------------------------------------

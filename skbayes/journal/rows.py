@@ -1,20 +1,76 @@
-"""Rows of a journal: splits as bytes, trials as JSON, and no pickles."""
+"""Rows of a journal: splits as bytes, trials as JSON, and checksums that chain them.
+
+Rows are numbered by their `place`, in the order in which they were written to any of
+the tables. The `digest` of a row is over its content and the digest of the row before
+it, so that a row that changes, is lost, or is moved does not verify.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import io
 import json
+import math
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from skbayes.evaluation.trial import FoldResult, Trial
+from skbayes.journal.schema import (
+    check_folds,
+    check_metrics,
+    check_number,
+    check_parameters,
+    check_row,
+    excerpt,
+    parse_details,
+    parse_facts,
+    parse_params,
+)
 
-__all__ = ["StoredTrial", "pack_split", "stored_trials", "trial_row", "unpack_split"]
+__all__ = [
+    "Chain",
+    "Content",
+    "Row",
+    "StoredTrial",
+    "first_fault",
+    "pack_split",
+    "parse_content",
+    "read_content",
+    "read_rows",
+    "trial_row",
+    "whole_rows",
+]
+
+# The columns of each table, but for `place` and `digest`.
+COLUMNS = {
+    "search": "name, value",
+    "identity": "part, text",
+    "splits": "number, train, test",
+    "proposals": "number, params, expected_improvement, asked",
+    "results": "number, state, score, details, finished",
+}
+
+# The names of the rows of the table `search` that each journal has.
+HEADER = ("seed", "n_points", "created", "facts")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """Row of a table; `place` and `digest` are None in format 4."""
+
+    table: str
+    values: tuple
+    place: Any = None
+    digest: Any = None
+
+    def __str__(self) -> str:
+        place = "a row" if self.place is None else f"row {self.place}"
+        return f"{place} ({self.table} {excerpt(self.values[0])})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,47 +91,191 @@ class StoredTrial:
     def trial(self, params: dict[str, Any]) -> Trial:
         """Return the finished trial; `params` are what `record` stands for."""
         assert self.details is not None
-        return Trial(number=self.number, params=params, **self.details)
+        folds = [FoldResult(**fold) for fold in self.details["folds"]]
+        details = {**self.details, "folds": folds}
+        return Trial(number=self.number, params=params, **details)
 
 
-def stored_trials(execute: Callable[[str], Iterable[tuple]]) -> Iterator[StoredTrial]:
-    """Read all trials in order of their numbers; ValueError if they are damaged."""
-    rows = execute(
-        "SELECT proposals.number, params, expected_improvement, asked, details, "
-        "finished FROM proposals LEFT JOIN results USING (number) "
-        "ORDER BY proposals.number"
-    )
-    for place, (number, params, expected, asked, details, finished) in enumerate(rows):
-        if number != place:
-            raise ValueError(f"trial {place} is missing")
-        yield StoredTrial(
-            number=number,
-            record=_dict(params),
-            expected_improvement=None if expected is None else float(expected),
-            asked=float(asked),
-            details=None if details is None else _details(details),
-            finished=None if finished is None else float(finished),
-        )
+@dataclasses.dataclass(frozen=True)
+class Content:
+    """What a journal holds, checked; `splits` are pairs as `pack_split` made them.
+
+    `stages` are the numbers of the first trials of stages.
+    """
+
+    seed: int
+    n_points: int
+    facts: dict[str, Any]
+    identity: dict[str, str]
+    stages: dict[int, int]
+    n_runs: int
+    splits: list[tuple[bytes, bytes]]
+    trials: list[StoredTrial]
 
 
-def _dict(text: Any) -> dict[str, Any]:
-    value = json.loads(text)
-    if not isinstance(value, dict):
-        raise ValueError(f"{text!r} stands where a dict should")
+# -- checksums --------------------------------------------------------------------
+
+
+class Chain:
+    """Digests of rows in the order of their places; `place` is that of the next one."""
+
+    def __init__(self) -> None:
+        self.place = 0
+        # In the place of the digest of a row before the first one.
+        self.digest = "journal of skbayes, format 5"
+
+    def link(self, table: str, values: Iterable[Any]) -> Row:
+        """Return a row that comes next, as SQLite will hold it."""
+        stored = tuple(map(_stored, values))
+        content = [self.digest, self.place, table, *map(_hashed, stored)]
+        digest = hashlib.blake2b(_encode(content).encode(), digest_size=16).hexdigest()
+        return Row(table, stored, self.place, digest)
+
+    def append(self, row: Row) -> None:
+        """Take note that a row was written."""
+        self.place, self.digest = self.place + 1, row.digest
+
+    def tables(self, tables: Mapping[str, Iterable[tuple]]) -> dict[str, list[tuple]]:
+        """Return tables with the places and digests of their rows, written in order."""
+        linked: dict[str, list[tuple]] = {}
+        for table, rows in tables.items():
+            linked[table] = []
+            for values in rows:
+                row = self.link(table, values)
+                linked[table].append((*row.values, row.place, row.digest))
+                self.append(row)
+        return linked
+
+
+def _stored(value: Any) -> Any:
+    """Return what SQLite gives back for a value: it has no NaN, and one zero."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else float(value) + 0.0
     return value
 
 
-def _details(text: Any) -> dict[str, Any]:
-    details = _dict(text)
-    folds = details["folds"]
-    if not isinstance(folds, list) or not all(isinstance(f, dict) for f in folds):
-        raise ValueError("the results of a trial are no list of folds")
-    if not isinstance(details["score"], int | float):
-        raise ValueError("the score of a trial is no number")
-    if not isinstance(details["started"], int | float | None):
-        raise ValueError("the beginning of a trial is no number")
-    details["folds"] = [FoldResult(**fold) for fold in folds]
-    return details
+def _hashed(value: Any) -> Any:
+    """Return bytes as their digest, anything else as it is."""
+    return hashlib.blake2b(value).hexdigest() if type(value) is bytes else value
+
+
+def whole_rows(rows: Iterable[Row]) -> tuple[list[Row], Chain]:
+    """Return the rows, in order, before the first one that does not verify."""
+    chain = Chain()
+    whole: list[Row] = []
+    for row in sorted(rows, key=_place):
+        if row.place != chain.place or chain.link(row.table, row.values) != row:
+            break
+        chain.append(row)
+        whole.append(row)
+    return whole, chain
+
+
+def _place(row: Row) -> float:
+    return row.place if type(row.place) is int else math.inf
+
+
+def first_fault(rows: list[Row], n_whole: int) -> str | None:
+    """Say what is wrong with the row after the whole ones; None if all are whole."""
+    if n_whole == len(rows):
+        return None
+    row = sorted(rows, key=_place)[n_whole]
+    if row.place != n_whole:
+        return f"row {n_whole} is missing"
+    return f"{row} does not match its checksum"
+
+
+# -- reading ----------------------------------------------------------------------
+
+
+def read_content(
+    execute: Callable[[str], Iterable[tuple]], version: int
+) -> tuple[Content, Chain]:
+    """Read a journal and check all of it; ValueError if it is damaged.
+
+    Journals of format 4 have no checksums.
+    """
+    rows = [row for table in COLUMNS for row in read_rows(execute, table, version)]
+    chain = Chain()
+    if version != 4:
+        whole, chain = whole_rows(rows)
+        fault = first_fault(rows, len(whole))
+        if fault is not None:
+            raise ValueError(fault)
+    return parse_content(rows), chain
+
+
+def read_rows(
+    execute: Callable[[str], Iterable[tuple]], table: str, version: int
+) -> Iterator[Row]:
+    """Read the rows of one table, in order of their first column, unchecked."""
+    columns = COLUMNS[table]
+    own = columns if version == 4 else f"{columns}, place, digest"
+    for row in execute(f"SELECT {own} FROM {table} ORDER BY 1"):
+        if version != 4:
+            yield Row(table, row[:-2], *row[-2:])
+        elif row[0] != "runs":
+            yield Row(table, row)
+
+
+def parse_content(rows: Iterable[Row]) -> Content:
+    """Return what rows hold; ValueError, with the name of the row, for a bad one."""
+    tables: dict[str, dict[Any, Any]] = {table: {} for table in COLUMNS}
+    for row in rows:
+        try:
+            check_row(row.table, row.values)
+            tables[row.table][row.values[0]] = _parsed(row)
+        except ValueError as error:
+            raise ValueError(f"{row}: {error}") from error
+    search, results = tables["search"], tables["results"]
+    missing = [name for name in HEADER if name not in search]
+    if missing:
+        raise ValueError(f"{missing[0]!r} is missing")
+    for place, number in enumerate(tables["splits"]):
+        check_number(number, place)
+    trials = []
+    for place, (number, asked) in enumerate(tables["proposals"].items()):
+        check_number(number, place)
+        record, improvement, when = asked
+        details, finished = results.pop(number, (None, None))
+        trials.append(StoredTrial(number, record, improvement, when, details, finished))
+    if results:
+        raise ValueError(f"trial {next(iter(results))} is missing")
+    finished_trials = [one.details for one in trials if one.details is not None]
+    for details in finished_trials:
+        check_folds(details, len(tables["splits"]))
+    check_metrics(finished_trials)
+    check_parameters([one.record for one in trials])
+    return Content(
+        seed=search["seed"],
+        n_points=search["n_points"],
+        facts=search["facts"],
+        identity=tables["identity"],
+        stages={int(name[6:]): search[name] for name in search if name[:6] == "stage "},
+        n_runs=sum(name.startswith("run ") for name in search),
+        splits=list(tables["splits"].values()),
+        trials=trials,
+    )
+
+
+def _parsed(row: Row) -> Any:
+    """Return what a row holds besides the first column."""
+    values = row.values
+    if row.table == "search":
+        if values[0] == "facts":
+            return parse_facts(values[1])
+        return int(values[1]) if values[0] == "seed" else values[1]
+    if row.table == "proposals":
+        return parse_params(values[1]), values[2], values[3]
+    if row.table != "results":
+        return values[1] if len(values) == 2 else values[1:]
+    details = parse_details(values[3])
+    if (values[1], values[2]) != (details["state"], _stored(float(details["score"]))):
+        raise ValueError("its state or score is not that of its details")
+    return details, values[4]
+
+
+# -- writing ----------------------------------------------------------------------
 
 
 def _plain(value: Any) -> Any:
@@ -94,7 +294,14 @@ def trial_row(trial: Trial) -> tuple:
     details = {**vars(trial), "folds": list(map(vars, trial.folds))}
     # These are kept with the proposal.
     del details["number"], details["params"]
-    return trial.number, trial.state, float(trial.score), _encode(details), time.time()
+    text = _encode(details)
+    try:
+        parse_details(text)
+    except ValueError as error:
+        raise ValueError(
+            f"journal: trial {trial.number} cannot be kept: {error}"
+        ) from error
+    return trial.number, str(trial.state), float(trial.score), text, time.time()
 
 
 def pack_split(indices: Any) -> bytes:
@@ -102,25 +309,14 @@ def pack_split(indices: Any) -> bytes:
     array = np.asarray(indices)
     if not array.size:
         array = array.astype(np.intp)
-    _check_split(array)
+    if array.ndim != 1 or array.dtype.kind not in "iub":
+        raise TypeError(
+            "journal: each split must be a pair of arrays of indices or boolean masks "
+            f"to be kept in a journal, got {array!r}."
+        )
     if array.dtype.kind != "b":
         # The steps of ascending indices are nearly all alike, and compress well.
         array = np.diff(array, prepend=array.dtype.type(0))
     file = io.BytesIO()
     np.save(file, array, allow_pickle=False)
     return zlib.compress(file.getbuffer(), level=1)
-
-
-def unpack_split(data: bytes) -> np.ndarray:
-    """Return the indices or the mask that `pack_split` compressed."""
-    array = np.load(io.BytesIO(zlib.decompress(data)), allow_pickle=False)
-    _check_split(array)
-    return array if array.dtype.kind == "b" else np.cumsum(array, dtype=array.dtype)
-
-
-def _check_split(array: np.ndarray) -> None:
-    if array.ndim != 1 or array.dtype.kind not in "iub":
-        raise TypeError(
-            "journal: each split must be a pair of arrays of indices or boolean masks "
-            f"to be kept in a journal, got {array!r}."
-        )

@@ -1,84 +1,117 @@
 """SQLite files of journals: locked by the one writer, open to readers, never trusted.
 
 A file that is missing or empty becomes a journal; one that holds a journal of this
-format is continued; any other file is left as it is. The writer holds an exclusive lock
-on a second file beside the journal until the search ends; readers need no lock.
+format is continued; one of format 4 is only read; any other file is left as it is. The
+writer holds an exclusive lock on a second file beside the journal until the search
+ends; readers need no lock.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import struct
+import tempfile
 import threading
+import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+
+from skbayes.journal.file_checks import (
+    check_companions,
+    check_lock_file,
+    has_locks,
+    in_wal_mode,
+    resolve,
+)
 
 __all__ = ["APPLICATION_ID", "FORMAT", "JournalFile", "guard_against_damage", "reader"]
 
-Durability = Literal["auto", "full"]
-
 # In the header of the file: "skby", and the version of the tables below.
 APPLICATION_ID = 0x736B6279
-FORMAT = 4
+FORMAT = 5
 
 # `details` holds every field of a trial exactly; `state` and `score` repeat two of them
-# for users of the sqlite3 shell.
+# for users of the sqlite3 shell. `skbayes.journal.rows` says what `place` and `digest`
+# are; format 4 has neither.
 SCHEMA = {
-    "search": "CREATE TABLE search (name TEXT PRIMARY KEY, value) WITHOUT ROWID",
-    "identity": "CREATE TABLE identity (part TEXT PRIMARY KEY, text TEXT) "
-    "WITHOUT ROWID",
-    "splits": "CREATE TABLE splits (number INTEGER PRIMARY KEY, train BLOB, test BLOB)",
+    "search": "CREATE TABLE search (name TEXT PRIMARY KEY, value, "
+    "place INTEGER, digest TEXT) WITHOUT ROWID",
+    "identity": "CREATE TABLE identity (part TEXT PRIMARY KEY, text TEXT, "
+    "place INTEGER, digest TEXT) WITHOUT ROWID",
+    "splits": "CREATE TABLE splits (number INTEGER PRIMARY KEY, train BLOB, test BLOB, "
+    "place INTEGER, digest TEXT)",
     "proposals": "CREATE TABLE proposals (number INTEGER PRIMARY KEY, params TEXT, "
-    "expected_improvement REAL, asked REAL)",
+    "expected_improvement REAL, asked REAL, place INTEGER, digest TEXT)",
     "results": "CREATE TABLE results (number INTEGER PRIMARY KEY, state TEXT, "
-    "score REAL, details TEXT, finished REAL)",
+    "score REAL, details TEXT, finished REAL, place INTEGER, digest TEXT)",
+}
+SCHEMAS = {
+    4: {
+        table: statement.replace(", place INTEGER, digest TEXT", "")
+        for table, statement in SCHEMA.items()
+    },
+    FORMAT: SCHEMA,
 }
 
-# Seconds that the writer waits for readers: at a commit, and when it closes the file.
-PATIENCE, LAST_PATIENCE = 30.0, 1.0
+# Seconds that the writer waits for readers.
+PATIENCE = 30.0
 
-# Attempts to take the lock while other processes remove its file.
+# Seconds between the commits that wait for the disk.
+SYNC_INTERVAL = 5.0
+
+# Attempts to take the lock, or to read, while other processes change the files.
 MAX_TRIES = 20
+
+# Bytes of a journal and what lies beside it, up to which a killed search is read.
+MAX_COPY = 2**28
+
+# Files that this process writes. Closing one that was opened again, except by SQLite,
+# would release the locks on it.
+_written: set[tuple[int, int] | None] = set()
 
 
 class JournalFile:
     """Journal opened for writing, locked against any other writer.
 
-    With `durability` "auto" a commit survives the death of the process, and a power cut
-    may lose the last commits; with "full", or where the file system refuses the former,
-    a commit survives both and takes tens of milliseconds.
+    A commit is in the one file on return, and survives the death of the process. Every
+    five seconds one waits for the disk, and survives a power cut with all before it. A
+    process that was forked from the one that opened the file writes nothing.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], durability: Durability = "auto"
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         # All names of a file share one lock.
-        self.path = os.path.realpath(os.fspath(path))
+        self.path = resolve(path)
         if not os.path.isdir(os.path.dirname(self.path)):
             raise FileNotFoundError(
                 f"journal: there is no folder {os.path.dirname(self.path)!r}."
             )
-        self._durability = durability
+        self._pid = os.getpid()
         self._mutex = threading.Lock()
         self._lock_path = self.path + "-lock"
         self._lock: sqlite3.Connection | None = _hold(self._lock_path, self.path)
         with contextlib.ExitStack() as undo:
             undo.callback(self._unlock)
-            _check_bytes(self.path)
+            _check_bytes(self.path, writable=True)
+            check_companions(self.path)
             with _explained(self.path):
                 self._connection = _connect(self.path, "rwc")
             undo.callback(self._connection.close)
+            # The first bytes on disk are the header, whenever the process is killed.
+            self.execute("PRAGMA cache_spill=OFF")
             self.is_new = self.execute("PRAGMA page_count") == [(0,)]
             if not self.is_new:
                 with _explained(self.path), guard_against_damage(self.path):
                     _check_tables(self._connection)
             undo.pop_all()
+        self._synced = time.monotonic()
+        self._inode = _inode(self.path)
+        _written.add(self._inode)
 
-    def create(self, rows: dict[str, Iterable[tuple]]) -> None:
+    def create(self, rows: Mapping[str, Iterable[tuple]]) -> None:
         """Create the tables and their first rows, all or nothing."""
         self.execute("BEGIN IMMEDIATE")
         try:
@@ -96,38 +129,44 @@ class JournalFile:
             raise
 
     def start_writing(self) -> None:
-        """Set the journal mode of SQLite, and check that the file can be written."""
-        mode = None
-        if self._durability == "auto":
-            with contextlib.suppress(OSError):
-                ((mode,),) = self.execute("PRAGMA journal_mode=WAL")
-        if mode != "wal":
-            self.execute("PRAGMA journal_mode=DELETE")
-        self.execute(f"PRAGMA synchronous={'NORMAL' if mode == 'wal' else 'FULL'}")
-        self.execute("UPDATE search SET value = value + 1 WHERE name = 'runs'")
+        """Let commits no longer wait for the disk."""
+        # If the process dies in a commit, SQLite undoes it by a rollback journal, which
+        # lies beside the file for the length of a commit only. With a write-ahead log
+        # the last trials would not be in the file.
+        self.execute("PRAGMA journal_mode=DELETE")
+        self.execute("PRAGMA synchronous=OFF")
 
     def execute(self, statement: str, values: tuple = ()) -> list[tuple]:
         """Run a statement of SQL and return its rows, one thread at a time."""
+        if os.getpid() != self._pid:
+            return []
         with self._mutex, _explained(self.path):
             return self._connection.execute(statement, values).fetchall()
 
     def insert(self, table: str, row: tuple) -> None:
-        """Add a row to a table; outside of a transaction it is durable on return."""
+        """Add a row; except in a transaction it is in the file on return."""
         marks = ", ".join("?" * len(row))
-        self.execute(f"INSERT INTO {table} VALUES ({marks})", row)
+        statement = f"INSERT INTO {table} VALUES ({marks})"
+        recently = time.monotonic() - self._synced < SYNC_INTERVAL
+        if recently or self._connection.in_transaction:
+            self.execute(statement, row)
+            return
+        self.execute("PRAGMA synchronous=FULL")
+        try:
+            self.execute(statement, row)
+        finally:
+            self.execute("PRAGMA synchronous=OFF")
+        self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Merge SQLite's own files into the journal, and release the lock."""
-        if self._lock is None:
+        """Wait for the disk, and release the lock."""
+        if self._lock is None or os.getpid() != self._pid:
             return
-        # If a reader or a full disk prevents it, the files stay, and are valid.
-        with contextlib.suppress(sqlite3.Error):
-            connection = self._connection
-            connection.execute(f"PRAGMA busy_timeout={int(LAST_PATIENCE * 1000)}")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            connection.execute("PRAGMA journal_mode=DELETE")
         with contextlib.suppress(sqlite3.Error):
             self._connection.close()
+        _written.discard(self._inode)
+        with contextlib.suppress(OSError), open(self.path, "r+b") as file:
+            os.fsync(file)
         self._unlock()
 
     def _unlock(self) -> None:
@@ -141,16 +180,12 @@ class JournalFile:
             self._lock = None
 
 
-def _uri(path: str, mode: str) -> str:
-    return f"{Path(path).as_uri()}?mode={mode}"
-
-
-def _connect(path: str, mode: str, patience: float = PATIENCE) -> sqlite3.Connection:
+def _connect(path: str, mode: str, patience: float | None = None) -> sqlite3.Connection:
     """Open a database without executing or trusting what its schema holds."""
     connection = sqlite3.connect(
-        _uri(path, mode),
+        f"{Path(path).as_uri()}?mode={mode}",
         uri=True,
-        timeout=patience,
+        timeout=PATIENCE if patience is None else patience,
         isolation_level=None,
         check_same_thread=False,
     )
@@ -170,6 +205,7 @@ def _hold(lock_path: str, path: str) -> sqlite3.Connection:
     SQLite's locks are free at once when their process dies, even if a child of it
     lives on, and they keep out a second connection of the same process as well.
     """
+    check_lock_file(path, lock_path)
     for _ in range(MAX_TRIES):
         seen = [_identity(lock_path)]
         lock = None
@@ -192,7 +228,13 @@ def _hold(lock_path: str, path: str) -> sqlite3.Connection:
 
 
 def _no_lock(error: sqlite3.DatabaseError, lock_path: str, path: str) -> Exception:
-    if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+    folder = os.path.dirname(path)
+    if not has_locks(folder):
+        return OSError(
+            f"journal: {path!r} cannot be locked: the file system of {folder!r} has no "
+            "locks. Give the journal a name on a local disk."
+        )
+    if _is_busy(error):
         return RuntimeError(
             f"journal: {path!r} is in use by another search, of another process or of "
             "this one. Wait for its end, or give the journal another name."
@@ -201,6 +243,15 @@ def _no_lock(error: sqlite3.DatabaseError, lock_path: str, path: str) -> Excepti
         f"journal: {path!r} cannot be locked: {error}. The file {lock_path!r} must be "
         "free, and its folder writable."
     )
+
+
+def _is_busy(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+
+
+def _inode(path: str) -> tuple[int, int] | None:
+    identity = _identity(path)
+    return None if identity is None else identity[:2]
 
 
 def _identity(path: str) -> tuple[int, int, int] | None:
@@ -219,10 +270,11 @@ def _identity(path: str) -> tuple[int, int, int] | None:
 # -- checks -----------------------------------------------------------------------
 
 
-def _check_bytes(path: str) -> bool:
+def _check_bytes(path: str, writable: bool) -> bool:
     """Whether a file may be a journal; False if it is missing or empty, else refused.
 
-    The header is read as bytes, so that SQLite never opens a foreign file.
+    One that is `writable` must be of this format. The header is read as bytes, so that
+    SQLite never opens a foreign file.
     """
     try:
         with open(path, "rb") as file:
@@ -235,14 +287,23 @@ def _check_bytes(path: str) -> bool:
         return False
     if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
         raise _foreign(path)
-    version, application_id = struct.unpack(">60xI4xI", header[:72])
+    schema, version, application_id = struct.unpack(">44xI12xI4xI", header[:72])
     if application_id != APPLICATION_ID:
         raise _foreign(path)
-    if version != FORMAT:
+    # SQLite would say that it may not write, or that it does not support the format.
+    if not {1, 2}.issuperset(header[18:20]) or schema > 4:
+        raise _damaged(path, ValueError("its header is of no release of SQLite"))
+    if version != FORMAT and (writable or version not in SCHEMAS):
+        hint = ""
+        if version in SCHEMAS:
+            hint = (
+                ", or save it in this format to a new file: `python -m skbayes.journal "
+                "check FILE --save NEW`"
+            )
         raise ValueError(
             f"journal: {path!r} was written by another release of skbayes (its format "
-            f"is {version}, this release reads {FORMAT} only). It was left as it is; "
-            "give the journal another name."
+            f"is {version}, this release continues {FORMAT} only). It was left as it "
+            f"is; give the journal another name{hint}."
         )
     return True
 
@@ -256,44 +317,125 @@ def _foreign(path: str) -> ValueError:
 
 def _check_tables(connection: sqlite3.Connection) -> None:
     """Check that the file holds the tables of a journal only, undamaged."""
-    found = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
-    if sorted(found) != sorted(("table", name, sql) for name, sql in SCHEMA.items()):
-        raise ValueError("it has other tables than a journal")
+    check_schema(connection)
     for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
         if verdict != "ok":
             raise ValueError(verdict)
 
 
+def format_of(connection: sqlite3.Connection) -> int:
+    """Return the format of a journal."""
+    return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+def check_schema(connection: sqlite3.Connection) -> None:
+    """Check that the file holds the tables of a journal only."""
+    tables = SCHEMAS[format_of(connection)]
+    found = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+    if set(found) != {("table", name, sql) for name, sql in tables.items()}:
+        raise ValueError("it has other tables than a journal")
+
+
+# -- reading ----------------------------------------------------------------------
+
+
 @contextlib.contextmanager
-def reader(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
-    """Open a journal for reading in one transaction, without a lock."""
-    path = os.path.realpath(os.fspath(path))
-    if not os.path.isfile(path):
+def reader(
+    path: str | os.PathLike[str], allow_damage: bool = False
+) -> Iterator[sqlite3.Connection]:
+    """Open a journal for reading in one transaction, without taking it from a search.
+
+    It is opened read-only. Nothing is written beside it, and nothing there is removed.
+    """
+    path = resolve(path)
+    if not os.path.exists(path):
         raise FileNotFoundError(f"journal: there is no file {path!r}.")
-    if not _check_bytes(path):
+    is_ours = _inode(path) in _written
+    if not is_ours and not _check_bytes(path, writable=False):
         raise _foreign(path)
-    with _explained(path), contextlib.closing(_open_reader(path)) as connection:
-        connection.execute("BEGIN")
+    with_wal = not is_ours and in_wal_mode(path)
+    with (
+        _explained(path),
+        contextlib.ExitStack() as stack,
+        contextlib.closing(_open_reader(path, with_wal, stack)) as connection,
+    ):
         with guard_against_damage(path):
-            _check_tables(connection)
+            if not allow_damage:
+                _check_tables(connection)
             yield connection
 
 
-def _open_reader(path: str) -> sqlite3.Connection:
-    """Connect for reading, with write access where that fails.
+def _open_reader(
+    path: str, with_wal: bool, stack: contextlib.ExitStack
+) -> sqlite3.Connection:
+    """Begin to read; after a kill from a copy, which SQLite may repair."""
+    failure: Exception | None = None
+    for _ in range(MAX_TRIES):
+        check_companions(path, with_wal)
+        if not with_wal:
+            patience = PATIENCE if _may_be_written(path) else 0.0
+            try:
+                return _begin_reading(path, "ro", patience)
+            except sqlite3.OperationalError as error:
+                failure = error
+            if not _may_be_written(path):
+                # It needs no lock, and its file system may have none.
+                return _begin_reading(path, "ro&immutable=1")
+        copy = _copy(path, with_wal, stack)
+        if copy is not None:
+            return _begin_reading(copy, "rw")
+        if failure is not None and _is_busy(failure):
+            break
+    raise failure or RuntimeError(f"journal: {path!r} changes; try again.")
 
-    SQLite must roll back the unfinished commit of a killed process before it can read.
-    """
-    connection = _connect(path, "ro")
+
+def _may_be_written(path: str) -> bool:
+    return os.path.lexists(path + "-lock") or os.path.lexists(path + "-journal")
+
+
+def _begin_reading(
+    path: str, mode: str, patience: float | None = None
+) -> sqlite3.Connection:
+    connection = _connect(path, mode, patience)
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master")
-    except BaseException as error:
-        connection.close()
-        if not isinstance(error, sqlite3.OperationalError):
-            raise
-        connection = _connect(path, "rw")
         connection.execute("PRAGMA query_only=ON")
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM sqlite_master")
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+def _copy(path: str, with_wal: bool, stack: contextlib.ExitStack) -> str | None:
+    """Copy the files of a killed search; None if it is not killed, and they change."""
+    sources = [path, path + "-journal", *([path + "-wal"] if with_wal else [])]
+    before = list(map(_version, sources))
+    if not any(before[1:]):
+        return None
+    if sum(version[1] for version in before if version) > MAX_COPY:
+        raise ValueError(
+            f"journal: {path!r} and the files beside it are larger than {MAX_COPY} "
+            "bytes. Continue its search, or remove what lies beside it."
+        )
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    copy = os.path.join(folder, "journal")
+    for source, version in zip(sources, before, strict=True):
+        if version is not None:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(source, copy + source.removeprefix(path))
+    if list(map(_version, sources)) != before:
+        return None
+    check_companions(copy, with_wal)
+    return copy
+
+
+def _version(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 # -- errors -----------------------------------------------------------------------
@@ -302,7 +444,8 @@ def _open_reader(path: str) -> sqlite3.Connection:
 def _damaged(path: str, error: Exception) -> ValueError:
     return ValueError(
         f"journal: {path!r} is damaged: {error}. It was left as it is; give the "
-        "journal another name, or put back a copy."
+        "journal another name, or put back a copy. What is whole can be saved: `python "
+        "-m skbayes.journal check FILE --save NEW`."
     )
 
 
@@ -328,8 +471,13 @@ def _explained(path: str) -> Iterator[None]:
     except sqlite3.IntegrityError as error:
         raise ValueError(f"journal: {path!r} has it already: {error}") from error
     except sqlite3.OperationalError as error:
+        reason = str(error)
+        if _is_busy(error):
+            reason = f"another program has kept it open for {PATIENCE:.0f} seconds"
+        elif getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_DBMOVED":
+            reason = "it was moved or removed while the search ran"
         raise OSError(
-            f"journal: {path!r} cannot be used: {error}. What it holds already is kept."
+            f"journal: {path!r} cannot be used: {reason}. What it holds is kept."
         ) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         # The latter is raised by SQLite for a name in a message.

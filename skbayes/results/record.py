@@ -234,11 +234,18 @@ def _score_table(
     trials: Sequence[Trial], usable: FloatArray, found: Source
 ) -> tuple[str, dict[str, FloatArray]]:
     """Return the name of the guiding metric, and the mean scores by metric."""
-    tables = [trial.scores for trial in trials if trial.state != TrialState.FAILED]
+    # The scores of a trial are a new dict of arrays each time they are asked for.
+    tables = [{} if t.state == TrialState.FAILED else t.scores for t in trials]
+    fitted = [trial.fitted for trial in trials]
     names = list(dict.fromkeys(name for table in tables for name in table)) or ["score"]
+    none = np.empty(0)
     means = {
         name: np.array(
-            [_reduce(np.mean, _fitted(t, name, name)) for t in trials], dtype=float
+            [
+                _reduce(np.mean, table[name][places] if name in table else none)
+                for table, places in zip(tables, fitted, strict=True)
+            ],
+            dtype=float,
         )
         for name in names
     }

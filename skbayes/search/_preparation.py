@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from skbayes.evaluation.data_transfer import transfer_data
 from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import Subsets
-from skbayes.evaluation.trial import History
+from skbayes.evaluation.trial import History, TrialState
 from skbayes.journal.fingerprint import (
     describe_search,
     search_facts,
@@ -157,14 +156,43 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bo
             splits=run.splits,
             reproducible_splits=splits_are_reproducible(search.cv),
             facts=search_facts(search),
+            n_samples=run.n_samples,
         )
     run.journal = stack.enter_context(journal)
+    _check_recorded_scores(search, run)
     drawn = run.seed
     if run.journal.seed is not None:
         run.seed, run.splits = run.journal.seed, run.journal.splits
         run.n_points = run.journal.n_points
     search.n_points_ = run.n_points
     return run.seed != drawn
+
+
+def _check_recorded_scores(search: Any, run: SearchRun) -> None:
+    """Check that the trials of the journal have the metric that guides the search."""
+    kinds = set()
+    for trial in run.journal.results.values():
+        if trial.state != TrialState.COMPLETE or trial.error is not None:
+            continue
+        try:
+            for fold in trial.folds:
+                run.objective(fold.test_scores)
+                kinds.add(isinstance(fold.test_scores, dict))
+                if run.options.return_train_score:
+                    kinds.add(isinstance(fold.train_scores, dict))
+                    if _metrics(fold.test_scores) != _metrics(fold.train_scores):
+                        raise ValueError("other training scores than test scores")
+            if len(kinds) > 1:
+                raise ValueError("one number in place of several metrics")
+        except (LookupError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"journal: {os.fspath(search.journal)!r} has other metrics in trial "
+                f"{trial.number} than this search: {error}."
+            ) from error
+
+
+def _metrics(scores: Any) -> Any:
+    return scores.keys() if isinstance(scores, dict) else scores is None
 
 
 def _trials_in_flight(search: Any, run: SearchRun) -> int:
@@ -247,11 +275,12 @@ def known_source(search: Any, space: Space) -> Any:
 
 def journal_trials(path: str | PathLike, space: Space) -> tuple[Any, int]:
     """Return the trials of a journal within the space, and the number of others."""
-    if not Path(path).exists():
+    try:
+        return read_trials(path, space)
+    except FileNotFoundError as error:
         raise FileNotFoundError(
             f"warm_start_from: there is no journal {os.fspath(path)!r}."
-        )
-    return read_trials(path, space)
+        ) from error
 
 
 @contextlib.contextmanager

@@ -88,7 +88,11 @@ def running(program, *args):
     """Run a program until the end of the context; its first line was read."""
     command = [sys.executable, "-c", program, os.path.dirname(__file__)]
     with subprocess.Popen(
-        [*command, *map(str, args)], stdout=subprocess.PIPE, text=True
+        [*command, *map(str, args)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as process:
         try:
             process.first_line = process.stdout.readline()

@@ -97,6 +97,9 @@ class Unpicklable:
     def __reduce_ex__(self, protocol):
         raise TypeError("no")
 
+    def __call__(self, params):
+        return True
+
 
 # Each group: values that differ from one another.
 DIFFERENT = {
@@ -104,6 +107,14 @@ DIFFERENT = {
     "collections": [[1, 2], (1, 2), [2, 1], [[1], 2], {1, 2}, {1: 2}, {2: 1}, [], ()],
     "classes": [SVC, LogisticRegression, Color, Color.RED, Color.BLUE, int],
     "functions": [double, halve, np.log1p, np.exp, np.mean, len, "a".join, "b".join],
+    "functions without a name": [
+        lambda x: x,
+        lambda x: -x,
+        scaled_by(2),
+        scaled_by(3),
+        functools.partial(lambda x, y: x, 1),
+        functools.partial(lambda x, y: y, 1),
+    ],
     "partials": [
         functools.partial(f1_score, average="micro"),
         functools.partial(f1_score, average="macro"),
@@ -173,7 +184,8 @@ def test_a_copy_has_the_same_text(group):
     for value in DIFFERENT[group]:
         text = describe(value)
         assert describe(copy.deepcopy(value)) == text
-        assert describe(pickle.loads(pickle.dumps(value))) == text
+        if group != "functions without a name":
+            assert describe(pickle.loads(pickle.dumps(value))) == text
         assert "0x" not in text
 
 
@@ -374,15 +386,13 @@ def test_a_default_of_the_users_own_class_counts(monkeypatch):
 @pytest.mark.parametrize(
     "value",
     [
-        lambda x: x,
-        scaled_by(2),
         Unpicklable(),
-        FunctionTransformer(lambda x: x),
-        [functools.partial(lambda x, y: x, 1)],
+        FunctionTransformer(Unpicklable()),
+        [functools.partial(Unpicklable(), 1)],
         (i for i in range(3)),
     ],
 )
-def test_what_has_no_name_warns_once(value):
+def test_what_cannot_be_pickled_warns_once(value):
     with pytest.warns(UserWarning, match="not verifiable.*in value") as caught:
         describe([value, value])
     assert len(caught) == 1
@@ -574,8 +584,8 @@ def test_the_knowledge_at_the_start_counts_but_not_its_times():
 
 
 def test_the_warning_names_the_part():
-    a_space = Space.from_notation(SPACES, lambda params: True)
-    with pytest.warns(UserWarning, match="<lambda> in constraint"):
+    a_space = Space.from_notation(SPACES, Unpicklable())
+    with pytest.warns(UserWarning, match="Unpicklable .* in constraint"):
         identity(a_space=a_space)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

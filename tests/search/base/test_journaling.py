@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -142,6 +143,29 @@ def test_another_search_is_refused_and_the_difference_named(path, name):
     with pytest.raises(ValueError, match=rf"journal.*another search[\s\S]*{name}"):
         make(path).set_params(**CHANGES[name]).fit(X, y)
     assert path.read_bytes() == before
+
+
+def scored_by(sign):
+    def scorer(estimator, X, y):
+        return sign * estimator.score(X, y)
+
+    return scorer
+
+
+def test_edited_code_is_refused_unless_it_is_declared_the_same(path):
+    edited = scored_by(-1.0)
+    make(path, 3, scoring=scored_by(1.0)).fit(X, y)
+    before = path.read_bytes()
+    with pytest.raises(
+        ValueError, match=r"another search\.[\s\S]*- scoring:"
+    ) as caught:
+        make(path, 4, scoring=edited).fit(X, y)
+    assert path.read_bytes() == before
+    code = re.search(r"\[code ([^]]*)\] in the journal", str(caught.value))[1]
+    assert "set its __code_version__ to the code in the journal" in str(caught.value)
+    edited.__code_version__ = code
+    again = make(path, 4, scoring=edited).fit(X, y)
+    assert np.sign(again.cv_results_["mean_test_score"]).tolist() == [1, 1, 1, -1]
 
 
 def test_other_data_are_refused(path):

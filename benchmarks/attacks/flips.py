@@ -1,0 +1,141 @@
+"""Bit rot in journals: single flipped bits, noise, truncated files, and torn pages.
+
+An attack holds if the file is refused with an error that names it, or if all that is
+read from it, as a reader and as a search that goes on would, is what was written; of a
+torn file, what had been written at one time.
+
+    python benchmarks/attacks/flips.py after
+
+Add the number of flips, 4,137 by default. The old release is attacked by the same
+script with its folder in PYTHONPATH, and "before".
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from tally import save
+
+from skbayes.evaluation.trial import FoldResult, Trial
+from skbayes.journal.journal import Journal
+from skbayes.journal.reader import read_journal
+from skbayes.space import Space
+
+N_TRIALS, PAGE = 12, 4096
+SPACE = Space.from_notation({"C": (1e-3, 1e3, "log-uniform"), "k": ["rbf", "linear"]})
+SPLITS = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(20, 30))]
+
+
+def opened(path: Path) -> Journal:
+    return Journal.open(
+        path,
+        space=SPACE,
+        identity={"estimator": "SVC()", "X": "array"},
+        seed=None,
+        n_points=None,
+        splits=SPLITS,
+        reproducible_splits=False,
+    )
+
+
+def write(path: Path) -> list[bytes]:
+    """Write a journal; return the file after each proposal and each result."""
+    states = []
+    rng = np.random.default_rng(0)
+    for number in range(N_TRIALS):
+        params = {"C": float(rng.uniform(0.1, 10)), "k": "rbf"}
+        with opened(path) as journal:
+            journal.record_proposal(number, params, float(rng.random()))
+        states.append(path.read_bytes())
+        with opened(path) as journal:
+            folds = [FoldResult(rng.random(), rng.random(), 0.25, 10) for _ in SPLITS]
+            score = float(np.mean([fold.test_scores for fold in folds]))
+            journal.record_result(Trial(number, params, folds, score, rng.random()))
+        states.append(path.read_bytes())
+    return states
+
+
+def content(path: Path) -> str:
+    """Return all that a reader and a search that goes on get from a journal."""
+    facts, trials = read_journal(path)
+    with opened(path) as journal:
+        known = (journal.seed, journal.n_points, journal.proposals, journal.results)
+        return repr((facts, trials, known, journal.splits, journal.stages))
+
+
+def flips(data: bytes, n: int, rng: np.random.Generator) -> Iterator[bytes]:
+    for bit in rng.choice(8 * len(data), n, replace=False):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << (bit % 8)
+        yield bytes(flipped)
+
+
+def noise(data: bytes, n: int, rng: np.random.Generator) -> Iterator[bytes]:
+    for start in rng.choice(len(data) - 64, n, replace=False):
+        yield data[:start] + rng.bytes(64) + data[start + 64 :]
+
+
+def truncations(data: bytes, n: int, rng: np.random.Generator) -> Iterator[bytes]:
+    for length in rng.choice(np.arange(1, len(data)), n, replace=False):
+        yield data[:length]
+
+
+def torn(states: list[bytes], n: int, rng: np.random.Generator) -> Iterator[bytes]:
+    """Yield files with some pages of one time and some of another."""
+    for _ in range(n):
+        old, new = (states[i] for i in sorted(rng.choice(len(states), 2, False)))
+        pages = [new[i : i + PAGE] for i in range(0, len(new), PAGE)]
+        for i in np.flatnonzero(rng.random(len(pages)) < 0.5):
+            pages[i] = old[i * PAGE : (i + 1) * PAGE] or pages[i]
+        yield b"".join(pages)
+
+
+def main(when: str, n_flips: int = 4137) -> None:
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "search.journal"
+        states = write(path)
+        allowed = set()
+        for state in states:
+            path.write_bytes(state)
+            allowed.add(content(path))
+        last = {content(path)}
+        data = states[-1]
+        attacks = {
+            "single bit flips": (flips(data, n_flips, rng), last),
+            "noise of 64 bytes": (noise(data, n_flips // 8, rng), last),
+            "truncations": (truncations(data, n_flips // 4, rng), last),
+            "torn pages": (torn(states, n_flips // 8, rng), allowed),
+        }
+        counts = {}
+        for category, (files, right) in attacks.items():
+            tally = {"tried": 0, "held": 0, "refused": 0, "longest_s": 0.0}
+            for file in files:
+                path.write_bytes(file)
+                start = time.perf_counter()
+                try:
+                    held = content(path) in right
+                except (ValueError, OSError) as error:
+                    held = str(path) in str(error)
+                    tally["refused"] += 1
+                except Exception as error:
+                    held = False
+                    print(f"{category}: {error!r}")
+                seconds = time.perf_counter() - start
+                tally["longest_s"] = round(max(tally["longest_s"], seconds), 3)
+                tally["tried"] += 1
+                tally["held"] += held
+                for name in os.listdir(folder):
+                    os.unlink(Path(folder) / name)
+            counts[category] = tally
+    save("flips", when, counts)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:]))

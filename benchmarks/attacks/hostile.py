@@ -1,0 +1,455 @@
+"""Hostile journals: values, rows, tables and bytes that no search writes.
+
+Journals are changed in one to three places, and where journals have checksums these are
+made to fit again. Each is then read in one of four ways: as by a search that goes on,
+by `load_history`, by a warm start, and by a report; some are continued by a search. An
+attack holds if the journal is read, or refused by a ValueError that names it, within
+1 s of processor time and 200 MB; a search may take 3 s.
+
+    python benchmarks/attacks/hostile.py after
+
+Add the number of cases, 100,000 by default, and a seed. Ctrl-C ends it with the counts
+so far. The old release is attacked by the same script with its folder in PYTHONPATH,
+and "before".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyRegressor
+
+from skbayes import BayesSearchCV, load_history
+from skbayes.inspection import read_record
+from skbayes.journal import rows as journal_rows
+from skbayes.journal.journal import Journal
+from skbayes.journal.reader import read_trials
+from skbayes.space import Choice, Space
+
+MAX_SECONDS, MAX_MEGABYTES, GIVE_UP = 1.0, 200, 20
+
+TABLES = ("search", "identity", "splits", "proposals", "results")
+
+X, y = np.arange(24.0).reshape(12, 2), np.arange(12.0)
+
+NOTATION = {
+    "constant": (1.0, 100.0, "log-uniform"),
+    "strategy": Choice({"quantile": {"quantile": [0.1, 0.5, 1.0]}, "constant": {}}),
+}
+SPACE = Space.from_notation(NOTATION)
+
+
+def scores(estimator: Any, X: Any, y: Any) -> dict[str, float]:
+    return {"a": float(estimator.quantile or 0), "b": 1.0 / estimator.constant}
+
+
+def search(path: str | None, kind: int, n_iter: int) -> BayesSearchCV:
+    more: dict[str, Any] = {"n_initial_points": 2}
+    if kind:
+        more = {"scoring": scores, "refit": "a", "return_train_score": True}
+        more |= {"surrogate": "random"}
+    return BayesSearchCV(
+        DummyRegressor(),
+        NOTATION,
+        n_iter=n_iter,
+        cv=2,
+        journal=path,
+        random_state=0,
+        **more,
+    )
+
+
+def base_journals(folder: str) -> list[bytes]:
+    """Return two journals as files, with one metric and with two."""
+    files = []
+    for kind in (0, 1):
+        path = os.path.join(folder, f"base{kind}.journal")
+        search(path, kind, 5).fit(X, y)
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            # A trial that is not finished.
+            connection.execute("DELETE FROM results WHERE number = 4")
+            seal(connection)
+            connection.commit()
+            files.append(connection.serialize())
+    return files
+
+
+def seal(connection: sqlite3.Connection) -> None:
+    """Make the checksums fit, where journals have them."""
+    if not hasattr(journal_rows, "Chain"):
+        return
+    rows = []
+    for table in TABLES:
+        for row in connection.execute(f"SELECT * FROM {table} ORDER BY 1"):
+            place = row[-2] if isinstance(row[-2], int) else 10**9
+            rows.append((place, table, row[:-2]))
+    chain = journal_rows.Chain()
+    for _, table, values in sorted(rows, key=lambda row: row[0]):
+        row = chain.link(table, values)
+        key = {"search": "name", "identity": "part"}.get(table, "number")
+        connection.execute(
+            f"UPDATE {table} SET place = ?, digest = ? WHERE {key} IS ?",
+            (row.place, row.digest, values[0]),
+        )
+        chain.append(row)
+
+
+# -- changes ----------------------------------------------------------------------
+
+
+def array_file(descr: str, shape: str, data: bytes = b"") -> bytes:
+    """Return a split that says of itself what it wants."""
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
+    text = header.encode().ljust(117) + b"\n"
+    return zlib.compress(b"\x93NUMPY\x01\x00" + bytes([len(text), 0]) + text + data)
+
+
+def blobs() -> list[bytes]:
+    objects = io.BytesIO()
+    np.save(objects, np.array([print], dtype=object), allow_pickle=True)
+    return [
+        array_file("'<i8'", "(1000000000000,)"),
+        array_file("'<i8'", "(6,)", bytes(47)),
+        array_file("'<i8'", "(6,)", bytes(48)),
+        array_file("'<i8'", "(1, 6)", bytes(48)),
+        array_file("'<i8'", "()", bytes(8)),
+        array_file("'<i8'", "(-6,)", bytes(48)),
+        array_file("'<i8'", "('x',)", bytes(48)),
+        array_file("'<f8'", "(6,)", bytes(48)),
+        array_file("'|O'", "(6,)", bytes(48)),
+        array_file("[('a', '<i8')]", "(6,)", bytes(48)),
+        array_file("(" * 50 + ")" * 50, "(6,)"),
+        array_file("'|b1'", "(6,)", bytes(6)),
+        array_file("'<i8'", "(6,)", b"\xff" * 48),
+        zlib.compress(bytes(2**26)),
+        zlib.compress(array_file("'<i8'", "(524288,)", bytes(2**22)), 9),
+        array_file("'|b1'", f"({2**28},)", bytes(2**28)),
+        zlib.compress(objects.getvalue()),
+        b"",
+        b"x",
+        zlib.compress(b""),
+    ]
+
+
+BLOBS = blobs()
+
+HOSTILE: list[Callable[[random.Random], Any]] = [
+    lambda r: r.choice([None, True, False, 0, 1, -1, 2, 0.5, 1e308, -1e308, 1e-320]),
+    lambda r: r.choice([float("nan"), float("inf"), -float("inf"), -0.0]),
+    lambda r: r.choice([2**31, 2**53, 2**63 - 1, -(2**63), 10**9, 10**12]),
+    lambda r: r.choice(
+        ["", "x", "score", "\0", "\n", "é" * 9, "$x_$", "<b>", "%s", "None"]
+    ),
+    lambda r: "x" * r.choice([100, 1000, 10**5]),
+    lambda r: r.choice(["complete", "failed", "pruned", "timed_out", "Real", "Choice"]),
+    lambda r: r.choice(["seed", "stage 1", "stage x", "run 0", "facts", "n_points"]),
+]
+
+# Values of JSON that SQLite has no type for.
+NESTED: list[Callable[[random.Random], Any]] = [
+    lambda r: r.choice(
+        [[], {}, [[]], [{}], {"": {}}, [None], {"x": None}, [1, 2], "[]"]
+    ),
+    lambda r: 10 ** r.choice([20, 100, 400, 4000]),
+    lambda r: [0] * r.choice([10, 1000, 10**4]),
+    lambda r: {str(i): i for i in range(r.choice([10, 1000, 5000]))},
+    lambda r: nested(r.choice([10, 60, 500])),
+    lambda r: {"column": r.choice([-1, 0, 1, 99]), "option": r.choice([-1, 0, 9, 1.0])},
+    lambda r: {"column": 0, "position": r.choice([-1, 2, 0.5, "0.5"]), "value": 3},
+    lambda r: {"value": r.choice([1, "x", [1], None, {}, 10**30])},
+    lambda r: {"name": "x", "kind": "Real", "low": 1, "high": r.choice([0, 10**400])},
+]
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value] if depth % 2 else {"a": value}
+    return value
+
+
+def change_json(text: str, rng: random.Random) -> str:
+    """Change one place of a text of JSON."""
+    kind = rng.random()
+    if kind < 0.05:
+        return rng.choice(
+            ["", "null", "[]", "{}", "1", "NaN", "[" * 10**5, '{"a":' * 999]
+        )
+    if kind < 0.1:
+        start = rng.randrange(len(text))
+        return (
+            text[:start]
+            + rng.choice(["", "\x00", '"', "}", "9" * 5000])
+            + text[start + 1 :]
+        )
+    try:
+        value = json.loads(text)
+        places = list(inside(value))
+    except (ValueError, RecursionError):  # changed before
+        return text
+    if not places:
+        return text
+    holder, key = rng.choice(places)
+    new = rng.choice(HOSTILE + NESTED)(rng)
+    action = rng.random()
+    if action < 0.7:
+        holder[key] = new
+    elif action < 0.85:
+        del holder[key]
+    elif isinstance(holder, dict):
+        name = rng.choice(["x", "", "score", "a", "column", "text", "import", key])
+        holder[f"{name}{rng.choice(['', '2'])}"] = new
+    else:
+        holder += [holder[key]] * rng.choice([1, 2, 1000])
+    return json.dumps(value)
+
+
+def inside(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each list or dict in a value, with each of its keys."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in list(items)[:1000]:
+        yield value, key
+        if isinstance(item, list | dict):
+            yield from inside(item)
+
+
+def change_row(connection: sqlite3.Connection, rng: random.Random) -> None:
+    """Change, remove or repeat one row."""
+    table = rng.choice([*TABLES, "results", "proposals"])
+    rows = connection.execute(f"SELECT * FROM {table}").fetchall()
+    if not rows:
+        return
+    names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    own = [name for name in names if name not in ("place", "digest")]
+    row = rng.choice(rows)
+    where = f"WHERE {names[0]} IS ?"
+    action = rng.random()
+    if action < 0.04:
+        connection.execute(f"DELETE FROM {table} {where}", row[:1])
+        return
+    if action < 0.08:
+        key = rng.choice(["x", "run 7", "stage 2", 5, 99, 2**62, -1])
+        marks = ", ".join("?" * len(row))
+        connection.execute(f"INSERT INTO {table} VALUES ({marks})", (key, *row[1:]))
+        return
+    place = rng.randrange(len(own))
+    if action < 0.7 and any(str(value).startswith("{") for value in row):
+        place = next(i for i, v in enumerate(row) if str(v).startswith("{"))
+    value: Any = row[place]
+    if isinstance(value, str) and value.startswith("{") and rng.random() < 0.95:
+        value = change_json(value, rng)
+    elif isinstance(value, bytes) and rng.random() < 0.8:
+        value = rng.choice(BLOBS)
+    elif rng.random() < 0.1:
+        value = rng.choice(BLOBS[:13] + BLOBS[-3:])
+    else:
+        value = rng.choice(HOSTILE)(rng)
+    if isinstance(value, float) and value != value:
+        value = None
+    connection.execute(
+        f"UPDATE {table} SET {names[place]} = ? {where}", (value, row[0])
+    )
+
+
+def change_tables(connection: sqlite3.Connection, rng: random.Random) -> None:
+    """Change the schema, or make the tables large."""
+    table = rng.choice(TABLES)
+    statements = [
+        f"DROP TABLE {table}",
+        f"DELETE FROM {table}",
+        f"ALTER TABLE {table} ADD COLUMN more",
+        f"ALTER TABLE {table} RENAME TO other",
+        f"CREATE TABLE more AS SELECT * FROM {table}",
+        f"CREATE INDEX i ON {table} (abs(1))",
+        f"CREATE TRIGGER t AFTER INSERT ON {table} BEGIN DELETE FROM results; END",
+        f"CREATE VIEW v AS SELECT * FROM {table}",
+        "DROP TABLE results; CREATE VIEW results AS WITH RECURSIVE n(i) AS (SELECT 1 "
+        "UNION ALL SELECT i + 1 FROM n) SELECT i, 1, 1, 1, 1 FROM n",
+        "PRAGMA user_version = 4",
+        "PRAGMA user_version = 2147483647",
+        "PRAGMA application_id = 0",
+        "PRAGMA encoding = 'UTF-16'",
+        "CREATE TABLE big (x); INSERT INTO big VALUES (zeroblob(3000000))",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_master SET rootpage = 1",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = NULL",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_master SET rootpage = 2000000",
+        f"PRAGMA writable_schema = ON; UPDATE sqlite_master SET name = '{'x' * 9999}'",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_master SET type = 'view'",
+    ]
+    connection.executescript(rng.choice(statements))
+
+
+def change_bytes(data: bytes, rng: random.Random) -> bytes:
+    """Change bytes of the file, most often in a header of it or of a page."""
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        page = rng.randrange(len(data) // 4096) * 4096
+        start = rng.choice([rng.randrange(100), page + rng.randrange(20)])
+        start = rng.choice([start, rng.randrange(len(data))])
+        new = rng.choice([b"\0", b"\xff", b"\x7f\xff\xff\xff", rng.randbytes(4)])
+        changed[start : start + len(new)] = new
+    return bytes(changed[: len(data)])
+
+
+def hostile_journal(files: list[bytes], rng: random.Random) -> tuple[str, int, bytes]:
+    """Return the category of an attack, the journal that was changed, and the file."""
+    kind = rng.randrange(len(files))
+    category = rng.choices(["values", "tables", "bytes"], [85, 5, 10])[0]
+    if category == "bytes":
+        return category, kind, change_bytes(files[kind], rng)
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.deserialize(files[kind])
+        with contextlib.suppress(sqlite3.Error):
+            if category == "tables":
+                change_tables(connection, rng)
+            else:
+                for _ in range(rng.choice([1, 1, 2, 3])):
+                    change_row(connection, rng)
+                if rng.random() < 0.95:
+                    seal(connection)
+        with contextlib.suppress(sqlite3.Error):
+            connection.commit()
+        return category, kind, connection.serialize()
+
+
+# -- readers ----------------------------------------------------------------------
+
+
+def read_as_search(path: str, kind: int) -> None:
+    with Journal.open(
+        path,
+        space=SPACE,
+        identity=identities(kind),
+        seed=None,
+        n_points=None,
+        splits=[(np.arange(6, 12), np.arange(6)), (np.arange(6), np.arange(6, 12))],
+        reproducible_splits=False,
+        **({"n_samples": 12} if hasattr(journal_rows, "Chain") else {}),
+    ):
+        pass
+
+
+_IDENTITIES: dict[int, dict[str, str]] = {}
+
+
+def identities(kind: int) -> dict[str, str]:
+    if kind not in _IDENTITIES:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "journal")
+            search(path, kind, 1).fit(X, y)
+            _IDENTITIES[kind] = load_history(path).attrs["identity"]
+    return _IDENTITIES[kind]
+
+
+READERS: dict[str, Callable[[str, int], Any]] = {
+    "fit": read_as_search,
+    "load_history": lambda path, kind: load_history(path),
+    "warm start": lambda path, kind: read_trials(path, SPACE),
+    "report": lambda path, kind: read_record(path),
+    "whole search": lambda path, kind: search(path, kind, 6).fit(X, y),
+}
+
+
+def outcome(path: str, reader: str, kind: int) -> str:
+    """Return "read", "refused", or what went wrong."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            READERS[reader](path, kind)
+    except ValueError as error:
+        named = os.path.basename(path) in str(error)
+        return "refused" if named else f"{reader}: {_short(error)}"
+    except Exception as error:
+        return f"{reader}: {_short(error)}"
+    return "read"
+
+
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:150]
+
+
+def _memory(name: str) -> float:
+    text = Path("/proc/self/status").read_text()
+    return int(text.partition(f"{name}:")[2].split()[0]) / 1024
+
+
+def _gave_up(*_: object) -> None:
+    raise TimeoutError(f"more than {GIVE_UP} s")
+
+
+def main(when: str, n_cases: int = 100_000, seed: int = 0) -> None:
+    from tally import save
+
+    signal.signal(signal.SIGALRM, _gave_up)
+    counts: dict[str, dict[str, float]] = {}
+    wrong: Counter[str] = Counter()
+    stop: list[bool] = []
+    with tempfile.TemporaryDirectory() as folder:
+        files = base_journals(folder)
+        path = os.path.join(folder, "hostile.journal")
+        for reader in READERS:
+            Path(path).write_bytes(files[0])
+            print(f"unchanged, {reader}: {outcome(path, reader, 0)}")
+            os.unlink(path)
+        signal.signal(signal.SIGINT, lambda *_: stop.append(True))
+        for case in range(n_cases):
+            if stop:
+                break
+            rng = random.Random(f"{seed} {case}")
+            category, kind, file = hostile_journal(files, rng)
+            Path(path).write_bytes(file)
+            # A search of its own takes as long as a hundred readings.
+            reader = "whole search" if case % 100 == 0 else [*READERS][case % 4]
+            Path("/proc/self/clear_refs").write_text("5")
+            # Other programs do not use this time.
+            before, start = _memory("VmRSS"), time.process_time()
+            signal.alarm(GIVE_UP)
+            result = outcome(path, reader, kind)
+            signal.alarm(0)
+            seconds = time.process_time() - start
+            megabytes = _memory("VmHWM") - before
+            limit = MAX_SECONDS * (3 if reader == "whole search" else 1)
+            if seconds > limit and result in ("read", "refused"):
+                result = f"{reader}: {limit:g} s and more"
+            if megabytes > MAX_MEGABYTES:
+                result = f"{reader}: {MAX_MEGABYTES} MB and more"
+            tally = counts.setdefault(
+                f"{category}, {reader}",
+                {"tried": 0, "held": 0, "read": 0, "longest_s": 0.0, "most_mb": 0.0},
+            )
+            tally["tried"] += 1
+            tally["read"] += result == "read"
+            tally["held"] += result in ("read", "refused")
+            tally["longest_s"] = round(max(tally["longest_s"], seconds), 3)
+            tally["most_mb"] = round(max(tally["most_mb"], megabytes), 1)
+            if result not in ("read", "refused"):
+                wrong[result] += 1
+                if wrong[result] == 1:
+                    print(
+                        f"case {case} of seed {seed}, {category}: {result}", flush=True
+                    )
+            for name in os.listdir(folder):
+                if not name.startswith("base"):
+                    os.unlink(os.path.join(folder, name))
+    print(f"{sum(wrong.values())} did not hold, in {len(wrong)} ways")
+    save("hostile", when, dict(sorted(counts.items())))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -1,0 +1,128 @@
+"""Check of a journal from the command line, and a copy of the part that is whole.
+
+``python -m skbayes.journal check FILE`` says which trials are whole; ``--save NEW``
+writes them to a new file, from which a search can be continued. The journal itself is
+only read. The status is 0 if all of it is whole, and 1 if it is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sqlite3
+import zlib
+from collections.abc import Sequence
+
+from skbayes.journal.rows import (
+    COLUMNS,
+    Chain,
+    Content,
+    Row,
+    first_fault,
+    parse_content,
+    read_rows,
+    whole_rows,
+)
+from skbayes.journal.sqlite_file import (
+    FORMAT,
+    JournalFile,
+    check_schema,
+    format_of,
+    reader,
+)
+
+__all__ = ["check", "main", "save"]
+
+# The name of the row that each run of a search begins with; the first one ends the
+# header.
+FIRST_RUN = "run 0"
+
+
+def check(path: str) -> tuple[list[Row], int, list[str]]:
+    """Return the rows before the first fault, the format, and the faults."""
+    rows: list[Row] = []
+    faults = []
+    with reader(path, allow_damage=True) as connection:
+        check_schema(connection)
+        version = format_of(connection)
+        for table in COLUMNS:
+            try:
+                rows += read_rows(connection.execute, table, version)
+            except (sqlite3.DatabaseError, ValueError) as error:
+                faults.append(f"table {table!r} cannot be read to its end: {error}")
+        try:
+            verdicts = connection.execute("PRAGMA quick_check(3)").fetchall()
+            faults += [text for (text,) in verdicts if text != "ok"]
+        except (sqlite3.DatabaseError, ValueError) as error:
+            faults.append(str(error))
+    if version == FORMAT:
+        whole, _ = whole_rows(rows)
+        fault = first_fault(rows, len(whole))
+        return whole, version, faults if fault is None else [fault, *faults]
+    return rows, version, faults
+
+
+def save(rows: Sequence[Row], version: int, path: str) -> None:
+    """Write rows to a new journal; ValueError if the file exists."""
+    if os.path.lexists(path):
+        raise ValueError(f"--save: {path!r} exists, and is left as it is.")
+    tables: dict[str, list[tuple]] = {table: [] for table in COLUMNS}
+    for row in rows:
+        chained = (row.place, row.digest) if version == FORMAT else ()
+        tables[row.table].append((*row.values, *chained))
+    if version != FORMAT:
+        tables["search"].append((FIRST_RUN, dict(tables["search"])["created"]))
+        tables = Chain().tables(tables)
+    file = JournalFile(path)
+    try:
+        file.create(tables)
+    finally:
+        file.close()
+
+
+def _count(content: Content) -> str:
+    n_finished = sum(one.details is not None for one in content.trials)
+    return f"{len(content.trials)} trials, {n_finished} of them finished"
+
+
+def _is_complete(rows: Sequence[Row], version: int) -> bool:
+    """Whether all that comes before the trials is among the rows."""
+    return version != FORMAT or any(row.values[0] == FIRST_RUN for row in rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check a journal; return the status of the program."""
+    parser = argparse.ArgumentParser(
+        prog="python -m skbayes.journal", description=__doc__
+    )
+    command = parser.add_subparsers(required=True).add_parser("check")
+    command.add_argument("file", help="the journal of a search")
+    command.add_argument(
+        "--save", metavar="NEW", help="write what is whole to this file"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        rows, version, faults = check(options.file)
+        if faults and not _is_complete(rows, version):
+            print(f"{options.file}: damaged: {faults[0]}. No trial can be saved.")
+            return 1
+        kept = _count(parse_content(rows))
+        if faults:
+            print(f"{options.file}: damaged: {'; '.join(faults)}.")
+            print(f"Whole before that: {kept}.")
+        else:
+            unchecked = (
+                "" if version == FORMAT else f" (format {version}, no checksums)"
+            )
+            print(f"{options.file}: whole: {kept}{unchecked}.")
+        if options.save is not None:
+            save(rows, version, options.save)
+            print(f"Saved to {options.save}.")
+    except (OSError, ValueError, zlib.error) as error:
+        print(error)
+        return 1
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

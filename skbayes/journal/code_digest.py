@@ -1,0 +1,344 @@
+"""Digests of the code of users: functions and classes, with what they refer to.
+
+A digest is over the syntax of the source, without comments, docstrings and layout, and
+is the same in all releases of Python. Where there is no source, or where it is no
+longer that of the function in memory, the digest is over the bytecode, and names the
+release. It covers default values and closures, the methods and base classes of a
+class, and the functions, classes and constants that the code refers to by global names.
+The code of installed packages is not looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import hashlib
+import linecache
+import re
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = ["DECLARED", "code_of", "same_but_for_code"]
+
+# Attribute by which users say which version of the code a function or class is.
+DECLARED = "__code_version__"
+
+# Types of constants; what can be changed in place is not compared.
+_CONSTANTS = (bool, int, float, complex, str, bytes, type(None))
+
+# Wrappers of one function that are looked into.
+MAX_WRAPPERS = 100
+
+# Instructions that read globals, and that assign globals and attributes.
+LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
+STORES = ("STORE_GLOBAL", "STORE_ATTR", "DELETE_GLOBAL", "DELETE_ATTR")
+
+# Digests in a description: all of them, and those of bytecode.
+_CODE = re.compile(r" \[code [^]]*\]")
+_BYTECODE = re.compile(r" \[code (of Python [0-9.]+) [0-9a-f]+\]")
+
+Describe = Callable[[Any], str]
+
+
+def code_of(thing: Any, describe: Describe) -> str | None:
+    """Return a digest of a function or class; None if its code is not a user's.
+
+    `describe` returns a text for any default value or value of a closure.
+    """
+    owned = _of_user(thing)
+    if owned is None:
+        return None
+    if DECLARED in vars(thing):
+        return str(vars(thing)[DECLARED])
+    found: dict[int, _Part] = {}
+    waiting = [owned]
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in found:
+            found[id(one)] = part = _Part(one, describe)
+            waiting += part.others
+    changing = set().union(*(part.assigned for part in found.values()))
+    texts = sorted(part.text(changing) for part in found.values() if part.counts)
+    digest = hashlib.blake2b("\n".join(texts).encode(), digest_size=8).hexdigest()
+    if any(part.is_bytecode for part in found.values()):
+        return f"of Python {sys.version_info[0]}.{sys.version_info[1]} {digest}"
+    return digest
+
+
+def same_but_for_code(stored: str, given: str) -> bool:
+    """Whether descriptions differ only in digests of code that cannot be compared.
+
+    These are digests of bytecode of two releases of Python, and digests where the
+    stored description has none: it was written by an earlier release of skbayes.
+    """
+    if not _CODE.search(stored):
+        names = stored.replace(" (not verifiable)", "")
+        return names == _CODE.sub("", given).replace(" (not verifiable)", "")
+    old, new = (set(_BYTECODE.findall(text)) for text in (stored, given))
+    stored, given = (_BYTECODE.sub("", text) for text in (stored, given))
+    return bool(old and new) and old != new and stored == given
+
+
+def _of_user(thing: Any) -> Any:
+    """Return a class or function of the user's; None for anything else."""
+    if isinstance(thing, type):
+        return None if _is_installed(thing.__module__) else thing
+    function = _function(thing)
+    if function is None:
+        return None
+    # functools.wraps copies the name of the module.
+    modules = (function.__module__, function.__globals__.get("__name__"))
+    return None if all(map(_is_installed, modules)) else function
+
+
+def _function(thing: Any) -> types.FunctionType | None:
+    """Return the function of Python that a callable is, or wraps."""
+    for _ in range(MAX_WRAPPERS):
+        if isinstance(thing, types.FunctionType):
+            return thing
+        if thing is None or isinstance(thing, type):
+            return None
+        thing = getattr(thing, "__wrapped__", None)
+    return None
+
+
+@functools.cache
+def _is_installed(module: str | None) -> bool:
+    """Whether a module is of the standard library, of skbayes or of another package."""
+    top = (module or "").partition(".")[0]
+    if top in sys.stdlib_module_names or top == "skbayes":
+        return True
+    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    return file is not None and not {"site-packages", "dist-packages"}.isdisjoint(
+        Path(file).parts
+    )
+
+
+class _Part:
+    """Function or class among those that a digest covers.
+
+    Attributes
+    ----------
+    others : list
+        Functions and classes that it refers to.
+    assigned : set of str
+        Names of globals and attributes that it assigns, which are no constants.
+    is_bytecode : bool
+        Whether its source is unknown.
+    counts : bool
+        Whether it is the user's; decorators of libraries are not.
+    """
+
+    def __init__(self, thing: Any, describe: Describe) -> None:
+        self._describe = describe
+        self._texts = [thing.__qualname__]
+        self._constants: list[tuple[str, str]] = []
+        self.others: list[Any] = []
+        self.assigned: set[str] = set()
+        self.is_bytecode = False
+        self.counts = True
+        if DECLARED in vars(thing):
+            self._texts.append(str(vars(thing)[DECLARED]))
+        elif isinstance(thing, type):
+            self._add_class(thing)
+        else:
+            self._add_function(thing)
+
+    def text(self, changing: set[str]) -> str:
+        """Return all that counts, without constants whose name is assigned."""
+        constants = [text for name, text in self._constants if name not in changing]
+        return repr([*self._texts, *sorted(constants)])
+
+    def _add_function(self, function: types.FunctionType) -> None:
+        cells = [_content(cell) for cell in function.__closure__ or ()]
+        if _is_installed(function.__globals__.get("__name__")):
+            self.counts = False
+            for value in cells:
+                self._add_if_code(value)
+            return
+        code = function.__code__
+        syntax = _syntax(code)
+        self.is_bytecode = syntax is None
+        self._texts.append(_bytecode(code) if syntax is None else syntax)
+        self._texts += map(self._describe, function.__defaults__ or ())
+        keywords = function.__kwdefaults__ or {}
+        self._texts += [f"{name}={self._describe(keywords[name])}" for name in keywords]
+        for name, value in zip(code.co_freevars, cells, strict=True):
+            if not self._add_if_code(value):
+                self._texts.append(f"{name}: {self._describe(value)}")
+        names = {name for one in _nested(code) for name in one.co_names}
+        self.assigned = _named_by(code, STORES)
+        self._add_names(_named_by(code, LOADS), function.__globals__, names)
+
+    def _add_names(
+        self, names: set[str], scope: dict[str, Any], attributes: set[str]
+    ) -> None:
+        """Add what globals stand for, and of modules what attributes stand for."""
+        for name in sorted(names):
+            if name not in scope or name.startswith("__"):
+                continue
+            value = scope[name]
+            if isinstance(value, types.ModuleType):
+                if not _is_installed(value.__name__) and vars(value) is not scope:
+                    self._add_names(attributes, vars(value), attributes - {name})
+            elif _is_constant(value) or isinstance(value, functools.partial):
+                self._constants.append((name, f"{name}: {self._describe(value)}"))
+            elif not self._add_if_code(value):
+                self._add_if_code(type(value))
+
+    def _add_class(self, cls: type) -> None:
+        for one in (*cls.__bases__, type(cls)):
+            self._texts.append(one.__qualname__)
+            self._add_if_code(one)
+        for name, value in sorted(vars(cls).items()):
+            functions = list(_functions_in(value))
+            if _is_constant(value) and not name.startswith("__"):
+                self._constants.append((name, f"{name}: {self._describe(value)}"))
+            elif functions and not name.startswith("__annotate"):
+                kind = type(value).__name__
+                written = [f for f in functions if f.__code__.co_filename != "<string>"]
+                self._texts += [f"{kind} {name}: {f.__qualname__}" for f in written]
+                self.others += written
+            else:
+                self._add_if_code(value)
+
+    def _add_if_code(self, value: Any) -> bool:
+        """Add a function or class of the user's; return whether it is one."""
+        try:
+            owned = _of_user(value)
+        except Exception:  # raised by the attributes of an object
+            return False
+        if owned is not None:
+            self.others.append(owned)
+        return owned is not None
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # the variable has no value yet
+        return None
+
+
+def _is_constant(value: Any) -> bool:
+    if type(value) in (tuple, frozenset):
+        return all(map(_is_constant, value))
+    return type(value) in _CONSTANTS
+
+
+def _functions_in(value: Any) -> Iterator[types.FunctionType]:
+    """Yield the functions of a method, property or other descriptor."""
+    if isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    if isinstance(value, types.FunctionType):
+        yield value
+    elif isinstance(value, property):
+        accessors = (value.fget, value.fset, value.fdel)
+        yield from filter(None, map(_function, accessors))
+    elif hasattr(value, "__get__") and not isinstance(value, type):
+        held = getattr(value, "__dict__", {}).values()
+        yield from (one for one in held if isinstance(one, types.FunctionType))
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _nested(constant)
+
+
+def _named_by(code: types.CodeType, operations: Iterable[str]) -> set[str]:
+    """Return the names in some of the instructions of a code object."""
+    return {
+        instruction.argval
+        for one in _nested(code)
+        for instruction in dis.get_instructions(one)
+        if instruction.opname in operations
+    }
+
+
+def _bytecode(code: types.CodeType) -> str:
+    constants = [
+        _bytecode(one) if isinstance(one, types.CodeType) else _constant_text(one)
+        for one in code.co_consts
+    ]
+    facts = (code.co_code, code.co_names, code.co_varnames, code.co_freevars)
+    return repr((facts, code.co_argcount, code.co_kwonlyargcount, constants))
+
+
+def _constant_text(value: Any) -> str:
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(map(repr, value)))}}}"
+    return repr(value)
+
+
+# -- syntax of the source ---------------------------------------------------------
+
+
+def _syntax(code: types.CodeType) -> str | None:
+    """Return the syntax of a function; None if its source is not to be had."""
+    linecache.checkcache(code.co_filename)
+    source = "".join(linecache.getlines(code.co_filename))
+    try:
+        tree, compiled = _compiled(source)
+        # The file may have been edited since it was imported.
+        if code not in compiled:
+            return None
+        nodes = [node for node in ast.walk(tree) if _may_be(node, code)]
+        if len(nodes) > 1:
+            # Lambdas in one line; of those in one another the inner ones come last.
+            nodes = [node for node in nodes if _holds(node, code)][-1:]
+        return _dump(nodes[0]) if nodes else None
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+@functools.lru_cache(maxsize=32)
+def _compiled(source: str) -> tuple[ast.Module, frozenset[types.CodeType]]:
+    tree = ast.parse(source)
+    code = compile(tree, "<source>", "exec", dont_inherit=True)
+    return tree, frozenset(_nested(code))
+
+
+def _may_be(node: ast.AST, code: types.CodeType) -> bool:
+    """Whether a node may be the function of a code object, by name and line."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+        return (node.name, first) == (code.co_name, code.co_firstlineno)
+    name, line = "<lambda>", code.co_firstlineno
+    return isinstance(node, ast.Lambda) and (code.co_name, node.lineno) == (name, line)
+
+
+def _holds(node: Any, code: types.CodeType) -> bool:
+    """Whether the instructions of a lambda are known to lie within its body."""
+    body = node.body
+    places = [
+        ((line, column), (end_line, end_column))
+        for line, end_line, column, end_column in code.co_positions()
+        if line and end_line and column is not None and end_column
+    ]
+    start, end = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+    return bool(places) and all(start <= one and other <= end for one, other in places)
+
+
+def _dump(value: Any) -> str:
+    """Return a syntax tree as text, without what differs between releases of Python."""
+    if isinstance(value, list):
+        return f"[{', '.join(_dump(one) for one in value if not _is_remark(one))}]"
+    if not isinstance(value, ast.AST):
+        return repr(value)
+    fields = [
+        f"{name}={_dump(field)}"
+        for name in value._fields
+        if (field := getattr(value, name, None)) not in (None, []) and name != "kind"
+    ]
+    return f"{type(value).__name__}({', '.join(fields)})"
+
+
+def _is_remark(node: Any) -> bool:
+    """Whether a statement is a docstring, or another constant without effect."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

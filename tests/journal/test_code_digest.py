@@ -1,0 +1,227 @@
+"""Digests of code: what changes them, and what must not."""
+
+import functools
+import importlib.util
+import itertools
+
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.metrics import accuracy_score
+
+from skbayes.journal.code_digest import code_of, same_but_for_code
+from skbayes.journal.fingerprint import describe
+
+SOURCE = '''
+import functools
+
+WEIGHT = 2.0
+CALLS = []
+count = 0
+
+def helper(x):
+    return x + WEIGHT
+
+def scorer(estimator, X, y=None, *, k=3):
+    """Score."""
+    # The negative error.
+    return -helper(k) if y else 0.5
+
+def counting(x):
+    global count
+    count += 1
+    CALLS.append(count)
+    return x
+
+class Base:
+    def fit(self, X):
+        return self
+
+class Mine(Base):
+    alpha = 1.0
+    n_fits = 0
+
+    def fit(self, X):
+        type(self).n_fits += 1
+        return super().fit(X)
+
+    @property
+    def doubled(self):
+        return 2 * self.alpha
+
+    @staticmethod
+    def loss(x):
+        return helper(x)
+
+def factory(factor):
+    def scale(x):
+        return factor * x
+    return scale
+
+scale = factory(2)
+cached = functools.lru_cache(helper)
+first, second = lambda x: x, lambda x: -x
+nested = lambda x: (lambda y: x + y)
+'''
+
+numbers = itertools.count()
+
+
+def module(folder, source=SOURCE):
+    """Import a module that holds some source."""
+    path = folder / f"code_of_a_user_{next(numbers)}.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location("code_of_a_user", path)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+NAMES = ["scorer", "Mine", "scale", "cached", "first", "second", "nested", "counting"]
+
+
+@pytest.fixture
+def before(tmp_path):
+    made = module(tmp_path)
+    return {name: describe(getattr(made, name)) for name in NAMES}
+
+
+@pytest.mark.parametrize(
+    "edit, changed",
+    [
+        (("return -helper", "return helper"), {"scorer"}),
+        (("k=3", "k=4"), {"scorer"}),
+        (("y=None", "y=()"), {"scorer"}),
+        (("0.5", "0.25"), {"scorer"}),
+        (("x + WEIGHT", "x - WEIGHT"), {"scorer", "Mine", "cached"}),
+        (("WEIGHT = 2.0", "WEIGHT = 3.0"), {"scorer", "Mine", "cached"}),
+        (("super().fit(X)", "super().fit(-X)"), {"Mine"}),
+        (("        return self\n", "        return 1\n"), {"Mine"}),
+        (("2 * self", "3 * self"), {"Mine"}),
+        (("return helper(x)", "return 1 + helper(x)"), {"Mine"}),
+        (("alpha = 1.0", "alpha = 2.0"), {"Mine"}),
+        (("factory(2)", "factory(3)"), {"scale"}),
+        (("factor * x", "factor / x"), {"scale"}),
+        (("lambda x: x,", "lambda x: 2 * x,"), {"first"}),
+        (("lambda x: -x", "lambda x: +x"), {"second"}),
+        (("x + y", "x - y"), {"nested"}),
+    ],
+)
+def test_an_edit_changes_what_it_is_about(tmp_path, before, edit, changed):
+    assert edit[0] in SOURCE
+    made = module(tmp_path, SOURCE.replace(*edit))
+    after = {name: describe(getattr(made, name)) for name in NAMES}
+    assert {name for name in NAMES if after[name] != before[name]} == changed
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("# The negative error.", "# Another remark."),
+        ('"""Score."""', '"""Return the score."""'),
+        ("x + WEIGHT", "(x\n            + WEIGHT)"),
+        ("import functools\n", "import functools\n\n\n"),
+        ("count = 0", "count = 7"),
+        ("CALLS = []", "CALLS = [1]"),
+        ("n_fits = 0", "n_fits = 7"),
+    ],
+)
+def test_what_changes_nothing_does_not_count(tmp_path, before, edit):
+    assert edit[0] in SOURCE
+    made = module(tmp_path, SOURCE.replace(*edit))
+    assert {name: describe(getattr(made, name)) for name in NAMES} == before
+
+
+def test_digests_are_the_same_in_all_releases_of_python(before):
+    assert before["scorer"] == "code_of_a_user.scorer [code 0e72c2ebb3f84160]"
+
+
+def test_source_that_was_edited_after_the_import_is_not_believed(tmp_path):
+    made = module(tmp_path)
+    text = describe(made.scorer)
+    path = made.__file__
+    with open(path, "w") as file:
+        file.write(SOURCE.replace("return -helper", "return helper"))
+    other = describe(made.scorer)
+    assert other != text
+    assert "[code of Python 3." in other
+    # Nor is it without a source.
+    scope = {"__name__": "code_of_a_user"}
+    exec("def double(x): return 2 * x\ndef halve(x): return x / 2", scope)
+    texts = {describe(scope[name]) for name in ("double", "halve")}
+    assert len(texts) == 2
+    assert all("[code of Python 3." in text for text in texts)
+
+
+def test_the_code_of_packages_is_left_to_its_name():
+    for thing in (accuracy_score, BaseEstimator, functools.reduce, int, describe):
+        assert code_of(thing, repr) is None
+
+
+def test_a_function_of_the_users_around_one_of_a_package_counts():
+    @functools.wraps(accuracy_score)
+    def flipped(*args):
+        return -accuracy_score(*args)
+
+    assert describe(flipped) != describe(accuracy_score)
+
+
+def test_methods_that_a_package_wraps_count():
+    class One(TransformerMixin, BaseEstimator):
+        def transform(self, X):
+            return X
+
+    class Two(TransformerMixin, BaseEstimator):
+        def transform(self, X):
+            return -X
+
+    one, two = (describe(cls()).replace("Two", "One") for cls in (One, Two))
+    assert one != two
+
+
+def test_a_function_in_its_own_closure_or_defaults_ends():
+    def fact(n):
+        return n * fact(n - 1) if n else 1
+
+    table = {}
+
+    def through(n):
+        return table["f"](n)
+
+    table["f"] = through
+    assert describe(fact) != describe(through)
+
+
+def test_a_declared_version_takes_the_place_of_the_code(tmp_path):
+    made, other = module(tmp_path), module(tmp_path, SOURCE.replace("0.5", "0.25"))
+    code = code_of(made.scorer, repr)
+    other.scorer.__code_version__ = code
+    assert describe(other.scorer) == describe(made.scorer)
+    other.Mine.__code_version__ = "2"
+    assert describe(other.Mine) == "code_of_a_user.Mine [code 2]"
+    # It is not that of the classes that inherit from it.
+    child = type("Child", (other.Mine,), {"__module__": "code_of_a_user"})
+    assert "[code 2]" not in describe(child)
+
+
+@pytest.mark.parametrize(
+    "stored, given, same",
+    [
+        ("f [code 1a]", "f [code 2b]", False),
+        ("f [code of Python 3.11 1a]", "f [code of Python 3.12 2b]", True),
+        ("f [code of Python 3.11 1a]", "f [code of Python 3.11 2b]", False),
+        ("f [code of Python 3.11 1a]", "g [code of Python 3.12 2b]", False),
+        ("f [code of Python 3.11 1a]", "f [code 2b]", False),
+        (
+            "f [code of Python 3.11 1a](g [code 1a])",
+            "f [code of Python 3.12 2b](g [code 2b])",
+            False,
+        ),
+        # A journal of an earlier release.
+        ("f", "f [code 2b]", True),
+        ("<lambda> (not verifiable)", "<lambda> [code 2b]", True),
+        ("f", "g [code 2b]", False),
+        ("f [code 1a]", "f", False),
+    ],
+)
+def test_which_digests_cannot_be_compared(stored, given, same):
+    assert same_but_for_code(stored, given) is same

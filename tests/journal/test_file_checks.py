@@ -1,0 +1,406 @@
+"""Names that no journal can have, files beside a journal, and processes that fork."""
+
+import contextlib
+import errno
+import os
+import shutil
+import socket
+import sqlite3
+import struct
+
+import pytest
+from journal_samples import (
+    SPACE,
+    fork,
+    open_journal,
+    params_of,
+    record,
+    run,
+    running,
+    trial_of,
+)
+from sklearn.dummy import DummyClassifier
+
+from skbayes import BayesSearchCV
+from skbayes.inspection import read_record
+from skbayes.journal import sqlite_file
+from skbayes.journal.file_checks import ROLLBACK_MAGIC
+from skbayes.journal.reader import load_history, read_trials
+
+fcntl = pytest.importorskip("fcntl", reason="FIFOs, devices and locks of POSIX")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "search.journal"
+
+
+@pytest.fixture
+def written(path):
+    with open_journal(path) as journal:
+        record(journal, range(3))
+    return path
+
+
+READERS = {
+    "fit": lambda path: open_journal(path).close(),
+    "load_history": load_history,
+    "warm start": lambda path: read_trials(path, SPACE),
+    "report": read_record,
+}
+
+every_reader = pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+
+
+def assert_refused(read, path, match):
+    """Nothing beside the journal changes."""
+    folder = path.parent
+    before = {p: p.lstat().st_size for p in folder.iterdir()}
+    with pytest.raises(ValueError, match=match) as caught:
+        read(path)
+    assert str(path) in str(caught.value)
+    assert {p: p.lstat().st_size for p in folder.iterdir()} == before
+
+
+# -- names ------------------------------------------------------------------------
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(path))
+
+
+@every_reader
+@pytest.mark.parametrize(
+    "kind, make",
+    [("a FIFO", os.mkfifo), ("a folder", os.mkdir), ("a socket", make_socket)],
+)
+def test_what_is_no_regular_file_is_refused(read, kind, make, path, monkeypatch):
+    # The address of a socket must be short.
+    monkeypatch.chdir(path.parent)
+    make(path.name)
+    assert_refused(read, path, f"journal: .* is {kind}, not a regular file")
+
+
+@every_reader
+@pytest.mark.parametrize("device", ["/dev/null", "/dev/zero", "/dev/stdin"])
+def test_devices_are_refused(read, device, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("/dev/zero")
+    for path in (device, link):
+        with pytest.raises(ValueError, match="journal: .* is a .*, not a regular"):
+            read(path)
+    assert not os.path.exists(f"{device}-lock")
+
+
+@every_reader
+@pytest.mark.parametrize(
+    "name, match",
+    [
+        ("a\0b", "is not a path: embedded null"),
+        ("\ud800", "is not a path: .*surrogate"),
+        ("a" * 256, "is not a path: .*too long"),
+        # SQLite adds endings to the name.
+        ("a" * 250, "is not a path: .*too long"),
+        ("/".join(["a" * 99] * 6), "is too long for SQLite"),
+    ],
+    ids=["NUL", "surrogate", "long", "nearly too long", "deep"],
+)
+def test_what_cannot_be_a_name_is_refused(read, name, match, tmp_path):
+    with pytest.raises(ValueError, match=f"journal: .* {match}"):
+        read(os.path.join(tmp_path, name))
+    assert os.listdir(tmp_path) == []
+
+
+@every_reader
+def test_a_link_to_itself_is_refused(read, path):
+    path.symlink_to(path)
+    assert_refused(read, path, "journal: .* is not a path: .*symbolic links")
+
+
+def test_names_that_only_look_odd(tmp_path):
+    for name in ("a b?mode=ro#c%41", "é中", os.fsdecode(b"\xff"), "a" * 240):
+        with open_journal(tmp_path / name) as journal:
+            record(journal, range(2))
+        assert len(load_history(os.fsencode(tmp_path / name))) == 2
+
+
+class NeverFitted(DummyClassifier):
+    def fit(self, X, y):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("name", ["journal", "warm_start_from"])
+def test_a_search_refuses_before_any_fit(name, tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    search = BayesSearchCV(NeverFitted(), {"constant": [0, 1]}, n_iter=2, cv=2)
+    search.set_params(error_score="raise", **{name: fifo})
+    with pytest.raises(ValueError, match="journal: .* is a FIFO"):
+        search.fit([[0], [1]] * 4, [0, 1] * 4)
+
+
+# -- files beside a journal -------------------------------------------------------
+
+
+def super_journal(victim, n_pages, page_size=4096):
+    """A rollback journal with which SQLite deletes the victim."""
+    name = os.fsencode(victim)
+    numbers = (0, 1, n_pages, 512, page_size)
+    header = struct.pack(">8s5I", ROLLBACK_MAGIC, *numbers).ljust(512, b"\0")
+    end = struct.pack(">2I", len(name), sum(name)) + ROLLBACK_MAGIC
+    return header + struct.pack(">I", 2**30 // page_size + 1) + name + end
+
+
+@every_reader
+@pytest.mark.parametrize("way", ["file", "link", "zeros"])
+def test_a_journal_that_somebody_sent_deletes_no_file(read, way, written, tmp_path):
+    victim = tmp_path / "thesis"
+    victim.write_text("a life's work")
+    content = super_journal(victim, os.path.getsize(written) // 4096)
+    if way == "zeros":
+        # As long as it begins so, SQLite only writes into it.
+        content = bytes(512) + content[512:]
+    beside = tmp_path / "search.journal-journal"
+    if way == "link":
+        (tmp_path / "elsewhere").write_bytes(content)
+        beside.symlink_to(tmp_path / "elsewhere")
+    else:
+        beside.write_bytes(content)
+    assert_refused(read, written, "journal: .* is not opened, .*search.journal-journal")
+    assert victim.read_text() == "a life's work"
+
+
+def test_what_lies_beside_the_lock_deletes_no_file(written, tmp_path):
+    victim = tmp_path / "thesis"
+    victim.write_text("a life's work")
+    lock = tmp_path / "search.journal-lock"
+    (tmp_path / "search.journal-lock-journal").write_bytes(super_journal(victim, 2))
+    for content in (None, b"", b"SQLite format 3\0".ljust(8192, b"\0")):
+        if content is not None:
+            lock.write_bytes(content)
+        assert_refused(open_journal, written, "journal: .* is not opened, .*-lock")
+    assert victim.read_text() == "a life's work"
+
+
+@every_reader
+@pytest.mark.parametrize(
+    "suffix, make",
+    [
+        (suffix, make)
+        for suffix in ("-wal", "-shm", "-journal")
+        for make in (os.mkfifo, os.mkdir, "text", "")
+        # A search that is killed may leave an empty one.
+        if (suffix, make) != ("-journal", "")
+    ],
+)
+def test_files_of_others_beside_a_journal_are_refused(read, suffix, make, written):
+    beside = f"{written}{suffix}"
+    if callable(make):
+        make(beside)
+    else:
+        with open(beside, "w") as file:
+            file.write(make)
+    assert_refused(read, written, f"journal: .* is not opened, .*{suffix}")
+
+
+@every_reader
+@pytest.mark.parametrize("content", [b"", bytes(512), ROLLBACK_MAGIC[:5] + bytes(99)])
+def test_a_rollback_journal_that_was_just_begun_does_no_harm(read, content, written):
+    written.with_name(f"{written.name}-journal").write_bytes(content)
+    read(written)
+    with open_journal(written) as journal:
+        assert len(journal.results) == 3
+        record(journal, [3])
+    assert os.listdir(written.parent) == [written.name]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, "link", "text"])
+def test_other_files_in_the_place_of_the_lock_are_refused(make, written, tmp_path):
+    lock = tmp_path / "search.journal-lock"
+    if make == "link":
+        lock.symlink_to(tmp_path / "missing")
+    elif make == "text":
+        lock.write_text("not a lock")
+    else:
+        make(lock)
+    assert_refused(open_journal, written, "journal: .* is not opened, .*-lock")
+    assert len(load_history(written)) == 3
+
+
+# Kills itself in a commit, when a part of its pages is written.
+TORN_WRITER = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+import journal_samples as t
+
+path = sys.argv[2]
+journal = t.open_journal(path)
+t.record(journal, range(3))
+file = journal._file
+before = open(path, "rb").read()
+file._connection.execute("PRAGMA cache_size=1")
+file._connection.execute("PRAGMA cache_spill=ON")
+file._connection.execute("BEGIN")
+for number in range(3, 300):
+    file._connection.execute(
+        "INSERT INTO proposals (number, params) "
+        "SELECT ?, params FROM proposals WHERE number = 0",
+        (number,),
+    )
+assert open(path, "rb").read() != before
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def torn(path):
+    """A journal whose writer was killed in a commit."""
+    outcome = run(TORN_WRITER, path)
+    assert outcome.returncode == -9, outcome.stderr
+    assert os.path.getsize(f"{path}-journal")
+    return path
+
+
+@fork
+def test_a_commit_that_was_killed_is_undone(torn):
+    before = {p: p.read_bytes() for p in torn.parent.iterdir()}
+    for _ in range(2):
+        assert load_history(torn)["state"].tolist() == ["complete"] * 3
+        assert len(read_trials(torn, SPACE)[0]) == 3
+    # Readers change nothing.
+    assert {p: p.read_bytes() for p in torn.parent.iterdir()} == before
+    with open_journal(torn) as journal:
+        assert len(journal.results) == len(journal.proposals) == 3
+        record(journal, [3])
+    assert os.listdir(torn.parent) == [torn.name]
+    assert len(load_history(torn)) == 4
+
+
+def test_a_write_ahead_log_is_read_and_not_touched(written, tmp_path):
+    """A search of an older release that was killed leaves its last trials there."""
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    with contextlib.closing(sqlite3.connect(written)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("VACUUM")
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{written}{suffix}", sent)
+    before = {p: p.read_bytes() for p in sent.iterdir()}
+    assert len(load_history(sent / written.name)) == 3
+    assert {p: p.read_bytes() for p in sent.iterdir()} == before
+    (sent / f"{written.name}-wal").unlink()
+    with pytest.raises(ValueError, match="journal: .*-wal', which is missing"):
+        load_history(sent / written.name)
+
+
+# -- locks ------------------------------------------------------------------------
+
+
+def test_a_file_system_without_locks_is_named(path, monkeypatch):
+    def refuse(*args):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    with open_journal(path):
+        with pytest.raises(RuntimeError, match="is in use"):
+            open_journal(path)
+        monkeypatch.setattr(fcntl, "lockf", refuse)
+        with pytest.raises(OSError, match="the file system of .* has no locks"):
+            open_journal(path)
+
+
+def test_a_program_that_keeps_the_file_open_is_named(path, monkeypatch):
+    monkeypatch.setattr(sqlite_file, "PATIENCE", 0.1)
+    with (
+        open_journal(path) as journal,
+        contextlib.closing(sqlite3.connect(path)) as other,
+    ):
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM search").fetchall()
+        with pytest.raises(OSError, match="another program has kept it open") as caught:
+            record(journal, [0])
+        other.execute("ROLLBACK")
+        record(journal, [0])
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("gone", [os.unlink, lambda path: path.rename(f"{path}2")])
+def test_a_journal_that_was_moved_is_not_written_silently(path, gone):
+    with open_journal(path) as journal:
+        record(journal, range(2))
+        gone(path)
+        with pytest.raises(OSError, match="journal: .* was moved or removed"):
+            record(journal, [2])
+    assert not path.exists()
+    for one in path.parent.iterdir():
+        assert len(load_history(one)) == 2
+
+
+def test_a_journal_without_locks_can_be_read(written, monkeypatch):
+    """As where the file system has none: any lock fails."""
+    plain = sqlite_file._connect
+
+    def connect(path, mode, *args):
+        if "immutable" not in mode:
+            raise sqlite3.OperationalError("disk I/O error")
+        return plain(path, mode, *args)
+
+    monkeypatch.setattr(sqlite_file, "_connect", connect)
+    assert len(load_history(written)) == 3
+
+
+def test_reading_in_the_process_of_the_search_keeps_its_locks(path):
+    with open_journal(path) as journal:
+        record(journal, range(2))
+        journal._file.execute("BEGIN IMMEDIATE")
+        assert len(load_history(path)) == 2
+        outcome = run(
+            "import sqlite3, sys; c = sqlite3.connect(sys.argv[2], timeout=0); "
+            "c.execute('BEGIN IMMEDIATE')",
+            path,
+        )
+        assert "database is locked" in outcome.stderr
+        journal._file.execute("ROLLBACK")
+
+
+# -- forks ------------------------------------------------------------------------
+
+FORKED = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import journal_samples as t
+
+with t.open_journal(sys.argv[2]) as journal:
+    t.record(journal, range(3))
+    for way in ("raise", "exit", "close"):
+        child = os.fork()
+        if not child:
+            t.record(journal, range(3, 6))
+            if way == "raise":
+                raise ZeroDivisionError
+            if way == "close":
+                journal.close()
+                del journal
+            sys.exit(7)
+        status = os.waitpid(child, 0)[1]
+        assert os.path.exists(sys.argv[2] + "-lock")
+        print(os.waitstatus_to_exitcode(status), end=" ")
+    print(flush=True)
+    sys.stdin.readline()
+    t.record(journal, [3])
+"""
+
+
+@fork
+def test_a_forked_child_leaves_the_journal_to_its_parent(path):
+    with running(FORKED, path) as parent:
+        assert parent.first_line.split() == ["1", "7", "7"]
+        assert len(load_history(path)) == 3
+        with pytest.raises(RuntimeError, match="is in use"):
+            open_journal(path)
+        parent.communicate("\n")
+        assert parent.returncode == 0
+    assert os.listdir(path.parent) == [path.name]
+    with open_journal(path) as journal:
+        assert journal.proposals == [params_of(number) for number in range(4)]
+        assert journal.results[3] == trial_of(3)

@@ -1,0 +1,140 @@
+"""The check of a journal from the command line."""
+
+import contextlib
+import sqlite3
+
+import pytest
+from journal_samples import exact, open_journal, record, trial_of
+
+from skbayes.journal.__main__ import main
+from skbayes.journal.reader import read_journal
+from skbayes.journal.rows import COLUMNS
+from skbayes.journal.sqlite_file import SCHEMAS
+
+
+@pytest.fixture
+def written(tmp_path):
+    path = tmp_path / "search.journal"
+    with open_journal(path) as journal:
+        record(journal, range(3))
+    return path
+
+
+def execute(path, *statements):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(*statement)
+        connection.commit()
+
+
+def of_format_4(written):
+    """Rewrite a journal as an earlier release wrote it."""
+    with contextlib.closing(sqlite3.connect(written)) as connection:
+        for table, columns in COLUMNS.items():
+            rows = connection.execute(f"SELECT {columns} FROM {table}").fetchall()
+            connection.execute(f"DROP TABLE {table}")
+            connection.execute(SCHEMAS[4][table])
+            marks = ", ".join("?" * len(columns.split(",")))
+            connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        connection.execute("DELETE FROM search WHERE name LIKE 'run %'")
+        connection.execute("INSERT INTO search VALUES ('runs', 1)")
+        connection.execute("PRAGMA user_version = 4")
+        connection.commit()
+
+
+def test_a_whole_journal(written, tmp_path, capsys):
+    before = written.read_bytes()
+    copy = tmp_path / "copy"
+    assert main(["check", str(written), "--save", str(copy)]) == 0
+    out = capsys.readouterr().out
+    assert f"{written}: whole: 3 trials, 3 of them finished." in out
+    assert f"Saved to {copy}." in out
+    assert written.read_bytes() == before
+    assert read_journal(copy) == read_journal(written)
+
+
+def test_nothing_is_written_unless_asked(written, tmp_path, capsys):
+    assert main(["check", str(written)]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == [written.name]
+
+
+def test_what_comes_before_the_damage_is_saved(written, tmp_path, capsys):
+    execute(written, ("UPDATE results SET score = 9 WHERE number = 1",))
+    before = written.read_bytes()
+    assert main(["check", str(written)]) == 1
+    assert "(results 1) does not match its checksum" in capsys.readouterr().out
+    copy = tmp_path / "copy"
+    assert main(["check", str(written), "--save", str(copy)]) == 1
+    assert "2 trials, 1 of them finished" in capsys.readouterr().out
+    assert written.read_bytes() == before
+    with open_journal(copy) as journal:
+        assert len(journal.proposals) == 2
+        assert journal.results.keys() == {0}
+        assert exact(journal.results[0]) == exact(trial_of(0))
+        journal.record_result(trial_of(1))
+        record(journal, [2])
+    assert main(["check", str(copy)]) == 0
+
+
+def test_pages_that_are_lost_are_told(written, tmp_path, capsys):
+    """A whole page of zeros: SQLite reads nothing of its table."""
+    with contextlib.closing(sqlite3.connect(written)) as connection:
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'results'"
+        ((page,),) = connection.execute(query).fetchall()
+    data = bytearray(written.read_bytes())
+    data[4096 * (page - 1) : 4096 * page] = bytes(4096)
+    written.write_bytes(data)
+    copy = tmp_path / "copy"
+    assert main(["check", str(written), "--save", str(copy)]) == 1
+    assert "1 trials, 0 of them finished" in capsys.readouterr().out
+    with open_journal(copy) as journal:
+        assert len(journal.proposals) == 1
+
+
+@pytest.mark.parametrize("table", ["search", "identity", "splits"])
+def test_without_its_header_nothing_is_saved(written, tmp_path, capsys, table):
+    execute(written, (f"UPDATE {table} SET digest = 'x' WHERE place < 8",))
+    copy = tmp_path / "copy"
+    assert main(["check", str(written), "--save", str(copy)]) == 1
+    assert "No trial can be saved" in capsys.readouterr().out
+    assert not copy.exists()
+
+
+def test_a_search_that_was_killed_at_its_very_beginning(written, capsys):
+    execute(
+        written,
+        ("DELETE FROM search WHERE name = 'run 0'",),
+        ("DELETE FROM proposals",),
+        ("DELETE FROM results",),
+    )
+    assert main(["check", str(written)]) == 0
+    assert "whole: 0 trials" in capsys.readouterr().out
+
+
+def test_a_file_that_exists_is_not_replaced(written, capsys):
+    before = written.read_bytes()
+    assert main(["check", str(written), "--save", str(written)]) == 1
+    assert "exists, and is left as it is" in capsys.readouterr().out
+    assert written.read_bytes() == before
+
+
+def test_what_is_no_journal(tmp_path, capsys):
+    path = tmp_path / "thesis"
+    assert main(["check", str(path)]) == 1
+    path.write_text("thesis")
+    assert main(["check", str(path)]) == 1
+    assert "is not a journal of skbayes" in capsys.readouterr().out
+
+
+def test_format_4_is_read_and_saved_in_this_one(written, tmp_path, capsys):
+    expected = read_journal(written)
+    of_format_4(written)
+    assert read_journal(written) == expected
+    with pytest.raises(ValueError, match=r"format is 4.*check FILE --save NEW"):
+        open_journal(written)
+    copy = tmp_path / "copy"
+    assert main(["check", str(written), "--save", str(copy)]) == 0
+    assert "(format 4, no checksums)" in capsys.readouterr().out
+    with open_journal(copy) as journal:
+        assert journal.results.keys() == {0, 1, 2}
+    assert main(["check", str(copy)]) == 0
