@@ -14,6 +14,7 @@ import numpy as np
 
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
+from skbayes.space.space import key_of
 
 __all__ = ["Candidates", "SpaceExhausted", "key_of"]
 
@@ -29,11 +30,6 @@ class SpaceExhausted(Exception):
     """No configuration is left that was neither told nor pending and is allowed."""
 
 
-def key_of(row: FloatArray) -> bytes:
-    """Identity of an encoded configuration, shape (D,), which is hashable."""
-    return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
-
-
 class Candidates:
     """Allowed configurations of a space that are not known.
 
@@ -46,8 +42,6 @@ class Candidates:
     def __init__(self, space: Space) -> None:
         self.space = space
         self._known: set[bytes] = set()
-        # What the constraint said of each configuration: it may be slow.
-        self._verdicts: dict[bytes, bool] = {}
         self._n_scanned = 0
         self.rows = self._enumerate()
         own = np.empty((0, space.n_columns)) if self.rows is None else self.rows
@@ -65,7 +59,7 @@ class Candidates:
             _, first = np.unique([key_of(row) for row in X], return_index=True)
             X = X[np.sort(first)]
         if self.space.constraint is not None:
-            X = X[[self.space.allows(params) for params in self.space.decode(X)]]
+            X = X[self.space.allowed(X)]
             if not len(X):
                 raise ValueError(
                     "constraint: it allows none of the "
@@ -99,14 +93,21 @@ class Candidates:
 
     def filter_new(self, X: FloatArray) -> np.ndarray:
         """Which rows, shape (n, D), are new and allowed by the constraint."""
-        keys = [key_of(row) for row in X]
-        mask = np.array([key not in self._known for key in keys], dtype=bool)
+        mask = np.array([not self.is_known(row) for row in X], dtype=bool)
+        mask[mask] = self.space.allowed(X[mask])
+        return mask
+
+    def first_new(self, X: FloatArray) -> FloatArray:
+        """Return rows, shape (m, D), that are new and allowed, m = 0 if there is none.
+
+        Of a space with a constraint, which may be slow, only the first of them.
+        """
         if self.space.constraint is None:
-            return mask
-        unjudged = [i for i in np.flatnonzero(mask) if keys[i] not in self._verdicts]
-        for i, params in zip(unjudged, self.space.decode(X[unjudged]), strict=True):
-            self._verdicts[keys[i]] = self.space.allows(params)
-        return mask & np.array([self._verdicts.get(key, False) for key in keys])
+            return X[self.filter_new(X)]
+        for place in range(len(X)):
+            if self.filter_new(X[[place]])[0]:
+                return X[[place]]
+        return X[:0]
 
     def unseen(self) -> FloatArray:
         """All new and allowed rows of a space that is enumerated.
@@ -122,13 +123,12 @@ class Candidates:
         return self.rows[self._open]
 
     def draw(self, random_state: np.random.Generator) -> FloatArray:
-        """Draw new and allowed rows; SpaceExhausted if none is found."""
+        """Draw new and allowed rows, one at least; SpaceExhausted if none is found."""
         if self.rows is not None:
             return random_state.permutation(self.unseen())
         for _ in range(N_DRAW_BATCHES):
             U = random_state.random((DRAWS, self.space.n_columns))
-            X = self.space.from_uniform(U)
-            X = X[self.filter_new(X)]
+            X = self.first_new(self.space.from_uniform(U))
             if len(X):
                 return X
         return self._scan()
@@ -141,7 +141,7 @@ class Candidates:
             while self._n_scanned < last:
                 end = min(self._n_scanned + MAX_LISTED, last)
                 X = self.space.enumerate(np.arange(self._n_scanned, end))
-                X = X[self.filter_new(X)]
+                X = self.first_new(X)
                 if len(X):
                     return X
                 self._n_scanned = end

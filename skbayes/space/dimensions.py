@@ -108,6 +108,10 @@ class Dimension(ABC):
         """Positions of all values, ascending; only for a finite dimension."""
         raise TypeError(f"{self!r} has infinitely many values.")
 
+    def positions(self, places: NDArray[np.int_]) -> FloatArray:
+        """Positions of the values at these places of a finite dimension's `grid`."""
+        return self.grid[places]
+
     @property
     def key(self) -> tuple[Any, ...]:
         """What makes two dimensions the same one."""
@@ -345,6 +349,9 @@ class Integer(_Range):
 
     def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
         return self._position(self._offset(positions))
+
+    def positions(self, places: NDArray[np.int_]) -> FloatArray:  # noqa: D102
+        return self._position(np.asarray(places))
 
     @property
     def grid(self) -> FloatArray:  # noqa: D102

@@ -372,8 +372,12 @@ class ParzenEstimator(Sampler):
             X = candidates.unseen()
         else:
             for _ in range(N_DRAWS):
-                X = self.sample(self.n_candidates, random_state)
-                X = X[candidates.filter_new(X)]
+                X = self._ranked(self.sample(self.n_candidates, random_state))
+                X = candidates.first_new(X)
                 if len(X):
                     break
+            return X
+        return self._ranked(X)
+
+    def _ranked(self, X: FloatArray) -> FloatArray:
         return X[np.argsort(-self.scores(X), kind="stable")]
