@@ -16,6 +16,7 @@ import numpy as np
 from scipy import optimize
 
 from skbayes.space import Space
+from skbayes.space.candidates import MAX_ASKED, order_to_ask
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.random_search import sobol
 
@@ -43,9 +44,8 @@ MAX_ASCENT_STEPS = 10
 # at most MAX_GRID values by steps to the values on either side; many are both.
 FEW_VALUES, MAX_GRID = 12, 1000
 
-# A constraint may be slow: once one start is found, no more candidates than the first
-# number are asked about, and of the neighbors of a row no more than the second.
-MAX_ASKED, MAX_ASKED_NEIGHBORS = 64, 8
+# A constraint may be slow: it is asked about so many of the neighbors of a row.
+MAX_ASKED_NEIGHBORS = 8
 
 # At most this many other options of an unordered column are tried in one round.
 MAX_OPTIONS = 8
@@ -105,10 +105,13 @@ def maximize_search(
 
 
 def _first_admitted(X: FloatArray, admit: Admit) -> list[int]:
-    """Places of the first rows that are admitted, as many as are to be refined."""
+    """Places of ranked rows that are admitted, as many as are to be refined.
+
+    Once one is found, only few more are asked about: a constraint may be slow.
+    """
     found: list[int] = []
-    for place in range(len(X)):
-        if len(found) == N_STARTS or (found and place >= MAX_ASKED):
+    for n_asked, place in enumerate(order_to_ask(len(X))):
+        if len(found) == N_STARTS or (found and n_asked >= MAX_ASKED):
             break
         if admit(X[[place]])[0]:
             found.append(place)
@@ -201,15 +204,17 @@ def _step(
         candidates, origin_of = candidates[allowed], origin_of[allowed]
     values = proposer.scores(candidates)
     best = []
-    for origin in range(len(X)):
-        own = np.flatnonzero(origin_of == origin)
+    for place in range(len(X)):
+        own = np.flatnonzero(origin_of == place)
         ranked = own[np.argsort(-values[own], kind="stable")]
         if space.constraint is not None:
             # The row itself is one of them.
-            better = ranked[: np.flatnonzero(ranked == origin)[0]]
-            asked = better[:MAX_ASKED_NEIGHBORS]
-            ranked = [*(k for k in asked if admit(candidates[[k]])[0]), origin]
-        best.append(ranked[0])
+            better = ranked[: np.flatnonzero(ranked == place)[0]]
+            asked = better[:MAX_ASKED_NEIGHBORS].tolist()
+            allowed_ones = (k for k in asked if admit(candidates[[k]])[0])
+            best.append(next(allowed_ones, place))
+        else:
+            best.append(int(ranked[0]))
     return candidates[best]
 
 

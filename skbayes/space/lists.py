@@ -16,7 +16,7 @@ from skbayes.space.dimensions import (
     native,
     nearest,
 )
-from skbayes.space.equality import OptionKey
+from skbayes.space.equality import ItemKey, OptionKey, same
 
 __all__ = ["Categorical", "Ordinal", "Progression"]
 
@@ -26,6 +26,9 @@ LOG_SPAN = 100.0
 # Doubles hold all whole numbers up to the first, and tell apart the positions of so
 # many values, on a log scale too, as the second.
 MAX_EXACT, MAX_STEPS = 2**53, 2**44
+
+# Of these an option has no copies that are not equal to it.
+_COMPARED_BY_VALUE = (str, bytes, int, float, type(None))
 
 # Messages show no more values of a list than this.
 MAX_SHOWN = 8
@@ -67,6 +70,10 @@ class _Listed(Dimension):
         place = self._places_by_id.get(id(value))
         if place is None:
             place = places.get(self._key(value))
+        if place is None and not isinstance(value, _COMPARED_BY_VALUE):
+            # A copy of an option, such as a worker returns.
+            copies = (k for k, own in enumerate(self.values) if same(own, value))
+            place = next(copies, None)
         if place is None:
             raise self._reject(value)
         return place
@@ -78,7 +85,7 @@ class _Listed(Dimension):
 
     def _key(self, value: Any) -> Any:
         """Return what is equal and hashes alike for the same value."""
-        return OptionKey(value)
+        return ItemKey(value)
 
     def place(self, positions: FloatArray) -> NDArray[np.int_]:
         """Places in the list of values that are nearest to `positions`."""
@@ -106,7 +113,8 @@ class _Listed(Dimension):
 
     def is_disjoint(self, other: _Listed) -> bool:
         """Whether no value belongs to another list, too."""
-        if type(self) is type(other):
+        by_value = all(isinstance(value, _COMPARED_BY_VALUE) for value in self.values)
+        if by_value and type(self) is type(other):
             return self._known_places().keys().isdisjoint(other._known_places())
         return not any(self.contains(value) for value in other.values)
 
@@ -355,7 +363,7 @@ class Progression(Dimension):
 
     @property
     def grid(self) -> FloatArray:  # noqa: D102
-        return self.positions(np.arange(self.n_values))
+        return self.positions(np.arange(len(self.steps)))
 
     def __repr__(self) -> str:
         return repr(self.steps)

@@ -93,6 +93,11 @@ def parse_dimension(value: Any, name: str) -> Dimension | Choice:
         raise type(error)(f"Parameter {name!r}: {error}") from error
     except OverflowError as error:
         raise ValueError(f"Parameter {name!r}: a number is too large.") from error
+    except Exception as error:  # from the methods of a user's object
+        raise ValueError(
+            f"Parameter {name!r}: an object of class {type(value).__name__} raised "
+            f"{error!r}."
+        ) from error
 
 
 def _check_shape(value: Any, name: str) -> None:

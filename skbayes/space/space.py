@@ -266,7 +266,7 @@ class Space:
     def _rows(self, X: FloatArray, method: str) -> FloatArray:
         rows = np.where(np.isnan(X), 0.5, X)
         for j, column in enumerate(self.columns):
-            rows[:, j] = getattr(column.dimension, method)(rows[:, j])
+            rows[:, j] = _named(column, method, rows[:, j])
         rows[~self.active(rows)] = np.nan
         return self._in_first_alternative(rows)
 
@@ -291,7 +291,7 @@ class Space:
             name = self.columns[j].name
             rows = np.flatnonzero(active[:, j])
             if name is not None and len(rows):
-                values = self.columns[j].dimension.decode(X[rows, j])
+                values = _named(self.columns[j], "decode", X[rows, j])
                 for row, value in zip(rows, values, strict=True):
                     params[row][name] = value
         return params
@@ -351,7 +351,7 @@ class Space:
             name, dimension = self.columns[place].name, self.columns[place].dimension
             if name is not None:
                 (own,) = dimension.decode(row[[place]])
-                if not same(own, native(params[name])):
+                if not same(own, native(params[name]), copies=False):
                     return False
         return True
 
@@ -365,34 +365,38 @@ class Space:
     def allows(self, params: Mapping[str, Any]) -> bool:
         """Whether the constraint, if there is one, lets a configuration be proposed.
 
-        ValueError if the constraint raises an exception, which is the cause.
+        It is asked once: its answers are remembered. ValueError if it raises an
+        exception, which is the cause, or for what is no configuration of the space.
         """
         if self.constraint is None:
             return True
+        return self._answer(key_of(self.encode([params])[0]), params)
+
+    def allowed(self, X: FloatArray) -> np.ndarray:
+        """Whether the constraint allows configurations, shape (n, n_columns), bool."""
+        mask = np.ones(len(X), dtype=bool)
+        if self.constraint is not None:
+            keys = [key_of(row) for row in X]
+            for i, params in enumerate(self.decode(X)):
+                mask[i] = self._answer(keys[i], params)
+        return mask
+
+    def _answer(self, key: bytes, params: Mapping[str, Any]) -> bool:
+        """Return what the constraint says of a configuration, maybe from memory."""
+        if key not in self._answers:
+            if len(self._answers) >= MAX_REMEMBERED:
+                del self._answers[next(iter(self._answers))]
+            self._answers[key] = self._ask(params)
+        return self._answers[key]
+
+    def _ask(self, params: Mapping[str, Any]) -> bool:
+        assert self.constraint is not None
         try:
             return bool(self.constraint(dict(params)))
         except Exception as error:
             raise ValueError(
                 f"constraint: raised {error!r} for {dict(params)!r}"
             ) from error
-
-    def allowed(self, X: FloatArray) -> np.ndarray:
-        """Whether the constraint allows configurations, shape (n, n_columns), bool.
-
-        It is not asked again of those whose answer is remembered.
-        """
-        if self.constraint is None:
-            return np.ones(len(X), dtype=bool)
-        mask = np.empty(len(X), dtype=bool)
-        for i, row in enumerate(X):
-            key = key_of(row)
-            if key not in self._answers:
-                (params,) = self.decode(row[None, :])
-                if len(self._answers) >= MAX_REMEMBERED:
-                    del self._answers[next(iter(self._answers))]
-                self._answers[key] = self.allows(params)
-            mask[i] = self._answers[key]
-        return mask
 
     def canonicalize(self, params: Mapping[str, Any]) -> Params:
         """Return a configuration of the space in the form that is proposed.
@@ -449,6 +453,16 @@ class Space:
     def __repr__(self) -> str:
         named = [f"{c.name}: {c.dimension!r}" for c in self.columns if c.name]
         return f"Space({{{', '.join(named)}}})"
+
+
+def _named(column: Column, method: str, positions: FloatArray) -> Any:
+    """Call a method of a dimension; an exception of the user's names the parameter."""
+    try:
+        return getattr(column.dimension, method)(positions)
+    except Exception as error:
+        raise ValueError(
+            f"Parameter {column.name!r}: {column.dimension!r} raised {error!r}"
+        ) from error
 
 
 def _check_constraint(constraint: Any) -> None:

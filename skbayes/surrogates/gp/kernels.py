@@ -94,7 +94,9 @@ class Embedding:
         self._n_options = np.asarray(n_options, dtype=int)
         self.ordered = np.flatnonzero(self._n_options == 0)
         self._unordered = np.flatnonzero(self._n_options)
-        self._corners = [self._corners_of(column, known) for column in self._unordered]
+        self._corners = [
+            self._corners_of(int(column), known) for column in self._unordered
+        ]
         widths = list(map(len, self._corners))
         # Which column's length scale each coordinate is divided by.
         self._column_of = np.concatenate(
