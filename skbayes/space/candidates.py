@@ -24,7 +24,7 @@ MAX_LISTED = 20_000
 
 # Of at most this many the constraint, which may be slow, is asked at once; of more only
 # when they are about to be proposed.
-MAX_JUDGED = 500
+MAX_JUDGED = 2000
 
 # If so many of the best candidates are rejected, others are asked about.
 MAX_ASKED = 32

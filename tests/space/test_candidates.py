@@ -56,25 +56,25 @@ def test_of_many_candidates_few_are_asked_about():
 
     def constraint(params):
         asked.append(params["a"])
-        return params["a"] < 900
+        return params["a"] < 2900
 
-    found = make({"a": list(range(1000))}, constraint)
-    assert found.n_configurations == 1000 and not asked
+    found = make({"a": list(range(3000))}, constraint)
+    assert found.n_configurations == 3000 and not asked
     ranked = found.allowed_first(found.unseen()[::-1])
     assert constraint(found.space.decode(ranked)[0]) and len(asked) < 50
-    assert found.n_configurations == len(found.unseen()) == 1000 - (len(asked) - 2)
+    assert found.n_configurations == len(found.unseen()) == 3000 - (len(asked) - 2)
     found.judge()
-    assert found.n_configurations == len(found.rows) == 900
+    assert found.n_configurations == len(found.rows) == 2900
 
 
 def test_a_space_is_exhausted_though_the_constraint_is_asked_late():
-    found = make({"a": list(range(1000))}, lambda params: params["a"] % 100 == 0)
+    found = make({"a": list(range(3000))}, lambda params: params["a"] % 300 == 0)
     seen = set()
     for _ in range(10):
         row = found.allowed_first(found.unseen())[0]
         found.add(row)
         seen.add(found.space.decode(row[None])[0]["a"])
-    assert seen == set(range(0, 1000, 100))
+    assert seen == set(range(0, 3000, 300))
     with pytest.raises(SpaceExhausted, match="All 10 configurations"):
         found.allowed_first(found.unseen())
 
