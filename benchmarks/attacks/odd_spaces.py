@@ -27,7 +27,7 @@ from tally import save
 from skbayes import BayesSearchCV, ParetoSearchCV
 from skbayes.space import Choice, Space
 
-N_ITER, MAX_SECONDS, MAX_MB, MAX_ASKED, LIMIT = 15, 10.0, 300.0, 100.0, 180.0
+N_ITER, MAX_SECONDS, MAX_MB, MAX_ASKED, LIMIT = 15, 10.0, 300.0, 100.0, 90.0
 X, Y = np.zeros((20, 1)), np.arange(20) % 2
 
 

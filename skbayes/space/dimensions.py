@@ -39,7 +39,13 @@ MAX_INTEGERS = {"uniform": 2**48, "log-uniform": 2**44}
 
 def native(value: Any) -> Any:
     """Turn NumPy scalars into the Python value they stand for."""
-    return value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, np.generic):
+        return value
+    plain = value.item()
+    # Long doubles stand for no Python value: `item` returns them as they are.
+    if isinstance(plain, np.longdouble):
+        return float(plain)
+    return complex(plain) if isinstance(plain, np.clongdouble) else plain
 
 
 def is_number(value: Any) -> bool:
