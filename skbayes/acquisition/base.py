@@ -123,7 +123,7 @@ class Proposer(ABC):
         SpaceExhausted is raised if none is left.
         """
         if candidates.is_enumerated:
-            return maximize_over(self, candidates.unseen())
+            return candidates.allowed_first(maximize_over(self, candidates.unseen()))
         return maximize_search(
             self, candidates.space, incumbents, candidates.filter_new, random_state
         )

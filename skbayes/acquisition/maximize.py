@@ -16,6 +16,7 @@ import numpy as np
 from scipy import optimize
 
 from skbayes.space import Space
+from skbayes.space.candidates import MAX_ASKED, order_to_ask
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.random_search import sobol
 
@@ -42,6 +43,9 @@ MAX_ASCENT_STEPS = 10
 # An ordered column with more values than this is followed by its gradient; one with
 # at most MAX_GRID values by steps to the values on either side; many are both.
 FEW_VALUES, MAX_GRID = 12, 1000
+
+# A constraint may be slow: it is asked about so many of the neighbors of a row.
+MAX_ASKED_NEIGHBORS = 8
 
 # At most this many other options of an unordered column are tried in one round.
 MAX_OPTIONS = 8
@@ -77,23 +81,41 @@ def maximize_search(
     Candidates of a Sobol sequence and perturbed incumbents are scored; the best of
     them and the incumbents themselves are refined by gradient ascent in ordered
     columns of many values, if there are gradients, and by steps to neighboring values
-    in the others.
+    in the others. With a constraint only the best candidates are admitted and returned.
     """
     drawn = space.from_uniform(
         sobol(space.n_columns, int(np.log2(N_SOBOL)), random_state)
     )
     near = _perturb(space, incumbents, random_state)
     X = np.vstack([drawn, near])
-    X = X[admit(X)]
+    if space.constraint is None:
+        X = X[admit(X)]
     if not len(X):
         return X
     values = proposer.scores(X)
-    best = np.argsort(-values, kind="stable")[:N_STARTS]
-    starts = np.vstack([X[best], incumbents[:1]])
+    best = np.argsort(-values, kind="stable")
+    if space.constraint is not None:
+        best = best[_first_admitted(X[best], admit)]
+        X, values, best = X[best], values[best], np.arange(len(best))
+    starts = np.vstack([X[best[:N_STARTS]], incumbents[:1]])
     refined = _refine(proposer, space, starts, admit, random_state)
     X = np.vstack([X, refined])
     values = np.concatenate([values, proposer.scores(refined)])
     return X[np.argsort(-values, kind="stable")]
+
+
+def _first_admitted(X: FloatArray, admit: Admit) -> list[int]:
+    """Places of ranked rows that are admitted, as many as are to be refined.
+
+    Once one is found, only few more are asked about: a constraint may be slow.
+    """
+    found: list[int] = []
+    for n_asked, place in enumerate(order_to_ask(len(X))):
+        if len(found) == N_STARTS or (found and n_asked >= MAX_ASKED):
+            break
+        if admit(X[[place]])[0]:
+            found.append(place)
+    return found
 
 
 def _perturb(
@@ -176,14 +198,23 @@ def _step(
                 neighbors.append(changed)
                 origins.append(np.full(len(others), origin))
     candidates, origin_of = space.snap(np.vstack(neighbors)), np.concatenate(origins)
-    allowed = admit(candidates)
-    allowed[: len(X)] = True
-    candidates, origin_of = candidates[allowed], origin_of[allowed]
+    if space.constraint is None:
+        allowed = admit(candidates)
+        allowed[: len(X)] = True
+        candidates, origin_of = candidates[allowed], origin_of[allowed]
     values = proposer.scores(candidates)
-    best = [
-        np.flatnonzero(origin_of == origin)[np.argmax(values[origin_of == origin])]
-        for origin in range(len(X))
-    ]
+    best = []
+    for place in range(len(X)):
+        own = np.flatnonzero(origin_of == place)
+        ranked = own[np.argsort(-values[own], kind="stable")]
+        if space.constraint is not None:
+            # The row itself is one of them.
+            better = ranked[: np.flatnonzero(ranked == place)[0]]
+            asked = better[:MAX_ASKED_NEIGHBORS].tolist()
+            allowed_ones = (k for k in asked if admit(candidates[[k]])[0])
+            best.append(next(allowed_ones, place))
+        else:
+            best.append(int(ranked[0]))
     return candidates[best]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import cloudpickle
+import numpy as np
 from sklearn.base import clone
 
 from skbayes import compat
@@ -179,11 +180,11 @@ def _portable(error: BaseException) -> BaseException:
 def _fold_result(result: dict[str, Any], task: FoldTask, seconds: float) -> FoldResult:
     """Return the result of a fit that took so many seconds of processor time."""
     fold = FoldResult(
-        result["test_scores"],
+        _as_floats(result["test_scores"]),
         result["fit_time"],
         result["score_time"],
         result["n_test_samples"],
-        result.get("train_scores"),
+        _as_floats(result.get("train_scores")),
         result["fit_error"],
     )
     if not task.measures:
@@ -198,6 +199,18 @@ def _fold_result(result: dict[str, Any], task: FoldTask, seconds: float) -> Fold
     if fold.train_scores is not None:
         fold.train_scores = {**fold.train_scores, **costs}
     return fold
+
+
+def _as_floats(scores: Any) -> Any:
+    """Return scores as the floats that GridSearchCV makes of them; None for None.
+
+    A warning tells that imaginary parts are dropped.
+    """
+    if isinstance(scores, dict):
+        return {name: _as_floats(score) for name, score in scores.items()}
+    if scores is None or isinstance(scores, int | float):
+        return scores
+    return float(np.array([scores]).astype(np.float64)[0])
 
 
 def _of_fit(result: dict[str, Any], seconds: float) -> float:
@@ -225,7 +238,7 @@ def _measured(
     measured = {}
     for name, measure in measures.items():
         try:
-            measured[name] = float(measure(result["estimator"], result))
+            measured[name] = float(_as_floats(measure(result["estimator"], result)))
         except Exception:
             if raises:
                 raise

@@ -10,7 +10,7 @@ import numpy as np
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.importance import Importance, importance
-from skbayes.inspection.texts import plain, shorten
+from skbayes.inspection.texts import name_label
 from skbayes.results.read import read_record
 
 __all__ = ["ImportanceDisplay"]
@@ -158,11 +158,8 @@ class ImportanceDisplay(_Display):
             "capsize": 2,
         }
         self.whiskers_ = ax.errorbar(parts, y, xerr=reach, fmt="none", **whisker)
-        labels = [shorten(plain(name), 34, middle=True) for name in names]
-        labels += [
-            " × ".join(shorten(plain(name), 20, middle=True) for name in pair)
-            for pair in pairs
-        ]
+        labels = [name_label(name, 34) for name in names]
+        labels += [" × ".join(name_label(name, 20) for name in pair) for pair in pairs]
         ax.set_yticks(y, labels)
         ax.invert_yaxis()
         ax.set_xlim(0.0, None)

@@ -11,7 +11,7 @@ import numpy as np
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.scales import ParameterScale, drawn_trials
-from skbayes.inspection.texts import score_label
+from skbayes.inspection.texts import name_label, score_label
 from skbayes.results.read import read_record
 from skbayes.space.dimensions import FloatArray
 
@@ -247,7 +247,7 @@ class ParallelCoordinatesDisplay(_Display):
         return strip
 
     def _name_axes(self, ax: Any) -> None:
-        names = [scale.name for scale in self.scales]
+        names = [name_label(scale.name) for scale in self.scales]
         inches = ax.get_position().width * ax.figure.get_size_inches()[0]
         room = LETTERS * inches / (len(names) + 1)
         turned = max(map(len, names), default=0) > room

@@ -14,10 +14,9 @@ from skbayes.inspection.dependence import Dependence, dependences
 from skbayes.inspection.score_model import NothingToLearn, ScoreModel, score_model
 from skbayes.inspection.texts import (
     label_of,
-    plain,
+    name_label,
     score_label,
     score_name,
-    shorten,
     turn_if_crowded,
 )
 from skbayes.space.dimensions import FloatArray
@@ -336,7 +335,7 @@ def _spread(at: FloatArray, scale: str) -> FloatArray:
 
 def _describe(axis: Any, one: Dependence, which: int) -> None:
     """Label an axis, and give it the scale of its parameter."""
-    axis.set_label_text(shorten(plain(one.names[which]), 32, middle=True))
+    axis.set_label_text(name_label(one.names[which], 32))
     if one.scales[which] == "log":
         axis._set_axes_scale("log")
     elif one.scales[which] == "options":

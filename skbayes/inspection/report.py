@@ -9,6 +9,8 @@ import math
 import os
 import platform
 import pprint
+import secrets
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
@@ -28,6 +30,7 @@ from skbayes.loop.progress import in_minutes
 from skbayes.results.read import open_source
 from skbayes.results.record import SearchRecord, make_record
 from skbayes.utils.optional import import_optional
+from skbayes.utils.texts import printable
 
 __all__ = ["report_history", "write_report"]
 
@@ -57,7 +60,7 @@ def write_report(
     search : estimator
         A fitted search, of skbayes or scikit-learn.
     path : str or path-like
-        The HTML file; one that is there is replaced, all at once.
+        The HTML file; one that is there is replaced, all at once, and keeps its mode.
     title : str or None, default=None
         Title of the page. None: the search and its estimator by name.
 
@@ -72,8 +75,8 @@ def write_report(
         If Jinja2 is not installed.
     OSError
         If the file cannot be written.
-    TypeError
-        If an argument is of the wrong type.
+    TypeError, ValueError
+        If an argument is of the wrong type, or `path` no regular file.
     sklearn.exceptions.NotFittedError
         If the search was not fitted.
 
@@ -121,7 +124,7 @@ def report_history(
         The journal of a search, its path or what :func:`skbayes.load_history` returns;
         or `trials_` of a search.
     path : str or path-like
-        The HTML file; one that is there is replaced, all at once.
+        The HTML file; one that is there is replaced, all at once, and keeps its mode.
     search_spaces : dict, list of dicts, Space or None, default=None
         What could have been chosen. None: as the journal says it. Some pictures are
         better, or only possible, if it is known.
@@ -162,22 +165,40 @@ def _write(source: Any, path: Any, title: Any, search_spaces: Any) -> Path:
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string or None, got {title!r}.")
     target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"path is a directory: {target}")
+    mode = _mode_of(target)
     template = _template()
     found = open_source(source, search_spaces)
     record = make_record(found)
     # Beside the target, so that it can take its place in one step; and at once, so
-    # that nothing is drawn for a place that cannot be written.
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    # that nothing is drawn for a place that cannot be written. Nobody can have put
+    # a link there: the name is random, and "x" opens new files only.
+    temporary = target.with_name(f".{secrets.token_hex(16)}.part")
     try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
+            if mode is not None:
+                os.chmod(temporary, mode)
             facts = _facts(source, record, found.trials)
             file.write(template.render(title=title or record.name, **facts))
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
     return target
+
+
+def _mode_of(target: Path) -> int | None:
+    """Return the permissions of the file that is replaced, None if there is none."""
+    if target.is_dir():
+        raise IsADirectoryError(f"path is a directory: {target}")
+    try:
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):
+        raise ValueError(
+            f"path must be a regular file or a new one, which a link, a device or a "
+            f"pipe is not: {target}"
+        )
+    return stat.S_IMODE(mode)
 
 
 def _template() -> Any:
@@ -195,14 +216,10 @@ def _template() -> Any:
 
 
 def _clean(value: Any) -> Any:
-    """Replace characters that no document may hold, such as NUL."""
+    """Replace characters that no document should hold, such as NUL."""
     if hasattr(value, "__html__"):
         return value
-    text = "".join(
-        c if c >= " " or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
-        for c in str(value)
-    )
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return printable(str(value), kept="\n\t")
 
 
 def _facts(

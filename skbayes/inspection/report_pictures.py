@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -64,7 +65,9 @@ def pictures(source: Any, record: SearchRecord) -> Iterator[Picture]:
         # are not the same on every machine.
         own = {"svg.fonttype": "path", "svg.hashsalt": plan.title}
         try:
-            with style.context(["default", own]):
+            with style.context(["default", own]), warnings.catch_warnings():
+                # A letter that no font has is drawn as a box.
+                warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
                 picture = _picture(plan)
         except Exception as error:
             # A page without one picture is better than none.

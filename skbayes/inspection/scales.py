@@ -18,7 +18,7 @@ from skbayes.inspection.texts import label_of, number_texts, turn_if_crowded
 from skbayes.results.record import SearchRecord
 from skbayes.space import Distribution, Space
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
-from skbayes.space.equality import same
+from skbayes.space.equality import OptionKey, same
 
 __all__ = [
     "ParameterScale",
@@ -208,10 +208,8 @@ def _options(
     name: str, dimensions: Sequence[Dimension], seen: Sequence[Any]
 ) -> ParameterScale:
     known = [v for d in dimensions for v in getattr(d, "values", ())]
-    options: list[Any] = []
-    for value in [*known, *(seen if known else _sorted(seen))]:
-        if not any(same(value, other) for other in options):
-            options.append(value)
+    listed = [*known, *(seen if known else _sorted(seen))]
+    options = [key.value for key in dict.fromkeys(map(OptionKey, listed))]
     return ParameterScale(name, "options", 0.0, len(options) - 1.0, options)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.scales import ParameterScale, drawn_trials
-from skbayes.inspection.texts import score_label
+from skbayes.inspection.texts import name_label, score_label
 from skbayes.results.read import read_record
 from skbayes.space.dimensions import FloatArray
 
@@ -180,7 +180,7 @@ class SliceDisplay(_Display):
             style.mark_best(ax, x[self.best], self.score[self.best], size=90, width=1.5)
         scale.lay_out(ax)
         ax.tick_params(labelsize="small")
-        ax.set_xlabel(scale.name, fontsize="small")
+        ax.set_xlabel(name_label(scale.name), fontsize="small")
         style.style_axes(ax, "y")
         ax.grid(axis="x", color=shades.faint, linewidth=0.4, alpha=0.5)
         # The same scores are in sight in all panels, whatever exists in which trial.

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from skbayes.space.dimensions import FloatArray
+from skbayes.utils.texts import printable
 
 __all__ = [
     "label_of",
+    "name_label",
     "number_texts",
     "plain",
     "score_label",
@@ -20,11 +22,13 @@ __all__ = [
 # Longer names of options are cut on an axis.
 MAX_LABEL = 14
 
+# Longer names of parameters are cut beside a panel.
+MAX_NAME = 40
+
 
 def plain(text: str) -> str:
     """Let matplotlib draw a text as it is: without formulas and control characters."""
-    drawn = "".join(c if c.isprintable() else "\ufffd" for c in text)
-    return drawn.replace("$", r"\$")
+    return printable(text).replace("$", r"\$")
 
 
 def shorten(text: str, length: int, middle: bool = False) -> str:
@@ -41,6 +45,12 @@ def label_of(value: Any, length: int = MAX_LABEL) -> str:
     text = name if isinstance(name, str) else value
     text = text if isinstance(text, str) else " ".join(repr(text).split())
     return plain(shorten(text, length))
+
+
+def name_label(name: str, length: int = MAX_NAME) -> str:
+    """Describe a parameter by its name, whose beginning and end tell the most."""
+    # Cut first: half of an escaped character would begin a formula.
+    return plain(shorten(name, length, middle=True))
 
 
 def score_label(label: str) -> str:

@@ -26,6 +26,7 @@ from skbayes.journal.digest import Digest, is_data
 from skbayes.space import Distribution, Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
 from skbayes.space.equality import keeps_more_than_parameters, same
+from skbayes.space.lists import Progression
 from skbayes.utils.optuna_study import results_of_study, study_of
 
 __all__ = ["describe", "describe_search", "search_facts", "splits_are_reproducible"]
@@ -364,7 +365,7 @@ class _Describer:
             scale = f" ({dimension.scale})" if isinstance(dimension, Ordinal) else ""
             options = self(list(dimension.values))
             return f"{type(dimension).__name__}{scale} {options}"
-        ranged = isinstance(dimension, Real | Integer)
+        ranged = isinstance(dimension, Real | Integer | Progression)
         return repr(dimension) if ranged else self(dimension)
 
     def _named(self, values: Mapping[str, Any]) -> list[str]:

@@ -41,7 +41,7 @@ def to_record(
 
 
 def _entry(place: int, dimension: Dimension, value: Any, position: float) -> Any:
-    if hasattr(dimension, "index"):
+    if hasattr(dimension, "values") and hasattr(dimension, "index"):
         option = dimension.index(value)
         return {"column": place, "option": option, **shown(value)}
     if is_number(value):

@@ -29,8 +29,12 @@ from skbayes.space import (
     Real,
     Space,
 )
+from skbayes.space.lists import Progression
 
 __all__ = ["from_outline", "to_outline"]
+
+# An Integer may have so many values on either scale.
+MAX_INTEGERS = 2**43
 
 Outline = list[dict[str, Any]]
 
@@ -66,15 +70,22 @@ def _of_dimension(dimension: Dimension) -> dict[str, Any]:
         return outline
     if isinstance(dimension, Distribution):
         return _of_distribution(dimension)
+    if isinstance(dimension, Progression):
+        return _range(dimension.steps[0], dimension.steps[-1], dimension)
     raise TypeError(f"{dimension!r} has no outline")
 
 
 def _of_distribution(dimension: Distribution) -> dict[str, Any]:
-    """Return the range with the same bounds, on the nearer scale."""
+    """Return the range with the same bounds."""
     low, high = (float(end) for end in dimension.distribution.support())
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise TypeError(f"{dimension!r} has no outline")
-    whole = math.isfinite(dimension.n_values)
+    return _range(low, high, dimension)
+
+
+def _range(low: float, high: float, dimension: Dimension) -> dict[str, Any]:
+    """Return a range between the bounds of a dimension, on the nearer scale."""
+    whole = math.isfinite(dimension.n_values) and high - low < MAX_INTEGERS
     return {
         "kind": "Integer" if whole else "Real",
         "low": int(low) if whole else low,

@@ -14,6 +14,7 @@ import numpy as np
 
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.utils.optional import import_optional
+from skbayes.utils.texts import one_line
 
 __all__ = ["Lines", "PlannedStage", "in_minutes", "progress_bar"]
 
@@ -173,7 +174,7 @@ class Lines:
         )
         if self._with_params:
             shown = ", ".join(f"{k}={v!r}" for k, v in trial.params.items())
-            print(f"{head} {shown}")
+            print(f"{head} {one_line(shown)}")
 
 
 @contextlib.contextmanager

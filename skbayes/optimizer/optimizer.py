@@ -479,8 +479,8 @@ class Optimizer:
     def n_configurations(self) -> float:
         """Number of configurations that can be proposed, ``math.inf`` if infinite.
 
-        Those that the constraint rejects do not count in a space of up to 20,000; in
-        a larger one they do.
+        Those that the constraint rejects do not count in a space of up to 2,000; in a
+        larger one they count until the constraint is asked about them, or always.
         """
         return self._candidates.n_configurations
 

@@ -83,8 +83,9 @@ def fit_options(search: Any) -> FitOptions:
     if search.return_fold_estimators or search.return_oof:
         # A callable may choose any trial.
         keep_fits = "all" if callable(search.refit) else "best"
+    error_score = search.error_score
     return FitOptions(
-        search.error_score,
+        error_score if isinstance(error_score, str) else float(error_score),
         search.return_train_score,
         search.verbose,
         search.trial_timeout,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 import time
 import warnings
 from abc import abstractmethod
@@ -53,6 +54,9 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.utils.did_you_mean import NameHints
 
 __all__ = ["BaseBayesSearchCV"]
+
+# Before the first fit, a constraint is tried on at most so many configurations.
+MAX_ASKED = 20
 
 
 @share_parameters
@@ -362,6 +366,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         X, y = check_data(self, X, y)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
+        space = self._make_space()
         run = SearchRun(
             estimator=self.estimator,
             objective=objective,
@@ -373,13 +378,16 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
             score_params=routed.scorer.score,
             split_params=routed.splitter.split,
             tasks=compat.TaskTree(self, X, y, params.get("sample_weight")),
-            space=self._make_space(),
+            # A copy, in which no answer of the constraint is remembered.
+            space=space.with_constraint(space.constraint),
             options=fit_options(self),
             seed=draw_seed(self),
         )
-        for candidate in run.space.covering_sample():
+        if space.constraint is not None:
             # Only to see that it can be called on each kind of configuration.
-            run.space.allows(candidate)
+            sample = run.space.covering_sample()
+            for candidate in sample[:: math.ceil(len(sample) / MAX_ASKED)]:
+                run.space.allows(candidate)
         run.known = self._known_results(run)
         return run, refit_metric
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from skbayes.evaluation.trial import TrialState
 from skbayes.loop.progress import in_minutes
+from skbayes.utils.texts import printable
 
 __all__ = ["ResultDisplay", "result_html"]
 
@@ -54,13 +55,28 @@ class ResultDisplay:
     def _repr_html_(self) -> Callable[[], str]:
         # A property that raises AttributeError where the user wants no diagrams.
         diagram = super()._repr_html_  # type: ignore[misc]
-        return lambda: diagram() + result_html(self)
+        return lambda: _diagram(self, diagram) + result_html(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
-        if "text/html" in bundle:
-            bundle["text/html"] += result_html(self)
+        bundle = {"text/plain": repr(self)}
+        try:
+            # AttributeError where the user wants no diagrams.
+            bundle["text/html"] = self._repr_html_()
+        except AttributeError:
+            pass
         return bundle
+
+
+def _diagram(search: Any, make: Callable[[], str]) -> str:
+    """Return scikit-learn's diagram, or the text form where that fails.
+
+    It looks for the names of parameters as if they were regular expressions.
+    """
+    try:
+        page = make()
+    except Exception:
+        page = f"<pre>{escape(repr(search))}</pre>"
+    return printable(page, kept="\n\r\t")
 
 
 def result_html(search: Any) -> str:
@@ -72,9 +88,10 @@ def result_html(search: Any) -> str:
     if "best_params_" in known:
         rows.append(_row("Best configuration", _params(search)))
     rows += [_row(label, escape(text)) for label, text in _spent(search)]
-    return (
+    return printable(
         f'<div class="skbayes-result" style="{FRAME}"><table style="{TABLE}"><tbody>'
-        f"{''.join(rows)}</tbody></table></div>"
+        f"{''.join(rows)}</tbody></table></div>",
+        kept="\n\t",
     )
 
 

@@ -9,16 +9,25 @@ Symbols (D columns):
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
+from skbayes.space.space import key_of
 
-__all__ = ["Candidates", "SpaceExhausted", "key_of"]
+__all__ = ["MAX_ASKED", "Candidates", "SpaceExhausted", "key_of", "order_to_ask"]
 
 # A finite space of at most this many configurations is enumerated once.
 MAX_LISTED = 20_000
+
+# Of at most this many the constraint, which may be slow, is asked at once; of more only
+# when they are about to be proposed.
+MAX_JUDGED = 2000
+
+# If so many of the best candidates are rejected, others are asked about.
+MAX_ASKED = 32
 
 # Size and number of the batches of random draws before a larger finite space is
 # scanned, and the most configurations that are scanned.
@@ -29,33 +38,36 @@ class SpaceExhausted(Exception):
     """No configuration is left that was neither told nor pending and is allowed."""
 
 
-def key_of(row: FloatArray) -> bytes:
-    """Identity of an encoded configuration, shape (D,), which is hashable."""
-    return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
+def order_to_ask(n: int) -> Iterator[int]:
+    """Yield places of n ranked candidates, in the order in which to ask about them.
+
+    What a model prefers may lie where the constraint rejects everything: after the best
+    come others that are further and further down.
+    """
+    yield from range(min(n, MAX_ASKED))
+    leaps = {MAX_ASKED + 2**k for k in range(n.bit_length())}
+    leaps = {place for place in leaps if place < n}
+    yield from sorted(leaps)
+    yield from (place for place in range(MAX_ASKED, n) if place not in leaps)
 
 
 class Candidates:
     """Allowed configurations of a space that are not known.
 
     `n_configurations` counts those that can be proposed; of a finite space that is not
-    enumerated, also those that the constraint rejects. `rows` are all allowed rows,
-    known or not, of a space that is enumerated, else None. ValueError if the constraint
-    allows none of them.
+    enumerated, also those that the constraint rejects, and of one that is, those that
+    it would reject once asked. `rows` are all of these, known or not, of a space that
+    is enumerated, else None. ValueError if the constraint allows none of a few.
     """
 
     def __init__(self, space: Space) -> None:
         self.space = space
         self._known: set[bytes] = set()
-        # What the constraint said of each configuration: it may be slow.
-        self._verdicts: dict[bytes, bool] = {}
         self._n_scanned = 0
-        self.rows = self._enumerate()
-        own = np.empty((0, space.n_columns)) if self.rows is None else self.rows
-        self._places = {key_of(row): place for place, row in enumerate(own)}
-        self._open = np.ones(len(own), dtype=bool)
-        self.n_configurations: float = space.n_configurations
-        if self.rows is not None:
-            self.n_configurations = len(self.rows)
+        self._set_rows(self._enumerate())
+        self._is_judged = space.constraint is None
+        if self.rows is not None and len(self.rows) <= MAX_JUDGED:
+            self.judge()
 
     def _enumerate(self) -> FloatArray | None:
         if self.space.n_configurations > MAX_LISTED:
@@ -64,14 +76,34 @@ class Candidates:
         if self.space.overlaps:
             _, first = np.unique([key_of(row) for row in X], return_index=True)
             X = X[np.sort(first)]
-        if self.space.constraint is not None:
-            X = X[[self.space.allows(params) for params in self.space.decode(X)]]
-            if not len(X):
-                raise ValueError(
-                    "constraint: it allows none of the "
-                    f"{self.space.n_configurations} configurations of the space."
-                )
         return X
+
+    def _set_rows(self, rows: FloatArray | None) -> None:
+        self.rows = rows
+        own = np.empty((0, self.space.n_columns)) if rows is None else rows
+        self._places = {key_of(row): place for place, row in enumerate(own)}
+        self._open = np.array([key not in self._known for key in self._places], bool)
+        self._n_rejected = 0
+
+    def judge(self) -> None:
+        """Ask the constraint of all rows of a space that is enumerated."""
+        if self._is_judged or self.rows is None:
+            return
+        rows = self.rows[self.space.allowed(self.rows)]
+        if not len(rows):
+            raise ValueError(
+                "constraint: it allows none of the "
+                f"{self.space.n_configurations} configurations of the space."
+            )
+        self._set_rows(rows)
+        self._is_judged = True
+
+    @property
+    def n_configurations(self) -> float:
+        """Number of configurations that can be proposed."""
+        if self.rows is None:
+            return self.space.n_configurations
+        return len(self.rows) - self._n_rejected
 
     @property
     def is_enumerated(self) -> bool:
@@ -99,36 +131,73 @@ class Candidates:
 
     def filter_new(self, X: FloatArray) -> np.ndarray:
         """Which rows, shape (n, D), are new and allowed by the constraint."""
-        keys = [key_of(row) for row in X]
-        mask = np.array([key not in self._known for key in keys], dtype=bool)
+        mask = np.array([not self.is_known(row) for row in X], dtype=bool)
+        new = np.flatnonzero(mask)
+        mask[new] = self.space.allowed(X[new])
+        if not self._is_judged and self.rows is not None:
+            self._close(X[new[~mask[new]]])
+        return mask
+
+    def _close(self, rejected: FloatArray) -> None:
+        """Leave out rows that the constraint rejects."""
+        for row in rejected:
+            place = self._places[key_of(row)]
+            self._n_rejected += int(self._open[place])
+            self._open[place] = False
+
+    def first_new(self, X: FloatArray) -> FloatArray:
+        """Return rows, shape (m, D), that are new and allowed, m = 0 if there is none.
+
+        Of a space with a constraint, which may be slow, only the first of them.
+        """
         if self.space.constraint is None:
-            return mask
-        unjudged = [i for i in np.flatnonzero(mask) if keys[i] not in self._verdicts]
-        for i, params in zip(unjudged, self.space.decode(X[unjudged]), strict=True):
-            self._verdicts[keys[i]] = self.space.allows(params)
-        return mask & np.array([self._verdicts.get(key, False) for key in keys])
+            return X[self.filter_new(X)]
+        start = 0
+        while start < len(X):
+            # In more and more rows at once, which takes less time for each.
+            count = 1 + start // 8
+            rows = X[start : start + count]
+            rows = rows[self.filter_new(rows)]
+            if len(rows):
+                return rows[:1]
+            start += count
+        return X[:0]
 
     def unseen(self) -> FloatArray:
-        """All new and allowed rows of a space that is enumerated.
+        """All new rows of a space that is enumerated, less those known to be rejected.
 
         SpaceExhausted if there is none.
         """
         assert self.rows is not None
         if not np.any(self._open):
-            raise SpaceExhausted(
-                f"All {len(self.rows)} configurations of the space were asked for "
-                "or told."
-            )
+            raise self._exhausted()
         return self.rows[self._open]
 
+    def allowed_first(self, unseen: FloatArray) -> FloatArray:
+        """Return ranked rows of `unseen`, of which the first one is allowed.
+
+        SpaceExhausted if there is none.
+        """
+        if self._is_judged:
+            return unseen
+        for place in order_to_ask(len(unseen)):
+            if self.filter_new(unseen[[place]])[0]:
+                return unseen[[place]]
+        raise self._exhausted()
+
+    def _exhausted(self) -> SpaceExhausted:
+        return SpaceExhausted(
+            f"All {self.n_configurations} configurations of the space were asked for "
+            "or told."
+        )
+
     def draw(self, random_state: np.random.Generator) -> FloatArray:
-        """Draw new and allowed rows; SpaceExhausted if none is found."""
+        """Draw new and allowed rows, one at least; SpaceExhausted if none is found."""
         if self.rows is not None:
-            return random_state.permutation(self.unseen())
+            return self.allowed_first(random_state.permutation(self.unseen()))
         for _ in range(N_DRAW_BATCHES):
             U = random_state.random((DRAWS, self.space.n_columns))
-            X = self.space.from_uniform(U)
-            X = X[self.filter_new(X)]
+            X = self.first_new(self.space.from_uniform(U))
             if len(X):
                 return X
         return self._scan()
@@ -141,7 +210,7 @@ class Candidates:
             while self._n_scanned < last:
                 end = min(self._n_scanned + MAX_LISTED, last)
                 X = self.space.enumerate(np.arange(self._n_scanned, end))
-                X = X[self.filter_new(X)]
+                X = self.first_new(X)
                 if len(X):
                     return X
                 self._n_scanned = end

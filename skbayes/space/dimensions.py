@@ -39,7 +39,13 @@ MAX_INTEGERS = {"uniform": 2**48, "log-uniform": 2**44}
 
 def native(value: Any) -> Any:
     """Turn NumPy scalars into the Python value they stand for."""
-    return value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, np.generic):
+        return value
+    plain = value.item()
+    # Long doubles stand for no Python value: `item` returns them as they are.
+    if isinstance(plain, np.longdouble):
+        return float(plain)
+    return complex(plain) if isinstance(plain, np.clongdouble) else plain
 
 
 def is_number(value: Any) -> bool:
@@ -107,6 +113,10 @@ class Dimension(ABC):
     def grid(self) -> FloatArray:
         """Positions of all values, ascending; only for a finite dimension."""
         raise TypeError(f"{self!r} has infinitely many values.")
+
+    def positions(self, places: NDArray[np.int_]) -> FloatArray:
+        """Positions of the values at these places of a finite dimension's `grid`."""
+        return self.grid[places]
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -345,6 +355,9 @@ class Integer(_Range):
 
     def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
         return self._position(self._offset(positions))
+
+    def positions(self, places: NDArray[np.int_]) -> FloatArray:  # noqa: D102
+        return self._position(np.asarray(places))
 
     @property
     def grid(self) -> FloatArray:  # noqa: D102

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["OptionKey", "hash_of", "keeps_more_than_parameters", "same"]
+__all__ = ["ItemKey", "OptionKey", "hash_of", "keeps_more_than_parameters", "same"]
 
 # What copy.deepcopy hands on as it is.
 _ATOMS = (
@@ -21,13 +21,14 @@ _ATOMS = (
 )
 
 
-def same(a: Any, b: Any, whole: bool = False) -> bool:
+def same(a: Any, b: Any, whole: bool = False, copies: bool = True) -> bool:
     """Whether two options are the same.
 
     1, 1.0 and True differ; an object equals its copies, so that an optimizer that was
     pickled, or a search that was cloned, still knows its options. Estimators are
     compared by their parameters, with `whole` by what they learned too. Values that
-    cannot be compared differ.
+    cannot be compared differ; without `copies` so do different objects of a class that
+    defines no ``__eq__``, unless they are estimators.
     """
     if a is b:
         return True
@@ -35,37 +36,42 @@ def same(a: Any, b: Any, whole: bool = False) -> bool:
         return False
     try:
         if isinstance(a, np.ndarray):
-            return _same_arrays(a, b, whole)
+            return _same_arrays(a, b, whole, copies)
         if isinstance(a, list | tuple):
             pairs = zip(a, b, strict=False)
-            return len(a) == len(b) and all(same(x, y, whole) for x, y in pairs)
+            return len(a) == len(b) and all(same(x, y, whole, copies) for x, y in pairs)
         if isinstance(a, dict):
-            return a.keys() == b.keys() and all(same(a[k], b[k], whole) for k in a)
+            return a.keys() == b.keys() and all(
+                same(a[k], b[k], whole, copies) for k in a
+            )
         if isinstance(a, float) and math.isnan(a) and math.isnan(b):
             return True
         if type(a).__eq__ is not object.__eq__:
             return bool(a == b)
-        return _same_objects(a, b, whole)
+        return _same_objects(a, b, whole, copies)
     except Exception:  # values that cannot be compared
         return False
 
 
-def _same_arrays(a: np.ndarray, b: np.ndarray, whole: bool) -> bool:
+def _same_arrays(a: np.ndarray, b: np.ndarray, whole: bool, copies: bool) -> bool:
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     if a.dtype == object:
-        return same(a.tolist(), b.tolist(), whole)
+        return same(a.tolist(), b.tolist(), whole, copies)
     return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
 
 
-def _same_objects(a: Any, b: Any, whole: bool) -> bool:
+def _same_objects(a: Any, b: Any, whole: bool, copies: bool) -> bool:
     """Compare objects without an ``__eq__`` by what makes a copy of them."""
+    if not (copies or hasattr(a, "get_params")):
+        return False
     if hasattr(a, "get_params") and not whole:
         whole = keeps_more_than_parameters(a)
         if not whole:
-            return same(a.get_params(deep=False), b.get_params(deep=False))
+            own, other = a.get_params(deep=False), b.get_params(deep=False)
+            return same(own, other, copies=copies)
     state, other = a.__reduce_ex__(4), b.__reduce_ex__(4)
-    return isinstance(state, tuple) and same(state[:3], other[:3], whole)
+    return isinstance(state, tuple) and same(state[:3], other[:3], whole, copies)
 
 
 def keeps_more_than_parameters(estimator: Any) -> bool:
@@ -87,18 +93,32 @@ class OptionKey:
         return hash_of(self.value)
 
 
-def hash_of(value: Any) -> int:
+class ItemKey(OptionKey):
+    """Item of a list as a key: different objects are different options, see `same`."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ItemKey) and same(
+            self.value, other.value, copies=False
+        )
+
+    def __hash__(self) -> int:
+        return hash_of(self.value, copies=False)
+
+
+def hash_of(value: Any, copies: bool = True) -> int:
     """Hash, within one process, that is equal for what is the `same`."""
     kind = type(value)
     if isinstance(value, _ATOMS):
         return hash((kind, id(value)))
     try:
         if isinstance(value, list | tuple):
-            return hash((kind, tuple(map(hash_of, value))))
+            return hash((kind, tuple(hash_of(item, copies) for item in value)))
         if isinstance(value, dict | np.ndarray) or value != value:
             return hash(kind)
         if kind.__eq__ is not object.__eq__:
             return hash((kind, value))
+        if not (copies or hasattr(value, "get_params")):
+            return hash((kind, id(value)))
     except Exception:  # it cannot be hashed, or not even be compared
         pass
     return hash(kind)

@@ -16,12 +16,22 @@ from skbayes.space.dimensions import (
     native,
     nearest,
 )
-from skbayes.space.equality import OptionKey
+from skbayes.space.equality import ItemKey, OptionKey, same
 
-__all__ = ["Categorical", "Ordinal"]
+__all__ = ["Categorical", "Ordinal", "Progression"]
 
 # A list of positive numbers that spans at least this factor is put on a log scale.
 LOG_SPAN = 100.0
+
+# Doubles hold all whole numbers up to the first, and tell apart the positions of so
+# many values, on a log scale too, as the second.
+MAX_EXACT, MAX_STEPS = 2**53, 2**44
+
+# Of these an option has no copies that are not equal to it.
+_COMPARED_BY_VALUE = (str, bytes, int, float, type(None))
+
+# Messages show no more values of a list than this.
+MAX_SHOWN = 8
 
 
 class _Listed(Dimension):
@@ -53,21 +63,29 @@ class _Listed(Dimension):
 
     def index(self, value: Any) -> int:
         """Place of `value` in the list of values; ValueError if it is not there."""
-        if not self._places:
-            self._tabulate(self.values)
+        places = self._known_places()
         value = native(value)
         # Identity first: comparing estimators takes long, and an option that was
         # changed since has another hash.
         place = self._places_by_id.get(id(value))
         if place is None:
-            place = self._places.get(self._key(value))
+            place = places.get(self._key(value))
+        if place is None and not isinstance(value, _COMPARED_BY_VALUE):
+            # A copy of an option, such as a worker returns.
+            copies = (k for k, own in enumerate(self.values) if same(own, value))
+            place = next(copies, None)
         if place is None:
             raise self._reject(value)
         return place
 
+    def _known_places(self) -> dict[Any, int]:
+        if not self._places:
+            self._tabulate(self.values)
+        return self._places
+
     def _key(self, value: Any) -> Any:
         """Return what is equal and hashes alike for the same value."""
-        return OptionKey(value)
+        return ItemKey(value)
 
     def place(self, positions: FloatArray) -> NDArray[np.int_]:
         """Places in the list of values that are nearest to `positions`."""
@@ -92,6 +110,20 @@ class _Listed(Dimension):
     @property
     def grid(self) -> FloatArray:  # noqa: D102
         return self._positions
+
+    def is_disjoint(self, other: _Listed) -> bool:
+        """Whether no value belongs to another list, too."""
+        by_value = all(isinstance(value, _COMPARED_BY_VALUE) for value in self.values)
+        if by_value and type(self) is type(other):
+            return self._known_places().keys().isdisjoint(other._known_places())
+        return not any(self.contains(value) for value in other.values)
+
+    def _reject(self, value: Any) -> ValueError:
+        if len(self.values) <= MAX_SHOWN:
+            return super()._reject(value)
+        shown = ", ".join(map(repr, self.values[:MAX_SHOWN]))
+        kind = f"{type(self).__name__}([{shown}, …])"
+        return ValueError(f"{value!r} is not one of {len(self.values)} values, {kind}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({list(self.values)!r})"
@@ -253,3 +285,85 @@ class Categorical(_Listed):
     @property
     def key(self) -> tuple[Any, ...]:  # noqa: D102
         return ("Categorical", tuple(map(OptionKey, self.values)))
+
+
+class Progression(Dimension):
+    """The whole numbers of a range, at the positions of an `Ordinal` of them.
+
+    No value is listed: it serves for ranges that are long.
+    """
+
+    def __init__(self, values: range) -> None:
+        # Ascending, as numbers in a list are.
+        self.steps = values if values.step > 0 else values[::-1]
+        self.n_values = len(self.steps)
+        first, last = self.steps[0], self.steps[-1]
+        if self.n_values > MAX_STEPS or max(-first, last) > MAX_EXACT:
+            raise ValueError(
+                f"{values!r} has over 2**44 values or values over 2**53; write it as "
+                "a range of floats, (low, high)."
+            )
+        self._is_log = first > 0 and last >= LOG_SPAN * first
+        ends = np.array([first, last], dtype=np.float64)
+        # The same steps as in `_scaled`, so that positions are the same.
+        start, end = (np.log(ends) if self._is_log else ends) / 2.0
+        self._start, self._width = start, end - start
+
+    @property
+    def is_log(self) -> bool:  # noqa: D102
+        return self._is_log
+
+    def index(self, value: Any) -> int:
+        """Place of `value` among the values; ValueError if it is not there."""
+        if is_number(value) and is_finite(value) and value == int(value):
+            if int(value) in self.steps:
+                return self.steps.index(int(value))
+        raise self._reject(value)
+
+    def positions(self, places: NDArray[np.int_]) -> FloatArray:  # noqa: D102
+        values = self.steps.start + self.steps.step * np.asarray(places, dtype=np.int64)
+        scaled = values.astype(np.float64)
+        if self._is_log:
+            scaled = np.log(scaled)
+        return (scaled / 2.0 - self._start) / self._width
+
+    def place(self, positions: FloatArray) -> NDArray[np.int_]:
+        """Places of the values that are nearest to `positions`."""
+        last = self.n_values - 1
+        guess = positions * last
+        if self._is_log:
+            values = np.exp(2.0 * (positions * self._width + self._start))
+            guess = (values - self.steps.start) / self.steps.step
+        places = np.clip(np.rint(guess), 0, last).astype(np.int64)
+        # Rounding may lead to a neighbor: the middles between positions decide.
+        while True:
+            here = self.positions(places)
+            after = self.positions(np.minimum(places + 1, last))
+            before = self.positions(np.maximum(places - 1, 0))
+            up = (places < last) & ((here + after) / 2.0 <= positions)
+            down = (places > 0) & ((here + before) / 2.0 > positions)
+            if not np.any(up | down):
+                return places
+            places = places + up - down
+
+    def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
+        return self.positions(np.array(list(map(self.index, values)), dtype=np.int64))
+
+    def decode(self, positions: ArrayLike) -> list[int]:  # noqa: D102
+        places = self.place(np.asarray(positions, dtype=np.float64))
+        return [self.steps[place] for place in places]
+
+    def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
+        return self.positions(self.place(positions))
+
+    def from_uniform(self, uniform: FloatArray) -> FloatArray:
+        """Positions of values of which each is equally likely."""
+        places = (np.asarray(uniform) * self.n_values).astype(np.int64)
+        return self.positions(np.minimum(places, self.n_values - 1))
+
+    @property
+    def grid(self) -> FloatArray:  # noqa: D102
+        return self.positions(np.arange(len(self.steps)))
+
+    def __repr__(self) -> str:
+        return repr(self.steps)

@@ -24,7 +24,7 @@ from skbayes.space.dimensions import (
 )
 from skbayes.space.distribution import Distribution
 from skbayes.space.equality import OptionKey
-from skbayes.space.lists import Categorical, Ordinal
+from skbayes.space.lists import Categorical, Ordinal, Progression
 
 __all__ = ["parse_dict", "parse_dimension", "parse_spaces"]
 
@@ -32,6 +32,9 @@ PRIORS = ("uniform", "log-uniform")
 
 # Draws from an object that offers `rvs` alone, in place of its quantiles.
 N_DRAWS = 512
+
+# The values of a longer range are not listed.
+MAX_LISTED_RANGE = 1000
 
 # A range with a step becomes a list of its values; no more than these.
 MAX_STEPS = 100_000
@@ -90,6 +93,11 @@ def parse_dimension(value: Any, name: str) -> Dimension | Choice:
         raise type(error)(f"Parameter {name!r}: {error}") from error
     except OverflowError as error:
         raise ValueError(f"Parameter {name!r}: a number is too large.") from error
+    except Exception as error:  # from the methods of a user's object
+        raise ValueError(
+            f"Parameter {name!r}: an object of class {type(value).__name__} raised "
+            f"{error!r}."
+        ) from error
 
 
 def _check_shape(value: Any, name: str) -> None:
@@ -140,6 +148,9 @@ def _is_listing(value: Any) -> bool:
 
 def _listed(values: Any) -> Dimension:
     """Numbers are ordered, anything else is not."""
+    steps = _as_range(values)
+    if steps is not None and len(steps) > MAX_LISTED_RANGE:
+        return Progression(steps)
     if not isinstance(values, Sequence):
         array = np.asarray(values)
         if array.ndim != 1:
@@ -158,6 +169,23 @@ def _listed(values: Any) -> Dimension:
     if all(is_number(item) and is_finite(item) for item in items):
         return Ordinal(items)
     return Categorical(items)
+
+
+def _as_range(values: Any) -> range | None:
+    """Return a range, or evenly spaced ascending ints as one; else None."""
+    if isinstance(values, range):
+        return values
+    if len(values) <= MAX_LISTED_RANGE:
+        return None
+    if isinstance(values, Sequence) and any(type(value) is not int for value in values):
+        return None
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        return None
+    first, step = int(array[0]), int(array[1]) - int(array[0])
+    if step <= 0 or np.any(np.diff(array) != step):
+        return None
+    return range(first, int(array[-1]) + 1, step)
 
 
 def _is_dimension(item: Any) -> bool:

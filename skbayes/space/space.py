@@ -11,7 +11,6 @@ Symbols:
 from __future__ import annotations
 
 import copy
-import itertools
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -23,19 +22,27 @@ from skbayes.space import tree
 from skbayes.space.choice import Choice
 from skbayes.space.dimensions import Dimension, FloatArray, native
 from skbayes.space.equality import same
-from skbayes.space.lists import Categorical
+from skbayes.space.lists import Categorical, _Listed
 from skbayes.space.notation import parse_dict, parse_spaces
 from skbayes.space.tree import Branch, Column, Entry
 
-__all__ = ["Space", "Column"]
+__all__ = ["Space", "Column", "key_of"]
 
 Params = dict[str, Any]
 
 # Two alternatives are compared value by value where they have no more values than this.
 MAX_COMPARED = 1000
 
+# The constraint's answers that are remembered: those of a space that is enumerated.
+MAX_REMEMBERED = 20_000
+
 # A warning lists no more repeated values than this.
 MAX_SHOWN = 5
+
+
+def key_of(row: FloatArray) -> bytes:
+    """Identity of an encoded configuration, shape (D,), which is hashable."""
+    return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
 
 
 class Space:
@@ -86,6 +93,7 @@ class Space:
     ) -> None:
         _check_constraint(constraint)
         self.constraint = constraint
+        self._answers: dict[bytes, bool] = {}
         self.columns: list[Column] = []
         self._places: dict[tuple[Any, ...], int] = {}
         self.overlaps = False
@@ -135,10 +143,14 @@ class Space:
                     "constraint: the Space that was passed has a constraint already."
                 )
             _check_constraint(constraint)
-            space = copy.copy(search_spaces)
-            space.constraint = constraint
-            return space
+            return search_spaces.with_constraint(constraint)
         return cls(parse_spaces(search_spaces), constraint)
+
+    def with_constraint(self, constraint: Callable[[Params], bool] | None) -> Space:
+        """Return a copy with a constraint, of which nothing is remembered yet."""
+        space = copy.copy(self)
+        space.constraint, space._answers = constraint, {}
+        return space
 
     def extended(self, name: str, dimension: Dimension) -> Space:
         """Return a space whose configurations have one parameter more.
@@ -148,7 +160,7 @@ class Space:
         """
         if name in self.parameter_names:
             raise ValueError(f"Parameter {name!r} is declared twice.")
-        space = copy.copy(self)
+        space = self.with_constraint(self.constraint)
         column = Column(name, dimension)
         space.columns = [*self.columns, column]
         space._root = [*self._root, Entry(self.n_columns, column)]
@@ -162,20 +174,23 @@ class Space:
     def _alternatives(
         self, spaces: Sequence[Mapping[str, Any]], taken: frozenset[str]
     ) -> Branch:
+        parsed = list(map(parse_dict, spaces))
         if len(spaces) == 1:
-            return self._branch(spaces[0], taken)
-        self.overlaps |= any(
-            _may_overlap(parse_dict(one), parse_dict(other))
-            for one, other in itertools.combinations(spaces, 2)
-        )
+            return self._branch(parsed[0], taken)
         entry = self._add(Column(None, Categorical(range(len(spaces)))), fresh=True)
-        entry.options = [self._branch(space, taken) for space in spaces]
+        for k, one in enumerate(parsed):
+            # The first one to hold a configuration stands for it.
+            earlier = [j for j in range(k) if _may_overlap(parsed[j], one)]
+            entry.earlier.append(earlier)
+            self.overlaps |= bool(earlier)
+        entry.options = [self._branch(one, taken) for one in parsed]
         return [entry]
 
-    def _branch(self, space: Mapping[str, Any], taken: frozenset[str]) -> Branch:
+    def _branch(
+        self, dimensions: Mapping[str, Dimension | Choice], taken: frozenset[str]
+    ) -> Branch:
         """Return the branch of one dict, in which `taken` names may not occur."""
         branch: Branch = []
-        dimensions = parse_dict(space)
         names = taken | dimensions.keys()
         for name, dimension in dimensions.items():
             if name in taken:
@@ -251,7 +266,7 @@ class Space:
     def _rows(self, X: FloatArray, method: str) -> FloatArray:
         rows = np.where(np.isnan(X), 0.5, X)
         for j, column in enumerate(self.columns):
-            rows[:, j] = getattr(column.dimension, method)(rows[:, j])
+            rows[:, j] = _named(column, method, rows[:, j])
         rows[~self.active(rows)] = np.nan
         return self._in_first_alternative(rows)
 
@@ -276,7 +291,7 @@ class Space:
             name = self.columns[j].name
             rows = np.flatnonzero(active[:, j])
             if name is not None and len(rows):
-                values = self.columns[j].dimension.decode(X[rows, j])
+                values = _named(self.columns[j], "decode", X[rows, j])
                 for row, value in zip(rows, values, strict=True):
                     params[row][name] = value
         return params
@@ -307,26 +322,38 @@ class Space:
             X[row] = self._encode_one(one)
         return X
 
-    def _encode_one(self, params: Mapping[str, Any]) -> FloatArray:
+    def _encode_one(
+        self, params: Mapping[str, Any], own: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the row of parameters, of which `own` may be known to be one."""
         problems: list[str] = []
         blank = np.full(self.n_columns, np.nan)
-        rows = []
-        for row, used in tree.match(self._root, params, blank, frozenset(), problems):
+        first = None
+        matches = tree.match(self._root, params, blank, frozenset(), problems, own)
+        for row, used in matches:
             unused = sorted(set(params) - used)
-            if not unused:
-                rows.append(row)
+            if unused:
+                problems.append(
+                    f"Parameter {unused[0]!r} does not exist in this configuration."
+                )
                 continue
-            problems.append(
-                f"Parameter {unused[0]!r} does not exist in this configuration."
-            )
-        if not rows:
-            raise ValueError(f"{problems[-1]} The configuration: {dict(params)!r}")
-        if len(rows) > 1:
             # Dicts of a list may overlap; a float range would round another's int.
-            for row, own in zip(rows, self.decode(np.array(rows)), strict=True):
-                if all(same(own[name], native(params[name])) for name in own):
-                    return row
-        return rows[0]
+            if not self.overlaps or self._is_exact(row, params):
+                return row
+            first = row if first is None else first
+        if first is None:
+            raise ValueError(f"{problems[-1]} The configuration: {dict(params)!r}")
+        return first
+
+    def _is_exact(self, row: FloatArray, params: Mapping[str, Any]) -> bool:
+        """Whether a row of these parameters is decoded to the same."""
+        for place in np.flatnonzero(~np.isnan(row)).tolist():
+            name, dimension = self.columns[place].name, self.columns[place].dimension
+            if name is not None:
+                (own,) = dimension.decode(row[[place]])
+                if not same(own, native(params[name]), copies=False):
+                    return False
+        return True
 
     def __contains__(self, params: object) -> bool:
         try:
@@ -338,10 +365,32 @@ class Space:
     def allows(self, params: Mapping[str, Any]) -> bool:
         """Whether the constraint, if there is one, lets a configuration be proposed.
 
-        ValueError if the constraint raises an exception, which is the cause.
+        It is asked once: its answers are remembered. ValueError if it raises an
+        exception, which is the cause, or for what is no configuration of the space.
         """
         if self.constraint is None:
             return True
+        return self._answer(key_of(self.encode([params])[0]), params)
+
+    def allowed(self, X: FloatArray) -> np.ndarray:
+        """Whether the constraint allows configurations, shape (n, n_columns), bool."""
+        mask = np.ones(len(X), dtype=bool)
+        if self.constraint is not None:
+            keys = [key_of(row) for row in X]
+            for i, params in enumerate(self.decode(X)):
+                mask[i] = self._answer(keys[i], params)
+        return mask
+
+    def _answer(self, key: bytes, params: Mapping[str, Any]) -> bool:
+        """Return what the constraint says of a configuration, maybe from memory."""
+        if key not in self._answers:
+            if len(self._answers) >= MAX_REMEMBERED:
+                del self._answers[next(iter(self._answers))]
+            self._answers[key] = self._ask(params)
+        return self._answers[key]
+
+    def _ask(self, params: Mapping[str, Any]) -> bool:
+        assert self.constraint is not None
         try:
             return bool(self.constraint(dict(params)))
         except Exception as error:
@@ -380,7 +429,14 @@ class Space:
 
     def _in_first_alternative(self, X: FloatArray) -> FloatArray:
         """Replace each row by that of the first alternative that has its parameters."""
-        return self.encode(self.decode(X)) if self.overlaps else X
+        if not self.overlaps:
+            return X
+        doubtful = np.zeros(len(X), dtype=bool)
+        tree.find_doubtful(self._root, X, np.ones(len(X), dtype=bool), doubtful)
+        places = np.flatnonzero(doubtful)
+        for place, params in zip(places, self.decode(X[places]), strict=True):
+            X[place] = self._encode_one(params, X[place])
+        return X
 
     def covering_sample(self) -> list[Params]:
         """Return a few configurations that together use every option there is.
@@ -397,6 +453,16 @@ class Space:
     def __repr__(self) -> str:
         named = [f"{c.name}: {c.dimension!r}" for c in self.columns if c.name]
         return f"Space({{{', '.join(named)}}})"
+
+
+def _named(column: Column, method: str, positions: FloatArray) -> Any:
+    """Call a method of a dimension; an exception of the user's names the parameter."""
+    try:
+        return getattr(column.dimension, method)(positions)
+    except Exception as error:
+        raise ValueError(
+            f"Parameter {column.name!r}: {column.dimension!r} raised {error!r}"
+        ) from error
 
 
 def _check_constraint(constraint: Any) -> None:
@@ -440,5 +506,7 @@ def _disjoint(one: Dimension, other: Dimension) -> bool:
     """Whether two finite dimensions are known to have no value in common."""
     if max(one.n_values, other.n_values) > MAX_COMPARED:
         return False
+    if isinstance(one, _Listed) and isinstance(other, _Listed):
+        return one.is_disjoint(other)
     values = other.decode(other.grid)
     return not any(one.contains(value) for value in values)

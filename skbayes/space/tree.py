@@ -22,6 +22,7 @@ __all__ = [
     "activate",
     "cover",
     "fill",
+    "find_doubtful",
     "match",
     "n_slopes",
     "names",
@@ -48,11 +49,16 @@ class Column:
 
 @dataclass
 class Entry:
-    """Column in a branch: its place in a row, and the branch of each of its options."""
+    """Column in a branch: its place in a row, and the branch of each of its options.
+
+    For the choice among the dicts of a list, `earlier` has for each of them the ones
+    before it that may hold the same configurations.
+    """
 
     place: int
     column: Column
     options: list[Branch] = field(default_factory=list)
+    earlier: list[list[int]] = field(default_factory=list)
 
     @property
     def dimension(self) -> Dimension:
@@ -114,16 +120,34 @@ def activate(branch: Branch, X: FloatArray, rows: np.ndarray, mask: np.ndarray) 
                 activate(opened, X, rows & (chosen == option), mask)
 
 
+def find_doubtful(
+    branch: Branch, X: FloatArray, rows: np.ndarray, mask: np.ndarray
+) -> None:
+    """Set in `mask` which `rows` of `X` an earlier dict of a list may hold, too."""
+    for entry in branch:
+        if not entry.options:
+            continue
+        chosen = entry.chosen(X[:, entry.place])
+        for option, opened in enumerate(entry.options):
+            own = rows & (chosen == option)
+            if np.any(own):
+                if entry.earlier and entry.earlier[option]:
+                    mask |= own
+                find_doubtful(opened, X, own, mask)
+
+
 def match(
     branch: Branch,
     params: Mapping[str, Any],
     row: FloatArray,
     used: frozenset[str],
     problems: list[str],
+    own: FloatArray | None = None,
 ) -> Iterator[tuple[FloatArray, frozenset[str]]]:
     """Yield every row in which `params` fill a branch, and the names that are used.
 
-    What keeps them from filling it is appended to `problems`.
+    What keeps them from filling it is appended to `problems`. With `own`, a row in
+    which they do, dicts that have no configuration in common with its own are left out.
     """
     if not branch:
         yield row, used
@@ -132,6 +156,9 @@ def match(
     name = entry.column.name
     if name is None:
         positions = entry.dimension.grid
+        if own is not None and not np.isnan(own[entry.place]):
+            chosen = int(entry.chosen(own[[entry.place]])[0])
+            positions = positions[[*entry.earlier[chosen], chosen]]
     else:
         try:
             positions = entry.dimension.encode([params[name]])
@@ -148,8 +175,8 @@ def match(
         opened: Branch = []
         if entry.options:
             opened = entry.options[entry.chosen(np.array([position]))[0]]
-        for inner, inner_used in match(opened, params, filled, used, problems):
-            yield from match(others, params, inner, inner_used, problems)
+        for inner, inner_used in match(opened, params, filled, used, problems, own):
+            yield from match(others, params, inner, inner_used, problems, own)
 
 
 def fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -> None:
@@ -158,16 +185,16 @@ def fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -
     The digits of a number are the entries of the branch, the first varying slowest.
     """
     for entry in reversed(branch):
-        grid = entry.dimension.grid
+        dimension = entry.dimension
         if not entry.options:
-            numbers, digits = np.divmod(numbers, len(grid))
-            X[rows, entry.place] = grid[digits]
+            numbers, digits = np.divmod(numbers, int(dimension.n_values))
+            X[rows, entry.place] = dimension.positions(digits)
             continue
         sizes = [int(size(option)) for option in entry.options]
         ends = np.cumsum(sizes)
         numbers, digits = np.divmod(numbers, ends[-1])
         places = np.searchsorted(ends, digits, side="right")
-        X[rows, entry.place] = grid[places]
+        X[rows, entry.place] = dimension.positions(places)
         for place, option in enumerate(entry.options):
             own = places == place
             fill(option, digits[own] - (ends[place] - sizes[place]), rows[own], X)

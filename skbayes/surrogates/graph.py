@@ -98,7 +98,7 @@ class NeighborGraph:
             raise ValueError(
                 f"A graph can have at most {MAX_NODES:,} nodes, got {n:,}."
             )
-        embedding = Embedding(n_options)
+        embedding = Embedding(n_options, nodes)
         scaled = embedding.scale(
             embedding.place(nodes), np.full(len(n_options), length_scale)
         )

@@ -115,6 +115,7 @@ class GraphField(Surrogate):
         """Take the configurations for nodes; ValueError if they are too many."""
         if self.nodes is not None:
             return
+        candidates.judge()
         self.nodes = candidates.rows
         if self.nodes is None or len(self.nodes) > MAX_NODES:
             n = candidates.n_configurations

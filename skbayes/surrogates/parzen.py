@@ -369,11 +369,13 @@ class ParzenEstimator(Sampler):
         All that is new is ranked in a space that is enumerated.
         """
         if candidates.is_enumerated:
-            X = candidates.unseen()
-        else:
-            for _ in range(N_DRAWS):
-                X = self.sample(self.n_candidates, random_state)
-                X = X[candidates.filter_new(X)]
-                if len(X):
-                    break
+            return candidates.allowed_first(self._ranked(candidates.unseen()))
+        for _ in range(N_DRAWS):
+            X = self._ranked(self.sample(self.n_candidates, random_state))
+            X = candidates.first_new(X)
+            if len(X):
+                break
+        return X
+
+    def _ranked(self, X: FloatArray) -> FloatArray:
         return X[np.argsort(-self.scores(X), kind="stable")]

@@ -52,7 +52,7 @@ class SobolSampler(Sampler):
             # A longer piece begins with the shorter one.
             rng = np.random.default_rng(self.random_state)
             X = space.from_uniform(sobol(space.n_columns, log2_n, rng))
-            X = X[candidates.filter_new(X)]
+            X = candidates.first_new(X)
             if len(X):
                 break
         return X

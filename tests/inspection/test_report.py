@@ -159,7 +159,7 @@ def test_a_value_without_a_text_is_named_by_its_type():
             raise RuntimeError
 
     assert _shown(Shy()) == "<Shy>"
-    assert _clean('<a href="x">\x00\ud800') == '<a href="x">\ufffd?'
+    assert _clean('<a href="x">\x00\ud800') == '<a href="x">\ufffd\ufffd'
     assert (_number(np.nan), _number(0.1234567)) == ("", "0.12346")
 
 
@@ -339,3 +339,48 @@ def test_a_parameter_may_be_called_like_a_column(tmp_path, undrawn):
     cells = dict(zip(page.texts["th"][2:], page.texts["td"][2:], strict=False))
     assert page.texts["td"][:2] == ["0", "complete"]
     assert (cells["state"], cells["trial"]) == ("'liquid'", "7")
+
+
+def test_no_planted_link_is_followed(search, tmp_path, undrawn):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / f".r.html.{os.getpid()}.part").symlink_to(victim)
+    path = tmp_path / "r.html"
+    write_report(search, path)
+    link = tmp_path / "link.html"
+    link.symlink_to(victim)
+    with pytest.raises(ValueError, match=r"path must be a regular file.*link\.html"):
+        write_report(search, link)
+    assert victim.read_text() == "precious" and link.is_symlink()
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes")
+def test_only_regular_files_are_replaced(search, tmp_path, undrawn):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, os.devnull):
+        with pytest.raises(ValueError, match="path must be a regular file"):
+            write_report(search, path)
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_file_keeps_its_mode(search, tmp_path, undrawn):
+    path = tmp_path / "r.html"
+    path.write_text("old")
+    for mode in (0o600, 0o640):
+        path.chmod(mode)
+        write_report(search, path)
+        assert path.stat().st_mode & 0o777 == mode
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_texts_of_all_pictures_are_no_formulas():
+    """Names and options of one search, drawn as they are, whatever they hold."""
+    names = [r"$x_$", r"\frac{", "\x1b[31m<b>"]
+    folds = [FoldResult(0.5, 0.1, 0.0)]
+    values = [(k, "$y_$", f"\n{k % 2}") for k in range(6)]
+    params = [dict(zip(names, row, strict=True)) for row in values]
+    history = History(Trial(k, one, folds, score=k / 9) for k, one in enumerate(params))
+    made = list(pictures(history, read_record(history, name="$n_$")))
+    assert all(one.svg for one in made) and len(made) >= 4

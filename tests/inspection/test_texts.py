@@ -1,8 +1,9 @@
 """Texts on axes."""
 
 import matplotlib.pyplot as plt
+import pytest
 
-from skbayes.inspection.texts import label_of, plain, shorten
+from skbayes.inspection.texts import label_of, name_label, plain, shorten
 from skbayes.space import Real
 
 
@@ -25,3 +26,12 @@ def test_long_texts_are_cut_at_the_end_or_in_the_middle():
     assert shorten("gamma__rbf", 6) == "gamma…"
     name = "votingclassifier__svc__gamma"
     assert shorten(name, 20, middle=True) == "votingcla…vc__gamma"
+
+
+@pytest.mark.parametrize("name", ["$x_$", "x" * 12 + "$y_$" + "z" * 30, "$" * 60])
+def test_names_are_cut_before_formulas_are_escaped(name):
+    drawn = name_label(name, 20)
+    assert drawn.count("$") == drawn.count(r"\$")
+    figure, ax = plt.subplots()
+    ax.set_title(drawn)
+    figure.canvas.draw()

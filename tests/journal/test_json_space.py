@@ -54,6 +54,9 @@ def test_objects_become_texts():
         (stats.uniform(1, 4), Real(1.0, 5.0)),
         (stats.loguniform(1e-3, 1e3), Real(1e-3, 1e3, "log-uniform")),
         (stats.randint(2, 10), Integer(2, 9)),
+        (range(10**9), Integer(0, 10**9 - 1)),
+        (range(1, 10**6, 3), Integer(1, 999_997, "log-uniform")),
+        (range(0, 2**52, 2**10), Real(0, 2**52 - 2**10)),
     ],
 )
 def test_distributions_with_bounds_become_ranges(distribution, expected):

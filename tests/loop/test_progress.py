@@ -140,6 +140,17 @@ def test_parameters(capsys):
     )
 
 
+def test_no_text_of_a_user_controls_the_terminal(capsys):
+    class Shown:
+        def __repr__(self):
+            return "Pipeline(\n    \x1b[31mred)"
+
+    lines = Lines([PlannedStage(1)], None, with_params=True, clock=Clock(0.0, 1.0))
+    told(lines, [Trial(0, {"a\x1b": Shown()}, [FOLD], 0.5)])
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1:] == ["[1/1] trial 0: a\ufffd=Pipeline( \ufffd[31mred)"]
+
+
 @pytest.fixture
 def bars(monkeypatch):
     """Keep what tqdm is told."""

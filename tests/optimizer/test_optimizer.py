@@ -153,7 +153,7 @@ def test_an_ask_that_fails_leaves_nothing_pending():
 
     def constraint(params):
         calls.append(params)
-        if len(calls) > 700:
+        if len(calls) > 10:
             raise RuntimeError("tired")
         return True
 

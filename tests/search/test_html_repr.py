@@ -4,7 +4,8 @@ import re
 import numpy as np
 import pytest
 import sklearn
-from sklearn.base import clone
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV
@@ -148,3 +149,41 @@ def test_what_the_other_searches_add():
     cells = _cells(tradeoff)
     assert cells["Trained on"] == f"{tradeoff.best_train_fraction_:.0%} of the rows"
     assert cells["Its fit time"] == f"{tradeoff.best_cost_:.3g} s"
+
+
+class AnyNames(ClassifierMixin, BaseEstimator):
+    """A classifier with parameters of any name."""
+
+    def __init__(self, **params):
+        self.params = params
+
+    @classmethod
+    def _get_param_names(cls):
+        return []
+
+    def get_params(self, deep=True):
+        return dict(self.params)
+
+    def set_params(self, **params):
+        self.params.update(params)
+        return self
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+@pytest.mark.parametrize("name", ["a[0](+*", "\x1b[31m", "$x_$", "<script>"])
+def test_names_need_not_be_regular_expressions(name):
+    search = BayesSearchCV(
+        AnyNames(**{name: 1}), {name: ["$a$", "<i>", "\x1b"]}, n_iter=2, cv=2
+    )
+    for one in (search, search.fit(X, y)):
+        for page in (one._repr_html_(), one._repr_mimebundle_()["text/html"]):
+            assert "\x1b" not in page and "<i>" not in page
+            assert html.escape(name.replace("\x1b", "\ufffd")) in page
+    with config_context(display="text"):
+        assert list(search._repr_mimebundle_()) == ["text/plain"]

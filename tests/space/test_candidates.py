@@ -51,6 +51,41 @@ def test_the_constraint_is_asked_once_a_configuration():
     assert sorted(set(asked)) == [0.25, 0.75] and len(asked) <= 3
 
 
+def test_of_many_candidates_few_are_asked_about():
+    asked = []
+
+    def constraint(params):
+        asked.append(params["a"])
+        return params["a"] < 2900
+
+    found = make({"a": list(range(3000))}, constraint)
+    assert found.n_configurations == 3000 and not asked
+    ranked = found.allowed_first(found.unseen()[::-1])
+    assert constraint(found.space.decode(ranked)[0]) and len(asked) < 50
+    assert found.n_configurations == len(found.unseen()) == 3000 - (len(asked) - 2)
+    found.judge()
+    assert found.n_configurations == len(found.rows) == 2900
+
+
+def test_a_space_is_exhausted_though_the_constraint_is_asked_late():
+    found = make({"a": list(range(3000))}, lambda params: params["a"] % 300 == 0)
+    seen = set()
+    for _ in range(10):
+        row = found.allowed_first(found.unseen())[0]
+        found.add(row)
+        seen.add(found.space.decode(row[None])[0]["a"])
+    assert seen == set(range(0, 3000, 300))
+    with pytest.raises(SpaceExhausted, match="All 10 configurations"):
+        found.allowed_first(found.unseen())
+
+
+@pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 34, 100])
+def test_every_candidate_is_asked_about_once_in_the_end(n):
+    order = list(candidates.order_to_ask(n))
+    assert sorted(order) == list(range(n))
+    assert order[:32] == list(range(min(n, 32)))
+
+
 def test_draws_are_new_and_allowed():
     found = make({"a": (0.0, 1.0), "b": (1, 9)}, lambda params: params["a"] < 0.2)
     X = found.draw(np.random.default_rng(0))

@@ -16,6 +16,7 @@ from skbayes.space import (
     Real,
     Space,
 )
+from skbayes.space.dimensions import native
 
 PRIORS = st.sampled_from(["uniform", "log-uniform"])
 POSITIONS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20)
@@ -305,3 +306,9 @@ def test_repr_can_be_evaluated(dimension):
 )
 def test_which_dimensions_are_logarithmic(dimension, is_log):
     assert dimension.is_log is is_log
+
+
+def test_long_doubles_become_floats():
+    for value, expected in ((np.longdouble(0.5), 0.5), (np.clongdouble(1j), 1j)):
+        assert type(native(value)) is type(expected) and native(value) == expected
+    assert type(Ordinal([np.longdouble(2), 3]).values[0]) is float

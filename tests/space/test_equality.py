@@ -95,3 +95,15 @@ def test_what_cannot_be_compared_is_the_same_as_itself_alone():
     assert dimension.index(other) == 1
     with pytest.raises(ValueError, match="not a value"):
         dimension.index(copy.deepcopy(other))
+
+
+def test_different_objects_of_one_class_are_different_options():
+    options = [Plain(), Plain(), Plain(a=1), Slotted(2), Slotted(2), [Slotted(3)]]
+    dimension = Categorical([*options, [options[3]], options[0], SVC(), SVC()])
+    assert len(dimension.values) == 8 and len(dimension.repeated) == 2
+    assert dimension.repeated[0] is options[0]
+    assert [dimension.index(option) for option in options] == list(range(6))
+    # A copy may stand for either of two that are alike.
+    assert dimension.index(copy.deepcopy(options[4])) == 3
+    again = pickle.loads(pickle.dumps(dimension))
+    assert [again.index(own) for own in again.values] == list(range(8))

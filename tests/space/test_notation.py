@@ -17,6 +17,7 @@ from skbayes.space import (
     Real,
     Space,
 )
+from skbayes.space.lists import Progression
 from skbayes.space.notation import parse_dict, parse_dimension, parse_spaces
 
 
@@ -237,3 +238,77 @@ def test_what_was_passed_is_left_as_it_was():
     before = repr(notation)
     Space.from_notation(notation)
     assert repr(notation) == before
+
+
+@pytest.mark.parametrize(
+    "notation, steps",
+    [
+        (range(10**9), range(10**9)),
+        (range(9999, -1, -3), range(0, 10_000, 3)),
+        (np.arange(5, 3005, 2), range(5, 3005, 2)),
+        (np.arange(2000, dtype="uint16"), range(2000)),
+        (list(range(2000)), range(2000)),
+    ],
+)
+def test_long_ranges_are_not_listed(notation, steps):
+    dimension = parse_dimension(notation, "a")
+    assert isinstance(dimension, Progression) and dimension.steps == steps
+
+
+@pytest.mark.parametrize(
+    "notation, n_values",
+    [
+        ([*range(2000), True], 2001),
+        ([*range(2000), 2000.0], 2001),
+        (np.r_[np.arange(2000), 5000], 2001),
+        (np.zeros(2000, dtype=int), 1),
+        (np.arange(2000.0), 2000),
+    ],
+)
+def test_other_long_lists_are_listed(notation, n_values):
+    assert len(parse_dimension(notation, "a").values) == n_values
+
+
+class RaisingDistribution:
+    """A distribution of which one method raises."""
+
+    def __init__(self, method, error, on=0.0):
+        self.method, self.error, self.on = method, error, on
+
+    def ppf(self, q):
+        return self._answer("ppf", q)
+
+    def cdf(self, x):
+        return self._answer("cdf", x)
+
+    def rvs(self, random_state=None):
+        return self._answer("rvs", random_state.random_sample())
+
+    def support(self):
+        return self._answer("support", (0.0, 1.0))
+
+    def _answer(self, method, value):
+        if method == self.method and np.any(np.asarray(value) >= self.on):
+            raise self.error
+        return value
+
+
+@pytest.mark.parametrize("method", ["ppf", "cdf", "support", "rvs"])
+@pytest.mark.parametrize(
+    "error", [KeyError("own"), ZeroDivisionError("own"), ValueError("own")], ids=repr
+)
+def test_what_a_distribution_raises_names_the_parameter(method, error):
+    value = RaisingDistribution(method, error)
+    if method == "rvs":
+        value = SimpleNamespace(rvs=value.rvs)
+    with pytest.raises(ValueError, match="Parameter 'beta': .*own") as caught:
+        parse_dimension(value, "beta")
+    assert caught.value.__cause__ is error
+
+
+def test_what_a_distribution_raises_later_names_the_parameter_too():
+    value = RaisingDistribution("ppf", KeyError("own"), on=2.0)
+    space = Space.from_notation({"alpha": [1], "beta": value})
+    value.on = 0.0
+    with pytest.raises(ValueError, match="Parameter 'beta': .*own"):
+        space.decode(space.snap(np.array([[0.0, 0.5]])))

@@ -414,3 +414,37 @@ def test_a_constraint_cannot_alter_what_is_proposed():
 def test_mistakes_in_sub_spaces_name_parameter_and_option(sub_space, error, message):
     with pytest.raises(error, match=message):
         Space.from_notation({"k": Choice({"z": {}, "a": sub_space})})
+
+
+def test_answers_of_the_constraint_are_remembered_up_to_a_number(monkeypatch):
+    asked = []
+    notation = {"a": list(range(8))}
+    space = Space.from_notation(notation, lambda p: asked.append(p["a"]) or p["a"] > 3)
+    X = space.enumerate(np.arange(8))
+    for _ in range(2):
+        assert space.allowed(X).tolist() == [a > 3 for a in range(8)]
+        assert space.allows({"a": 5})
+    assert sorted(asked) == list(range(8))
+    copy = space.with_constraint(space.constraint)
+    assert copy.allows({"a": 5}) and len(asked) == 9
+    monkeypatch.setattr("skbayes.space.space.MAX_REMEMBERED", 3)
+    small = Space.from_notation(notation, space.constraint)
+    assert small.allowed(X).tolist() == [a > 3 for a in range(8)]
+    assert len(small._answers) == 3
+
+
+def test_overlapping_dicts_are_compared_with_earlier_ones_only():
+    dicts = [{"a": list(range(k, k + 3))} for k in range(6)]
+    space = Space.from_notation(dicts)
+    assert [entry.earlier for entry in space._root] == [
+        [[], [0], [0, 1], [1, 2], [2, 3], [3, 4]]
+    ]
+    cells = space.decode(space.enumerate(np.arange(18)))
+    rows = space.encode(cells)
+    np.testing.assert_array_equal(space.enumerate(np.arange(18)), rows)
+    # The first dict that has a value stands for it.
+    first = [0, 0, 0, 1, 2, 3, 4, 5]
+    places = space.columns[0].dimension.place(
+        space.encode([{"a": a} for a in range(8)])[:, 0]
+    )
+    assert places.tolist() == first

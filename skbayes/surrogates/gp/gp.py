@@ -239,13 +239,18 @@ class GaussianProcess(Surrogate):
         """Condition on scores at X, with targets of shape (S, n)."""
         D = X.shape[1]
         self._X, self._target, self._extra = X, np.array(target), extra
+        self._embedding = self._embedding.covering(self._known_rows())
         self._length_scales = np.exp(self.thetas_[:, :D])
         self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
         self._factorize()
 
+    def _known_rows(self) -> FloatArray:
+        """Return what all covariances are taken with."""
+        return self._X
+
     def _factorize(self) -> None:
         """Compute what predictions need of the covariance of all observations."""
-        self._scaled = self._place(self._X)
+        self._scaled = self._place(self._known_rows())
         k, _ = self._correlations(self._scaled, self._scaled)
         identity = np.eye(len(self._X))
         # L^-1 turns each prediction into matrix products, for all samples at once.
@@ -315,8 +320,10 @@ class GaussianProcess(Surrogate):
         )  # (S, n)
         mean = np.einsum("sn,sn->s", with_known, self._alpha)
         v = np.matmul(self._L_inverse, with_known[..., None])[..., 0]
-        scaled = self._place(X)
-        k, _ = self._correlations(scaled, scaled)
+        process = copy.copy(self)
+        process._embedding = self._embedding.covering(X)
+        scaled = process._place(X)
+        k, _ = process._correlations(scaled, scaled)
         prior = self._amplitude * (np.matmul(weights, k) @ weights)
         variance = prior - np.einsum("sn,sn->s", v, v)
         sd = np.sqrt(np.maximum(variance, 1e-12 * self._amplitude))

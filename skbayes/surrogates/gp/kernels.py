@@ -28,6 +28,10 @@ Correlation = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 # The place of an inactive configuration in an ordered column.
 INACTIVE = 0.5
 
+# An unordered column with more options than this has coordinates only for those that
+# occur in what is known: predictions need no others, and there may be thousands.
+MAX_CORNERS = 100
+
 
 def rbf(r2: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Squared exponential, k = exp(-r2 / 2)."""
@@ -65,10 +69,15 @@ def check_kernel(kernel: str) -> None:
 class Embedding:
     """Places encoded configurations in a Euclidean space whose distances are r2's.
 
+    Of a column with very many options, all that are not in `known` share one place: the
+    distances between configurations of which one is known are exact.
+
     Parameters
     ----------
     n_options : sequence of int
         For each column 0 if it is ordered, else the number of its options.
+    known : ndarray of shape (n, D), default=None
+        Encoded configurations. None: there are none.
 
     Attributes
     ----------
@@ -80,12 +89,15 @@ class Embedding:
         Which coordinates each column has.
     """
 
-    def __init__(self, n_options: list[int]) -> None:
+    def __init__(self, n_options: list[int], known: FloatArray | None = None) -> None:
         self.n_columns = len(n_options)
         self._n_options = np.asarray(n_options, dtype=int)
         self.ordered = np.flatnonzero(self._n_options == 0)
         self._unordered = np.flatnonzero(self._n_options)
-        widths = self._n_options[self._unordered] + 1  # one more: inactive
+        self._corners = [
+            self._corners_of(int(column), known) for column in self._unordered
+        ]
+        widths = list(map(len, self._corners))
         # Which column's length scale each coordinate is divided by.
         self._column_of = np.concatenate(
             [self.ordered, np.repeat(self._unordered, widths)]
@@ -101,12 +113,24 @@ class Embedding:
         if np.any(missing):
             ordered = np.where(missing, INACTIVE, ordered)
         parts = [ordered]
-        for column, options in zip(
-            self._unordered, self._n_options[self._unordered], strict=True
-        ):
-            levels = self._levels(X[:, column], options)
-            parts.append(np.sqrt(0.5) * (levels[:, None] == np.arange(options + 1)))
+        for column, corners in zip(self._unordered, self._corners, strict=True):
+            levels = self._levels(X[:, column], self._n_options[column])
+            if corners[-1] < 0:  # for those that are not known
+                levels = np.where(np.isin(levels, corners), levels, corners[-1])
+            parts.append(np.sqrt(0.5) * (levels[:, None] == corners))
         return np.hstack(parts)
+
+    def covering(self, known: FloatArray) -> Embedding:
+        """Return an embedding of the same columns for other known configurations."""
+        return Embedding(self._n_options.tolist(), known)
+
+    def _corners_of(self, column: int, known: FloatArray | None) -> NDArray[np.int_]:
+        """Levels of an unordered column that have a coordinate, -1 for all others."""
+        options = int(self._n_options[column])
+        if options <= MAX_CORNERS:
+            return np.arange(options + 1)  # one more: inactive
+        positions = np.empty(0) if known is None else known[:, column]
+        return np.append(np.unique(self._levels(positions, options)).astype(int), -1)
 
     @staticmethod
     def _levels(positions: FloatArray, options: int) -> NDArray[np.float64]:

@@ -185,9 +185,12 @@ class MonotonicGP(GaussianProcess):
             return plain
         return MonotonicLogPosterior(plain, self._joint(X), self._signs)
 
+    def _known_rows(self) -> FloatArray:
+        return np.vstack([self._X, self._signs.points])
+
     def _factorize(self) -> None:
         n, extra = len(self._X), self._extra
-        self._scaled = self._place(np.vstack([self._X, self._signs.points]))
+        self._scaled = self._place(self._known_rows())
         joint = self._joint(self._X)
         factors = []
         for s, one in enumerate(self._target):

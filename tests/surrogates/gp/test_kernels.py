@@ -91,3 +91,25 @@ def test_distances_broadcast_over_samples_of_length_scales():
             together[s], embedding.scale(embedding.place(X), scales[s])
         )
     assert squared_distances(together, together[:, :2]).shape == (3, 5, 2)
+
+
+def test_of_very_many_options_only_known_ones_have_coordinates():
+    """Distances to what is known are those with a coordinate for each option."""
+    K, rng = 5000, np.random.default_rng(0)
+    known, X = (
+        np.column_stack([rng.random(n), rng.integers(0, 9, n) / (K - 1)])
+        for n in (7, 40)
+    )
+    known[0, 1] = X[1, 1] = np.nan
+    X[0, 1] = 1.0
+    embedding = Embedding([0, K], known)
+    assert embedding.place(X).shape[1] <= 9
+    r2 = squared_distances(embedding.place(X), embedding.place(known))
+    both = Embedding([0, K]).squared_differences(np.vstack([X, known]))
+    np.testing.assert_allclose(r2, both.sum(axis=0)[:40, 40:], atol=1e-12)
+    everything = embedding.covering(X).place(X)
+    np.testing.assert_allclose(
+        squared_distances(everything, everything),
+        both.sum(axis=0)[:40, :40],
+        atol=1e-12,
+    )
