@@ -223,6 +223,7 @@ class _Folder(DataTransfer):
         place = temp_folder or os.environ.get("JOBLIB_TEMP_FOLDER")
         place = os.path.expanduser(place or tempfile.gettempdir())
         self._inputs, self._max_nbytes = inputs, max_nbytes
+        self._pid = os.getpid()
         try:
             os.makedirs(place, exist_ok=True)
             self._folder = tempfile.mkdtemp(prefix="skbayes-", dir=place)
@@ -266,6 +267,9 @@ class _Folder(DataTransfer):
         os.replace(draft, Path(self._folder) / name)
 
     def _remove(self) -> None:
+        # A process that a fit forked leaves the folder to the search.
+        if os.getpid() != self._pid:
+            return
         shutil.rmtree(self._folder, ignore_errors=True)
         compat.release_folder(self._folder)
 

@@ -60,6 +60,7 @@ class DiskCache(MemoryCache):
         place = os.path.expanduser(place)
         super().__init__(limit)
         self.limit = limit
+        self._pid = os.getpid()
         self.folder = ""
         try:
             os.makedirs(place, exist_ok=True)
@@ -134,7 +135,8 @@ class DiskCache(MemoryCache):
 
     def close(self) -> None:
         """Remove the files; warns if some counts were not kept."""
-        if not self.folder:
+        # A process that a fit forked leaves the folder to the search.
+        if not self.folder or os.getpid() != self._pid:
             return
         note = None
         with contextlib.suppress(OSError):

@@ -214,6 +214,16 @@ def test_nothing_remains_after_an_error(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_forked_process_leaves_the_folder_to_its_parent(tmp_path, monkeypatch):
+    transfer = transfer_data(inputs(TABLE), "disk", temp_folder=str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: -1)
+        transfer.__exit__(None, None, None)
+    assert os.listdir(tmp_path)
+    transfer.__exit__(None, None, None)
+    assert os.listdir(tmp_path) == []
+
+
 def test_nothing_remains_of_what_cannot_be_pickled(tmp_path):
     with pytest.raises(TypeError, match="generator"):
         transfer_data(inputs(i for i in range(3)), "disk", temp_folder=str(tmp_path))

@@ -472,7 +472,8 @@ def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path):
             search.fit(X, y)
         assert load_history(path)["state"].tolist() == ["failed"] * 3
     Mended.broken = False
-    search.fit(X, y)
+    with pytest.warns(FitFailedWarning, match="6 fits failed"):
+        search.fit(X, y)
     assert [trial.state for trial in search.trials_[:4]] == ["failed"] * 3 + [
         "complete"
     ]

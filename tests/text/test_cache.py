@@ -91,6 +91,13 @@ def test_a_failure_leaves_nothing(cache):
     assert cache.get("one", lambda: {"a": np.zeros(1)})["a"] == 0
 
 
+def test_a_forked_process_leaves_the_folder_to_its_parent(cache, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: -1)
+        cache.close()
+    assert os.path.isdir(cache.folder)
+
+
 def test_past_the_limit_nothing_is_kept(tmp_path):
     cache = DiskCache(10_000, str(tmp_path))
     small, large = {"a": np.zeros(100)}, {"a": np.zeros(5_000)}
