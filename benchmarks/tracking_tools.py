@@ -1,8 +1,9 @@
 """Searches under the trackers themselves, which the test suite does without.
 
-Needs MLflow and Optuna. Prints a line for each thing that was tried::
+Prints a line for each thing that was tried. The first needs MLflow, the second skore::
 
-    python benchmarks/tracking_tools.py [autolog|sampler|log]
+    python benchmarks/tracking_tools.py autolog
+    python benchmarks/tracking_tools.py skore
 """
 
 import argparse
@@ -11,8 +12,10 @@ import logging
 import os
 import tempfile
 import warnings
+from pathlib import Path
 
 import joblib
+import numpy as np
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -79,18 +82,39 @@ def autolog():
         print(f"{name}: {len(parents)} runs {sorted(states)}, {children} children")
 
 
+def skore():
+    """Have skore check each search after a fit on a part of the data."""
+    import sys
+
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
+    import every_search
+    from skore import evaluate
+
+    for kind in every_search.SEARCHES:
+        data, labels = every_search.data(kind)
+        try:
+            report = evaluate(
+                every_search.make(kind), np.array(data), np.array(labels), splitter=0.3
+            )
+            frame = report.checks.summarize().frame()
+            print(f"{kind.__name__}: {dict(frame['section'].value_counts())}")
+        except Exception as error:
+            print(f"{kind.__name__}: {error!r}")
+
+
+TOOLS = {"autolog": autolog, "skore": skore}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tool", nargs="?", choices=["autolog"])
-    chosen = parser.parse_args().tool
+    parser.add_argument("tool", choices=TOOLS)
+    tool = TOOLS[parser.parse_args().tool]
     warnings.simplefilter("ignore")
     logging.getLogger("mlflow").setLevel(logging.ERROR)
     os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         os.environ["MLFLOW_TRACKING_URI"] = f"file://{folder}/runs"
-        for tool in [autolog]:
-            if chosen in (None, tool.__name__):
-                tool()
+        tool()
 
 
 if __name__ == "__main__":
