@@ -18,11 +18,12 @@ import joblib
 import numpy as np
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
+from skbayes.text import NGramVectorizer
 
 X, y = load_iris(return_X_y=True)
 TEXTS = [f"a {word} film, number {k}" for k in range(20) for word in ("good", "bad")]
@@ -86,16 +87,23 @@ def skore():
     """Have skore check each search after a fit on a part of the data."""
     import sys
 
+    import pandas as pd
+
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
     import every_search
     from skore import evaluate
 
     for kind in every_search.SEARCHES:
         data, labels = every_search.data(kind)
+        search = every_search.make(kind)
+        if kind is TextRepresentationSearchCV:
+            # The checks take two-dimensional data only, read the parameters of the
+            # pipeline, and fail for LogisticRegression if the greatest C is the best.
+            steps = [("vectorizer", NGramVectorizer()), ("classifier", LinearSVC())]
+            search.set_params(estimator=Pipeline(steps))
+            data = pd.DataFrame({"text": data})
         try:
-            report = evaluate(
-                every_search.make(kind), np.array(data), np.array(labels), splitter=0.3
-            )
+            report = evaluate(search, data, np.array(labels), splitter=0.3)
             frame = report.checks.summarize().frame()
             print(f"{kind.__name__}: {dict(frame['section'].value_counts())}")
         except Exception as error:
