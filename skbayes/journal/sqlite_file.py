@@ -206,8 +206,8 @@ def is_held(path: str | os.PathLike[str]) -> bool:
     try:
         with contextlib.closing(_connect(lock_path, "ro", patience=0.0)) as lock:
             lock.execute("SELECT count(*) FROM sqlite_master")
-    except sqlite3.OperationalError as error:
-        # It may have been removed in the meantime.
+    except sqlite3.DatabaseError as error:
+        # It may have been removed in the meantime, or be no lock.
         return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
     return False
 

@@ -294,7 +294,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Parameters
         ----------
         X : list, array or Series of str
-            The texts.
+            The texts; also a data frame of one column.
         y : array-like of shape (n_texts,), default=None
             Their labels; None for a learner that needs none.
         **params : dict of str to object

@@ -140,10 +140,10 @@ def check_texts(texts: Any, name: str = "X") -> list[str]:
             f"{name}: Iterable over raw text documents expected, string object "
             "received."
         )
-    shape = getattr(texts, "shape", None)
-    if hasattr(texts, "columns") and shape[1] == 1:
+    if hasattr(texts, "columns") and len(texts.columns) == 1:
         # As some tools hand on a column of texts.
-        texts, shape = texts[texts.columns[0]], shape[:1]
+        texts = texts[texts.columns[0]]
+    shape = getattr(texts, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 1:
         raise ValueError(
             f"{name} must be one-dimensional, one text a sample, got shape {shape}; of "

@@ -70,7 +70,7 @@ class Mlflow(types.ModuleType):
 
     # -- clients --------------------------------------------------------------------
 
-    def MlflowClient(self):  # noqa: N802
+    def MlflowClient(self):
         return self
 
     def create_run(self, experiment_id, start_time, run_name, tags):
