@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import numbers
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +31,9 @@ _STATES = optuna.trial.TrialState
 class OptunaSampler(optuna.samplers.BaseSampler):
     """Sampler for studies of Optuna, with the surrogates of skbayes.
 
-    The parameters that all finished trials of a study have, with the same ranges, are
-    proposed together by a :class:`skbayes.Optimizer` that knows these trials. All
-    others, those of the first trial too, are drawn at random.
+    The parameters that all complete and pruned trials of a study have, with the same
+    ranges, are proposed together by a :class:`skbayes.Optimizer` that knows these
+    trials. All others, those of the first trial too, are drawn at random.
 
     Parameters
     ----------
@@ -80,10 +81,11 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         self.acquisition = acquisition
         self.n_initial_points = n_initial_points
         self.seed = seed
-        self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
-        self._independent = optuna.samplers.RandomSampler(seed=seed)
-        # So that a mistake is not found after the first trial.
-        self._optimizer({"x": optuna.distributions.FloatDistribution(0.0, 1.0)}, 1)
+        self._seed = _first_seed(seed)
+        self._independent = optuna.samplers.RandomSampler(seed=self._seed)
+        # So that a mistake is not found after the first trial. Every surrogate takes a
+        # finite space.
+        self._optimizer({"x": optuna.distributions.IntDistribution(0, 1)}, 1)
 
     def reseed_rng(self) -> None:
         """Draw independent values differently in each thread of a study."""
@@ -92,7 +94,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
     def infer_relative_search_space(
         self, study: optuna.Study, trial: optuna.trial.FrozenTrial
     ) -> dict[str, Any]:
-        """Return the distributions that all finished trials of a study share.
+        """Return the distributions that complete and pruned trials of a study share.
 
         Parameters
         ----------
@@ -107,7 +109,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
             Distributions by name, without those of one value.
         """
         shared = optuna.search_space.intersection_search_space(
-            study.get_trials(deepcopy=False)
+            study.get_trials(deepcopy=False), include_pruned=True
         )
         return {name: one for name, one in shared.items() if not one.single()}
 
@@ -191,6 +193,14 @@ class OptunaSampler(optuna.samplers.BaseSampler):
             n_objectives=n_objectives,
             random_state=self._seed,
         )
+
+
+def _first_seed(seed: Any) -> int:
+    """Return an integer that follows from the seed, or from none."""
+    entropy = int(seed) if isinstance(seed, numbers.Integral) else seed
+    if entropy is not None and not (isinstance(entropy, int) and entropy >= 0):
+        raise ValueError(f"seed must be an integer >= 0 or None, got {seed!r}.")
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
 
 def _tell(

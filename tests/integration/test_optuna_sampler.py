@@ -65,6 +65,11 @@ def test_a_finite_space_is_tried_completely_and_then_again():
     assert len(study.trials) == 8
 
 
+def test_a_surrogate_for_finite_spaces_works_in_one():
+    study = run(lambda trial: trial.suggest_int("x", 0, 5), 6, surrogate="graph")
+    assert sorted(t.params["x"] for t in study.trials) == [0, 1, 2, 3, 4, 5]
+
+
 def test_trials_that_run_are_pending():
     study = optuna.create_study(sampler=OptunaSampler(seed=0))
     space = {"c": optuna.distributions.IntDistribution(0, 3)}
@@ -84,6 +89,7 @@ def test_failed_trials_and_pruned_ones_are_known():
         return float(x)
 
     study = optuna.create_study(sampler=OptunaSampler(seed=0))
+    study.enqueue_trial({"x": 1})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         study.optimize(objective, n_trials=6, catch=ValueError)
