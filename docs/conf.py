@@ -78,7 +78,7 @@ sphinx_gallery_conf = {
 
 # What other libraries define is not looked up: that would need the network.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(sklearn|joblib|numpy|scipy|lightgbm|pandas|polars)(\..*)?"),
+    (r"py:.*", r"(sklearn|joblib|numpy|scipy|lightgbm|optuna|pandas|polars)(\..*)?"),
     # In docstrings that are inherited from scikit-learn.
     (r"py:obj", r"(classes_|n_features_in_)"),
 ]

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from skbayes import benchmark as benchmark
     from skbayes import evaluation as evaluation
     from skbayes import inspection as inspection
+    from skbayes import integration as integration
     from skbayes import loop as loop
     from skbayes import results as results
     from skbayes import space as space
     from skbayes import surrogates as surrogates
     from skbayes import text as text
+    from skbayes import tracking as tracking
     from skbayes.journal.reader import load_history
     from skbayes.optimizer import Optimizer
     from skbayes.search.bayes import BayesSearchCV
@@ -65,11 +67,13 @@ _PACKAGES = [
     "benchmark",
     "evaluation",
     "inspection",
+    "integration",
     "loop",
     "results",
     "space",
     "surrogates",
     "text",
+    "tracking",
 ]
 
 

@@ -314,9 +314,10 @@ class EvaluationTask:
 class TaskTree:
     """The tasks of one `fit`, reported to callbacks as GridSearchCV reports them.
 
-    The tree is: fit → "search" → one "candidate-split-evaluation" per fit, and
-    fit → "refit-with-best-params". Begin and end are paired also when an error passes
-    through. On releases without callbacks every method does nothing.
+    The tree is: fit → "search" → one "candidate-evaluation" per trial → one
+    "candidate-split-evaluation" per fit, and fit → "refit-with-best-params".
+    GridSearchCV has no tasks of trials. Begin and end are paired also when an error
+    passes through. On releases without callbacks every method does nothing.
     """
 
     def __init__(self, search: BaseSearchCV, X: Any, y: Any, sample_weight: Any):
@@ -324,7 +325,8 @@ class TaskTree:
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._data = {"X": X, "y": y, "metadata": metadata}
         self._root: Any = None
-        self._evaluations: Any = None
+        self._trials: Any = None
+        self._begun: dict[int, Any] = {}
 
     @contextlib.contextmanager
     def fit(self) -> Iterator[None]:
@@ -336,27 +338,50 @@ class TaskTree:
             yield
 
     @contextlib.contextmanager
-    def searching(self, max_evaluations: int | None) -> Iterator[None]:
-        """Report the search, of at most so many fits; None if that is open."""
+    def searching(self, max_trials: int | None) -> Iterator[None]:
+        """Report the search, of at most so many trials; None if that is open."""
         if self._root is not None:
-            self._evaluations = self._root.subcontext(
-                task_name="search",
-                max_subtasks=max_evaluations,
-                sequential_subtasks=False,
+            self._trials = self._root.subcontext(
+                task_name="search", max_subtasks=max_trials, sequential_subtasks=False
             )
-            # Here, and not by the fits, which may be threads.
-            self._evaluations._children_map = _Children()
-        with self._task(self._evaluations):
-            yield
+        with self._task(self._trials):
+            try:
+                yield
+            finally:
+                for number in list(self._begun):
+                    self.end_trial(number)
 
-    def evaluation(self, task_id: int) -> EvaluationTask | None:
-        """Make the task of one fit; in the main thread, ahead of the parallel call."""
-        if self._evaluations is None:
-            return None
-        context = self._evaluations.subcontext(
-            task_name="candidate-split-evaluation", task_id=task_id
+    def begin_trial(self, number: int, n_splits: int) -> list[EvaluationTask | None]:
+        """Report the beginning of a trial, and make the tasks of its fits.
+
+        In the main thread, ahead of the parallel call.
+        """
+        if self._trials is None:
+            return [None] * n_splits
+        trial = self._trials.subcontext(
+            task_name="candidate-evaluation",
+            task_id=number,
+            max_subtasks=n_splits,
+            sequential_subtasks=False,
         )
-        return EvaluationTask(self._search, context)
+        # Here, and not by the fits, which may be threads.
+        trial._children_map = _Children()
+        self._begun[number] = trial
+        trial.call_on_fit_task_begin(estimator=self._search)
+        contexts = [
+            trial.subcontext(
+                task_name="candidate-split-evaluation", task_id=number * n_splits + i
+            )
+            for i in range(n_splits)
+        ]
+        return [EvaluationTask(self._search, context) for context in contexts]
+
+    def end_trial(self, number: int) -> bool:
+        """Report the end of a trial; return whether a hook asked to stop."""
+        trial = self._begun.pop(number, None)
+        if trial is None:
+            return False
+        return bool(trial.call_on_fit_task_end(estimator=self._search))
 
     @contextlib.contextmanager
     def refitting(self, estimator: Any) -> Iterator[None]:

@@ -164,7 +164,8 @@ def test_without_a_callback_api_the_tree_costs_nothing(monkeypatch):
     monkeypatch.setattr(compat, "HAS_CALLBACKS", False)
     tree = compat.TaskTree(object(), X, y, None)
     with tree.fit(), tree.searching(3), tree.refitting(object()):
-        assert tree.evaluation(0) is None
+        assert tree.begin_trial(0, 2) == [None, None]
+        assert not tree.end_trial(0)
 
 
 def test_a_search_works_without_a_callback_api(monkeypatch):

@@ -220,10 +220,8 @@ class CandidateEvaluator:
         refusal = _refusal(self.run.estimator, params)
         # The callback tasks are made before any of them is sent off: making one while
         # another is being pickled changes a dict under the pickler's feet.
-        callback_tasks = [
-            None if refusal else self.run.tasks.evaluation(number * self._n_splits + i)
-            for i in range(self._n_splits)
-        ]
+        n_fits = 0 if refusal else self._n_splits
+        callback_tasks = self.run.tasks.begin_trial(number, n_fits)
 
         def folds() -> Iterator[Any]:
             progress = (number, self.n_planned)
@@ -365,6 +363,7 @@ class CandidateEvaluator:
     ) -> Trial:
         errors = [f.fit_error for f in folds if f.fit_error is not None]
         fidelity = evaluation.fidelity
+        stop |= self.run.tasks.end_trial(evaluation.number)
         return Trial(
             number=evaluation.number,
             params=evaluation.params,

@@ -26,6 +26,7 @@ from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.report_pictures import Picture, pictures
 from skbayes.inspection.style import STATES
 from skbayes.inspection.texts import shorten
+from skbayes.journal.reader import while_running
 from skbayes.loop.progress import in_minutes
 from skbayes.results.read import open_source
 from skbayes.results.record import SearchRecord, make_record
@@ -106,7 +107,7 @@ def write_report(
     check_is_fitted(search, "cv_results_")
     if title is None:
         title = f"{type(search).__name__}: {_name_of(search.estimator)}"
-    return _write(search, path, title, None)
+    return _write(search, path, title)
 
 
 def report_history(
@@ -115,6 +116,7 @@ def report_history(
     *,
     search_spaces: Any = None,
     title: str | None = None,
+    refresh: float | None = None,
 ) -> Path:
     """Write a page about the trials of a search that runs, or ran.
 
@@ -130,6 +132,10 @@ def report_history(
         better, or only possible, if it is known.
     title : str or None, default=None
         Title of the page. None: what the journal is called.
+    refresh : float or None, default=None
+        Seconds after which the page is written anew while the search of a journal runs;
+        a browser that shows it loads it as often. The call returns when the search has
+        ended; the last page is not loaded again. None: the page is written once.
 
     Returns
     -------
@@ -156,10 +162,19 @@ def report_history(
     ...     report_history(history, os.path.join(folder, "report.html")).name
     'report.html'
     """
-    return _write(history, path, title, search_spaces)
+    written = Path()
+    for runs in while_running(history, refresh):
+        written = _write(history, path, title, search_spaces, refresh if runs else None)
+    return written
 
 
-def _write(source: Any, path: Any, title: Any, search_spaces: Any) -> Path:
+def _write(
+    source: Any,
+    path: Any,
+    title: Any,
+    search_spaces: Any = None,
+    refresh: float | None = None,
+) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path, got {path!r}.")
     if title is not None and not isinstance(title, str):
@@ -178,6 +193,7 @@ def _write(source: Any, path: Any, title: Any, search_spaces: Any) -> Path:
             if mode is not None:
                 os.chmod(temporary, mode)
             facts = _facts(source, record, found.trials)
+            facts["refresh"] = None if refresh is None else math.ceil(refresh)
             file.write(template.render(title=title or record.name, **facts))
         os.replace(temporary, target)
     finally:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +13,19 @@ import numpy as np
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.journal.json_params import adapt_record, readable
 from skbayes.journal.rows import Content, StoredTrial, read_content
-from skbayes.journal.sqlite_file import format_of, guard_against_damage, reader
+from skbayes.journal.sqlite_file import (
+    format_of,
+    guard_against_damage,
+    is_held,
+    reader,
+)
 from skbayes.space import Space
+from skbayes.space.dimensions import is_number
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["load_history", "read_journal", "read_trials"]
+__all__ = ["load_history", "read_journal", "read_trials", "while_running"]
 
 
 def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -110,6 +118,35 @@ def read_journal(
         **content.facts,
     }
     return facts, content.trials
+
+
+def while_running(source: Any, refresh: float | None) -> Iterator[bool]:
+    """Yield whether the search of a journal runs, every `refresh` seconds.
+
+    The last value is False, and is yielded after the last trial is in the journal. With
+    None it is the only one.
+    """
+    if refresh is None:
+        return iter([False])
+    if not is_number(refresh):
+        raise TypeError(
+            f"refresh must be a number of seconds or None, got {refresh!r}."
+        )
+    if not 0.0 < refresh < math.inf:
+        raise ValueError(f"refresh must be a positive number, got {refresh!r}.")
+    if not isinstance(source, str | os.PathLike):
+        raise TypeError(
+            "refresh needs the path of a journal, which a search that runs writes to, "
+            f"got {type(source).__name__}."
+        )
+    return _looks(source, float(refresh))
+
+
+def _looks(path: str | os.PathLike[str], seconds: float) -> Iterator[bool]:
+    while is_held(path):
+        yield True
+        time.sleep(seconds)
+    yield False
 
 
 def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial], int]:

@@ -28,7 +28,14 @@ from skbayes.journal.file_checks import (
     resolve,
 )
 
-__all__ = ["APPLICATION_ID", "FORMAT", "JournalFile", "guard_against_damage", "reader"]
+__all__ = [
+    "APPLICATION_ID",
+    "FORMAT",
+    "JournalFile",
+    "guard_against_damage",
+    "is_held",
+    "reader",
+]
 
 # In the header of the file: "skby", and the version of the tables below.
 APPLICATION_ID = 0x736B6279
@@ -225,6 +232,20 @@ def _hold(lock_path: str, path: str) -> sqlite3.Connection:
             return lock
         lock.close()
     raise RuntimeError(f"journal: {lock_path!r} comes and goes; try again.")
+
+
+def is_held(path: str | os.PathLike[str]) -> bool:
+    """Whether a search, of this process or another one, writes to a journal now."""
+    lock_path = os.path.realpath(os.fspath(path)) + "-lock"
+    if not os.path.exists(lock_path):
+        return False
+    try:
+        with contextlib.closing(_connect(lock_path, "ro", patience=0.0)) as lock:
+            lock.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.DatabaseError as error:
+        # It may have been removed in the meantime, or be no lock.
+        return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+    return False
 
 
 def _no_lock(error: sqlite3.DatabaseError, lock_path: str, path: str) -> Exception:

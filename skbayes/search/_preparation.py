@@ -305,7 +305,7 @@ def trial_workers(
             max_nbytes=context.max_nbytes,
         ) as transfer,
         context.bounded_blas(),
-        run.tasks.searching(n_planned * n_splits),
+        run.tasks.searching(n_planned),
         TrialExecutor(context, n_points, n_splits) as executor,
         _reporting(search, run, plan) as report,
     ):

@@ -51,6 +51,7 @@ from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import set_winner_fits
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
+from skbayes.tracking.autolog import autologged
 from skbayes.utils.did_you_mean import NameHints
 
 __all__ = ["BaseBayesSearchCV"]
@@ -330,7 +331,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         stages = self._stages(run)
         optimizer = stages[0].make_optimizer(run.seed, History())
         check_configurations(self, run, stages[0])
-        with run.tasks.fit(), contextlib.ExitStack() as stack:
+        with autologged(self, X), run.tasks.fit(), contextlib.ExitStack() as stack:
             run.splits = draw_splits(self, run)
             if open_journal(self, run, stack):
                 optimizer = stages[0].make_optimizer(run.seed, History())

@@ -24,6 +24,7 @@ from skbayes.text.ngrams import NGramVectorizer
 from skbayes.text.search_spaces import SPACES, first_points, text_space
 from skbayes.text.shared_counts import counted_texts
 from skbayes.text.tokens import check_texts
+from skbayes.tracking.autolog import autologged
 
 __all__ = ["TextRepresentationSearchCV"]
 
@@ -293,7 +294,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Parameters
         ----------
         X : list, array or Series of str
-            The texts.
+            The texts; also a data frame of one column.
         y : array-like of shape (n_texts,), default=None
             Their labels; None for a learner that needs none.
         **params : dict of str to object
@@ -325,14 +326,15 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             n_refit = None if self.refit_dev else n
         search = self._search(cv, len(texts))
         search.n_refit = n_refit
-        try:
-            search.fit(texts, y, **params)
-        finally:
-            # Whatever ends the refit, what was found is kept.
-            for name, value in vars(search).items():
-                public = name.endswith("_") and not name.startswith("_")
-                if public or name == "_ranked_numbers":
-                    setattr(self, name, value)
+        with autologged(self, texts):
+            try:
+                search.fit(texts, y, **params)
+            finally:
+                # Whatever ends the refit, what was found is kept.
+                for name, value in vars(search).items():
+                    public = name.endswith("_") and not name.startswith("_")
+                    if public or name == "_ranked_numbers":
+                        setattr(self, name, value)
         return self
 
     # -- before the search --------------------------------------------------------

@@ -140,6 +140,9 @@ def check_texts(texts: Any, name: str = "X") -> list[str]:
             f"{name}: Iterable over raw text documents expected, string object "
             "received."
         )
+    if hasattr(texts, "columns") and len(texts.columns) == 1:
+        # As some tools hand on a column of texts.
+        texts = texts[texts.columns[0]]
     shape = getattr(texts, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 1:
         raise ValueError(

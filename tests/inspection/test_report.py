@@ -10,6 +10,7 @@ import warnings
 import matplotlib.style
 import numpy as np
 import pytest
+from journal_samples import open_journal, record
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -32,6 +33,7 @@ from skbayes.inspection import (
 )
 from skbayes.inspection.report import _cell, _clean, _number, _shown
 from skbayes.inspection.report_pictures import pictures
+from skbayes.journal import reader
 
 X, y = load_iris(return_X_y=True)
 TREE = DecisionTreeClassifier(random_state=0)
@@ -384,3 +386,32 @@ def test_texts_of_all_pictures_are_no_formulas():
     history = History(Trial(k, one, folds, score=k / 9) for k, one in enumerate(params))
     made = list(pictures(history, read_record(history, name="$n_$")))
     assert all(one.svg for one in made) and len(made) >= 4
+
+
+def test_a_page_refreshes_itself_until_the_search_ends(tmp_path, monkeypatch):
+    journal = open_journal(tmp_path / "a.journal")
+    pages = []
+
+    def sleep(seconds):
+        assert seconds == 2.5
+        record(journal, [len(pages)])
+        pages.append((tmp_path / "page.html").read_text(encoding="utf-8"))
+        if len(pages) == 2:
+            journal.close()
+
+    monkeypatch.setattr(reader.time, "sleep", sleep)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take time
+    path = report_history(tmp_path / "a.journal", tmp_path / "page.html", refresh=2.5)
+    pages.append(path.read_text(encoding="utf-8"))
+    refreshed = ("meta", {"http-equiv": "refresh", "content": "3"})
+    assert [refreshed in Reader(page).tags for page in pages] == [True, True, False]
+    assert pages[2].count("<td") > pages[1].count("<td") > pages[0].count("<td")
+
+
+def test_a_page_of_a_finished_search_does_not_refresh_itself(tmp_path):
+    with open_journal(tmp_path / "a.journal") as journal:
+        record(journal, [0])
+    path = report_history(tmp_path / "a.journal", tmp_path / "page.html", refresh=1)
+    assert 'http-equiv="refresh"' not in path.read_text(encoding="utf-8")
+    with pytest.raises(TypeError, match="refresh needs the path of a journal"):
+        report_history(load_history(tmp_path / "a.journal"), path, refresh=1)

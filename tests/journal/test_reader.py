@@ -27,6 +27,7 @@ import skbayes
 from skbayes.evaluation.trial import FoldResult
 from skbayes.journal.json_space import to_outline
 from skbayes.journal.reader import load_history, read_trials
+from skbayes.journal.sqlite_file import is_held
 from skbayes.space import Space
 
 pd = pytest.importorskip("pandas")
@@ -248,3 +249,27 @@ def test_no_connection_stays_open(path):
         load_history(path)
         read_trials(path, SPACE)
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_it_is_known_whether_a_search_writes(tmp_path):
+    path = tmp_path / "a.journal"
+    assert not is_held(path)
+    with open_journal(path) as journal:
+        assert is_held(path)
+        # Asking does not release the lock.
+        assert is_held(path)
+        with pytest.raises(RuntimeError, match="in use by another search"):
+            open_journal(path)
+        record(journal, [0])
+    assert not is_held(path)
+
+
+def test_a_lock_that_a_killed_search_left_is_none(tmp_path):
+    path = tmp_path / "a.journal"
+    with open_journal(path):
+        pass
+    (tmp_path / "a.journal-lock").touch()
+    assert not is_held(path)
+    open_journal(path).close()
+    (tmp_path / "a.journal-lock").write_text("no lock" * 100)
+    assert not is_held(path)

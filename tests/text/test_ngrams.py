@@ -304,6 +304,14 @@ def test_missing_texts(missing, method):
         getattr(vectorizer, method)(["some words", missing])
 
 
+def test_a_data_frame_may_have_one_column():
+    frame = pd.DataFrame({"texts": TEXTS}, index=range(5, 5 + len(TEXTS)))
+    vectorizer = NGramVectorizer()
+    expected = vectorizer.fit_transform(TEXTS).toarray()
+    np.testing.assert_array_equal(vectorizer.fit_transform(frame).toarray(), expected)
+    np.testing.assert_array_equal(vectorizer.transform(frame).toarray(), expected)
+
+
 @pytest.mark.parametrize(
     "X, kind, message",
     [
@@ -312,7 +320,7 @@ def test_missing_texts(missing, method):
         (["some words", 3], TypeError, "got 3 of type int at position 1"),
         ([["some words"]], TypeError, "got .* of type list"),
         (np.array([["some words"]]), ValueError, r"one-dimensional.*\(1, 1\)"),
-        (pd.DataFrame({"a": ["b"]}), ValueError, "pass the column"),
+        (pd.DataFrame({"a": ["b"], "c": ["d"]}), ValueError, "pass the column"),
         ([], ValueError, "at least one text"),
         (3, TypeError, "got int"),
         (["", " ,"], ValueError, "empty vocabulary"),

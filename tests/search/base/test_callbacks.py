@@ -22,6 +22,7 @@ callback = pytest.importorskip(
 
 X, y = load_iris(return_X_y=True)
 GRID = {"C": [0.1, 1.0, 10.0]}
+TRIAL = "candidate-evaluation"
 
 
 def logistic():
@@ -51,7 +52,7 @@ def test_k1_setup_and_teardown_once_each(recorder):
 
 @pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("kind", [Recorder, PropagatedRecorder])
-def test_k2_the_tree_is_that_of_grid_search(kind, refit):
+def test_k2_the_tree_is_that_of_grid_search_but_for_the_trials(kind, refit):
     ours, theirs = kind(), kind()
     model = logistic()
     BayesSearchCV(
@@ -62,7 +63,15 @@ def test_k2_the_tree_is_that_of_grid_search(kind, refit):
         (hook, path, name.replace("GridSearchCV", "BayesSearchCV"))
         for hook, path, name in paths(theirs)
     ]
-    assert paths(ours) == renamed
+    fits = [
+        (hook, tuple(task for task in path if task[0] != TRIAL), name)
+        for hook, path, name in paths(ours)
+        if path[-1][0] != TRIAL
+    ]
+    assert fits == renamed
+    assert ours.limits.pop(TRIAL) == 2
+    assert ours.limits.pop("search") == 3
+    assert theirs.limits.pop("search") == 3 * 2
     assert ours.limits == theirs.limits
 
 
@@ -71,14 +80,21 @@ def test_k2_the_tree_in_words(recorder):
         logistic(), {"C": (0.1, 1.0)}, n_iter=2, cv=2, random_state=0
     ).set_callbacks(recorder).fit(X, y)
     tasks = [path for hook, path, _ in paths(recorder) if hook == "begin"]
-    evaluation = ("fit", 0), ("search", 0)
+    search = ("fit", 0), ("search", 0)
+    first, second = ((*search, (TRIAL, number)) for number in range(2))
     assert tasks == [
         (("fit", 0),),
-        evaluation,
-        *[(*evaluation, ("candidate-split-evaluation", i)) for i in range(4)],
+        search,
+        first,
+        *[(*first, ("candidate-split-evaluation", i)) for i in (0, 1)],
+        second,
+        *[(*second, ("candidate-split-evaluation", i)) for i in (2, 3)],
         (("fit", 0), ("refit-with-best-params", 1)),
     ]
-    assert recorder.limits["search"] == 4
+    ended = [path[-1] for hook, path, _ in paths(recorder) if hook == "end"]
+    assert ended.index((TRIAL, 0)) < ended.index(("candidate-split-evaluation", 2))
+    assert recorder.limits["search"] == 2
+    assert recorder.limits[TRIAL] == 2
     assert recorder.limits["fit"] == 2
 
 
@@ -139,7 +155,7 @@ def test_k4_contexts_sent_to_workers_are_trimmed(n_jobs):
         node = state["_context"]
         assert list(node) == [node]
         assert list(node.parent) == [node.parent, node]
-        assert node.parent.parent.parent is None
+        assert node.parent.parent.parent.parent is None
         assert not hasattr(state["search"], "_callback_fit_ctx")
         assert hasattr(search, "_callback_fit_ctx")
         return state
@@ -241,11 +257,26 @@ def test_a_hook_that_returns_true_ends_the_search(backend, task, kind):
 def test_a_hook_that_returns_true_elsewhere_does_not_end_the_search():
     class AtOtherTasks(Stopper):
         def on_fit_task_end(self, estimator, context):
-            return context.task_name != "candidate-split-evaluation"
+            return context.task_name not in ("candidate-split-evaluation", TRIAL)
 
     search = BayesSearchCV(logistic(), GRID, n_iter=3, cv=2, random_state=0)
     search.set_callbacks(AtOtherTasks(0)).fit(X, y)
     assert search.stop_reason_ == "exhausted"
+
+
+@pytest.mark.parametrize("backend", ["sequential", "loky"])
+def test_a_hook_that_returns_true_at_a_trial_ends_the_search(backend):
+    class AtTrial(Stopper):
+        def on_fit_task_end(self, estimator, context):
+            return context.task_name == TRIAL and context.task_id == self.task
+
+    search = BayesSearchCV(
+        logistic(), {"C": (0.1, 1.0)}, n_iter=6, cv=2, random_state=0, n_points=1
+    ).set_callbacks(AtTrial(2))
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        search.fit(X, y)
+    assert search.stop_reason_ == "callback"
+    assert len(search.trials_) == 3
 
 
 def test_nested_in_an_outer_search_the_tasks_hang_in_one_tree():

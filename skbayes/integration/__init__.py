@@ -1,0 +1,24 @@
+"""Integration in other libraries: a sampler for studies of Optuna."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from skbayes.integration.optuna_sampler import OptunaSampler
+
+__all__ = ["OptunaSampler"]
+
+if not TYPE_CHECKING:  # or type checkers would believe that any name is right
+
+    def __getattr__(name: str) -> Any:
+        # Imported when first used: its base class is Optuna's.
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from skbayes.integration.optuna_sampler import OptunaSampler
+
+        return OptunaSampler
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

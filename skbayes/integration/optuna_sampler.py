@@ -1,0 +1,264 @@
+"""Sampler of Optuna that proposes what the optimizer of skbayes proposes."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import numbers
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skbayes.optimizer import Optimizer, SpaceExhausted
+from skbayes.space import Categorical, Integer, Real
+from skbayes.space.dimensions import Prior
+from skbayes.utils.optional import import_optional
+
+if TYPE_CHECKING:
+    import optuna
+else:
+    optuna = import_optional(
+        "optuna", extra="tracking", purpose="skbayes.integration.OptunaSampler"
+    )
+
+__all__ = ["OptunaSampler"]
+
+_FLOAT = optuna.distributions.FloatDistribution
+_STATES = optuna.trial.TrialState
+
+
+class OptunaSampler(optuna.samplers.BaseSampler):
+    """Sampler for studies of Optuna, with the surrogates of skbayes.
+
+    The parameters that all complete and pruned trials of a study have, with the same
+    ranges, are proposed together by a :class:`skbayes.Optimizer` that knows these
+    trials. All others, those of the first trial too, are drawn at random.
+
+    Parameters
+    ----------
+    surrogate : str or object, default="gp"
+        Model of the objective, as for :class:`skbayes.Optimizer`.
+    acquisition : str or object, default="ei"
+        What a proposal maximizes, as for :class:`skbayes.Optimizer`.
+    n_initial_points : int or "auto", default="auto"
+        Trials before the model decides, as for :class:`skbayes.Optimizer`.
+    seed : int or None, default=None
+        Seed of all random numbers. With an int, a study whose trials run one after the
+        other is reproducible.
+
+    See Also
+    --------
+    skbayes.tracking.export_to_optuna : Make a study of a finished search.
+
+    Notes
+    -----
+    Values of `suggest_categorical` are taken to have no order, numbers too. Failed
+    trials make similar configurations less likely; a pruned trial counts with its last
+    value. Trials that run are pending. Studies may have several objectives. Once all
+    configurations of a finite space have been tried, values are drawn at random.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from skbayes.integration import OptunaSampler
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(sampler=OptunaSampler(seed=0))
+    >>> study.optimize(lambda trial: trial.suggest_float("x", -5, 5) ** 2, n_trials=12)
+    >>> study.best_value < 0.5
+    True
+    """
+
+    def __init__(
+        self,
+        surrogate: Any = "gp",
+        *,
+        acquisition: Any = "ei",
+        n_initial_points: int | str = "auto",
+        seed: int | None = None,
+    ) -> None:
+        self.surrogate = surrogate
+        self.acquisition = acquisition
+        self.n_initial_points = n_initial_points
+        self.seed = seed
+        self._seed = _first_seed(seed)
+        self._independent = optuna.samplers.RandomSampler(seed=self._seed)
+        # So that a mistake is not found after the first trial. Every surrogate takes a
+        # finite space.
+        self._optimizer({"x": optuna.distributions.IntDistribution(0, 1)}, 1)
+
+    def reseed_rng(self) -> None:
+        """Draw independent values differently in each thread of a study."""
+        self._independent.reseed_rng()
+
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: optuna.trial.FrozenTrial
+    ) -> dict[str, Any]:
+        """Return the distributions that complete and pruned trials of a study share.
+
+        Parameters
+        ----------
+        study : optuna.study.Study
+            The study.
+        trial : optuna.trial.FrozenTrial
+            The trial to come.
+
+        Returns
+        -------
+        search_space : dict of str to BaseDistribution
+            Distributions by name, without those of one value.
+        """
+        shared = optuna.search_space.intersection_search_space(
+            study.get_trials(deepcopy=False), include_pruned=True
+        )
+        return {name: one for name, one in shared.items() if not one.single()}
+
+    def sample_relative(
+        self,
+        study: optuna.Study,
+        trial: optuna.trial.FrozenTrial,
+        search_space: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Propose values of several parameters together.
+
+        Parameters
+        ----------
+        study : optuna.study.Study
+            The study.
+        trial : optuna.trial.FrozenTrial
+            The trial to come.
+        search_space : dict of str to BaseDistribution
+            Distributions by name.
+
+        Returns
+        -------
+        params : dict of str to object
+            Values by name; none of a space in which everything was tried.
+
+        Raises
+        ------
+        ValueError
+            If the surrogate cannot take so many objectives.
+        """
+        varying = {name: one for name, one in search_space.items() if not one.single()}
+        if not varying:
+            return {}
+        optimizer = self._optimizer(varying, len(study.directions))
+        signs = [-1.0 if one.name == "MINIMIZE" else 1.0 for one in study.directions]
+        for other in study.get_trials(deepcopy=False):
+            if other.number != trial.number:
+                _tell(optimizer, other, varying, signs)
+        try:
+            proposed = optimizer.propose().params
+        except SpaceExhausted:
+            return {}
+        fixed = {n: _value(one, 0) for n, one in search_space.items() if one.single()}
+        return fixed | {n: _value(one, proposed[n]) for n, one in varying.items()}
+
+    def sample_independent(
+        self,
+        study: optuna.Study,
+        trial: optuna.trial.FrozenTrial,
+        param_name: str,
+        param_distribution: Any,
+    ) -> Any:
+        """Draw the value of one parameter at random.
+
+        Parameters
+        ----------
+        study : optuna.study.Study
+            The study.
+        trial : optuna.trial.FrozenTrial
+            The trial to come.
+        param_name : str
+            Name of the parameter.
+        param_distribution : BaseDistribution
+            Its distribution.
+
+        Returns
+        -------
+        value : object
+            The value.
+        """
+        return self._independent.sample_independent(
+            study, trial, param_name, param_distribution
+        )
+
+    def _optimizer(self, space: Mapping[str, Any], n_objectives: int) -> Optimizer:
+        return Optimizer(
+            {name: _dimension(one) for name, one in space.items()},
+            surrogate=self.surrogate,
+            acquisition=self.acquisition,
+            n_initial_points=self.n_initial_points,
+            n_objectives=n_objectives,
+            random_state=self._seed,
+        )
+
+
+def _first_seed(seed: Any) -> int:
+    """Return an integer that follows from the seed, or from none."""
+    entropy = int(seed) if isinstance(seed, numbers.Integral) else seed
+    if entropy is not None and not (isinstance(entropy, int) and entropy >= 0):
+        raise ValueError(f"seed must be an integer >= 0 or None, got {seed!r}.")
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0])
+
+
+def _tell(
+    optimizer: Optimizer,
+    trial: optuna.trial.FrozenTrial,
+    space: Mapping[str, Any],
+    signs: list[float],
+) -> None:
+    """Tell an optimizer of a trial, if it belongs to the space."""
+    if not trial.params.keys() >= space.keys():
+        return
+    # A value that the distribution does not have, since it was another one then.
+    with contextlib.suppress(ValueError):
+        params = {n: _place(one, trial.params[n]) for n, one in space.items()}
+        if trial.state == _STATES.RUNNING:
+            optimizer.pend(params)
+        elif trial.state != _STATES.WAITING:
+            values = trial.values or [math.nan] * len(signs)
+            scores = [s * value for s, value in zip(signs, values, strict=True)]
+            optimizer.tell(params, scores)
+
+
+# -- distributions ---------------------------------------------------------------------
+
+
+def _dimension(distribution: Any) -> Any:
+    """Return the dimension whose values stand for those of a distribution.
+
+    These are the values themselves, or the places of those with a step and of choices.
+    """
+    if hasattr(distribution, "choices"):
+        return Categorical(range(len(distribution.choices)))
+    if distribution.step is not None and not distribution.log:
+        return Integer(0, _n_steps(distribution))
+    kind = Real if isinstance(distribution, _FLOAT) else Integer
+    prior: Prior = "log-uniform" if distribution.log else "uniform"
+    return kind(distribution.low, distribution.high, prior)
+
+
+def _n_steps(distribution: Any) -> int:
+    return round((distribution.high - distribution.low) / distribution.step)
+
+
+def _value(distribution: Any, place: Any) -> Any:
+    """Return the value of a distribution that a value of its dimension stands for."""
+    if hasattr(distribution, "choices"):
+        return distribution.choices[place]
+    if distribution.step is None or distribution.log:
+        return place
+    if place == _n_steps(distribution):
+        return distribution.high
+    return distribution.low + place * distribution.step
+
+
+def _place(distribution: Any, value: Any) -> Any:
+    """Return the inverse of `_value`."""
+    if hasattr(distribution, "choices"):
+        return int(distribution.to_internal_repr(value))
+    if distribution.step is None or distribution.log:
+        return value
+    return round((value - distribution.low) / distribution.step)

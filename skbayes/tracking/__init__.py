@@ -1,0 +1,10 @@
+"""Tracking of searches: runs of MLflow and studies of Optuna made of their trials."""
+
+from skbayes.tracking.mlflow_runs import log_to_mlflow
+from skbayes.tracking.optuna_export import export_to_optuna
+
+__all__ = ["export_to_optuna", "log_to_mlflow"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,319 @@
+"""Runs of MLflow: a search is the parent, and its trials are the children."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any
+
+import numpy as np
+
+from skbayes.evaluation.trial import Trial, TrialState
+from skbayes.journal.reader import while_running
+from skbayes.results.read import open_source
+from skbayes.results.record import SearchRecord, make_record
+from skbayes.utils.optional import import_optional
+
+__all__ = ["log_search", "log_to_mlflow"]
+
+# Most characters of a value, and most parameters of one call, that all servers take.
+LONGEST_VALUE = 500
+MOST_PARAMS = 100
+
+# Tags of the parent that its children share.
+_ORIGIN = ("mlflow.user", "mlflow.source.name", "mlflow.source.type")
+
+
+def log_to_mlflow(
+    source: Any, *, search_spaces: Any = None, refresh: float | None = None
+) -> str:
+    """Log a finished search, or a journal while it grows, to MLflow.
+
+    The search is one run, and each trial is a child of it, with its parameters, mean
+    scores, times and state. The run is the active one, or else a new one.
+
+    Trials that the run already has are not logged again, so that a journal can be
+    logged repeatedly: ``with mlflow.start_run(run_id=...): log_to_mlflow(path)``.
+
+    Parameters
+    ----------
+    source : estimator, History, DataFrame, str or path-like
+        A fitted search, also one of scikit-learn's; its `trials_`; the path of a
+        journal, also of a search that still runs, or what
+        :func:`skbayes.load_history` returned for it.
+    search_spaces : dict, list of dicts, Space or None, default=None
+        What could have been chosen. None: as the journal says it. With it, values of
+        which a journal has only the text are logged as themselves.
+    refresh : float or None, default=None
+        Seconds between two looks at the journal of a search that still runs. The call
+        returns when the search has ended. None: what is there is logged once.
+
+    Returns
+    -------
+    run_id : str
+        Identifier of the run of the search.
+
+    Raises
+    ------
+    ImportError
+        If MLflow is not installed.
+    OSError
+        If a journal cannot be read.
+    TypeError, ValueError
+        If an argument is wrong, or the active run has other values of the parameters.
+
+    See Also
+    --------
+    export_to_optuna : The same as a study of Optuna.
+
+    Notes
+    -----
+    Under ``mlflow.sklearn.autolog()`` searches are logged without this function.
+
+    Examples
+    --------
+    >>> from skbayes.tracking import log_to_mlflow
+    >>> log_to_mlflow("search.journal", refresh=30)  # doctest: +SKIP
+    """
+    looks = while_running(source, refresh)
+    mlflow = import_optional("mlflow", extra="tracking", purpose="log_to_mlflow")
+    open_source(source, search_spaces)  # mistakes are found before there is a run
+    with contextlib.ExitStack() as stack:
+        run = mlflow.active_run()
+        if run is None:
+            run = stack.enter_context(mlflow.start_run())
+        logged = _logged(mlflow, run)
+        for _ in looks:
+            logged |= log_search(mlflow, source, search_spaces, logged=logged)
+        return run.info.run_id
+
+
+def log_search(
+    mlflow: Any,
+    source: Any,
+    search_spaces: Any = None,
+    *,
+    max_trials: int | None = None,
+    logged: Set[int] = frozenset(),
+) -> set[int]:
+    """Log trials as children of the active run, which becomes that of the search.
+
+    Returns their numbers. They are the best `max_trials`; those `logged` are left out.
+    """
+    found = open_source(source, search_spaces)
+    record = make_record(found)
+    run = mlflow.active_run()
+    _log_parent(mlflow, run, source, record)
+    new = set(_best_first(record)[:max_trials]) - logged
+    shared = _shared_tags(run, source)
+    fixed = _params_of_estimator(source)
+    ranks = _ranks(source, record.number.tolist())
+    trials = {trial.number: trial for trial in found.trials}
+    for place, number in enumerate(record.number.tolist()):
+        if number not in new:
+            continue
+        metrics = _metrics(trials[number])
+        metrics |= {f"cost_{n}": costs[place] for n, costs in record.costs.items()}
+        _log_trial(
+            mlflow,
+            run,
+            trials[number],
+            shared,
+            metrics | ranks.get(number, {}),
+            fixed | record.params[place],
+        )
+    return new
+
+
+def _logged(mlflow: Any, run: Any) -> set[int]:
+    """Return the numbers of the trials that a run has."""
+    children = mlflow.search_runs(
+        experiment_ids=[run.info.experiment_id],
+        filter_string=f"tags.`mlflow.parentRunId` = '{run.info.run_id}'",
+        output_format="list",
+    )
+    tags = [child.data.tags for child in children]
+    return {int(one["skbayes.trial"]) for one in tags if "skbayes.trial" in one}
+
+
+# -- the run of the search -------------------------------------------------------------
+
+
+def _log_parent(mlflow: Any, run: Any, source: Any, record: SearchRecord) -> None:
+    client, run_id = mlflow.MlflowClient(), run.info.run_id
+    tags = {"skbayes.search": record.method or record.name}
+    params: dict[str, Any] = {}
+    best = {} if record.best is None else record.params[record.best]
+    best = {f"best_{name}": value for name, value in best.items()}
+    if hasattr(source, "get_params"):
+        params = {**source.get_params(deep=False), **best}
+        tags |= _tags_of(source)
+    else:
+        # The parameters of a run are final, and there may be a better trial.
+        tags |= {name: _text(value) for name, value in best.items()}
+    _log_batch(mlflow, client, run_id, {}, params, tags)
+    now = int(time.time() * 1000)
+    steps = [
+        mlflow.entities.Metric("best_cv_score", score, now, number)
+        for number, score in _incumbents(record)
+    ]
+    for part in _parts(steps, 1000):
+        client.log_batch(run_id, metrics=part)
+    if hasattr(source, "cv_results_"):
+        mlflow.log_text(_as_csv(source.cv_results_), "cv_results.csv")
+
+
+def _incumbents(record: SearchRecord) -> Iterator[tuple[int, float]]:
+    """Yield the numbers of the trials that were better than all before, and scores."""
+    best = -math.inf
+    if record.directions:
+        return
+    for number, score, usable in zip(
+        record.number.tolist(), record.score.tolist(), record.comparable, strict=True
+    ):
+        if usable and score > best:
+            best = score
+            yield number, score
+
+
+def _as_csv(results: Mapping[str, Any]) -> str:
+    file = io.StringIO()
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(results)
+    rows.writerows(zip(*results.values(), strict=True))
+    return file.getvalue()
+
+
+# -- the runs of the trials ------------------------------------------------------------
+
+
+def _log_trial(
+    mlflow: Any,
+    parent: Any,
+    trial: Trial,
+    tags: Mapping[str, str],
+    metrics: Mapping[str, float],
+    params: Mapping[str, Any],
+) -> None:
+    client = mlflow.MlflowClient()
+    begin = time.time() if trial.started is None else trial.started
+    end = begin + trial.duration
+    child = client.create_run(
+        parent.info.experiment_id,
+        start_time=int(begin * 1000),
+        run_name=f"trial {trial.number}",
+        tags={**tags, "mlflow.parentRunId": parent.info.run_id},
+    )
+    more = {"skbayes.trial": str(trial.number), "state": str(trial.state)}
+    if trial.error is not None:
+        more["error"] = _text(trial.error.strip().rpartition("\n")[2])
+    _log_batch(mlflow, client, child.info.run_id, metrics, params, more)
+    status = "FAILED" if trial.state == TrialState.FAILED else "FINISHED"
+    client.set_terminated(child.info.run_id, status, int(end * 1000))
+
+
+def _best_first(record: SearchRecord) -> list[int]:
+    """Return the numbers of the trials, the best of those that can be compared first.
+
+    The chosen trial comes before all others.
+    """
+    score = np.where(record.comparable, record.score, -np.inf)
+    if record.best is not None:
+        score[record.best] = np.inf
+    return record.number[np.argsort(-score, kind="stable")].tolist()
+
+
+def _metrics(trial: Trial) -> dict[str, float]:
+    """Return means and standard deviations over the splits, as `cv_results_` has them.
+
+    What is not finite is left out later.
+    """
+    fitted = trial.fitted
+    columns = {f"test_{name}": values for name, values in trial.scores.items()}
+    columns |= {f"train_{name}": values for name, values in trial.train_scores.items()}
+    columns |= {"fit_time": trial.fit_times, "score_time": trial.score_times}
+    metrics = {"duration": trial.duration, "train_fraction": trial.train_fraction}
+    for name, values in columns.items():
+        if fitted.any():
+            metrics[f"mean_{name}"] = float(np.mean(values[fitted]))
+            metrics[f"std_{name}"] = float(np.std(values[fitted]))
+    return metrics
+
+
+def _ranks(source: Any, numbers: Sequence[int]) -> dict[int, dict[str, float]]:
+    """Return the ranks of a finished search, by the trials' numbers."""
+    results = getattr(source, "cv_results_", {})
+    numbers = getattr(source, "_ranked_numbers", numbers)
+    columns = {n: v for n, v in results.items() if n.startswith("rank_test_")}
+    return {
+        number: {name: float(values[row]) for name, values in columns.items()}
+        for row, number in enumerate(numbers)
+    }
+
+
+def _params_of_estimator(source: Any) -> dict[str, Any]:
+    """Return the parameters that a trial has if it does not choose others."""
+    estimator = getattr(source, "estimator", None)
+    return {} if estimator is None else estimator.get_params(deep=True)
+
+
+def _shared_tags(run: Any, source: Any) -> dict[str, str]:
+    tags = {name: run.data.tags[name] for name in _ORIGIN if name in run.data.tags}
+    estimator = getattr(source, "estimator", None)
+    return tags if estimator is None else tags | _tags_of(estimator)
+
+
+def _tags_of(estimator: Any) -> dict[str, str]:
+    """Return the tags by which MLflow names an estimator."""
+    kind = type(estimator)
+    return {
+        "estimator_name": kind.__name__,
+        "estimator_class": f"{kind.__module__}.{kind.__name__}",
+    }
+
+
+# -- what MLflow takes -----------------------------------------------------------------
+
+
+def _log_batch(
+    mlflow: Any,
+    client: Any,
+    run_id: str,
+    metrics: Mapping[str, float],
+    params: Mapping[str, Any],
+    tags: Mapping[str, str],
+) -> None:
+    """Log to a run; values that are not finite are left out."""
+    entities = mlflow.entities
+    now = int(time.time() * 1000)
+    listed = [
+        entities.Metric(_name(name), float(value), now, 0)
+        for name, value in metrics.items()
+        if math.isfinite(value)
+    ]
+    pairs = [entities.Param(_name(name), _text(v)) for name, v in params.items()]
+    for part in _parts(pairs, MOST_PARAMS):
+        client.log_batch(run_id, params=part)
+    # The tags come last, so that a trial counts as logged only if all of it is.
+    marks = [entities.RunTag(name, value) for name, value in tags.items()]
+    client.log_batch(run_id, metrics=listed, tags=marks)
+
+
+def _parts(items: list, size: int) -> Iterator[list]:
+    for begin in range(0, len(items), size):
+        yield items[begin : begin + size]
+
+
+def _name(name: str) -> str:
+    """Return a name without characters that MLflow refuses."""
+    return re.sub(r"[^\w\-. /]", "_", name)
+
+
+def _text(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."

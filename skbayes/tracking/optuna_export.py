@@ -1,0 +1,206 @@
+"""Studies of Optuna made of the trials of a search."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skbayes.evaluation.trial import Trial, TrialState
+from skbayes.results.read import open_source
+from skbayes.results.record import SearchRecord, make_record
+from skbayes.space import Integer, Real, Space
+from skbayes.space.dimensions import Dimension, is_number
+from skbayes.utils.optional import import_optional
+
+__all__ = ["export_to_optuna"]
+
+# Attribute of a trial that says which one of the search it is.
+_NUMBER = "skbayes_trial"
+
+
+def export_to_optuna(
+    source: Any,
+    *,
+    study_name: str | None = None,
+    storage: Any = None,
+    search_spaces: Any = None,
+) -> Any:
+    """Export the trials of a search to a study of Optuna.
+
+    Optuna's pictures, and optuna-dashboard, show studies. Trials that the study already
+    has are not added again, so that a journal can be exported repeatedly while it
+    grows.
+
+    Parameters
+    ----------
+    source : estimator, History, DataFrame, str or path-like
+        A fitted search, also one of scikit-learn's; its `trials_`; the path of a
+        journal, also of a search that still runs, or what
+        :func:`skbayes.load_history` returned for it.
+    study_name : str or None, default=None
+        Name of the study, which may exist. None: a new one, with a name of Optuna's.
+    storage : str, optuna.storages.BaseStorage or None, default=None
+        Where the study is kept, such as ``"sqlite:///studies.db"``. None: in memory.
+    search_spaces : dict, list of dicts, Space or None, default=None
+        What could have been chosen. None: as the search or the journal says it.
+
+    Returns
+    -------
+    study : optuna.study.Study
+        The study. Its values are the scores, which are maximized, or the objectives
+        with the directions that they have. Values of parameters that Optuna does not
+        store, such as estimators and tuples, are exported as their texts.
+
+    Raises
+    ------
+    ImportError
+        If Optuna is not installed.
+    OSError
+        If a journal cannot be read.
+    TypeError, ValueError
+        If an argument is wrong, or the study has other directions.
+
+    See Also
+    --------
+    log_to_mlflow : The same as runs of MLflow.
+
+    Examples
+    --------
+    >>> from skbayes.tracking import export_to_optuna
+    >>> study = export_to_optuna(
+    ...     "search.journal", study_name="search", storage="sqlite:///studies.db"
+    ... )  # doctest: +SKIP
+
+    ``optuna-dashboard sqlite:///studies.db`` then shows it.
+    """
+    optuna = import_optional(
+        "optuna", extra="tracking", purpose="Export of a search to Optuna"
+    )
+    found = open_source(source, search_spaces)
+    record = make_record(found)
+    directions = [
+        "maximize" if sign > 0 else "minimize" for sign in record.directions.values()
+    ] or ["maximize"]
+    study = optuna.create_study(
+        study_name=study_name,
+        storage=storage,
+        directions=directions,
+        load_if_exists=study_name is not None,
+    )
+    if [one.name.lower() for one in study.directions] != directions:
+        raise ValueError(
+            f"study_name: the study {study_name!r} has other directions than the "
+            "search; give the export another name."
+        )
+    with warnings.catch_warnings():
+        # Optuna calls the names of metrics experimental.
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.set_metric_names(list(record.directions) or [record.metric])
+    study.set_user_attr("skbayes_search", record.method or record.name)
+    known = {trial.user_attrs.get(_NUMBER) for trial in study.trials}
+    ranges = _distributions(optuna, record)
+    trials = {trial.number: trial for trial in found.trials}
+    for place, number in enumerate(record.number.tolist()):
+        if number not in known:
+            one = _frozen(optuna, trials[number], record, place, ranges)
+            study.add_trial(one)
+    return study
+
+
+def _frozen(
+    optuna: Any,
+    trial: Trial,
+    record: SearchRecord,
+    place: int,
+    ranges: Mapping[str, Any],
+) -> Any:
+    params = {name: _stored(v) for name, v in record.params[place].items()}
+    values = [float(record.scores[name][place]) for name in record.directions]
+    values = values or [float(record.score[place])]
+    complete = trial.state == TrialState.COMPLETE and all(map(math.isfinite, values))
+    state = optuna.trial.TrialState.FAIL
+    if complete or trial.state.is_partial:
+        state = getattr(optuna.trial.TrialState, "COMPLETE" if complete else "PRUNED")
+    begin = None
+    if trial.started is not None:
+        begin = datetime.datetime.fromtimestamp(trial.started)
+    length = datetime.timedelta(seconds=trial.duration)
+    now = datetime.datetime.now()
+    attributes = {
+        _NUMBER: trial.number,
+        "state": str(trial.state),
+        "train_fraction": trial.train_fraction,
+        "duration": trial.duration,
+        **{name: float(scores[place]) for name, scores in record.scores.items()},
+    }
+    if trial.error is not None:
+        attributes["error"] = trial.error.strip().rpartition("\n")[2]
+    return optuna.trial.FrozenTrial(
+        number=-1,  # the study numbers it
+        trial_id=-1,
+        state=state,
+        value=None,
+        values=values if complete else None,
+        datetime_start=begin or now,
+        datetime_complete=now if begin is None else begin + length,
+        params=params,
+        distributions={name: ranges[name] for name in params},
+        user_attrs=attributes,
+        system_attrs={},
+        intermediate_values={},
+    )
+
+
+# -- parameters ------------------------------------------------------------------------
+
+
+def _stored(value: Any) -> Any:
+    """Return what Optuna stores for a value of a parameter."""
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return value if plain and value == value else repr(value)
+
+
+def _distributions(optuna: Any, record: SearchRecord) -> dict[str, Any]:
+    """Return the distribution of each parameter that a trial has."""
+    values: dict[str, list[Any]] = {}
+    for params in record.params:
+        for name, value in params.items():
+            values.setdefault(name, []).append(value)
+    dimensions = _dimensions(record.space)
+    return {
+        name: _distribution(optuna, dimensions.get(name, []), tried)
+        for name, tried in values.items()
+    }
+
+
+def _dimensions(space: Space | None) -> dict[str, list[Dimension]]:
+    """Return the dimensions of a space by name; one name may have several."""
+    found: dict[str, list[Dimension]] = {}
+    for column in [] if space is None else space.columns:
+        if column.name is not None:
+            found.setdefault(column.name, []).append(column.dimension)
+    return found
+
+
+def _distribution(
+    optuna: Any, dimensions: Sequence[Dimension], tried: Sequence[Any]
+) -> Any:
+    """Return the range of the only dimension, or what was offered and tried."""
+    kinds = optuna.distributions
+    if len(dimensions) == 1 and isinstance(dimensions[0], Real | Integer):
+        one = dimensions[0]
+        kind = "Int" if isinstance(one, Integer) else "Float"
+        if all(is_number(value) and one.low <= value <= one.high for value in tried):
+            make = getattr(kinds, f"{kind}Distribution")
+            return make(one.low, one.high, log=one.is_log)
+    if not dimensions and all(map(is_number, tried)):
+        whole = all(isinstance(value, int) for value in tried)
+        make = kinds.IntDistribution if whole else kinds.FloatDistribution
+        return make(min(tried), max(tried))
+    offered = [value for one in dimensions for value in getattr(one, "values", [])]
+    return kinds.CategoricalDistribution(
+        list(dict.fromkeys(_stored(value) for value in [*offered, *tried]))
+    )

@@ -1,0 +1,134 @@
+"""The part of MLflow that a search calls, in memory."""
+
+import contextlib
+import itertools
+import types
+
+
+class Run:
+    """A run: its data as MLflow shows them."""
+
+    def __init__(self, run_id, tags, name=None):
+        self.info = types.SimpleNamespace(
+            run_id=run_id, experiment_id="0", status="RUNNING", run_name=name
+        )
+        self.data = types.SimpleNamespace(tags=dict(tags), params={}, metrics={})
+        self.texts = {}
+        self.models = []
+
+
+class Mlflow(types.ModuleType):
+    """Stands for the module `mlflow`, and for its clients."""
+
+    def __init__(self):
+        super().__init__("mlflow")
+        self.runs = {}
+        self.active = None
+        self.history = {}
+        self.entities = types.SimpleNamespace(
+            Metric=lambda *args: args,
+            Param=lambda *args: args,
+            RunTag=lambda *args: args,
+        )
+        self.models = types.SimpleNamespace(infer_signature=lambda X, y: (X, y))
+        self.sklearn = types.SimpleNamespace(log_model=self._log_model)
+        self._ids = itertools.count()
+
+    # -- runs -----------------------------------------------------------------------
+
+    def active_run(self):
+        return self.active
+
+    @contextlib.contextmanager
+    def start_run(self, run_id=None, tags=()):
+        run = self._make(tags) if run_id is None else self.runs[run_id]
+        self.active = run
+        try:
+            yield run
+        except BaseException:
+            run.info.status = "FAILED"
+            raise
+        else:
+            run.info.status = "FINISHED"
+        finally:
+            self.active = None
+
+    def _make(self, tags, name=None):
+        run = Run(f"run{next(self._ids)}", tags, name)
+        self.runs[run.info.run_id] = run
+        return run
+
+    def search_runs(self, experiment_ids, filter_string, output_format):
+        parent = filter_string.split("'")[1]
+        return [run for run in self.runs.values() if parent_of(run) == parent]
+
+    def log_text(self, text, file):
+        self.active.texts[file] = text
+
+    def _log_model(self, model, name, serialization_format, signature=None, **more):
+        self.active.models.append((name, model))
+
+    # -- clients --------------------------------------------------------------------
+
+    def MlflowClient(self):
+        return self
+
+    def create_run(self, experiment_id, start_time, run_name, tags):
+        return self._make(tags, run_name)
+
+    def log_batch(self, run_id, metrics=(), params=(), tags=()):
+        assert len(params) <= 100
+        run = self.runs[run_id]
+        for key, value, _, step in metrics:
+            run.data.metrics[key] = value
+            self.history.setdefault((run_id, key), []).append((step, value))
+        for key, value in params:
+            assert run.data.params.setdefault(key, value) == value
+        run.data.tags.update(tags)
+
+    def set_terminated(self, run_id, status, end_time):
+        self.runs[run_id].info.status = status
+
+    # -- what it has ----------------------------------------------------------------
+
+    @property
+    def parents(self):
+        return [run for run in self.runs.values() if parent_of(run) is None]
+
+    def children(self, run):
+        """Return the children of a run, by the number of the trial."""
+        found = self.search_runs(["0"], f"'{run.info.run_id}'", "list")
+        return {int(child.data.tags["skbayes.trial"]): child for child in found}
+
+
+def parent_of(run):
+    return run.data.tags.get("mlflow.parentRunId")
+
+
+class Autologging(types.ModuleType):
+    """Stands for `mlflow.utils.autologging_utils`, with the options of `autolog`."""
+
+    def __init__(self, **options):
+        super().__init__("mlflow.utils.autologging_utils")
+        self.options = options
+        self.within = False
+        self._AUTOLOGGING_GLOBALLY_DISABLED = False
+
+    def get_autologging_config(self, flavor, name, default):
+        assert flavor == "sklearn"
+        return self.options.get(name, default)
+
+    def autologging_is_disabled(self, flavor):
+        return self.get_autologging_config(flavor, "disable", False)
+
+    def _has_active_training_session(self):
+        return self.within
+
+    @contextlib.contextmanager
+    def disable_autologging(self):
+        # As in MLflow: the inner of two blocks ends both.
+        self._AUTOLOGGING_GLOBALLY_DISABLED = True
+        try:
+            yield
+        finally:
+            self._AUTOLOGGING_GLOBALLY_DISABLED = False

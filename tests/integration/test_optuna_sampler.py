@@ -1,0 +1,121 @@
+"""Sampler of Optuna, also by Optuna's own tests."""
+
+import warnings
+
+import optuna
+import pytest
+from optuna.testing.pytest_samplers import (
+    BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
+    RelativeSamplerTestCase,
+)
+
+from skbayes import Optimizer
+from skbayes.integration import OptunaSampler
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+class TestOptunaSampler(
+    BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase
+):
+    @pytest.fixture
+    def sampler(self):
+        return lambda: OptunaSampler(seed=0)
+
+
+def parabola(trial):
+    x = trial.suggest_float("x", -5.0, 5.0)
+    n = trial.suggest_int("n", 0, 20, step=2)
+    return (x - 1.0) ** 2 + (n - 8) ** 2 / 10
+
+
+def run(objective, n_trials, direction="minimize", **options):
+    study = optuna.create_study(direction=direction, sampler=OptunaSampler(**options))
+    study.optimize(objective, n_trials=n_trials)
+    return study
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_it_finds_the_best_in_either_direction(sign):
+    direction = "minimize" if sign > 0 else "maximize"
+    study = run(lambda trial: sign * parabola(trial), 20, direction, seed=0)
+    assert sign * study.best_value < 0.1
+
+
+def test_proposals_are_those_of_the_optimizer():
+    study = run(lambda trial: trial.suggest_float("x", -5.0, 5.0) ** 2, 8, seed=0)
+    optimizer = Optimizer({"x": (-5.0, 5.0)}, random_state=study.sampler._seed)
+    for trial in study.trials[:-1]:
+        optimizer.tell(trial.params, -trial.value)
+    assert optimizer.propose().params == study.trials[-1].params
+
+
+def test_a_seed_makes_a_study_reproducible():
+    one, other = (run(parabola, 8, seed=3) for _ in range(2))
+    assert [t.params for t in one.trials] == [t.params for t in other.trials]
+    third = run(parabola, 8, seed=4)
+    assert [t.params for t in one.trials] != [t.params for t in third.trials]
+
+
+def test_a_finite_space_is_tried_completely_and_then_again():
+    study = run(lambda trial: trial.suggest_categorical("c", "abcd") != "c", 8, seed=0)
+    first = [t.params["c"] for t in study.trials[:4]]
+    assert sorted(first) == list("abcd")
+    assert len(study.trials) == 8
+
+
+def test_a_surrogate_for_finite_spaces_works_in_one():
+    study = run(lambda trial: trial.suggest_int("x", 0, 5), 6, surrogate="graph")
+    assert sorted(t.params["x"] for t in study.trials) == [0, 1, 2, 3, 4, 5]
+
+
+def test_trials_that_run_are_pending():
+    study = optuna.create_study(sampler=OptunaSampler(seed=0))
+    space = {"c": optuna.distributions.IntDistribution(0, 3)}
+    study.tell(study.ask(space), 0.0)
+    running = [study.ask(space).params["c"] for _ in range(3)]
+    assert sorted({study.trials[0].params["c"], *running}) == [0, 1, 2, 3]
+
+
+def test_failed_trials_and_pruned_ones_are_known():
+    def objective(trial):
+        x = trial.suggest_int("x", 0, 5)
+        trial.report(float(x), 0)
+        if x in (1, 2):
+            raise optuna.TrialPruned
+        if x == 3:
+            raise ValueError("no")
+        return float(x)
+
+    study = optuna.create_study(sampler=OptunaSampler(seed=0))
+    study.enqueue_trial({"x": 1})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study.optimize(objective, n_trials=6, catch=ValueError)
+    assert sorted(t.params["x"] for t in study.trials) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_front_is_found_for_two_objectives():
+    study = optuna.create_study(
+        directions=["minimize", "maximize"], sampler=OptunaSampler(seed=0)
+    )
+
+    def objective(trial):
+        x = trial.suggest_int("x", 0, 9)
+        return x**2, min(x, 4)
+
+    study.optimize(objective, n_trials=10)
+    assert sorted(t.params["x"] for t in study.best_trials) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"surrogate": "RF"}, "surrogate"),
+        ({"n_initial_points": -1}, "n_initial_points"),
+    ],
+)
+def test_mistakes_are_found_before_the_first_trial(options, message):
+    with pytest.raises(ValueError, match=message):
+        OptunaSampler(**options)
