@@ -236,15 +236,17 @@ def _hold(lock_path: str, path: str) -> sqlite3.Connection:
 
 def is_held(path: str | os.PathLike[str]) -> bool:
     """Whether a search, of this process or another one, writes to a journal now."""
-    lock_path = os.path.realpath(os.fspath(path)) + "-lock"
+    path = resolve(path)
+    lock_path = path + "-lock"
     if not os.path.exists(lock_path):
         return False
+    check_lock_file(path, lock_path)
     try:
         with contextlib.closing(_connect(lock_path, "ro", patience=0.0)) as lock:
             lock.execute("SELECT count(*) FROM sqlite_master")
     except sqlite3.DatabaseError as error:
         # It may have been removed in the meantime, or be no lock.
-        return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+        return _is_busy(error)
     return False
 
 

@@ -272,4 +272,5 @@ def test_a_lock_that_a_killed_search_left_is_none(tmp_path):
     assert not is_held(path)
     open_journal(path).close()
     (tmp_path / "a.journal-lock").write_text("no lock" * 100)
-    assert not is_held(path)
+    with pytest.raises(ValueError, match="skbayes did not write"):
+        is_held(path)
