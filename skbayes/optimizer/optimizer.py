@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -125,7 +125,7 @@ class Optimizer:
     >>> from skbayes import Optimizer
     >>> optimizer = Optimizer({"x": (-5.0, 5.0), "power": [2, 4]}, random_state=0)
     >>> for _ in range(15):
-    ...     (params,) = optimizer.ask()
+    ...     params = optimizer.ask()
     ...     optimizer.tell(params, -abs(params["x"] - 1) ** params["power"])
     >>> abs(optimizer.best_params["x"] - 1) < 0.5
     True
@@ -168,19 +168,26 @@ class Optimizer:
 
     # -- the two calls ------------------------------------------------------------
 
-    def ask(self, n: int = 1) -> list[Params]:
-        """Propose configurations.
+    @overload
+    def ask(self) -> Params: ...
+
+    @overload
+    def ask(self, n: int) -> list[Params]: ...
+
+    def ask(self, n: int | None = None) -> Params | list[Params]:
+        """Propose a configuration, or several.
 
         Parameters
         ----------
-        n : int, default=1
-            How many. Each is chosen with the others pending.
+        n : int or None, default=None
+            How many, each chosen with the others pending. None: one, not in a list.
 
         Returns
         -------
-        params : list of dict
-            Configurations that were neither told nor asked for before, at most `n`:
-            fewer where the space has no more. Keys are sorted by name.
+        params : dict or list of dict
+            A configuration that was neither told nor asked for before; with `n` a list
+            of at most so many different ones, fewer where the space has no more. Keys
+            are sorted by name.
 
         Raises
         ------
@@ -189,8 +196,10 @@ class Optimizer:
         SpaceExhausted
             If no new configuration is left.
         """
+        if n is None:
+            return self.propose().params
         if not isinstance(n, numbers.Integral) or n < 1:
-            raise ValueError(f"n must be an integer >= 1, got {n!r}.")
+            raise ValueError(f"n must be an integer >= 1 or None, got {n!r}.")
         proposed: list[Configuration] = []
         try:
             for _ in range(int(n)):
