@@ -597,8 +597,9 @@ def test_predict_is_the_mixture_over_samples():
     rows = [{"x": x} for x in (0.0, 0.4, 0.45, 1.0)]
     mean, sd = optimizer.predict(rows)
     model = GaussianProcess(n_options=[0], random_state=0)
-    told = np.array([[0.1], [0.4], [0.6], [0.9]])
-    model.fit(told, -((told[:, 0] - 0.5) ** 2))
+    told = np.array([0.1, 0.4, 0.6, 0.9])
+    X = optimizer.space.encode([{"x": x} for x in told])
+    model.fit(X, -((told - 0.5) ** 2))
     means, sds = model.predict(optimizer.space.encode(rows))
     np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-5)
     second = np.mean(sds**2 + means**2, axis=0)
@@ -841,13 +842,13 @@ def test_the_expected_improvement_is_that_of_the_proposal(acquisition):
     points = [{"x": float(x)} for x in (0.05, 0.3, 0.55, 0.9)]
     for params in points:
         optimizer.tell(params, peak(params))
-    X = np.array([[params["x"]] for params in points])
+    X = optimizer.space.encode(points)
     model = GaussianProcess(n_options=[0], random_state=0)
     model.fit(X, np.array([peak(params) for params in points]))
     for _ in range(2):  # the second with the first pending
         params = optimizer.ask()
         best_f = model.predict(X)[0].max(axis=1)
-        row = np.array([[params["x"]]])
+        row = optimizer.space.encode([params])
         mean, sd = (part[:, 0] for part in model.predict(row))
         z = (mean - best_f) / sd
         expected = np.mean(sd * (stats.norm.pdf(z) + z * stats.norm.cdf(z)))
