@@ -30,8 +30,8 @@ FloatArray = NDArray[np.float64]
 Prior = Literal["uniform", "log-uniform"]
 
 # Positions of continuous dimensions are multiples of 1 / LATTICE: a millionth of the
-# range is more than a score can tell apart. A double has 53 bits: 33 of them are left to
-# absorb the errors of log, exp and division.
+# range is more than a score can tell apart. A double has 53 bits; 33 of them absorb the
+# errors of log, exp and division.
 LATTICE = 2.0**20
 
 # Half the width of the cell of a position in which its value is rounded; less than half
