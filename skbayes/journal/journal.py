@@ -223,9 +223,12 @@ class Journal:
 
 def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
     listed = "".join(f"\n- {difference}" for difference in differences)
+    hint = ""
+    if all(difference.startswith(("X:", "y:")) for difference in differences):
+        hint = "In nested cross-validation, leave journal=None. "
     return ValueError(
         f"journal: {path!r} is the journal of another search. It was left as it is; "
-        f"give the journal of this one another name. What differs:{listed}"
+        f"give the journal of this one another name. {hint}What differs:{listed}"
     )
 
 

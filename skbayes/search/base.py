@@ -43,6 +43,7 @@ from skbayes.search._preparation import (
 from skbayes.search._validation import (
     check_arguments,
     check_data,
+    check_fit_names,
     check_stoppers,
 )
 from skbayes.search.guiding_metric import GuidingMetric
@@ -360,6 +361,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         objective = self._make_objective(scorers)
         check_returned_fits(self)
         X, y = check_data(self, X, y)
+        check_fit_names(self, params)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
         run = SearchRun(

@@ -26,7 +26,7 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import journal_trials, known_source
-from skbayes.search._validation import MODEL_CONSTRAINTS
+from skbayes.search._validation import MODEL_CONSTRAINTS, SurrogateNames
 from skbayes.search.base import BaseBayesSearchCV, best_row, rank
 from skbayes.search.score_and_cost import ScoreAndCost
 from skbayes.space import Ordinal, Space
@@ -261,7 +261,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "score_range": [tuple, list, None],
         "surrogate": [
             # Scores are weighed against costs, or not looked at.
-            compat.StrOptions(
+            SurrogateNames(
                 {
                     name
                     for name in registry

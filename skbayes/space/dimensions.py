@@ -337,6 +337,9 @@ class Integer(_Range):
     [1, 2, 4]
     """
 
+    # Whether it was written as a pair of ints, although real numbers may be meant.
+    is_pair = False
+
     def __init__(self, low: int, high: int, prior: Prior = "uniform") -> None:
         super().__init__(low, high, prior)
         for name, end in (("low", low), ("high", high)):
