@@ -224,7 +224,8 @@ class Journal:
 def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
     listed = "".join(f"\n- {difference}" for difference in differences)
     hint = ""
-    if all(difference.startswith(("X:", "y:")) for difference in differences):
+    parts = {difference.partition(":")[0] for difference in differences}
+    if "X" in parts and parts <= {"X", "y", "splits"}:
         hint = "In nested cross-validation, leave journal=None. "
     return ValueError(
         f"journal: {path!r} is the journal of another search. It was left as it is; "
