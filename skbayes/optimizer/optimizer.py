@@ -20,6 +20,7 @@ from skbayes.acquisition.base import Observations
 from skbayes.acquisition.fronts import is_nondominated
 from skbayes.acquisition.registry import make_proposer
 from skbayes.optimizer.cost_model import CostModel
+from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
 from skbayes.optimizer.observations import ObservationList, join
 from skbayes.optimizer.random_streams import Stream, make_generator
@@ -45,7 +46,7 @@ __all__ = ["Optimizer", "SpaceExhausted"]
 Params = dict[str, Any]
 
 
-class Optimizer:
+class Optimizer(OptimizerDisplay):
     """Propose configurations, learn from their scores; maximizes.
 
     It knows no estimator and no data: use it for any Python function. Several
@@ -379,6 +380,7 @@ class Optimizer:
         params: Mapping[str, Any],
         score: float | Sequence[float],
         noise: float | Sequence[float] | None = None,
+        cost: float | None = None,
     ) -> None:
         """Take knowledge from an earlier search, at any time.
 
@@ -396,16 +398,22 @@ class Optimizer:
             Known variance of `score` as an estimate of what would be told here, as in
             :meth:`tell`: greater than 0 where the earlier search was not quite the
             same.
+        cost : float, default=None
+            What it cost, > 0, as in :meth:`tell`. :meth:`expected_cost` goes by it, up
+            to a common factor, until the costs of a few configurations were told.
 
         Raises
         ------
         TypeError
-            If `score` or `noise` is not a number.
+            If `score`, `noise` or `cost` is not a number.
         ValueError
             If `params` is not a configuration of the space, or as in :meth:`tell`.
         """
+        cost = check_cost(cost, False)
         row = Configuration.of(self.space, params).row
         self._learned.add(row, *self._check_scores(score, noise))
+        if cost is not None:
+            self._costs.learn(row, cost)
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
         """Cost that is to be expected of a configuration.

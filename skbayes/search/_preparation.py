@@ -51,6 +51,7 @@ __all__ = [
     "known_source",
     "open_journal",
     "plan_stages",
+    "promising",
     "trial_workers",
 ]
 
@@ -268,6 +269,15 @@ def known_source(search: Any, space: Space) -> Any:
                 stacklevel=4,
             )
     return source
+
+
+def promising(run: SearchRun) -> list[tuple]:
+    """Return what is known that did not fail and may be proposed."""
+    return [
+        one
+        for one in run.known
+        if not np.all(np.isnan(one[1])) and run.space.allows(one[0])
+    ]
 
 
 def journal_trials(path: str | PathLike, space: Space) -> tuple[Any, int]:
