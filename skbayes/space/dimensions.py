@@ -80,7 +80,12 @@ def shortest(low: float, value: float, high: float) -> float:
     """Round to the fewest significant digits that stay between `low` and `high`."""
     if low <= 0.0 <= high:
         return 0.0
-    for digits in range(1, 17):
+    if not low < high < math.inf:
+        return value
+    # With fewer digits than these, steps are wider than the interval: what they hit,
+    # these hit too.
+    fewest = math.floor(math.log10(abs(value))) - math.ceil(math.log10(high - low))
+    for digits in range(max(1, fewest), 17):
         rounded = float(f"{value:.{digits}g}")
         if low <= rounded <= high:
             return rounded
