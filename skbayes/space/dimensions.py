@@ -289,7 +289,8 @@ class Real(_Range):
         lattice = self.snap(np.asarray(positions, dtype=np.float64))
         values = self._at(lattice)
         if self._is_fine:
-            lows, highs = self._at(lattice - HALF_CELL), self._at(lattice + HALF_CELL)
+            lows = self._at(np.maximum(lattice - HALF_CELL, 0.0))
+            highs = self._at(np.minimum(lattice + HALF_CELL, 1.0))
             cells = zip(lows.tolist(), values.tolist(), highs.tolist(), strict=True)
             values = np.array([shortest(*cell) for cell in cells])
         # The bounds may be missed by a rounding error.
@@ -304,7 +305,7 @@ class Real(_Range):
             return self.low + scaled
         if self._narrow:
             return self.low + self.low * np.expm1(scaled)
-        with np.errstate(over="ignore"):  # beyond the last position
+        with np.errstate(over="ignore"):  # at the largest float
             return np.exp(math.log(self.low) + scaled)
 
     def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
