@@ -271,8 +271,8 @@ class Real(_Range):
     def _coarsest_double(self) -> float:
         """Greatest distance of neighboring doubles of the range, on its scale."""
         if self.is_log:
-            return float(np.spacing(self.low) / self.low)
-        return float(np.spacing(max(abs(self.low), abs(self.high))))
+            return math.ulp(self.low) / self.low
+        return math.ulp(max(abs(self.low), abs(self.high)))
 
     def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
         self._check_inside(values)
