@@ -96,18 +96,20 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     >>> [params for params, score, noise in known_results(coarse, fine)]
     [{'C': 1.0}, {'C': 10.0}, {'C': 100.0}]
     """
-    known = known_trials(source, space, metric)
-    return [(one.params, one.score, one.noise) for one in known if not one.failed]
+    known = known_trials(source, space, metric, failures=False)
+    return [(one.params, one.score, one.noise) for one in known]
 
 
-def known_trials(source: Any, space: Space, metric: str = "score") -> list[KnownTrial]:
+def known_trials(
+    source: Any, space: Space, metric: str = "score", failures: bool = True
+) -> list[KnownTrial]:
     """Collect as `known_results` does, with the costs and failures of studies."""
     rows = [KnownTrial(*row) for row in _known_rows(source, metric)]
     known: list[KnownTrial] = []
     n_outside = 0
     for row in rows:
         scored = bool(np.isfinite(row.score))
-        if not scored and not row.failed:
+        if not scored and not (failures and row.failed):
             continue
         try:
             params = _own(space, row.params)

@@ -186,3 +186,14 @@ def test_failures_and_times_of_a_study_are_learned(grid):
     assert [cost for _, _, cost in learned] == [102.0, 103.0, 104.0, 105.0]
     assert [math.isnan(score) for _, score, _ in learned] == [False, True, False, False]
     assert search.best_params_["C"] != 1.0
+
+
+def test_a_tradeoff_learns_failures_of_a_study(grid):
+    source = study(grid)
+    source.trials[3].state.name = "FAIL"
+    settings = {"n_iter": 1, "cv": 3, "random_state": 0, "score_range": (0.0, 1.0)}
+    search = TradeoffSearchCV(SVC(), FINE, warm_start_from=source, **settings)
+    with pytest.warns(UserWarning, match=OUTSIDE):
+        search.fit(X, y)
+    assert "learned 4," in repr(search.optimizer_)
+    assert search.best_params_["C"] != 1.0
