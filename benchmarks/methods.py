@@ -109,7 +109,7 @@ class _Skbayes:
         return (dim.low, dim.high, "log-uniform" if dim.log else "uniform")
 
     def ask(self) -> Params:
-        return self._optimizer.ask()[0]
+        return self._optimizer.ask()
 
     def tell(self, params: Params, score: float) -> None:
         self._optimizer.tell(params, score)

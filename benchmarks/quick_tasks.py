@@ -241,7 +241,7 @@ class Skbayes:
 
     def ask(self) -> Params:
         """Propose a configuration."""
-        return self._optimizer.ask()[0]
+        return self._optimizer.ask()
 
     def tell(self, params: Params, score: float) -> None:
         """Report its score."""

@@ -60,7 +60,7 @@ def score(params, exact):
 exact, _ = solve("DOP853", 1e-13, 1e-14)
 optimizer = Optimizer(SEARCH_SPACES, random_state=0)
 for number in range(n_iter):
-    (params,) = optimizer.ask()
+    params = optimizer.ask()
     optimizer.tell(params, score(params, exact))
     if number == n_iter // 2:
         # Everything it knows survives a pickle: stop here, go on tomorrow.

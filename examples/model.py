@@ -62,7 +62,7 @@ figure, axes = plt.subplots(
 tried = []
 for n, (upper, lower) in zip((3, 5, 9), axes.T, strict=True):
     while len(tried) < n:
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         score = float(truth(params["x"]) + 0.05 * rng.standard_normal())
         optimizer.tell(params, score)
         tried.append((params["x"], score))

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Future, wait
 from functools import partial
 from multiprocessing.pool import ApplyResult
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -76,6 +77,7 @@ __all__ = [
     "guard_folder",
     "hand_on_callbacks",
     "insert_error_scores",
+    "is_real_parameter",
     "is_death",
     "is_multimetric_scorer",
     "is_unreadable",
@@ -170,6 +172,20 @@ def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
     except InvalidParameterError as error:
         return error
     return None
+
+
+def is_real_parameter(estimator: Any, name: str) -> bool:
+    """Whether a parameter is a real number rather than an integer.
+
+    By scikit-learn's constraints where the estimator has them, else by its default.
+    """
+    constraints = getattr(estimator, "_parameter_constraints", None)
+    if isinstance(constraints, dict) and name in constraints:
+        given = constraints[name] if isinstance(constraints[name], list) else []
+        kinds = [getattr(one, "type", one) for one in given]
+        return Real in kinds and Integral not in kinds
+    parameter = inspect.signature(type(estimator).__init__).parameters.get(name)
+    return parameter is not None and type(parameter.default) is float
 
 
 def check_input(search: BaseSearchCV, X: Any, y: Any, split_params: dict) -> None:

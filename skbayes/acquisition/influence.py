@@ -130,7 +130,7 @@ class ExpectedInfluence:
     ...     random_state=0,
     ... )
     >>> for _ in range(15):
-    ...     (params,) = optimizer.ask()
+    ...     params = optimizer.ask()
     ...     optimizer.tell(params, -abs(params["a"] - 5) - abs(params["b"] - 2))
     >>> optimizer.best_params
     {'a': 5, 'b': 2}

@@ -79,7 +79,7 @@ class SkbayesMethod:
 
     def ask(self) -> Params:
         """Propose a row."""
-        return self._optimizer.ask()[0]
+        return self._optimizer.ask()
 
     def tell(self, params: Params, score: Score) -> None:
         """Learn the score of a row."""

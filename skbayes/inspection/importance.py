@@ -31,6 +31,7 @@ from skbayes.inspection.score_model import space_of_values
 from skbayes.results.read import read_record
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
+from skbayes.utils.html_table import html_table
 
 __all__ = ["Importance", "column_labels", "importance", "tree_variances"]
 
@@ -41,7 +42,7 @@ INACTIVE = -1.0
 N_DRAWN = 1024
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Importance:
     """Parts of the variance of the score, each from 0 to 1, the largest first.
 
@@ -60,10 +61,26 @@ class Importance:
     single_sd: dict[str, float]
     pairs_sd: dict[tuple[str, str], float]
 
-    def __str__(self) -> str:
-        parts = {**self.single, **{" × ".join(k): v for k, v in self.pairs.items()}}
+    def __repr__(self) -> str:
+        parts = self._parts(self.single, self.pairs)
         width = max(map(len, parts), default=0)
-        return "\n".join(f"{name:{width}}  {part:6.1%}" for name, part in parts.items())
+        lines = [f"{name:{width}}  {part:6.1%}" for name, part in parts.items()]
+        return "\n".join(lines) or "No parts"
+
+    def _repr_html_(self) -> str:
+        sds = self._parts(self.single_sd, self.pairs_sd)
+        rows = [
+            (name, f"{part:.1%}", f"± {sds[name]:.1%}")
+            for name, part in self._parts(self.single, self.pairs).items()
+        ]
+        return html_table("Share of the variance of the score, ± between trees", rows)
+
+    @staticmethod
+    def _parts(
+        single: Mapping[str, float], pairs: Mapping[tuple[str, str], float]
+    ) -> dict[str, float]:
+        """Return one dict of both, with names for the pairs."""
+        return {**single, **{" × ".join(pair): part for pair, part in pairs.items()}}
 
 
 # -- one tree -------------------------------------------------------------------------

@@ -242,9 +242,13 @@ def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
             f"that it refers to. If it does what it did, set its {DECLARED} to the "
             "code in the journal."
         )
+    hint = ""
+    parts = {difference.partition(":")[0] for difference in differences}
+    if "X" in parts and parts <= {"X", "y", "splits"}:
+        hint = "In nested cross-validation, leave journal=None. "
     return ValueError(
         f"journal: {path!r} is the journal of another search. It was left as it is; "
-        f"give the journal of this one another name. What differs:{listed}"
+        f"give the journal of this one another name. {hint}What differs:{listed}"
     )
 
 

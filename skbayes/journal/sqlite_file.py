@@ -260,7 +260,8 @@ def _no_lock(error: sqlite3.DatabaseError, lock_path: str, path: str) -> Excepti
     if _is_busy(error):
         return RuntimeError(
             f"journal: {path!r} is in use by another search, of another process or of "
-            "this one. Wait for its end, or give the journal another name."
+            "this one. Wait for its end, or give the journal another name; in nested "
+            "cross-validation, leave journal=None."
         )
     return OSError(
         f"journal: {path!r} cannot be locked: {error}. The file {lock_path!r} must be "

@@ -76,6 +76,13 @@ class CostModel:
         self._censored: list[bool] = []
         self._learner = self._process()
         self._fitted: GaussianProcess | None = None
+        self._earlier: CostModel | None = None
+
+    def learn(self, row: FloatArray, cost: float) -> None:
+        """Learn a cost of an earlier search, used until there are enough own ones."""
+        if self._earlier is None:
+            self._earlier = CostModel(self.n_options)
+        self._earlier.add(row, cost)
 
     def add(self, row: FloatArray, cost: float, censored: bool = False) -> None:
         """Learn a cost."""
@@ -86,6 +93,8 @@ class CostModel:
 
     def expected(self, row: FloatArray) -> float | None:
         """Cost that is to be expected."""
+        if self._earlier is not None and len(self._costs) < MIN_COSTS:
+            return self._by_earlier(self._earlier, row)
         if not self._costs:
             return None
         if len(self._costs) < MIN_COSTS:
@@ -93,6 +102,13 @@ class CostModel:
         if self._fitted is None:
             self._fitted = self._fit()
         return math.exp(float(self._fitted.predict(row[None, :])[0][0, 0]))
+
+    def _by_earlier(self, earlier: CostModel, row: FloatArray) -> float:
+        """Cost by an earlier search, which took longer or less by a common factor."""
+        expected = [earlier.expected(one) for one in [*self._rows, row]]
+        costs = np.array(expected, dtype=np.float64)
+        ratios = np.array(self._costs) / costs[:-1]
+        return float(costs[-1] * (np.median(ratios) if len(ratios) else 1.0))
 
     def _fit(self) -> GaussianProcess:
         X, bounds = np.array(self._rows), np.log(self._costs)

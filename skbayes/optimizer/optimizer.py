@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from skbayes.acquisition.base import Observations
 from skbayes.acquisition.fronts import is_nondominated
 from skbayes.acquisition.registry import make_proposer
 from skbayes.optimizer.cost_model import CostModel
+from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
 from skbayes.optimizer.observations import ObservationList, join
 from skbayes.optimizer.random_streams import Stream, make_generator
@@ -45,7 +46,7 @@ __all__ = ["Optimizer", "SpaceExhausted"]
 Params = dict[str, Any]
 
 
-class Optimizer:
+class Optimizer(OptimizerDisplay):
     """Propose configurations, learn from their scores; maximizes.
 
     It knows no estimator and no data: use it for any Python function. Several
@@ -125,7 +126,7 @@ class Optimizer:
     >>> from skbayes import Optimizer
     >>> optimizer = Optimizer({"x": (-5.0, 5.0), "power": [2, 4]}, random_state=0)
     >>> for _ in range(15):
-    ...     (params,) = optimizer.ask()
+    ...     params = optimizer.ask()
     ...     optimizer.tell(params, -abs(params["x"] - 1) ** params["power"])
     >>> abs(optimizer.best_params["x"] - 1) < 0.5
     True
@@ -168,19 +169,26 @@ class Optimizer:
 
     # -- the two calls ------------------------------------------------------------
 
-    def ask(self, n: int = 1) -> list[Params]:
-        """Propose configurations.
+    @overload
+    def ask(self) -> Params: ...
+
+    @overload
+    def ask(self, n: int) -> list[Params]: ...
+
+    def ask(self, n: int | None = None) -> Params | list[Params]:
+        """Propose a configuration, or several.
 
         Parameters
         ----------
-        n : int, default=1
-            How many. Each is chosen with the others pending.
+        n : int or None, default=None
+            How many, each chosen with the others pending. None: one, not in a list.
 
         Returns
         -------
-        params : list of dict
-            Configurations that were neither told nor asked for before, at most `n`:
-            fewer where the space has no more. Keys are sorted by name.
+        params : dict or list of dict
+            A configuration that was neither told nor asked for before; with `n` a list
+            of at most so many different ones, fewer where the space has no more. Keys
+            are sorted by name.
 
         Raises
         ------
@@ -189,8 +197,10 @@ class Optimizer:
         SpaceExhausted
             If no new configuration is left.
         """
+        if n is None:
+            return self.propose().params
         if not isinstance(n, numbers.Integral) or n < 1:
-            raise ValueError(f"n must be an integer >= 1, got {n!r}.")
+            raise ValueError(f"n must be an integer >= 1 or None, got {n!r}.")
         proposed: list[Configuration] = []
         try:
             for _ in range(int(n)):
@@ -370,6 +380,7 @@ class Optimizer:
         params: Mapping[str, Any],
         score: float | Sequence[float],
         noise: float | Sequence[float] | None = None,
+        cost: float | None = None,
     ) -> None:
         """Take knowledge from an earlier search, at any time.
 
@@ -387,16 +398,22 @@ class Optimizer:
             Known variance of `score` as an estimate of what would be told here, as in
             :meth:`tell`: greater than 0 where the earlier search was not quite the
             same.
+        cost : float, default=None
+            What it cost, > 0, as in :meth:`tell`. :meth:`expected_cost` goes by it, up
+            to a common factor, until the costs of a few configurations were told.
 
         Raises
         ------
         TypeError
-            If `score` or `noise` is not a number.
+            If `score`, `noise` or `cost` is not a number.
         ValueError
             If `params` is not a configuration of the space, or as in :meth:`tell`.
         """
+        cost = check_cost(cost, False)
         row = Configuration.of(self.space, params).row
         self._learned.add(row, *self._check_scores(score, noise))
+        if cost is not None:
+            self._costs.learn(row, cost)
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
         """Cost that is to be expected of a configuration.

@@ -77,9 +77,11 @@ class TradeoffOptimizer(Optimizer):
             more["noise"] = [more["noise"], 0.0]
         super().tell(params, score, **more)
 
-    def learn(self, params: Mapping[str, Any], score: Any, noise: Any = None) -> None:
+    def learn(
+        self, params: Mapping[str, Any], score: Any, noise: Any = None, cost: Any = None
+    ) -> None:
         """Take knowledge from an earlier search."""
-        super().learn(params, score, None if noise is None else [noise, 0.0])
+        super().learn(params, score, None if noise is None else [noise, 0.0], cost)
 
     def _set_n_objectives(self, n: int) -> None:
         if capability(self.surrogate, "predicts_scores"):

@@ -14,6 +14,7 @@ from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.acquisition.registry import ACQUISITIONS
 from skbayes.space import Space
 from skbayes.surrogates.registry import capability, registry
+from skbayes.utils.did_you_mean import surrogate_elsewhere
 
 __all__ = [
     "check_acquisition",
@@ -187,6 +188,8 @@ def check_surrogate(surrogate: Any) -> Any:
     if isinstance(surrogate, str):
         if surrogate in registry:
             return surrogate
+        if ours := surrogate_elsewhere(surrogate, registry):
+            raise ValueError(f"surrogate: {surrogate!r} is called {ours!r} here.")
     elif isinstance(surrogate, type):
         raise ValueError(
             f"surrogate must be an object, got the class {surrogate.__name__}; write "

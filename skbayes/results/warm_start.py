@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +13,21 @@ from skbayes.results.frame import mean_scores
 from skbayes.space import Space
 from skbayes.utils.optuna_study import results_of_study, study_of
 
-__all__ = ["known_results", "study_of"]
+__all__ = ["KnownTrial", "known_results", "known_trials", "study_of"]
 
 Params = dict[str, Any]
 Known = tuple[Params, float, float | None]
+
+
+class KnownTrial(NamedTuple):
+    """What is known of an earlier trial; the score of one that failed is NaN."""
+
+    params: Params
+    score: float
+    noise: float | None = None
+    cost: float | None = None
+    failed: bool = False
+
 
 # Digits that two spellings of one number have in common: np.logspace(-5, 0, 6) begins
 # with 9.999999999999999e-06 on some machines.
@@ -31,8 +41,8 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     ----------
     source : search, dict, data frame, study or iterable of Trial
         A fitted search, scikit-learn's or ours, its `cv_results_`, a data frame of
-        these, or trials; also a study of Optuna with one objective, or a fitted
-        OptunaSearchCV.
+        these, or trials; also a study of Optuna with one objective, a fitted
+        OptunaSearchCV, or a result of scikit-optimize.
     space : Space
         The space of the search to come, which may differ from the earlier one.
     metric : str, default="score"
@@ -65,7 +75,8 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     Notes
     -----
     The values of a study are taken for scores by `metric`, of which greater is better.
-    Those of a study that minimizes are negated, as scorers such as "neg_log_loss" do.
+    Those of a study that minimizes are negated, as scorers such as "neg_log_loss" do;
+    so are those of a result of scikit-optimize.
 
     Numbers are compared to twelve digits, so that the ends of a grid made by
     `numpy.logspace` belong to the range between them. The constraint of the space is
@@ -85,23 +96,39 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     >>> [params for params, score, noise in known_results(coarse, fine)]
     [{'C': 1.0}, {'C': 10.0}, {'C': 100.0}]
     """
-    rows = _known_rows(source, metric)
-    scored = [row for row in rows if np.isfinite(row[1])]
-    known: list[Known] = []
-    for params, score, noise in scored:
-        with contextlib.suppress(ValueError):  # outside of the space
-            known.append((_own(space, params), float(score), noise))
+    known = known_trials(source, space, metric, failures=False)
+    return [(one.params, one.score, one.noise) for one in known]
+
+
+def known_trials(
+    source: Any, space: Space, metric: str = "score", failures: bool = True
+) -> list[KnownTrial]:
+    """Collect as `known_results` does, with the costs and failures of studies."""
+    rows = [KnownTrial(*row) for row in _known_rows(source, metric)]
+    known: list[KnownTrial] = []
+    n_outside = 0
+    for row in rows:
+        scored = bool(np.isfinite(row.score))
+        if not scored and not (failures and row.failed):
+            continue
+        try:
+            params = _own(space, row.params)
+        except ValueError:
+            n_outside += scored
+            continue
+        known.append(row._replace(params=params, score=float(row.score)))
+    n_ignored = len(rows) - len(known)
     reasons = []
-    if len(known) < len(scored):
-        reasons.append(f"{len(scored) - len(known)} outside search_spaces")
-    if len(scored) < len(rows):
-        reasons.append(f"{len(rows) - len(scored)} without a comparable score")
+    if n_outside:
+        reasons.append(f"{n_outside} outside search_spaces")
+    if n_ignored > n_outside:
+        reasons.append(f"{n_ignored - n_outside} without a comparable score")
     if reasons:
         warnings.warn(
-            f"warm_start_from: {len(rows) - len(known)} of {len(rows)} known "
+            f"warm_start_from: {n_ignored} of {len(rows)} known "
             f"configurations are ignored ({', '.join(reasons)}).",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return known
 
@@ -120,11 +147,13 @@ def _own(space: Space, params: Any) -> Params:
     return space.canonicalize(rounded)
 
 
-def _known_rows(source: Any, metric: str) -> list[Known]:
-    """Return parameters, score (NaN if there is none) and noise of everything known."""
+def _known_rows(source: Any, metric: str) -> Sequence[tuple]:
+    """Return everything known; of what has no score it is NaN."""
     study = study_of(source)
     if study is not None:
         return results_of_study(study)
+    if all(hasattr(source, name) for name in ("x_iters", "func_vals", "space")):
+        return _rows_of_skopt(source)
     trials = getattr(source, "trials_", source)
     if isinstance(trials, History):
         guiding = getattr(source, "target_metric_", "score")
@@ -143,10 +172,35 @@ def _known_rows(source: Any, metric: str) -> list[Known]:
     if not all(isinstance(one, Trial) for one in trials):
         raise TypeError(
             "warm_start_from must be a fitted search, its cv_results_ as a dict or "
-            "data frame, trials, or a study of Optuna, got "
+            "data frame, trials, a study of Optuna, or a result of scikit-optimize, "
+            "got "
             f"{type(source).__name__}"
         )
     return _rows_of_trials(trials, metric, "score")
+
+
+def _rows_of_skopt(result: Any) -> list[KnownTrial]:
+    """Return the calls of scikit-optimize, which minimizes."""
+    names = [dimension.name for dimension in result.space.dimensions]
+    if None in names:
+        raise ValueError(
+            "warm_start_from: a dimension of scikit-optimize's result has no name; "
+            "give it that of the parameter: Real(..., name='C')."
+        )
+    values = np.asarray(result.func_vals, dtype=float)
+    times: Iterable[Any] = (
+        np.exp(result.log_time) if hasattr(result, "log_time") else [None] * len(values)
+    )
+    return [
+        KnownTrial(
+            dict(zip(names, point, strict=True)),
+            -float(value) if np.isfinite(value) else np.nan,
+            None,
+            None if seconds is None else float(seconds),
+            not np.isfinite(value),
+        )
+        for point, value, seconds in zip(result.x_iters, values, times, strict=True)
+    ]
 
 
 def _rows_of_results(results: Mapping[str, Any], metric: str) -> list[Known]:

@@ -99,8 +99,10 @@ class SharedEntries:
         after the other, so "auto" gives a larger `n_points_`, at most 16.
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
-        a data frame of these, the path of a journal, or a study of Optuna with one
-        objective (negated if it minimizes), scored by the same metric. The space may be
+        a data frame of these, the path of a journal, a study of Optuna with one
+        objective (negated if it minimizes), or a result of scikit-optimize (negated),
+        scored by the same metric; of the latter two also failures, and costs as far
+        as they are known. The space may be
         another one; what lies outside is ignored, with a warning. The best of
         what is known is tried first, or after `initial_points`.
     journal : path or None, default=None

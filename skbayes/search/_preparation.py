@@ -20,7 +20,7 @@ from skbayes import compat
 from skbayes.evaluation.data_transfer import transfer_data
 from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
 from skbayes.evaluation.run import FitOptions, SearchRun
-from skbayes.evaluation.subsets import Subsets
+from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, TrialState
 from skbayes.journal.fingerprint import (
     describe_search,
@@ -50,6 +50,7 @@ __all__ = [
     "known_source",
     "open_journal",
     "plan_stages",
+    "promising",
     "trial_workers",
 ]
 
@@ -107,13 +108,16 @@ def draw_splits(search: Any, run: SearchRun) -> list[tuple]:
     X, y, split_params = run.X, run.y, run.split_params
     cv = check_cv(search.cv, y, classifier=is_classifier(search.estimator))
     compat.check_input(search, X, y, split_params)
-    search.n_splits_ = cv.get_n_splits(X, y, **split_params)
     try:
+        search.n_splits_ = cv.get_n_splits(X, y, **split_params)
         splits = list(cv.split(X, y, **split_params))
     except ValueError as error:
         number = search.cv is None or isinstance(search.cv, Integral)
         name = f"cv={search.cv}" if number else "cv"
-        raise ValueError(f"{name}: {error}") from error
+        remedy = ""
+        if "groups" in str(error) and split_params.get("groups") is None:
+            remedy = " Call fit(X, y, groups=groups)."
+        raise ValueError(f"{name}: {error}{remedy}") from error
     if not splits:
         raise ValueError(
             "No fits were performed. Was the CV iterator empty? Were there no "
@@ -223,6 +227,7 @@ def draw_subsets(
         seed=run.seed,
         parameter=parameter,
     )
+    _warn_of_percentages(parameter, fidelities, subsets)
     shares = [subsets.fraction(stage.fidelities[0]) for stage in stages]
     if shares != sorted(shares):
         raise ValueError(
@@ -230,6 +235,24 @@ def draw_subsets(
             f"got {getattr(search, parameter)!r}."
         )
     return subsets
+
+
+def _warn_of_percentages(
+    parameter: str, fidelities: Sequence[Fidelity], subsets: Subsets
+) -> None:
+    """Warn of numbers of rows that were probably meant as percentages."""
+    numbers = sorted({one.train_size for one in fidelities})
+    whole = all(isinstance(number, int) for number in numbers)
+    if len(numbers) > 1 and whole and numbers[-1] == 100 < max(subsets.sizes):
+        given = ", ".join(map(str, numbers))
+        shares = ", ".join(str(number / 100) for number in numbers)
+        warnings.warn(
+            f"{parameter}: integers are numbers of rows: with ({given}) no trial has "
+            f"more than 100 of the {max(subsets.sizes)} training rows. Shares of them "
+            f"are written as ({shares}).",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def plan_stages(
@@ -272,6 +295,15 @@ def known_source(search: Any, space: Space) -> Any:
                 stacklevel=4,
             )
     return source
+
+
+def promising(run: SearchRun) -> list[tuple]:
+    """Return what is known that did not fail and may be proposed."""
+    return [
+        one
+        for one in run.known
+        if not np.all(np.isnan(one[1])) and run.space.allows(one[0])
+    ]
 
 
 def journal_trials(path: str | PathLike, space: Space) -> tuple[Any, int]:

@@ -19,12 +19,14 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.space import Column, Space
 from skbayes.surrogates.registry import registry
-from skbayes.utils.did_you_mean import did_you_mean
+from skbayes.utils.did_you_mean import did_you_mean, surrogate_elsewhere
 
 __all__ = [
     "MODEL_CONSTRAINTS",
+    "SurrogateNames",
     "check_arguments",
     "check_data",
+    "check_fit_names",
     "check_stoppers",
     "check_values",
 ]
@@ -35,10 +37,20 @@ MAX_VALUES = 50
 MAX_SAMPLE = 1000
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
+
+class SurrogateNames(compat.StrOptions):
+    """Names of surrogates; an error says what other libraries' names are called."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        if isinstance(val, str) and (ours := surrogate_elsewhere(val, self.options)):
+            raise ValueError(f"surrogate: {val!r} is called {ours!r} here.")
+        return super().is_satisfied_by(val)
+
+
 # Of searches with a model, as scikit-learn takes constraints.
 MODEL_CONSTRAINTS: dict = {
     "surrogate": [
-        compat.StrOptions(set(registry)),
+        SurrogateNames(set(registry)),
         compat.HasMethods(["fit", "predict", "condition"]),
     ],
     "n_initial_points": [
@@ -58,6 +70,14 @@ def check_arguments(search: Any) -> None:
                 f"{name} must be an object, got the class {value.__name__}; write "
                 f"{value.__name__}() with its parameters."
             )
+    if search.n_points != "auto" and search.n_points > search.n_iter:
+        warnings.warn(
+            f"n_points={search.n_points} is more than n_iter={search.n_iter}: all "
+            "trials are proposed before a score is known, and none by the model. "
+            "n_points is the number of trials under way at a time.",
+            UserWarning,
+            stacklevel=5,
+        )
     known = get_scorer_names()
     for one in _metrics(search.scoring):
         if isinstance(one, str) and one not in known:
@@ -104,6 +124,21 @@ def check_stoppers(stopper: Any) -> list[Callable]:
             f"stopper must be a callable or a list of callables, got {advice}"
         )
     return stoppers
+
+
+def check_fit_names(search: Any, params: Mapping[str, Any]) -> None:
+    """Refuse callbacks as arguments of `fit`, unless the estimator takes them."""
+    fit = search.estimator.fit
+    known = inspect.signature(fit).parameters
+    for name in ("callback", "callbacks"):
+        open_ended = any(p.kind is p.VAR_KEYWORD for p in known.values())
+        if name in params and name not in known and not open_ended:
+            raise TypeError(
+                f"fit: {type(search.estimator).__name__} takes no {name!r}. A function "
+                "that may end the search is its parameter stopper=...; callbacks of "
+                "scikit-learn, from release 1.9 on, are set before fit by "
+                "search.set_callbacks(...)."
+            )
 
 
 def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
@@ -194,6 +229,8 @@ def check_values(
             column = space.columns[place]
             if column.name not in params or place in accepted:
                 continue
+            if getattr(column.dimension, "is_pair", False) and place not in refused:
+                _warn_of_integers(model, column)
             complaint = _complaint(model, column)
             if complaint is None:
                 accepted.add(place)
@@ -204,6 +241,29 @@ def check_values(
             raise ValueError(complaint)
 
 
+def _warn_of_integers(model: Any, column: Column) -> None:
+    """Warn of a pair of ints as the range of a parameter that is a real number."""
+    owner, leaf = _owner(model, column)
+    if not compat.is_real_parameter(owner, leaf):
+        return
+    low, high = column.dimension.low, column.dimension.high  # type: ignore[attr-defined]
+    tail = ", 'log-uniform'" if column.dimension.is_log else ""
+    warnings.warn(
+        f"Parameter {column.name!r}: ({low}, {high}{tail}) has integers only, but "
+        f"{type(owner).__name__} takes any real number there. Write ({float(low)}, "
+        f"{float(high)}{tail}), or Integer({low}, {high}{tail}) if integers are meant.",
+        UserWarning,
+        stacklevel=6,
+    )
+
+
+def _owner(model: Any, column: Column) -> tuple[Any, str]:
+    """Return the estimator that has the parameter of a column, and its name there."""
+    assert column.name is not None
+    prefix, _, leaf = column.name.rpartition("__")
+    return (model.get_params()[prefix] if prefix else model), leaf
+
+
 def _check_packages(model: Any) -> None:
     for part in [model, *model.get_params().values()]:
         if hasattr(part, "_check_packages") and not isinstance(part, type):
@@ -212,9 +272,7 @@ def _check_packages(model: Any) -> None:
 
 def _complaint(model: Any, column: Column) -> str | None:
     """Return what is wrong with all values of a parameter; None if one is right."""
-    assert column.name is not None
-    prefix, _, leaf = column.name.rpartition("__")
-    owner = model.get_params()[prefix] if prefix else model
+    owner, leaf = _owner(model, column)
     values = list(_values(column))
     errors = [compat.refused_value(owner, leaf, value) for value in values]
     if not errors or any(error is None for error in errors):

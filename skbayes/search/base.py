@@ -26,7 +26,7 @@ from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results.correction import corrected_best_score
 from skbayes.results.frame import results_frame
-from skbayes.results.warm_start import known_results
+from skbayes.results.warm_start import known_trials
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import (
     check_configurations,
@@ -39,11 +39,13 @@ from skbayes.search._preparation import (
     known_source,
     open_journal,
     plan_stages,
+    promising,
     trial_workers,
 )
 from skbayes.search._validation import (
     check_arguments,
     check_data,
+    check_fit_names,
     check_stoppers,
 )
 from skbayes.search.guiding_metric import GuidingMetric
@@ -225,7 +227,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         source = known_source(self, run.space)
         if source is None:
             return []
-        return known_results(source, run.space, run.objective.name or "score")
+        return list(known_trials(source, run.space, run.objective.name or "score"))
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         """Return the stages of the search, the last one being what counts."""
@@ -365,6 +367,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
         objective = self._make_objective(scorers)
         check_returned_fits(self)
         X, y = check_data(self, X, y)
+        check_fit_names(self, params)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
         space = self._make_space()
@@ -404,11 +407,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
 
     def _warm_start(self, optimizer: Any, run: SearchRun) -> None:
         """Tell an optimizer what is known from an earlier search."""
-        for params, score, noise in run.known:
-            optimizer.learn(params, score, noise)
+        for params, score, noise, *cost in run.known:
+            optimizer.learn(params, score, noise, *cost[:1])
         # So that the search ends with nothing worse than what was known.
-        allowed = [one for one in run.known if run.space.allows(one[0])]
-        for params in run.objective.best_known(allowed):
+        for params in run.objective.best_known(promising(run)):
             optimizer.enqueue(params)
 
     # -- after the last trial -----------------------------------------------------

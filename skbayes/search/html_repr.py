@@ -168,7 +168,7 @@ def _params(search: Any) -> str:
         return "those of the estimator"
     shown = []
     for name, value in search.best_params_.items():
-        text = f"{value:.6g}" if isinstance(value, float) else repr(value)
+        text = f"{value:.8g}" if isinstance(value, float) else repr(value)
         text = text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"
         shown.append(f'<code style="{CODE}">{escape(f"{name} = {text}")}</code>')
     return "<br>".join(shown)

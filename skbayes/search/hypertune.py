@@ -23,6 +23,7 @@ from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
 from skbayes.search._docs import share_parameters
+from skbayes.search._validation import SurrogateNames
 from skbayes.search.base import rank
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.monotonicity import check_monotonicity
@@ -237,7 +238,7 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     _parameter_constraints: dict = {
         **BayesSearchCV._parameter_constraints,
-        "surrogate": [compat.StrOptions(set(SIGNED))],
+        "surrogate": [SurrogateNames(set(SIGNED))],
         "acquisition": [compat.StrOptions({"ei", "pi", "ucb"}), Acquisition],
         "complexity": [compat.StrOptions({"auto"}), dict, None],
         "subset_fraction": [compat.Interval(Real, 0, 1, closed="neither")],

@@ -21,6 +21,7 @@ from skbayes.optimizer.validation import check_surrogate
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.stage_correlation import stage_correlation
 from skbayes.search._docs import share_parameters
+from skbayes.search._preparation import promising
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import Candidates
@@ -356,9 +357,8 @@ class MultiStageSearchCV(BayesSearchCV):
         """Make the optimizer of the first stage, which tries what is known first."""
         optimizer = self._make_optimizer(run.space, seed)
         # Scores on all rows are not those of the first stage.
-        allowed = [one for one in run.known if run.space.allows(one[0])]
-        allowed.sort(key=lambda one: -one[1])
-        for params, _, _ in allowed[: self.n_promoted]:
+        known = sorted(promising(run), key=lambda one: -one[1])
+        for params, *_ in known[: self.n_promoted]:
             optimizer.enqueue(params)
         return optimizer
 

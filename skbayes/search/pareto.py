@@ -292,10 +292,11 @@ float
         source = known_source(self, space)
         if source is None:
             return []
-        if study_of(source) is not None:
+        if study_of(source) is not None or hasattr(source, "x_iters"):
             raise ValueError(
-                "warm_start_from: a study of Optuna does not name its objectives; take "
-                "a search with the same objectives, its cv_results_ or its journal"
+                "warm_start_from: a study of Optuna or a result of scikit-optimize "
+                "does not name its objectives; take a search with the same ones, its "
+                "cv_results_ or its journal"
             )
         # Trials are scored by each of their objectives, whichever was the first.
         source = getattr(source, "trials_", source)

@@ -82,8 +82,10 @@ class RoundRobinOptimizer:
         """Number of configurations that can be proposed by all of them together."""
         return len(self.optimizers) * self.optimizers[0].n_configurations
 
-    def ask(self, n: int = 1) -> list[Params]:
-        """Ask whose turn it is for a configuration."""
+    def ask(self, n: int | None = None) -> Params | list[Params]:
+        """Ask whose turn it is for a configuration, or for a list of `n`."""
+        if n is None:
+            return self.propose().params
         return [self.propose().params for _ in range(n)]
 
     def propose(self) -> Configuration:

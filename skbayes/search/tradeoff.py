@@ -23,10 +23,10 @@ from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
-from skbayes.results.warm_start import known_results
+from skbayes.results.warm_start import known_results, known_trials
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import journal_trials, known_source
-from skbayes.search._validation import MODEL_CONSTRAINTS
+from skbayes.search._validation import MODEL_CONSTRAINTS, SurrogateNames
 from skbayes.search.base import BaseBayesSearchCV, best_row, rank
 from skbayes.search.score_and_cost import ScoreAndCost
 from skbayes.space import Ordinal, Space
@@ -261,7 +261,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "score_range": [tuple, list, None],
         "surrogate": [
             # Scores are weighed against costs, or not looked at.
-            compat.StrOptions(
+            SurrogateNames(
                 {
                     name
                     for name in registry
@@ -435,8 +435,12 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         space = Space.from_notation(self.search_spaces)
         largest = self._sizes()[-1]
         return [
-            ({**params, SIZE: largest}, [objective.on_unit_scale(s), np.nan], noise)
-            for params, s, noise in known_results(
+            (
+                {**one.params, SIZE: largest},
+                [objective.on_unit_scale(one.score), np.nan],
+                one.noise,
+            )
+            for one in known_trials(
                 known_source(self, space), space, objective.name or "score"
             )
         ]

@@ -8,8 +8,9 @@ Symbols used throughout the room:
   into the position of a value that is drawn as the dimension's prior says.
 
 For every dimension ``decode(encode(v)) == v`` holds for every value that it can
-propose, exactly: continuous positions are kept on a lattice of ``LATTICE`` steps,
-wide enough for the rounding errors of the transformations to vanish in it.
+propose, exactly: continuous positions are kept on a lattice of ``LATTICE`` steps, wide
+enough for the rounding errors of the transformations to vanish in it. The value at a
+position is the number with the fewest digits that is nearer to it than to any other.
 """
 
 from __future__ import annotations
@@ -28,9 +29,18 @@ __all__ = ["Dimension", "Integer", "Real"]
 FloatArray = NDArray[np.float64]
 Prior = Literal["uniform", "log-uniform"]
 
-# Positions of continuous dimensions are multiples of 1 / LATTICE. A double has 53
-# bits, so 23 of them are left to absorb the errors of log, exp and division.
-LATTICE = 2.0**30
+# Positions of continuous dimensions are multiples of 1 / LATTICE: a millionth of the
+# range is more than a score can tell apart. A double has 53 bits; 33 of them absorb the
+# errors of log, exp and division.
+LATTICE = 2.0**20
+
+# Half the width of the cell of a position in which its value is rounded; less than half
+# a step, so that the value comes back to it.
+HALF_CELL = 0.4 / LATTICE
+
+# Steps of the lattice must be so many times wider than those between doubles for values
+# to be rounded.
+MIN_DOUBLES = 64.0
 
 # An Integer's cells must stay far wider than the rounding error of a position. On a
 # log scale the cells of the largest values are the narrowest.
@@ -70,6 +80,22 @@ def on_lattice(position: ArrayLike) -> FloatArray:
     """Nearest points of the lattice in [0, 1]."""
     inside = np.minimum(np.maximum(position, 0.0), 1.0)
     return np.asarray(np.rint(inside * LATTICE) / LATTICE, dtype=np.float64)
+
+
+def shortest(low: float, value: float, high: float) -> float:
+    """Round to the fewest significant digits that stay between `low` and `high`."""
+    if low <= 0.0 <= high:
+        return 0.0
+    if not low < high < math.inf:
+        return value
+    # With fewer digits than these, steps are wider than the interval: what they hit,
+    # these hit too.
+    fewest = math.floor(math.log10(abs(value))) - math.ceil(math.log10(high - low))
+    for digits in range(max(1, fewest), 17):
+        rounded = float(f"{value:.{digits}g}")
+        if low <= rounded <= high:
+            return rounded
+    return value
 
 
 def nearest(own: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
@@ -250,6 +276,13 @@ class Real(_Range):
             self._width = math.log(self.high) - math.log(self.low)
         if not math.isfinite(self._width):
             raise ValueError(f"Real: the range from {low!r} to {high!r} is too wide.")
+        self._is_fine = self._width > MIN_DOUBLES * LATTICE * self._coarsest_double()
+
+    def _coarsest_double(self) -> float:
+        """Greatest distance of neighboring doubles of the range, on its scale."""
+        if self.is_log:
+            return math.ulp(self.low) / self.low
+        return math.ulp(max(abs(self.low), abs(self.high)))
 
     def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
         self._check_inside(values)
@@ -264,17 +297,26 @@ class Real(_Range):
 
     def decode(self, positions: ArrayLike) -> list[float]:  # noqa: D102
         lattice = self.snap(np.asarray(positions, dtype=np.float64))
-        scaled = lattice * self._width
-        if not self.is_log:
-            values = self.low + scaled
-        elif self._narrow:
-            values = self.low + self.low * np.expm1(scaled)
-        else:
-            values = np.exp(math.log(self.low) + scaled)
+        values = self._at(lattice)
+        if self._is_fine:
+            lows = self._at(np.maximum(lattice - HALF_CELL, 0.0))
+            highs = self._at(np.minimum(lattice + HALF_CELL, 1.0))
+            cells = zip(lows.tolist(), values.tolist(), highs.tolist(), strict=True)
+            values = np.array([shortest(*cell) for cell in cells])
         # The bounds may be missed by a rounding error.
         values = np.where(lattice == 0.0, self.low, values)
         values = np.where(lattice == 1.0, self.high, values)
         return np.minimum(np.maximum(values, self.low), self.high).tolist()
+
+    def _at(self, positions: FloatArray) -> FloatArray:
+        """Return the numbers at positions, all of their digits."""
+        scaled = positions * self._width
+        if not self.is_log:
+            return self.low + scaled
+        if self._narrow:
+            return self.low + self.low * np.expm1(scaled)
+        with np.errstate(over="ignore"):  # at the largest float
+            return np.exp(math.log(self.low) + scaled)
 
     def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
         return on_lattice(positions)
@@ -310,6 +352,9 @@ class Integer(_Range):
     >>> Integer(1, 4).decode([0.0, 0.3, 1.0])
     [1, 2, 4]
     """
+
+    # Whether it was written as a pair of ints, although real numbers may be meant.
+    is_pair = False
 
     def __init__(self, low: int, high: int, prior: Prior = "uniform") -> None:
         super().__init__(low, high, prior)

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayes.space.dimensions import (
+    HALF_CELL,
+    LATTICE,
     Dimension,
     FloatArray,
     is_finite,
     is_number,
     nearest,
     on_lattice,
+    shortest,
 )
 from skbayes.space.equality import OptionKey
 
@@ -62,7 +65,7 @@ class Distribution(Dimension):
 
     Notes
     -----
-    Where a density is so steep that neighboring floats lie more than 2**-30 of the
+    Where a density is so steep that neighboring floats lie more than 2**-20 of the
     mass apart, only some of the values are proposed: those that come back exactly
     from their positions.
 
@@ -99,7 +102,7 @@ class Distribution(Dimension):
         if not np.all(np.isfinite(self._quantile([self._lowest, self._highest]))):
             raise ValueError(f"{self!r} has values that are too large for a float.")
         # Doubles are coarse near an end, if at all, or everywhere.
-        near = 2.0 ** -np.arange(2, 31)
+        near = 2.0 ** -np.arange(2, math.log2(LATTICE) + 1)
         probes = np.r_[np.linspace(0.0, 1.0, 257), near, 1.0 - near]
         inside = np.clip(probes, self._lowest, self._highest)
         self._is_fine = np.array_equal(self._there_and_back(inside), inside)
@@ -172,7 +175,18 @@ class Distribution(Dimension):
         positions = np.asarray(positions, dtype=np.float64)
         if self._discrete:
             return self._atoms[nearest(self._positions, positions)].tolist()
-        return self._quantile(self.snap(positions)).tolist()
+        snapped = self.snap(positions)
+        if not self._is_fine:
+            return self._quantile(snapped).tolist()
+        edges = snapped + HALF_CELL * np.array([[-1.0], [0.0], [1.0]])
+        edges = np.clip(edges, self._lowest, self._highest)
+        cells = self._quantile(edges).T.tolist()
+        values = np.array([shortest(*cell) for cell in cells])
+        # Quantiles may be less exact than the lattice.
+        stays = self._position(values) == snapped
+        values = np.where(stays, values, self._quantile(snapped))
+        values = np.where(snapped == 0.0, self._low, values)
+        return np.where(snapped == 1.0, self._high, values).tolist()
 
     def _quantile(self, positions: ArrayLike) -> FloatArray:
         values = np.atleast_1d(self.distribution.ppf(positions))
@@ -180,8 +194,11 @@ class Distribution(Dimension):
 
     def _there_and_back(self, positions: FloatArray) -> FloatArray:
         """Positions of the values at `positions`."""
-        again = on_lattice(self.distribution.cdf(self._quantile(positions)))
-        return np.clip(again, self._lowest, self._highest)
+        return self._position(self._quantile(positions))
+
+    def _position(self, values: FloatArray) -> FloatArray:
+        nearest_ = on_lattice(self.distribution.cdf(values))
+        return np.clip(nearest_, self._lowest, self._highest)
 
     def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
         if self._discrete:

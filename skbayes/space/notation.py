@@ -8,6 +8,7 @@ two are known by the attributes they carry, so that neither library is imported.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,8 +44,8 @@ MAX_STEPS = 100_000
 def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
     """Return the alternatives of a dict or of a list of dicts.
 
-    The ints in scikit-optimize's pairs of dict and int are not used: all alternatives
-    share one budget.
+    Of scikit-optimize's pairs of dict and int, the ints are not used, with a warning:
+    all alternatives share one budget.
     """
     if isinstance(search_spaces, Mapping):
         return [search_spaces]
@@ -61,6 +62,16 @@ def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
         spaces.append(item[0] if pair else item)
         if not isinstance(spaces[-1], Mapping):
             raise _no_spaces(f"a list with {item!r}")
+    n_trials = [one[1] for one in search_spaces if isinstance(one, tuple)]
+    if n_trials:
+        dicts = "search_spaces=" + ("[space]" if len(spaces) == 1 else "[space, ...]")
+        warnings.warn(
+            "search_spaces: the numbers of trials in scikit-optimize's [(space, n)] "
+            f"have no effect, all dicts share n_iter. Write {dicts} and "
+            f"n_iter={sum(n_trials)}.",
+            UserWarning,
+            stacklevel=2,
+        )
     return spaces
 
 
@@ -110,6 +121,13 @@ def _check_shape(value: Any, name: str) -> None:
         )
     if isinstance(value, Dimension | Choice) or any(hasattr(value, a) for a in known):
         return
+    ends = _ends_of(value) if isinstance(value, Mapping) else ()
+    if ends:
+        low, high = ends
+        raise TypeError(
+            f"Parameter {name!r}: got the dict {value!r}; a range is written as a "
+            f"tuple: ({low!r}, {high!r}), or ({low!r}, {high!r}, 'log-uniform')."
+        )
     if not _is_listing(value):
         raise TypeError(
             f"Parameter grid for parameter {name!r} needs to be a list or a numpy "
@@ -122,6 +140,14 @@ def _check_shape(value: Any, name: str) -> None:
             f"Parameter grid for parameter {name!r} need to be a non-empty sequence, "
             f"got: {value!r}"
         )
+
+
+def _ends_of(value: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the ends of a range that is written as a dict, or nothing."""
+    for names in (("min", "max"), ("low", "high")):
+        if all(name in value for name in names):
+            return tuple(value[name] for name in names)
+    return ()
 
 
 def _parse(value: Any) -> Dimension | Choice:
@@ -245,8 +271,21 @@ def _is_numeral(text: str) -> bool:
 def _range(low: Any, high: Any, prior: Any = "uniform", base: Any = None) -> Dimension:
     """Make a range; a prior's base changes nothing about the prior."""
     low, high = native(low), native(high)
+    if base is not None and not is_number(base):
+        raise ValueError(
+            f"a range has no fourth item, got {base!r}; write (low, high, prior)."
+        )
+    if base is not None:
+        warnings.warn(
+            f"The fourth item of a range, scikit-optimize's base, has no effect: "
+            f"{base!r} is ignored. Write ({low!r}, {high!r}, {prior!r}).",
+            UserWarning,
+            stacklevel=2,
+        )
     if isinstance(low, int) and isinstance(high, int):
-        return Integer(low, high, prior)
+        integers = Integer(low, high, prior)
+        integers.is_pair = True
+        return integers
     return Real(low, high, prior)
 
 

@@ -59,7 +59,7 @@ class Surrogate(ABC):
     ...         return self
     >>> optimizer = Optimizer({"a": [1, 2, 3]}, surrogate=Constant(), random_state=0)
     >>> optimizer.ask()
-    [{'a': 2}]
+    {'a': 2}
     """
 
     predicts_scores: bool = True

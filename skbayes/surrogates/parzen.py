@@ -245,7 +245,7 @@ class ParzenEstimator(Sampler):
     ...     random_state=0,
     ... )
     >>> for _ in range(30):
-    ...     (params,) = optimizer.ask()
+    ...     params = optimizer.ask()
     ...     optimizer.tell(params, (params["kind"] == "b") - abs(params["x"] - 0.3))
     >>> optimizer.best_params["kind"]
     'b'

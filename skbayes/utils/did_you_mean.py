@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError
 
-__all__ = ["NameHints", "did_you_mean", "suggest"]
+__all__ = ["NameHints", "did_you_mean", "suggest", "surrogate_elsewhere"]
 
 # What other searches call a parameter, and what it may be called here.
 ELSEWHERE = {
@@ -31,6 +31,18 @@ ELSEWHERE = {
     "n_startup_trials": "n_initial_points",
     "n_workers": "n_jobs",
     "callbacks": "stopper",
+}
+
+# The same of surrogates, in lower case.
+SURROGATES_ELSEWHERE = {
+    "gaussian_process": "gp",
+    "gpr": "gp",
+    "rf": "trees",
+    "random_forest": "trees",
+    "et": "trees",
+    "gbrt": "trees",
+    "lightgbm": "trees",
+    "dummy": "random",
 }
 
 # How many names are suggested at most.
@@ -73,6 +85,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {' or '.join(names)}?" if names else ""
 
 
+def surrogate_elsewhere(name: str, known: Iterable[str]) -> str | None:
+    """Return which known surrogate has another name, or other case, elsewhere."""
+    ours = SURROGATES_ELSEWHERE.get(name.lower(), name.lower())
+    return ours if ours != name and ours in known else None
+
+
 def _bare(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
@@ -109,9 +127,19 @@ def _with_hints(constructor: Callable[..., None]) -> Callable[..., None]:
     parameters = inspect.signature(constructor).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return constructor
+    by_place = [
+        name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD
+    ][1:]
 
     @functools.wraps(constructor)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if len(args) > len(by_place):
+            extra = args[len(by_place)]
+            raise TypeError(
+                f"{type(self).__name__} takes only {' and '.join(by_place)} by place, "
+                f"got {extra!r} as one more; write the name of its parameter"
+                f"{f', such as n_iter={extra}' if type(extra) is int else ''}."
+            )
         for name in kwargs:
             if name not in parameters:
                 raise TypeError(

@@ -16,11 +16,14 @@ def study_of(source: Any) -> Any:
     return study if known and not isinstance(study, type) else None
 
 
-def results_of_study(study: Any) -> list[tuple[dict[str, Any], float, float | None]]:
-    """Return parameters, value and noise (None) of the finished trials of a study.
+def results_of_study(
+    study: Any,
+) -> list[tuple[dict[str, Any], float, None, float | None, bool]]:
+    """Return what is known of the finished trials of a study.
 
-    Greater values are better: those of a study that minimizes are negated, and those of
-    failed and pruned trials are NaN. ValueError if there are several objectives.
+    Their parameters, value, noise (None), seconds, and whether they failed. Greater
+    values are better: those of a study that minimizes are negated, and those of failed
+    and pruned trials are NaN. ValueError if there are several objectives.
     """
     if len(study.directions) != 1:
         raise ValueError(
@@ -33,7 +36,18 @@ def results_of_study(study: Any) -> list[tuple[dict[str, Any], float, float | No
             dict(trial.params),
             sign * trial.value if trial.state.name == "COMPLETE" else np.nan,
             None,
+            _seconds(trial),
+            trial.state.name == "FAIL",
         )
         for trial in study.trials
         if trial.state.name not in ("RUNNING", "WAITING")
     ]
+
+
+def _seconds(trial: Any) -> float | None:
+    """Return how long a trial took, if that is known and all of it was run."""
+    duration = getattr(trial, "duration", None)
+    if duration is None or trial.state.name == "PRUNED":
+        return None
+    seconds = float(duration.total_seconds())
+    return seconds if seconds > 0.0 else None

@@ -330,7 +330,7 @@ def test_the_optimizer_takes_a_score_and_a_negated_cost():
         random_state=0,
     )
     for _ in range(12):
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         x = params["x"]
         # The best score is at 0.8; less half of the cost (which counts as 1 at its
         # median), cheaper ones are better.
@@ -338,4 +338,4 @@ def test_the_optimizer_takes_a_score_and_a_negated_cost():
     tail = [params["x"] for _, params in optimizer._eligible[-5:]]
     assert np.median(tail) < 0.8
     optimizer.tell({"x": 0.11}, [0.5, np.nan], noise=0.01)
-    assert 0.0 <= optimizer.ask()[0]["x"] <= 1.0
+    assert 0.0 <= optimizer.ask()["x"] <= 1.0

@@ -23,7 +23,7 @@ def test_named_surrogates_are_the_optimizers(table):
     for row in (3, 50, 100):
         method.tell(table.params[row], float(table.scores[row, 0]))
         own.tell(table.params[row], float(table.scores[row, 0]))
-    assert [method.ask()] == own.ask()
+    assert method.ask() == own.ask()
 
 
 def test_factories():

@@ -169,7 +169,7 @@ def test_optimizer_proposes_every_row_once_and_nothing_else(table):
     asked = []
     optimizer.tell(table.params[0], 0.0)
     for number in range(len(table) - 1):
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         asked.append(table.params.index(params))
         optimizer.tell(params, float(number))
     assert sorted(asked) == [1, 2, 3]

@@ -131,6 +131,12 @@ def test_order_and_spread_between_trees():
     text = str(found)
     assert len(text.splitlines()) == 14
     assert f"{max(found.single.values()):.1%}" in text
+    assert repr(found) == text
+    page = found._repr_html_()
+    assert page.count("<tr") == 14
+    first = next(iter(found.single))
+    assert f">{found.single[first]:.1%}</td>" in page
+    assert f">± {found.single_sd[first]:.1%}</td>" in page
 
 
 def test_mean_over_the_trees_of_the_forest():

@@ -48,7 +48,7 @@ def trial(number, params, score, **more):
 
 def history_of(space, n, value=score):
     optimizer = Optimizer(space, surrogate="random", random_state=0)
-    rows = [optimizer.ask()[0] for _ in range(n)]
+    rows = [optimizer.ask() for _ in range(n)]
     return History([trial(i, row, value(row)) for i, row in enumerate(rows)])
 
 

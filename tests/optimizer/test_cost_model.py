@@ -210,3 +210,20 @@ def test_pickling():
         again = pickle.loads(pickle.dumps(model))
         assert again.expected(X[0]) == model.expected(X[0])
     assert math.isfinite(model.expected(X[0]))
+
+
+def test_costs_of_an_earlier_search_count_by_their_ratio():
+    model, alone = CostModel([0]), CostModel([0])
+    assert model.expected(np.array([0.5])) is None
+    for x in (0.0, 0.25, 0.5, 0.75, 1.0):
+        model.learn(np.array([x]), 10.0 ** (3 * x))
+    early = model.expected(np.array([0.5]))
+    assert 20 < early < 45
+    # This machine is ten times slower.
+    for one in (model, alone):
+        one.add(np.array([0.0]), 10.0 * model._earlier.expected(np.array([0.0])))
+    assert model.expected(np.array([0.5])) == pytest.approx(10.0 * early)
+    for x in np.linspace(0.1, 1.0, MIN_COSTS):
+        for one in (model, alone):
+            one.add(np.array([x]), 7.0)
+    assert model.expected(np.array([0.5])) == alone.expected(np.array([0.5]))

@@ -34,7 +34,7 @@ def score(params):
 def run(optimizer, n, objective=score):
     asked = []
     for _ in range(n):
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         optimizer.tell(params, objective(params))
         asked.append(params)
     return asked
@@ -82,7 +82,7 @@ SCRIPT = """
 from skbayes import Optimizer
 optimizer = Optimizer({"a": (0.0, 1.0), "b": ["u", "v", None]}, random_state=1)
 for _ in range(7):
-    params, = optimizer.ask()
+    params = optimizer.ask()
     optimizer.tell(params, params["a"])
 print(repr(params))
 """
@@ -124,7 +124,7 @@ def test_several_at_once_are_as_many_asked_one_by_one():
     one, other = (Optimizer(MIXED, random_state=0) for _ in range(2))
     for optimizer in (one, other):
         run(optimizer, 5)
-    assert one.ask(4) == [other.ask()[0] for _ in range(4)]
+    assert one.ask(4) == [other.ask() for _ in range(4)]
 
 
 def test_pending_configurations_keep_others_away():
@@ -267,21 +267,21 @@ def test_initial_points_come_first_and_count():
     assert optimizer.ask(2) == points
     told = Optimizer(space, initial_points=points, random_state=0)
     told.tell(points[0], 0.1)
-    assert told.ask() == [points[1]]
+    assert told.ask() == points[1]
 
 
 def test_with_no_initial_points_the_model_decides_after_one_score():
     space = {"x": (0.0, 1.0)}
     optimizer = Optimizer(space, n_initial_points=0, random_state=0)
     optimizer.tell({"x": 0.5}, 1.0)
-    (params,) = optimizer.ask()
+    params = optimizer.ask()
     # One score says only that what is far away is least known.
     assert abs(params["x"] - 0.5) > 0.3
 
 
 def test_the_first_configuration_is_the_center():
     space = {"x": (-1.0, 3.0), "C": (1e-2, 1e4, "log-uniform"), "k": ["usual", "other"]}
-    (params,) = Optimizer(space, random_state=0).ask()
+    params = Optimizer(space, random_state=0).ask()
     assert params["x"] == 1.0
     assert params["C"] == pytest.approx(10.0)
     assert params["k"] == "usual"
@@ -339,7 +339,7 @@ def test_the_design_grows_with_the_space(space, n):
     optimizer = Optimizer(space, random_state=0)
     expected = []
     for _ in range(n + 1):
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         expected.append(optimizer.last_expected_improvement)
         optimizer.tell(params, len(expected) % 3)
     assert expected[:n] == [None] * n and expected[n] is not None
@@ -364,14 +364,14 @@ def test_points_never_asked_for_are_welcome():
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
     for x in np.linspace(0, 1, 11):
         optimizer.tell({"x": float(x)}, -abs(x - 0.42))
-    (params,) = optimizer.ask()
+    params = optimizer.ask()
     assert abs(params["x"] - 0.42) < 0.15
     assert optimizer.n_told == 11
 
 
 def test_a_space_of_one_configuration():
     optimizer = Optimizer({}, random_state=0)
-    assert optimizer.ask() == [{}]
+    assert optimizer.ask() == {}
     with pytest.raises(SpaceExhausted):
         optimizer.ask()
 
@@ -408,9 +408,14 @@ def test_wrong_arguments_are_refused(arguments, error, message):
         Optimizer({"x": (0.0, 1.0)}, **arguments)
 
 
+def test_a_number_makes_a_list():
+    one, other = (Optimizer({"x": (0.0, 1.0)}, random_state=0) for _ in range(2))
+    assert other.ask(1) == [one.ask()]
+
+
 @pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
 def test_wrong_numbers_to_ask_for(n):
-    with pytest.raises(ValueError, match="n must be an integer >= 1"):
+    with pytest.raises(ValueError, match="n must be an integer >= 1 or None"):
         Optimizer({"x": (0.0, 1.0)}).ask(n)
 
 
@@ -418,7 +423,7 @@ def test_whole_floats_are_ints_where_ints_are_expected():
     spaces = {"depth": (1, 9), "x": (0.0, 1.0), "size": [1, 2]}
     point = {"x": 0.1 + 0.2, "depth": 3.0, "size": 2.0}
     optimizer = Optimizer(spaces, initial_points=[point], random_state=0)
-    (asked,) = optimizer.ask()
+    asked = optimizer.ask()
     optimizer.tell(point, 1.0)
     for params in (asked, optimizer.best_params):
         assert repr(params) == "{'depth': 3, 'size': 2, 'x': 0.30000000000000004}"
@@ -547,7 +552,7 @@ def test_costs_are_expected_from_costs_told():
 def test_costs_do_not_change_proposals():
     plain, costly = (Optimizer(MIXED, random_state=0) for _ in range(2))
     for n in range(7):
-        (params,), (same,) = plain.ask(), costly.ask()
+        params, same = plain.ask(), costly.ask()
         assert params == same
         plain.tell(params, score(params))
         costly.tell(params, score(params), cost=n + 1.0)
@@ -592,8 +597,9 @@ def test_predict_is_the_mixture_over_samples():
     rows = [{"x": x} for x in (0.0, 0.4, 0.45, 1.0)]
     mean, sd = optimizer.predict(rows)
     model = GaussianProcess(n_options=[0], random_state=0)
-    told = np.array([[0.1], [0.4], [0.6], [0.9]])
-    model.fit(told, -((told[:, 0] - 0.5) ** 2))
+    told = np.array([0.1, 0.4, 0.6, 0.9])
+    X = optimizer.space.encode([{"x": x} for x in told])
+    model.fit(X, -((told - 0.5) ** 2))
     means, sds = model.predict(optimizer.space.encode(rows))
     np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-5)
     second = np.mean(sds**2 + means**2, axis=0)
@@ -638,7 +644,7 @@ def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces, when):
             value = math.nan if number % 5 == 0 else objective(params)
             details = {"cost": 1.5, "noise": 0.01 if number % 2 else None}
             optimizer.tell(params, value, **details)
-            (new,) = optimizer.ask()
+            new = optimizer.ask()
             in_flight.append(new)
             record += [("tell", params, value, details), ("ask", new)]
         return record
@@ -675,7 +681,7 @@ def test_what_is_forgotten_is_asked_for_again():
     before = pickle.loads(pickle.dumps(optimizer))
     first, second = optimizer.ask(2)
     optimizer.forget(second)
-    assert optimizer.ask() == [second]
+    assert optimizer.ask() == second
     optimizer.forget(first)
     optimizer.forget(second)
     assert optimizer.ask(2) == before.ask(2) == [first, second]
@@ -685,7 +691,7 @@ def test_a_forgotten_cell_of_a_finite_space_is_open_again():
     optimizer = Optimizer({"a": [1, 2, 3]}, random_state=0)
     asked = optimizer.ask(3)
     optimizer.forget(asked[1])
-    assert optimizer.ask() == [asked[1]]
+    assert optimizer.ask() == asked[1]
     with pytest.raises(SpaceExhausted):
         optimizer.ask()
 
@@ -695,13 +701,13 @@ def test_what_was_told_stays_known_when_its_repetition_is_forgotten():
     optimizer.tell({"a": 1}, 0.5)
     optimizer.pend({"a": 1})
     optimizer.forget({"a": 1})
-    assert optimizer.ask() == [{"a": 2}]
+    assert optimizer.ask() == {"a": 2}
     assert optimizer.n_told == 1
 
 
 def test_only_what_is_pending_can_be_forgotten():
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
-    (params,) = optimizer.ask()
+    params = optimizer.ask()
     with pytest.raises(ValueError, match=r"params: \{'x': 0.25\} is not pending"):
         optimizer.forget({"x": 0.25})
     optimizer.tell(params, 1.0)
@@ -726,7 +732,7 @@ def test_what_was_learned_guides_from_the_first_proposal():
     assert optimizer.n_told == 0
     with pytest.raises(ValueError, match="No score"):
         _ = optimizer.best_params
-    (params,) = optimizer.ask()
+    params = optimizer.ask()
     assert optimizer.last_expected_improvement is not None
     assert abs(params["x"] - 0.37) < 0.1
     optimizer.tell(params, peak(params))
@@ -742,7 +748,7 @@ def test_what_was_learned_counts_as_initial_and_leaves_the_rest_of_the_design():
         warm.learn(params, score(params))
     assert run(warm, 2) == design[:2]
     assert warm.last_expected_improvement is None
-    assert warm.ask() != design[2:3]
+    assert warm.ask() != design[2]
     assert warm.last_expected_improvement is not None
 
 
@@ -778,7 +784,7 @@ def test_what_was_learned_and_told_is_known_twice():
             optimizer.learn({"a": 4}, value)
         optimizer.tell({"a": 4}, scores[-1])
         assert optimizer.n_told == 3
-        assert optimizer.ask() == [{"a": 2}]
+        assert optimizer.ask() == {"a": 2}
         improvements.append(optimizer.last_expected_improvement)
     assert len(set(improvements)) == 3
 
@@ -809,7 +815,7 @@ def test_noise_belongs_to_the_score_it_came_with():
             X[:n_learned], y[:n_learned], noise[:n_learned], strict=True
         ):
             optimizer.learn({"x": x[0]}, value, noise=variance)
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         mean, sd = (part[:, 0] for part in model.predict([[params["x"]]]))
         z = (mean - best_f) / sd
         expected = np.mean(sd * (stats.norm.pdf(z) + z * stats.norm.cdf(z)))
@@ -836,13 +842,13 @@ def test_the_expected_improvement_is_that_of_the_proposal(acquisition):
     points = [{"x": float(x)} for x in (0.05, 0.3, 0.55, 0.9)]
     for params in points:
         optimizer.tell(params, peak(params))
-    X = np.array([[params["x"]] for params in points])
+    X = optimizer.space.encode(points)
     model = GaussianProcess(n_options=[0], random_state=0)
     model.fit(X, np.array([peak(params) for params in points]))
     for _ in range(2):  # the second with the first pending
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         best_f = model.predict(X)[0].max(axis=1)
-        row = np.array([[params["x"]]])
+        row = optimizer.space.encode([params])
         mean, sd = (part[:, 0] for part in model.predict(row))
         z = (mean - best_f) / sd
         expected = np.mean(sd * (stats.norm.pdf(z) + z * stats.norm.cdf(z)))
@@ -868,7 +874,7 @@ def test_only_the_model_expects_improvements():
     )
     assert optimizer.last_expected_improvement is None
     for number in range(6):
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         assert (optimizer.last_expected_improvement is None) == (number < 3)
         optimizer.tell(params, peak(params))
     late = Optimizer({"x": (0.0, 1.0)}, initial_points=[{"x": 0.2}], random_state=0)
@@ -923,7 +929,7 @@ SQUARE = {"x": (0.0, 1.0), "z": (0.0, 1.0)}
 def test_several_objectives_find_the_whole_front():
     optimizer = Optimizer(SQUARE, random_state=0)
     for _ in range(25):
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         optimizer.tell(params, two(params))
     front = optimizer.pareto_front
     places = sorted(params["x"] for params, _ in front if params["z"] < 0.02)
@@ -941,7 +947,7 @@ def test_proposals_for_several_objectives_are_pure_functions():
     def asked(n_points, continued_at=None):
         optimizer, pending, log = Optimizer(SQUARE, random_state=3), [], []
         while len(log) < 12:
-            pending += optimizer.ask()
+            pending.append(optimizer.ask())
             log.append(pending[-1])
             if len(pending) == n_points:
                 params = pending.pop(0)
@@ -1035,7 +1041,7 @@ def test_surrogates_for_several_objectives(surrogate):
     optimizer = Optimizer(space, surrogate=surrogate, n_objectives=2, random_state=0)
     asked = []
     for _ in range(8):
-        asked += optimizer.ask()
+        asked.append(optimizer.ask())
         optimizer.tell(asked[-1], two({"x": asked[-1]["x"] / 7, "z": asked[-1]["z"]}))
     assert len({str(params) for params in asked}) == 8
     assert (optimizer.last_expected_improvement is None) == (
@@ -1054,7 +1060,7 @@ def test_an_acquisition_for_one_objective_refuses_several():
 def test_a_finite_space_is_exhausted_with_several_objectives():
     optimizer = Optimizer({"x": [1, 2, 3], "z": [1, 2]}, random_state=0)
     for _ in range(6):
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         optimizer.tell(params, [params["x"], -params["z"]])
     with pytest.raises(SpaceExhausted):
         optimizer.ask()

@@ -2,6 +2,7 @@
 
 import enum
 import math
+from datetime import timedelta
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,7 +22,7 @@ from sklearn.svm import SVC
 from skbayes import BayesSearchCV
 from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.results.frame import results_frame
-from skbayes.results.warm_start import known_results
+from skbayes.results.warm_start import known_results, known_trials
 from skbayes.space import Choice, Space
 
 X, y = load_iris(return_X_y=True)
@@ -298,6 +299,57 @@ def test_trials_of_a_study_without_a_value():
     with pytest.warns(UserWarning, match=r"4 of 6 .*2 outside.*2 without a compar"):
         known = known_results(source, space(x=(0.0, 5.0)))
     assert [params["x"] for params, _, _ in known] == [3.0, 1.5]
+
+
+def test_failures_and_times_of_a_study():
+    source = study(
+        ("COMPLETE", {"x": 3.0}, 0.25),
+        ("FAIL", {"x": 2.0}, None),
+        ("FAIL", {"x": 9.0}, None),
+        ("PRUNED", {"x": 1.0}, 0.5),
+    )
+    for seconds, one in enumerate(source.trials, start=1):
+        one.duration = timedelta(seconds=seconds)
+    with pytest.warns(UserWarning, match=r"2 of 4 .*\(2 without a comparable score\)"):
+        complete, failed = known_trials(source, space(x=(0.0, 5.0)))
+    assert complete == ({"x": 3.0}, 0.25, None, 1.0, False)
+    assert failed.failed and failed.params == {"x": 2.0} and failed.cost == 2.0
+    assert math.isnan(failed.score)
+    with pytest.warns(UserWarning, match="3 of 4 .*3 without a comparable score"):
+        assert known_results(source, space(x=(0.0, 5.0))) == [complete[:3]]
+
+
+def minimized(*calls, names=("x",), **more):
+    """A result of scikit-optimize, as far as it is looked at: points and values."""
+    points, values = zip(*calls, strict=True)
+    dimensions = [SimpleNamespace(name=name) for name in names]
+    return SimpleNamespace(
+        x_iters=list(points),
+        func_vals=np.array(values),
+        space=SimpleNamespace(dimensions=dimensions),
+        **more,
+    )
+
+
+def test_of_a_result_of_scikit_optimize_less_is_better():
+    calls = ([np.int64(3)], 0.25), ([1.5], -0.5)
+    found = known_results(minimized(*calls), space(x=(0.0, 5.0)), "accuracy")
+    assert found == [({"x": 3.0}, -0.25, None), ({"x": 1.5}, 0.5, None)]
+    with pytest.warns(UserWarning, match=r"1 of 2 .*\(1 outside search_spaces\)"):
+        assert len(known_results(minimized(*calls), space(x=(0.0, 2.0)))) == 1
+
+
+def test_failures_and_times_of_a_result_of_scikit_optimize():
+    calls = ([3.0], 0.25), ([1.5], math.inf)
+    source = minimized(*calls, log_time=np.log([2.0, 4.0]))
+    one, other = known_trials(source, space(x=(0.0, 5.0)))
+    assert (one.cost, one.failed) == (pytest.approx(2.0), False)
+    assert (other.cost, other.failed) == (pytest.approx(4.0), True)
+
+
+def test_a_result_of_scikit_optimize_without_names_is_refused():
+    with pytest.raises(ValueError, match=r"has no name.*Real\(..., name='C'\)"):
+        known_results(minimized(([3.0], 1.0), names=[None]), space(x=(0.0, 5.0)))
 
 
 def test_a_study_with_several_objectives_is_refused():

@@ -63,7 +63,7 @@ def test_each_small_search_is_one_that_knows_its_own_trials_alone(search):
     assert isinstance(optimizer, RoundRobinOptimizer)
     for number, alone in enumerate(optimizer.optimizers):
         for trial in search.trials_[number:15:3]:
-            assert alone.ask() == [trial.params]
+            assert alone.ask() == trial.params
             alone.tell(trial.params, trial.score, cost=trial.duration)
     designs = [trial.params for trial in search.trials_[3:6]]
     assert designs[0] != designs[1] != designs[2]

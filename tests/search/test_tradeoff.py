@@ -59,7 +59,7 @@ def test_without_tradeoff_it_is_the_search_on_the_enriched_space(acquisition, n_
     for trial in found.trials_:
         if len(waiting) == n_points:
             plain.tell(*waiting.pop(0))
-        proposed = plain.ask()[0]
+        proposed = plain.ask()
         size = proposed.pop("train_size")
         assert (proposed, size) == (trial.params, trial.train_fraction)
         waiting.append(({**proposed, "train_size": size}, trial.score))

@@ -2,17 +2,27 @@ import numpy as np
 import pytest
 import sklearn
 from scipy import sparse, stats
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import KFold
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    StratifiedGroupKFold,
+)
 from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV
+from skbayes import BayesSearchCV, MultiStageSearchCV, Optimizer, TradeoffSearchCV
 from skbayes.loop.stopping import NoImprovement
 from skbayes.search._validation import (
     check_arguments,
@@ -27,6 +37,15 @@ X, y = load_iris(return_X_y=True)
 
 def _search(estimator=None, **settings):
     return BayesSearchCV(SVC() if estimator is None else estimator, {}, **settings)
+
+
+def _fitted(estimator=None, search_spaces=None, kind=BayesSearchCV, **settings):
+    """Fit to what has little to learn."""
+    spaces = (
+        {"strategy": ["prior", "uniform"]} if search_spaces is None else search_spaces
+    )
+    settings = {"n_iter": 2, "cv": 2, "random_state": 0} | settings
+    return kind(estimator or DummyClassifier(), spaces, **settings).fit(X, y)
 
 
 def _check_values(estimator, notation):
@@ -47,6 +66,60 @@ def test_any_other_arguments_pass():
         check_arguments(_search(scoring=scoring))
     check_arguments(_search(cv=KFold()))
     check_arguments(_search(cv=[(np.arange(100), np.arange(100, 150))]))
+
+
+def test_more_trials_under_way_than_there_are():
+    with pytest.warns(UserWarning, match="n_points=3 is more than n_iter=2"):
+        check_arguments(_search(n_iter=2, n_points=3))
+    check_arguments(_search(n_iter=3, n_points=3))
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("RF", "trees"),
+        ("GP", "gp"),
+        ("ET", "trees"),
+        ("GBRT", "trees"),
+        ("dummy", "random"),
+    ],
+)
+def test_names_of_surrogates_elsewhere(name, ours):
+    message = f"surrogate: '{name}' is called '{ours}' here"
+    for kind in (BayesSearchCV, TradeoffSearchCV):
+        with pytest.raises(ValueError, match=message):
+            _fitted(kind=kind, surrogate=name)
+    with pytest.raises(ValueError, match=message):
+        Optimizer({"x": (0.0, 1.0)}, surrogate=name)
+
+
+@pytest.mark.parametrize(
+    "splitter", [GroupKFold(2), StratifiedGroupKFold(2), LeaveOneGroupOut()]
+)
+def test_groups_that_are_missing(splitter):
+    with pytest.raises(ValueError, match=r"Call fit\(X, y, groups=groups\)"):
+        _fitted(cv=splitter)
+
+
+def test_numbers_of_rows_that_look_like_percentages():
+    kind, few = MultiStageSearchCV, {"trials_per_stage": [1, 1], "cv": 5}
+    with pytest.warns(UserWarning, match=r"no trial .* 100 of the 120 .* \(0.3, 1.0\)"):
+        _fitted(kind=kind, stages=(30, 100), **few)
+    _fitted(kind=kind, stages=(30, 1.0), **few)
+
+
+def test_callbacks_that_the_estimator_takes_are_passed_on():
+    class Called(DummyClassifier):
+        def fit(self, X, y, callback=None):
+            callback(len(y))
+            return super().fit(X, y)
+
+    called = []
+    search = BayesSearchCV(Called(), {"strategy": ["prior"]}, n_iter=1, cv=2)
+    search.fit(X, y, callback=called.append)
+    assert called == [75, 75, 150]
+    with pytest.raises(TypeError, match=r"takes no 'callbacks'.*stopper"):
+        search.fit(X, y, callbacks=[called.append])
 
 
 @pytest.mark.parametrize("wrap", [lambda s: s, lambda s: ["accuracy", s]])
@@ -156,6 +229,46 @@ def test_a_rare_class_counts_in_many_rows():
 def test_a_parameter_without_any_right_value(notation, complaint):
     with pytest.raises(ValueError, match=complaint):
         _check_values(SVC(), notation)
+
+
+class Foreign(ClassifierMixin, BaseEstimator):
+    """An estimator without constraints."""
+
+    def __init__(self, rate=0.1, depth=3):
+        self.rate = rate
+        self.depth = depth
+
+
+@pytest.mark.parametrize(
+    ("estimator", "notation", "remedy"),
+    [
+        (SVC(), {"C": (1, 100)}, r"SVC takes .* \(1.0, 100.0\), or Integer\(1, 100\)"),
+        (SVC(), {"C": (1, 9, "log-uniform")}, r"Write \(1.0, 9.0, 'log-uniform'\)"),
+        (make_pipeline(SVC()), {"svc__C": (1, 9)}, "'svc__C': .* SVC takes"),
+        (SVC(), {"kernel": Choice({"rbf": {"gamma": (1, 9)}})}, "'gamma'"),
+        (Foreign(), {"rate": (0, 1)}, "'rate'.*Foreign"),
+    ],
+)
+def test_integers_for_a_real_number(estimator, notation, remedy):
+    with pytest.warns(UserWarning, match=remedy) as caught:
+        _check_values(estimator, notation)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    ("estimator", "notation"),
+    [
+        (SVC(), {"C": (1.0, 100.0), "degree": (1, 3)}),
+        (SVC(), {"C": Integer(1, 100)}),
+        (SVC(), {"C": [1, 10]}),
+        (DecisionTreeClassifier(), {"max_features": (1, 4), "max_depth": (1, 9)}),
+        (RandomForestRegressor(), {"max_features": (1, 4)}),
+        (TfidfVectorizer(), {"max_df": (10, 20)}),
+        (Foreign(), {"depth": (1, 3)}),
+    ],
+)
+def test_integers_for_an_integer(estimator, notation):
+    _check_values(estimator, notation)
 
 
 @pytest.mark.parametrize(

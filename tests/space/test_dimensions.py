@@ -73,6 +73,29 @@ def test_snapping_goes_to_the_position_of_the_decoded_value(dimension, positions
     np.testing.assert_array_equal(dimension.snap(snapped), snapped)
 
 
+@given(reals(), POSITIONS)
+def test_reals_have_few_digits(dimension, positions):
+    low, high = abs(dimension.low), abs(dimension.high)
+    assume(min(low, high) <= 0.5 * max(low, high) or dimension.low < 0 < dimension.high)
+    ends = (dimension.low, dimension.high)
+    for value in dimension.decode(positions):
+        assert value in ends or value == float(f"{value:.8g}")
+
+
+@given(reals(), POSITIONS)
+def test_rounding_does_not_move_a_real_by_a_millionth_of_its_range(
+    dimension, positions
+):
+    width = dimension.high - dimension.low
+    exact = dimension.low + np.array(positions) * width
+    if dimension.is_log:
+        assume(dimension.high > 1.01 * dimension.low)
+        width = math.log(dimension.high / dimension.low)
+        exact = dimension.low * np.exp(np.array(positions) * width)
+        width *= exact
+    assert np.all(np.abs(dimension.decode(positions) - exact) <= 1e-6 * width)
+
+
 @given(ANY, POSITIONS)
 def test_values_are_plain_python(dimension, positions):
     for value in dimension.decode(np.array(positions)):
@@ -140,6 +163,34 @@ def test_real_at_extreme_magnitudes():
     assert dimension.decode(dimension.encode(values)) == values
 
 
+@pytest.mark.parametrize(
+    ("dimension", "position", "value"),
+    [
+        (Real(1e-3, 1e3, "log-uniform"), 0.5, 1.0),
+        (Real(1e-2, 1e2, "log-uniform"), 0.75, 10.0),
+        (Real(0.1, 0.7), 1 / 3, 0.3),
+        (Real(-0.1, 0.2), 1 / 3, 0.0),
+        (Real(1000, 1001), 1 / 3, 1000.333333),
+        (Distribution(stats.loguniform(1e-3, 1e3)), 5 / 6, 100.0),
+        (Distribution(stats.norm(5, 2)), 0.975, 8.91994),
+        (Distribution(stats.uniform(0.1, 0.6)), 0.0, 0.1),
+    ],
+    ids=repr,
+)
+def test_values_are_round_numbers(dimension, position, value):
+    assert dimension.decode(np.array([position])) == [value]
+
+
+@pytest.mark.parametrize(
+    "dimension", [Real(0, 1), Distribution(stats.uniform(0, 1))], ids=repr
+)
+def test_values_of_the_user_keep_their_digits(dimension):
+    space = Space([{"x": dimension}])
+    given_ = {"x": 0.12345678901234567}
+    assert space.canonicalize(given_) == given_
+    assert space.decode(space.encode([given_])) != [given_]
+
+
 def test_a_narrow_range_far_from_zero_is_still_exact():
     dimension = Real(1e9, 1e9 + 1)
     values = dimension.decode(np.random.default_rng(0).random(500))
@@ -151,6 +202,7 @@ def test_a_narrow_range_far_from_zero_is_still_exact():
     [
         (1e9, 1e9 + 1e-3),
         (1e300, 1e300 * (1 + 1e-13)),
+        (1.0, 1.7976931348623157e308),
         (3.0, 6.0),
         (3.0, 6.1),
         (5e-324, 1e-320),

@@ -55,6 +55,8 @@ def test_what_can_be_proposed_is_encoded_exactly(frozen):
     assert dimension.decode(dimension.encode(values)) == values
     assert np.all(np.isfinite(values))
     whole = hasattr(frozen, "pmf")
+    if frozen in FROZEN[:9] and not whole:
+        assert all(value == float(f"{value:.8g}") for value in values)
     assert {type(value) for value in values} == {int if whole else float}
 
 

@@ -74,10 +74,8 @@ svc = SVC()
         ((1e-6, 1e6, "log-uniform"), Real(1e-6, 1e6, "log-uniform")),
         ((1, 100, "log-uniform"), Integer(1, 100, "log-uniform")),
         ((1, 100.0, "uniform"), Real(1, 100)),
-        ((1e-3, 1.0, "log-uniform", 2), Real(1e-3, 1, "log-uniform")),
         ([0.1, 10.0, "log-uniform"], Real(0.1, 10, "log-uniform")),
         ([1, 10, "uniform"], Integer(1, 10)),
-        ([0.1, 10.0, "log-uniform", 10], Real(0.1, 10, "log-uniform")),
         (["uniform", "distance"], Categorical(["uniform", "distance"])),
         ([1, 2, "auto"], Categorical([1, 2, "auto"])),
         ([1, "auto"], Categorical([1, "auto"])),
@@ -122,6 +120,21 @@ def test_notations(notation, expected):
     dimension = parse_dimension(notation, "p")
     assert type(dimension) is type(expected)
     assert repr(dimension) == repr(expected)
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_the_base_of_a_range_has_no_effect(kind):
+    with pytest.warns(UserWarning, match=r"10 is ignored. Write \(0.1, 9.0, 'log-un"):
+        dimension = parse_dimension(kind([0.1, 9.0, "log-uniform", 10]), "p")
+    assert repr(dimension) == repr(Real(0.1, 9.0, "log-uniform"))
+
+
+def test_numbers_of_trials_of_dicts_have_no_effect():
+    one, other = {"a": [1]}, {"b": [2]}
+    with pytest.warns(UserWarning, match=r"search_spaces=\[space\] and n_iter=3"):
+        assert parse_spaces([(one, 3)]) == [one]
+    with pytest.warns(UserWarning, match=r"\[space, ...\] and n_iter=7"):
+        assert parse_spaces([(one, 3), (other, 4)]) == [one, other]
 
 
 def test_a_scale_that_was_asked_for_by_a_step_is_kept():
@@ -219,7 +232,8 @@ def test_names_must_be_strings():
 
 
 def test_pairs_of_space_and_number_are_alternatives():
-    space = Space.from_notation([({"a": [1, 2]}, 20), ({"b": [3]}, 5)])
+    with pytest.warns(UserWarning, match="n_iter=25"):
+        space = Space.from_notation([({"a": [1, 2]}, 20), ({"b": [3]}, 5)])
     assert space.n_configurations == 3
 
 

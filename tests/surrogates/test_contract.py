@@ -220,7 +220,7 @@ def score(params):
 def run(optimizer, n, objective=score):
     asked = []
     for _ in range(n):
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         optimizer.tell(params, objective(params))
         asked.append(params)
     return asked
@@ -267,7 +267,7 @@ def test_several_at_once_are_as_many_asked_one_by_one(make):
     one, other = make(), make()
     for optimizer in (one, other):
         run(optimizer, 9)
-    assert one.ask(5) == [other.ask()[0] for _ in range(5)]
+    assert one.ask(5) == [other.ask() for _ in range(5)]
 
 
 def test_a_proposal_depends_on_what_was_told_and_not_on_how_it_was_asked(make):

@@ -258,7 +258,7 @@ def test_eight_trials_come_before_the_model():
     design = Optimizer({"x": (0.0, 1.0)}, n_initial_points=8, random_state=0).ask(8)
     asked = []
     for _ in range(9):
-        asked += optimizer.ask()
+        asked.append(optimizer.ask())
         optimizer.tell(asked[-1], -asked[-1]["x"])
     assert asked[:8] == design
 
@@ -283,7 +283,7 @@ def test_it_beats_random_search_on_average():
         for seed in range(6):
             optimizer = Optimizer(space, surrogate=surrogate, random_state=seed)
             for _ in range(40):
-                (params,) = optimizer.ask()
+                params = optimizer.ask()
                 optimizer.tell(params, objective(params))
             best[surrogate].append(objective(optimizer.best_params))
     assert np.mean(best["tpe"]) > 0.7 * np.mean(best["random"])

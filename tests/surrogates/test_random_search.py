@@ -15,7 +15,7 @@ def test_scores_do_not_matter(surrogate):
     for sign in (1.0, -1.0):
         optimizer = Optimizer(SQUARE, surrogate=surrogate, random_state=0)
         for _ in range(10):
-            asked += optimizer.ask()
+            asked.append(optimizer.ask())
             optimizer.tell(asked[-1], sign * asked[-1]["x"])
     assert asked[:10] == asked[10:]
     assert optimizer.last_expected_improvement is None
@@ -54,6 +54,6 @@ def test_a_sequence_that_meets_nothing_new_gives_way_to_chance():
         constraint=lambda p: (p["a"], p["b"]) == (299, 17),
         random_state=0,
     )
-    assert optimizer.ask() == [{"a": 299, "b": 17}]
+    assert optimizer.ask() == {"a": 299, "b": 17}
     with pytest.raises(SpaceExhausted):
         optimizer.ask()

@@ -155,6 +155,7 @@ def ask_and_tell() -> float:
     for _ in range(4):
         for params in optimizer.ask(2):
             optimizer.tell(params, -(params["x"] ** 2) - params["k"])
+    assert_type(optimizer.ask(), dict[str, Any])
     best = optimizer.best_params
     return float(best["x"])
 

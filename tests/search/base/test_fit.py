@@ -29,6 +29,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skbayes import BayesSearchCV
+from skbayes.space import Integer
 
 X, y = load_iris(return_X_y=True)
 TEXTS = ["good day", "bad night", "good food", "bad food", "so good", "so bad"] * 5
@@ -467,9 +468,9 @@ def test_values_reach_the_estimator_as_plain_python():
 
     grid = {"quality": np.linspace(0, 1, 3), "bad": np.array([None], dtype=object)}
     BayesSearchCV(Typed(), grid, n_iter=3, cv=2, random_state=0).fit(X, y)
-    BayesSearchCV(Typed(), {"quality": (1, 9)}, n_iter=2, cv=2, random_state=0).fit(
-        X, y
-    )
+    BayesSearchCV(
+        Typed(), {"quality": Integer(1, 9)}, n_iter=2, cv=2, random_state=0
+    ).fit(X, y)
     assert set(seen) == {float, int, type(None)}
 
 

@@ -326,7 +326,7 @@ def test_an_error_is_raised_when_those_in_flight_have_ended(where, temp_folder):
             assert "Raised in a worker" in "".join(raised.value.__notes__)
         assert not hasattr(search, "cv_results_")
         # Nothing is left broken behind.
-        assert len(restless(n_iter=2).fit(X, y).trials_) == 2
+        assert len(restless(n_iter=2, n_points=2).fit(X, y).trials_) == 2
     assert left_over(temp_folder) == []
 
 
@@ -351,7 +351,7 @@ def test_a_callback_that_returns_true_ends_the_search_at_the_same_trial(where, n
 
 
 def test_the_folder_with_the_data_is_gone_after_the_search(temp_folder):
-    smooth(n_jobs=2, n_iter=2).fit(X, y)
+    smooth(n_jobs=2, n_iter=2, n_points=2).fit(X, y)
     assert left_over(temp_folder) == []
 
 

@@ -1,5 +1,7 @@
 """A search that begins with what another one knows."""
 
+import math
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -88,7 +90,9 @@ def test_several_objectives_are_not_those_of_a_study(grid):
     search = ParetoSearchCV(
         SVC(), FINE, objectives, warm_start_from=study(grid), random_state=0
     )
-    with pytest.raises(ValueError, match="warm_start_from: a study of Optuna does not"):
+    with pytest.raises(
+        ValueError, match="warm_start_from: a study of Optuna or a result"
+    ):
         search.fit(X, y)
 
 
@@ -153,3 +157,43 @@ def test_what_is_no_search_is_refused_before_any_fit(source, error):
     search = BayesSearchCV(Unfittable(), FINE, warm_start_from=source, random_state=0)
     with pytest.raises(error, match=r"warm_start_from|nowhere\.db"):
         search.fit(X, y)
+
+
+def test_failures_and_times_of_a_study_are_learned(grid):
+    source = study(grid)
+    for number, trial in enumerate(source.trials):
+        trial.duration = timedelta(seconds=100.0 + number)
+    # Of what failed there is no score.
+    source.trials[3].state.name = "FAIL"
+    learned = []
+
+    class Watched(BayesSearchCV):
+        def _make_optimizer(self, space, seed):
+            optimizer = super()._make_optimizer(space, seed)
+            learn = optimizer.learn
+
+            def watched(params, score, noise=None, cost=None):
+                learned.append((params["C"], score, cost))
+                learn(params, score, noise, cost)
+
+            optimizer.learn = watched
+            return optimizer
+
+    settings = {"n_iter": 1, "cv": 3, "random_state": 0, "warm_start_from": source}
+    with pytest.warns(UserWarning, match=OUTSIDE):
+        search = Watched(SVC(gamma=0.02), FINE, **settings).fit(X, y)
+    assert [C for C, _, _ in learned] == [0.1, 1.0, 10.0, 100.0]
+    assert [cost for _, _, cost in learned] == [102.0, 103.0, 104.0, 105.0]
+    assert [math.isnan(score) for _, score, _ in learned] == [False, True, False, False]
+    assert search.best_params_["C"] != 1.0
+
+
+def test_a_tradeoff_learns_failures_of_a_study(grid):
+    source = study(grid)
+    source.trials[3].state.name = "FAIL"
+    settings = {"n_iter": 1, "cv": 3, "random_state": 0, "score_range": (0.0, 1.0)}
+    search = TradeoffSearchCV(SVC(), FINE, warm_start_from=source, **settings)
+    with pytest.warns(UserWarning, match=OUTSIDE):
+        search.fit(X, y)
+    assert "learned 4," in repr(search.optimizer_)
+    assert search.best_params_["C"] != 1.0

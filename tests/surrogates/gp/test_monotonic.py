@@ -218,7 +218,7 @@ def test_an_optimizer_takes_it():
         {"x": (0.0, 10.0)}, surrogate=MonotonicGP(**grow(points)), random_state=0
     )
     for _ in range(12):
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         optimizer.tell(params, -((params["x"] - 7.0) ** 2))
     assert abs(optimizer.best_params["x"] - 7.0) < 0.2
 

@@ -130,7 +130,7 @@ def test_a_wrong_sign_costs_a_search_no_more_than_fifteen_trials(seed):
         random_state=seed,
     )
     for _ in range(15):
-        (params,) = optimizer.ask()
+        params = optimizer.ask()
         score = -((params["x"] - 0.8) ** 2) - (params["z"] - 0.7) ** 2
         optimizer.tell(params, score)
     best = optimizer.best_params

@@ -1,0 +1,49 @@
+"""Text and HTML forms of optimizers: what they were told, and the best of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from skbayes.utils.html_table import html_table
+
+__all__ = ["OptimizerDisplay"]
+
+
+class OptimizerDisplay:
+    """Adds a text form of one line, and a table for notebooks."""
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{label} {text}" for label, text in _facts(self))
+        return f"<{_title(self)}: {facts}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(_title(self), _facts(self))
+
+
+def _title(optimizer: Any) -> str:
+    names = ", ".join(optimizer.space.parameter_names) or "no parameters"
+    return f"{type(optimizer).__name__} of {names}"
+
+
+def _facts(optimizer: Any) -> list[tuple[str, str]]:
+    """Return labels and texts."""
+    surrogate = optimizer.surrogate
+    if not isinstance(surrogate, str):
+        surrogate = type(surrogate).__name__
+    told = optimizer._told.scores
+    n_failed = sum(math.isnan(scores[0]) for scores in told)
+    facts = [
+        ("surrogate", surrogate),
+        ("told", f"{len(told)} ({n_failed} failed)" if n_failed else str(len(told))),
+        ("pending", str(len(optimizer._pending))),
+    ]
+    if optimizer._learned.scores:
+        facts.append(("learned", str(len(optimizer._learned.scores))))
+    eligible = optimizer._eligible
+    if not eligible:
+        return facts
+    if len(eligible[0][0]) > 1:
+        return [*facts, ("Pareto front", str(len(optimizer.pareto_front)))]
+    (score,), params = max(eligible, key=lambda trial: trial[0])
+    return [*facts, ("best score", f"{score:.6g}"), ("best params", repr(params))]
