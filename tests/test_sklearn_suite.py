@@ -21,6 +21,14 @@ EXCEPTIONS = {
     "test_search_with_2d_array": (
         "expects the configurations that RandomizedSearchCV draws by its seed, in order"
     ),
+    **dict.fromkeys(
+        (
+            "test_search_callbacks_propagation",
+            "test_search_callbacks_no_propagation",
+            "test_search_callbacks_with_partial_fit_failures",
+        ),
+        "counts a task for each fit; a trial is one more task",
+    ),
 }
 
 
@@ -70,7 +78,10 @@ def test_every_behavior_holds(outcomes):
 
 
 def test_the_list_of_exceptions_is_not_stale(outcomes):
-    assert set(EXCEPTIONS) <= _names(outcomes[0], "failed")
+    # Releases before 1.9 have no callbacks, and no tests of them.
+    passed, failed = (_names(outcomes[0], what) for what in ("passed", "failed"))
+    assert "test_search_with_2d_array" in failed
+    assert not set(EXCEPTIONS) & (passed - failed)
 
 
 def test_the_reworded_tests_ran(outcomes):
