@@ -131,7 +131,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     """
 
     _parameter_constraints: dict = {
-        **compat.BaseSearchCV._parameter_constraints,
+        **getattr(compat.BaseSearchCV, "_parameter_constraints", {}),
         # `fit` says more of what is wrong with these.
         "search_spaces": "no_validation",
         "stopper": "no_validation",
