@@ -38,6 +38,7 @@ from skbayes.search._preparation import (
     known_source,
     open_journal,
     plan_stages,
+    print_advice,
     trial_workers,
 )
 from skbayes.search._validation import (
@@ -100,6 +101,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     {scorer_}
     {n_splits_}
     {refit_time_}
+    {total_time_}
     {multimetric_}
     {classes_}
     {n_features_in_}
@@ -321,6 +323,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
             What the fits raise, if all fits of the first three trials fail in the same
             way and the estimator with its own parameters does, too.
         """
+        begin = time.perf_counter()
         stoppers = check_stoppers(self.stopper)
         run, refit_metric = self._make_run(X, y, params)
         stages = self._stages(run)
@@ -348,6 +351,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
             set_winner_fits(self, run, outcome.kept)
             if self.refit:
                 self._refit(run, self._refit_rows(run), run.tasks)
+        self.total_time_ = time.perf_counter() - begin
+        if self.verbose > 0:
+            print_advice(self)
         return self
 
     # -- before the first fit -----------------------------------------------------

@@ -24,6 +24,31 @@ from sklearn.model_selection import GridSearchCV
 
 from skbayes.utils import substitutes
 
+__all__ = [
+    "HAS_CALLBACKS",
+    "LOOKED_UP",
+    "LOST",
+    "TASK_PENDING",
+    "BaseSearchCV",
+    "HasMethods",
+    "Interval",
+    "InvalidParameterError",
+    "LinearClassifierMixin",
+    "RealNotInt",
+    "check_fit_params",
+    "default_parallel_config",
+    "format_results",
+    "get_active_backend",
+    "get_reusable_executor",
+    "report_failures",
+    "resource_tracker",
+    "safe_split",
+    "select_best_index",
+    "set_verbosity_wrap",
+    "train_wrap",
+    "validate_parameter_constraints",
+]
+
 #: What is lost in this environment, by the private names that are not there.
 LOST: dict[str, str] = {}
 
