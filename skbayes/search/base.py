@@ -52,12 +52,13 @@ from skbayes.search.out_of_fold import set_winner_fits
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.did_you_mean import NameHints
+from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["BaseBayesSearchCV"]
 
 
 @share_parameters
-class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
+class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSearchCV):
     """Base class of the searches that learn from their trials.
 
     Inherits everything but `fit` from scikit-learn's `BaseSearchCV`: delegation, tags,

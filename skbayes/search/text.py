@@ -177,7 +177,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     Attributes
     ----------
     best_estimator_ : Pipeline
-        The best pipeline, which takes raw texts. Not there with ``refit=False``.
+        The best pipeline, which takes raw texts. Not there with ``refit=False``. Its
+        pickle needs skbayes of the same version, and snowballstemmer if a stemmer was
+        chosen, but neither liblinear-official nor stop-words, and holds none of the
+        texts, trials and counts.
     best_params_ : dict
         Its parameters.
     best_score_ : float
