@@ -77,8 +77,8 @@ search(
 )
 
 # %%
-# XGBoost and CatBoost. Each fit has one thread, so that ``n_jobs`` of the search can use
-# the others.
+# XGBoost and CatBoost. Each fit has one thread, so that ``n_jobs`` of the search can
+# use the others.
 if find_spec("xgboost"):
     from xgboost import XGBClassifier
 
@@ -94,8 +94,8 @@ if find_spec("catboost"):
     search(model, {"depth": (1, 8), "learning_rate": rate})
 
 # %%
-# A network of PyTorch by skorch: its data are of type float32, and ``module__`` leads to
-# the arguments of the module.
+# A network of PyTorch by skorch: its data are of type float32, and ``module__`` leads
+# to the arguments of the module.
 if find_spec("skorch") and find_spec("torch"):
     import torch
     from skorch import NeuralNetClassifier
