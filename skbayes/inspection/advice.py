@@ -242,10 +242,10 @@ def _without_effect(record: SearchRecord, space: Space) -> list[str]:
 def _few(record: SearchRecord) -> list[str]:
     """Return what to say of a number of trials that is small."""
     n_trials = int(record.complete.sum())
-    names = {name for params in record.params for name in params}
+    names = _varied(record)
     needed = max(FEW, FEW_EACH * len(names))
-    every = np.inf if record.space is None else record.space.n_configurations
-    if n_trials >= min(needed, every):
+    all_tried = record.space and len(record) >= record.space.n_configurations
+    if n_trials >= needed or all_tried or not names:
         return []
     trials = "trial is" if n_trials == 1 else "trials are"
     parameters = "parameter" if len(names) == 1 else "parameters"
@@ -253,6 +253,18 @@ def _few(record: SearchRecord) -> list[str]:
         f"{n_trials} finished {trials} few for {len(names)} {parameters}: importances "
         f"and pictures mean little with fewer than {needed}."
     ]
+
+
+def _varied(record: SearchRecord) -> set[str]:
+    """Return the parameters with more than one value."""
+    if record.space is not None:
+        columns = record.space.columns
+        return {c.name for c in columns if c.name and c.dimension.n_values > 1}
+    values: dict[str, set[str]] = {}
+    for params in record.params:
+        for name, value in params.items():
+            values.setdefault(name, set()).add(repr(value))
+    return {name for name, some in values.items() if len(some) > 1}
 
 
 def _ties(record: SearchRecord, best: int) -> list[str]:
@@ -264,6 +276,11 @@ def _ties(record: SearchRecord, best: int) -> list[str]:
     if n_tied < 2:
         return []
     shown = record.shown[best]
+    if n_tied == len(scores) and n_tied >= FEW:
+        return [
+            f"All {n_tied} trials have the same score, {shown:.4g}: nothing that was "
+            "tried changes it."
+        ]
     return [
         f"{n_tied} trials share the best score, {shown:.4g}: more splits or a finer "
         "metric would tell them apart."

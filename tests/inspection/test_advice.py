@@ -143,7 +143,7 @@ def test_nothing_is_said_of_effects_that_cannot_be_seen(n, score, noise):
 
 def test_few_trials_are_few_for_many_parameters():
     space = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}
-    params = [{"a": k / 20, "b": 0.5, "c": k / 30} for k in range(1, 17)]
+    params = [{"a": k / 20, "b": k / 25, "c": k / 30} for k in range(1, 17)]
     few = advice(history(params[:14], -np.arange(14.0)), search_spaces=space)
     assert few == [
         "14 finished trials are few for 3 parameters: importances and pictures mean "
@@ -170,6 +170,22 @@ def test_ties_are_counted():
         "3 trials share the best score, 0.75: more splits or a finer metric would tell "
         "them apart."
     ]
+
+
+def test_all_trials_alike():
+    params = [{"a": k / 20, "b": "fixed"} for k in range(1, 13)]
+    found = advice(
+        history(params, [0.5] * 12), search_spaces={"a": (0.0, 2.0), "b": ["fixed"]}
+    )
+    assert found == [
+        "All 12 trials have the same score, 0.5: nothing that was tried changes it."
+    ]
+
+
+def test_what_has_one_value_is_no_parameter():
+    params = [{"a": k, "b": "fixed"} for k in range(1, 4)]
+    (few,) = advice(history(params, [1.0, 3.0, 2.0]))
+    assert few.startswith("3 finished trials are few for 1 parameter:")
 
 
 def test_without_a_score_there_is_no_advice():
