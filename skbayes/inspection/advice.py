@@ -80,8 +80,8 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     >>> from sklearn.linear_model import LogisticRegression
     >>> from skbayes import BayesSearchCV
     >>> from skbayes.inspection import advice
-    >>> space = {"C": (1e-6, 1e-3, "log-uniform")}
-    >>> search = BayesSearchCV(LogisticRegression(), space, n_iter=12, random_state=0)
+    >>> space = {"C": [1e-6, 1e-5, 1e-4, 1e-3]}
+    >>> search = BayesSearchCV(LogisticRegression(), space, scoring="neg_log_loss")
     >>> advice(search.fit(*load_iris(return_X_y=True)))[0]
     'The best C, 0.001, is at the upper end of its range, 1e-06 to 0.001: try up to \
 0.01.'

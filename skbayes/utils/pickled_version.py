@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
+from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 from sklearn.exceptions import InconsistentVersionWarning
@@ -12,6 +14,16 @@ import skbayes
 __all__ = ["PickledVersion", "SkbayesVersionWarning"]
 
 _KEY = "_skbayes_version"
+_UNKNOWN = "of an unknown version"
+
+
+@functools.cache
+def _version() -> str:
+    """Return the version of skbayes, which is known only where it is installed."""
+    try:
+        return skbayes.__version__
+    except PackageNotFoundError:
+        return _UNKNOWN
 
 
 class SkbayesVersionWarning(InconsistentVersionWarning):
@@ -31,16 +43,16 @@ class PickledVersion:
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
-        return {**(state or {}), _KEY: skbayes.__version__}
+        return {**(state or {}), _KEY: _version()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        version = state.pop(_KEY, "of an unknown version")
-        if version != skbayes.__version__:
+        version, own = state.pop(_KEY, _UNKNOWN), _version()
+        if version != own:
             warnings.warn(
                 SkbayesVersionWarning(
                     estimator_name=type(self).__name__,
-                    current_sklearn_version=skbayes.__version__,
+                    current_sklearn_version=own,
                     original_sklearn_version=version,
                 ),
                 stacklevel=2,
