@@ -1,8 +1,8 @@
-"""Private names of scikit-learn and joblib, all in one place.
+"""Functions that need private names of scikit-learn and joblib.
 
 The functions here ask what a release offers (by signature or attribute), never which
-number it carries, so that a later release keeps working unless it changes one of these
-names. Nothing outside of this module imports a private name.
+number it carries, so that a later release keeps working. `utils.private_names` looks up
+the names; nothing outside of these two modules uses a private name.
 """
 
 from __future__ import annotations
@@ -22,42 +22,46 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib.externals.loky import get_reusable_executor
-from joblib.externals.loky.backend import resource_tracker
-from joblib.externals.loky.process_executor import ShutdownExecutorError
-from joblib.parallel import (
-    TASK_PENDING,
-    _Sentinel,
-    default_parallel_config,
-    get_active_backend,
-)
-from joblib.parallel import MultiprocessingBackend as _MultiprocessingBackend
-from joblib.parallel import _backend as _joblib_state
 from scipy import sparse
 from sklearn import get_config
-from sklearn.base import _fit_context
-from sklearn.linear_model._base import LinearClassifierMixin
-from sklearn.metrics._scorer import _MultimetricScorer
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.model_selection._validation import _fit_and_score, _insert_error_scores
-from sklearn.model_selection._validation import (
-    _warn_or_raise_about_fit_failures as report_failures,
-)
-from sklearn.svm._liblinear import set_verbosity_wrap, train_wrap
-from sklearn.utils._param_validation import (
+from sklearn.utils.parallel import Parallel
+
+from skbayes.utils.private_names import (
+    HAS_CALLBACKS,
+    LOST,
+    TASK_PENDING,
+    BaseSearchCV,
     HasMethods,
     Interval,
     InvalidParameterError,
+    LinearClassifierMixin,
     RealNotInt,
+    ShutdownExecutorError,
+    _check_refit,
+    _fit_and_score,
+    _fit_context,
+    _get_routed_params,
+    _get_scorers,
+    _insert_error_scores,
+    _joblib_state,
+    _StrOptions,
+    check_fit_params,
+    default_parallel_config,
+    format_results,
+    get_active_backend,
+    get_reusable_executor,
+    report_failures,
+    resource_tracker,
+    safe_split,
+    select_best_index,
+    set_verbosity_wrap,
+    train_wrap,
     validate_parameter_constraints,
 )
-from sklearn.utils._param_validation import StrOptions as _StrOptions
-from sklearn.utils.metaestimators import _safe_split as safe_split
-from sklearn.utils.parallel import Parallel
-from sklearn.utils.validation import _check_method_params as check_fit_params
 
 __all__ = [
     "HAS_CALLBACKS",
+    "LOST",
     "BaseSearchCV",
     "EvaluationTask",
     "HasMethods",
@@ -99,17 +103,7 @@ __all__ = [
     "was_retried",
 ]
 
-# Functions that are imported under other names: `check_fit_params` makes fit
-# parameters with one entry per sample indexable, or cuts them; `safe_split` cuts the
-# data, a precomputed kernel in its columns too; `report_failures` warns of failed fits,
-# or raises ValueError if all failed.
-
 _FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(_fit_and_score).parameters)
-
-#: Whether this scikit-learn release has the callback API (since 1.9).
-HAS_CALLBACKS = {"caller", "callback_ctx"} <= _FIT_AND_SCORE_PARAMETERS and hasattr(
-    BaseSearchCV, "_init_callback_context"
-)
 
 # Seconds between looks at whether a fit has ended, as in joblib.
 LONGEST_WAIT = 0.01
@@ -137,12 +131,12 @@ class StrOptions(_StrOptions):
 
 def resolve_scorers(search: BaseSearchCV) -> tuple[Any, Any]:
     """Return the scorer of `search` and the metric that `refit` selects by."""
-    return search._get_scorers()
+    return _get_scorers(search)
 
 
 def is_multimetric_scorer(scorers: Any) -> bool:
     """Whether several named metrics are scored together."""
-    return isinstance(scorers, _MultimetricScorer)
+    return isinstance(getattr(scorers, "_scorers", None), dict)
 
 
 def public_scorers(scorers: Any) -> Any:
@@ -152,7 +146,7 @@ def public_scorers(scorers: Any) -> Any:
 
 def route_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
     """Divide fit parameters among estimator, scorer and splitter."""
-    return search._get_routed_params_for_fit(params)
+    return _get_routed_params(search, params)
 
 
 def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
@@ -196,7 +190,7 @@ def check_input(search: BaseSearchCV, X: Any, y: Any, split_params: dict) -> Non
 
 def check_multimetric_refit(search: BaseSearchCV, scores: Mapping) -> None:
     """Raise ValueError if `refit` does not suit the metrics that `scores` names."""
-    search._check_refit_for_multimetric(scores)
+    _check_refit(search, scores)
 
 
 def fit_and_score(estimator: Any, X: Any, y: Any, **kwargs: Any) -> dict[str, Any]:
@@ -219,13 +213,6 @@ def insert_error_scores(folds: Sequence[Any], error_score: Any) -> None:
     for fold, result in zip(bare, results, strict=True):
         fold.test_scores = result["test_scores"]
         fold.train_scores = result.get("train_scores")
-
-
-#: Builds `cv_results_` of a search, (params, n_splits, results, more_results).
-format_results = BaseSearchCV._format_results
-
-#: Returns the row of the results that a refit chooses by a metric.
-select_best_index = BaseSearchCV._select_best_index
 
 
 # --- callbacks ------------------------------------------------------------------------
@@ -440,8 +427,9 @@ class PromptParallel(Parallel):
 
     def _wait_retrieval(self) -> bool:
         waiting = super()._wait_retrieval()
-        if waiting and not self._aborting and self._jobs:
-            _await_status(self._jobs[0])
+        jobs = getattr(self, "_jobs", None)
+        if waiting and jobs and not getattr(self, "_aborting", True):
+            _await_status(jobs[0])
         return waiting
 
 
@@ -456,7 +444,8 @@ def _await_status(job: Any) -> None:
         return
     # The status is set by a callback of the future, which takes another moment.
     for _ in range(10):
-        if job.status != TASK_PENDING or not _is_done(future):
+        status = getattr(job, "status", None)
+        if TASK_PENDING is None or status != TASK_PENDING or not _is_done(future):
             return
         time.sleep(1e-4)
 
@@ -467,8 +456,10 @@ def _is_done(future: Future | ApplyResult) -> bool:
 
 def joblib_settings() -> dict[str, Any]:
     """Return what the enclosing `joblib.parallel_config` blocks of this thread set."""
-    config = getattr(_joblib_state, "config", default_parallel_config)
-    return {k: v for k, v in config.items() if not isinstance(v, _Sentinel)}
+    if _joblib_state is None or default_parallel_config is None:
+        return {"backend": active_backend()}
+    config = getattr(_joblib_state, "config", {})
+    return {k: v for k, v in config.items() if v is not default_parallel_config.get(k)}
 
 
 def active_backend() -> Any:
@@ -519,7 +510,9 @@ def _at_least_two(effective_n_jobs: Any, n_jobs: int | None) -> int:
 
 def owns_processes(backend: Any) -> bool:
     """Whether each instance of this joblib backend starts processes of its own."""
-    return isinstance(backend, _MultiprocessingBackend)
+    return any(
+        kind.__name__ == "MultiprocessingBackend" for kind in type(backend).__mro__
+    )
 
 
 def shares_processes(backend: Any) -> bool:
@@ -534,7 +527,7 @@ def outlive_calls(backend: Any) -> bool:
 
 def kill_workers(backend: Any) -> None:
     """Kill the processes that all calls share, as joblib does on Ctrl-C."""
-    if _is_loky(backend):
+    if _is_loky(backend) and get_reusable_executor is not None:
         get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)
 
 
@@ -599,6 +592,11 @@ def train_liblinear(
     they do not solve in `max_iter` iterations, and warnings cannot be caught thread by
     thread; and the former takes two classes only since scikit-learn 1.8.
     """
+    if train_wrap is None:
+        raise ImportError(
+            "This release of scikit-learn has no LIBLINEAR that skbayes can call; "
+            'pip install "skbayes[text]" installs the library itself.'
+        )
     set_verbosity_wrap(0)
     epsilon = 0.1  # of regression only
     sample_weight = np.ones(X.shape[0])

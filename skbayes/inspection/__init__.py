@@ -4,6 +4,7 @@ The pictures follow scikit-learn's convention: ``XDisplay.from_search(search)`` 
 fitted search, ``XDisplay.from_history`` one that still runs, by its journal.
 """
 
+from skbayes.inspection.advice import advice
 from skbayes.inspection.convergence import ConvergenceDisplay
 from skbayes.inspection.importance import Importance, importance
 from skbayes.inspection.importance_display import ImportanceDisplay
@@ -31,6 +32,7 @@ __all__ = [
     "StagesDisplay",
     "TimelineDisplay",
     "TradeoffDisplay",
+    "advice",
     "importance",
     "read_record",
     "report_history",

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import skbayes
 from skbayes.evaluation.trial import Trial
+from skbayes.inspection.advice import advice
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.report_pictures import Picture, pictures
 from skbayes.inspection.style import STATES
@@ -42,6 +43,7 @@ _ATTRIBUTES = (
     "best_train_fraction_",
     "refit_time_",
     "stop_reason_",
+    "total_time_",
 )
 
 # The most characters of a value in a table, and in its tool tip.
@@ -261,6 +263,7 @@ def _facts(
         "params": None
         if record.best is None
         else _as_python(record.params[record.best]),
+        "advice": advice(source, search_spaces=record.space),
         "pictures": _pictures(source, record),
         "front": _front(record),
         "trials": _trials(record, trials),

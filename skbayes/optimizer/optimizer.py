@@ -40,13 +40,14 @@ from skbayes.space.candidates import Candidates, SpaceExhausted, key_of
 from skbayes.space.configuration import Configuration
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.blas import one_blas_thread
+from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["Optimizer", "SpaceExhausted"]
 
 Params = dict[str, Any]
 
 
-class Optimizer(OptimizerDisplay):
+class Optimizer(OptimizerDisplay, PickledVersion):
     """Propose configurations, learn from their scores; maximizes.
 
     It knows no estimator and no data: use it for any Python function. Several

@@ -144,6 +144,9 @@ class SharedEntries:
         Number of splits.
     refit_time_ : float
         Seconds taken by the refit. Not there with ``refit=False``.
+    total_time_ : float
+        Seconds that `fit` took in all, with the refit. Of a search that was continued
+        from its journal, those of the last `fit`.
     multimetric_ : bool
         Whether there are several metrics.
     classes_ : ndarray of shape (n_classes,)

@@ -378,3 +378,13 @@ def _reporting(
                 one(trial, history)
 
         yield report if reports else None
+
+
+def print_advice(search: Any) -> None:
+    """Print what the trials suggest for the next search, in one line."""
+    # Only here: it brings scikit-learn's forests.
+    from skbayes.inspection.advice import advice
+
+    sentences = advice(search)
+    if sentences:
+        print(f"Advice: {' '.join(sentences)}")

@@ -39,6 +39,7 @@ from skbayes.search._preparation import (
     known_source,
     open_journal,
     plan_stages,
+    print_advice,
     promising,
     trial_workers,
 )
@@ -55,6 +56,7 @@ from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.tracking.autolog import autologged
 from skbayes.utils.did_you_mean import NameHints
+from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["BaseBayesSearchCV"]
 
@@ -63,7 +65,7 @@ MAX_ASKED = 20
 
 
 @share_parameters
-class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
+class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSearchCV):
     """Base class of the searches that learn from their trials.
 
     Inherits everything but `fit` from scikit-learn's `BaseSearchCV`: delegation, tags,
@@ -107,6 +109,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     {scorer_}
     {n_splits_}
     {refit_time_}
+    {total_time_}
     {multimetric_}
     {classes_}
     {n_features_in_}
@@ -138,7 +141,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
     """
 
     _parameter_constraints: dict = {
-        **compat.BaseSearchCV._parameter_constraints,
+        **getattr(compat.BaseSearchCV, "_parameter_constraints", {}),
         # `fit` says more of what is wrong with these.
         "search_spaces": "no_validation",
         "stopper": "no_validation",
@@ -328,6 +331,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
             What the fits raise, if all fits of the first three trials fail in the same
             way and the estimator with its own parameters does, too.
         """
+        begin = time.perf_counter()
         stoppers = check_stoppers(self.stopper)
         run, refit_metric = self._make_run(X, y, params)
         stages = self._stages(run)
@@ -355,6 +359,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, compat.BaseSearchCV):
             set_winner_fits(self, run, outcome.kept)
             if self.refit:
                 self._refit(run, self._refit_rows(run), run.tasks)
+        self.total_time_ = time.perf_counter() - begin
+        if self.verbose > 0:
+            print_advice(self)
         return self
 
     # -- before the first fit -----------------------------------------------------

@@ -98,6 +98,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     {scorer_}
     {n_splits_}
     {refit_time_}
+    {total_time_}
     {multimetric_}
     {classes_}
     {n_features_in_}

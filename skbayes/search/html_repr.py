@@ -88,6 +88,12 @@ def result_html(search: Any) -> str:
     if "best_params_" in known:
         rows.append(_row("Best configuration", _params(search)))
     rows += [_row(label, escape(text)) for label, text in _spent(search)]
+    # Only here: it brings scikit-learn's forests.
+    from skbayes.inspection.advice import advice
+
+    sentences = advice(search)
+    if sentences:
+        rows.append(_row("Advice", "<br>".join(map(escape, sentences))))
     return printable(
         f'<div class="skbayes-result" style="{FRAME}"><table style="{TABLE}"><tbody>'
         f"{''.join(rows)}</tbody></table></div>",
@@ -186,6 +192,8 @@ def _spent(search: Any) -> list[tuple[str, str]]:
     time = f"{_seconds(seconds)} in trials"
     if "refit_time_" in vars(search):
         time += f", {_seconds(search.refit_time_)} for the refit"
+    if "total_time_" in vars(search):
+        time += f", {_seconds(search.total_time_)} in all"
     reason = search.stop_reason_
     return [
         ("Trials", count),

@@ -158,6 +158,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     {scorer_}
     {n_splits_}
     {refit_time_}
+    {total_time_}
     {multimetric_}
     {classes_}
     {n_features_in_}

@@ -155,6 +155,7 @@ class MultiStageSearchCV(BayesSearchCV):
     {scorer_}
     {n_splits_}
     {refit_time_}
+    {total_time_}
     {multimetric_}
     {classes_}
     {n_features_in_}

@@ -155,6 +155,7 @@ float
         The scorers among the objectives.
     {n_splits_}
     {refit_time_}
+    {total_time_}
     multimetric_ : bool
         True.
     target_metric_ : str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
@@ -177,7 +178,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     Attributes
     ----------
     best_estimator_ : Pipeline
-        The best pipeline, which takes raw texts. Not there with ``refit=False``.
+        The best pipeline, which takes raw texts. Not there with ``refit=False``. Its
+        pickle needs skbayes of the same version, and snowballstemmer if a stemmer was
+        chosen, but neither liblinear-official nor stop-words, and holds none of the
+        texts, trials and counts.
     best_params_ : dict
         Its parameters.
     best_score_ : float
@@ -195,6 +199,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     n_splits_ : int
         Number of splits, 1 with `dev`.
     {refit_time_}
+    {total_time_}
     scorer_ : callable or dict of str to callable
         What scored the fits.
     {multimetric_}
@@ -314,6 +319,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             If an argument, the texts or the labels are wrong, before any fit; or if
             every fit failed.
         """
+        begin = time.perf_counter()
         texts = _checked(X, y, self._is_classifier(), "X", "y")
         cv, n_refit = self.cv, None
         if self.dev is not None:
@@ -335,6 +341,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                     public = name.endswith("_") and not name.startswith("_")
                     if public or name == "_ranked_numbers":
                         setattr(self, name, value)
+        self.total_time_ = time.perf_counter() - begin
         return self
 
     # -- before the search --------------------------------------------------------

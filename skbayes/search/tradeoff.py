@@ -177,6 +177,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     {scorer_}
     {n_splits_}
     {refit_time_}
+    {total_time_}
     {multimetric_}
     {classes_}
     {n_features_in_}

@@ -25,6 +25,7 @@ from skbayes.compat import (
     fit_context,
 )
 from skbayes.text._liblinear import import_library, library_name, train
+from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["LiblinearClassifier"]
 
@@ -63,7 +64,7 @@ def _is_logistic(classifier: LiblinearClassifier) -> bool:
     return True
 
 
-class LiblinearClassifier(LinearClassifierMixin, BaseEstimator):
+class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
     """Linear classification by LIBLINEAR.
 
     All classification solvers of the library, version 2.43 or newer, behind

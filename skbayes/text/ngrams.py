@@ -24,6 +24,7 @@ from skbayes.text.shared_counts import (
 )
 from skbayes.text.token_filters import stemmer_of, stop_word_list
 from skbayes.text.tokens import WORDS, check_texts
+from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["NGramVectorizer"]
 
@@ -40,6 +41,7 @@ Array = npt.NDArray
 
 
 class NGramVectorizer(
+    PickledVersion,
     TransformerMixin,
     BaseEstimator,
     auto_wrap_output_keys=None,  # type: ignore[call-arg]

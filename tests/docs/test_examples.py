@@ -2,6 +2,7 @@
 
 import runpy
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ OPTIONS = {
     "many_workers.py": [],
     "model.py": [],
     "multi_stage.py": ["--n-iter", "8", "--rows", "200", "--max-iter", "2"],
+    "other_libraries.py": ["--n-iter", "1"],
     "own_method.py": ["--seeds", "3"],
     "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
     "tradeoff.py": ["--n-iter", "8", "--n-jobs", "1", "--rows", "300"],
@@ -100,6 +102,18 @@ def test_own_method(run):
     lines = dict(line.split(": ") for line in run("own_method.py").splitlines())
     assert list(lines) == ["near the best", "random", "random, exact"]
     assert lines["random, exact"] == "88.5"
+
+
+def test_other_libraries(run):
+    names = ["TunedThresholdClassifierCV", "CalibratedClassifierCV"]
+    names.append("StackingClassifier")
+    more = {"xgboost": "XGBClassifier", "catboost": "CatBoostClassifier"}
+    names += [name for library, name in more.items() if find_spec(library)]
+    names += ["Pipeline"] if find_spec("skorch") and find_spec("torch") else []
+    lines = dict(line.split(": ") for line in run("other_libraries.py").splitlines())
+    assert list(lines) == names
+    del lines["CalibratedClassifierCV"]  # negative log loss
+    assert all(float(line.split()[0]) > 0.6 for line in lines.values())
 
 
 def test_pareto(run, tmp_path):

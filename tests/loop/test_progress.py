@@ -223,7 +223,7 @@ def test_a_resumed_search_goes_on_where_it_was(bars, tmp_path, capsys):
     assert bars[0].said[0]["initial"] == 3 and bars[0].said[0]["total"] == 5
     assert bars[0].n == 2
     lines = capsys.readouterr().out.splitlines()[1:]
-    heads = [f"[{number + 1}/5] trial {number}:" for number in range(5)]
+    heads = [f"[{number + 1}/5] trial {number}:" for number in range(5)] + ["Advice:"]
     assert [line[: len(head)] for line, head in zip(lines, heads, strict=True)] == heads
 
 

@@ -136,7 +136,8 @@ def test_s3_silent_by_default():
 
 def test_s3_one_line_per_trial():
     search = smooth(verbose=1)
-    first, *lines = printed(search)
+    first, *lines, advice = printed(search)
+    assert advice.startswith("Advice: ")
     assert first == "Fitting 3 folds for each of 6 candidates, totalling 18 fits"
     assert len(lines) == 6
     best = -np.inf

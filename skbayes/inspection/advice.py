@@ -1,0 +1,287 @@
+"""Advice on a search: ranges to widen, parameters to leave out, trials to add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
+
+from skbayes import compat
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
+from skbayes.space import Integer, Ordinal, Real, Space
+from skbayes.space.dimensions import is_number
+from skbayes.utils.blas import one_blas_thread
+
+__all__ = ["advice"]
+
+# How near to an end of its range, as a share of the range, a real number is at its end.
+EDGE = 0.01
+
+# Fewer trials than these say little: in all, and for each parameter.
+FEW, FEW_EACH = 10, 5
+
+# Fewer trials than these do not show that a parameter has no effect; more than the last
+# number add nothing but time.
+LEAST_FOR_EFFECT, MOST_FOR_EFFECT = 30, 500
+
+# Trees of the forest that learns the effects, and how much of the variance of the ranks
+# it has to predict out of bag before anything is said of what has none.
+N_TREES, LEAST_R2 = 60, 0.5
+
+# A parameter has no visible effect if its share is below this, and below the mean share
+# of columns of chance.
+MOST_SHARE = 0.03
+
+
+def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
+    """Say what the trials of a search suggest to change in the next one.
+
+    Best values at an end of their range (and a range that is wider), parameters without
+    a visible effect, trials that share the best score, and too few trials for what
+    pictures and importances show.
+
+    Parameters
+    ----------
+    source : estimator, History, dict, DataFrame, str or os.PathLike
+        A fitted search, of skbayes or scikit-learn, or anything else that
+        :func:`skbayes.inspection.read_record` reads, such as a journal.
+    search_spaces : dict, list of dict, Space or None, default=None
+        What the parameters were chosen from. None: as the search or the journal has
+        it; without it nothing is said of ranges and effects.
+
+    Returns
+    -------
+    sentences : list of str
+        Advice, the most useful first; empty if there is none.
+
+    Raises
+    ------
+    TypeError
+        If `source` is none of these.
+    ValueError
+        If `search_spaces` is wrong.
+    sklearn.exceptions.NotFittedError
+        If the search was not fitted.
+
+    Notes
+    -----
+    A wider range is suggested only if scikit-learn's estimators accept its values. That
+    a parameter has no visible effect is said after 30 trials or more: a random forest
+    has to predict the ranks of the scores, and to use the parameter no more than it
+    uses columns of random numbers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skbayes import BayesSearchCV
+    >>> from skbayes.inspection import advice
+    >>> space = {"C": [1e-6, 1e-5, 1e-4, 1e-3]}
+    >>> search = BayesSearchCV(LogisticRegression(), space, scoring="neg_log_loss")
+    >>> advice(search.fit(*load_iris(return_X_y=True)))[0]
+    'The best C, 0.001, is at the upper end of its range, 1e-06 to 0.001: try up to \
+0.01.'
+    """
+    record = read_record(source, search_spaces=search_spaces)
+    if record.best is None:
+        return []
+    sentences: list[str] = []
+    if record.space is not None and not record.directions:
+        inert = _without_effect(record, record.space)
+        model = _model(source, record.params[record.best])
+        sentences += _edges(record, record.space, record.best, model, inert)
+        if inert:
+            they = "it" if len(inert) == 1 else "they"
+            sentences.append(
+                f"No effect on the score is visible of {', '.join(inert)}: {they} can "
+                "be left out."
+            )
+    return [*sentences, *_few(record), *_ties(record, record.best)]
+
+
+def _model(source: Any, params: dict[str, Any]) -> Any:
+    """Return the estimator of a search with some parameters; None if there is none."""
+    estimator = getattr(source, "estimator", None)
+    if not hasattr(estimator, "set_params"):
+        return None
+    try:
+        return clone(estimator).set_params(**clone(params, safe=False))
+    except (TypeError, ValueError):
+        return None
+
+
+# -- ranges ---------------------------------------------------------------------------
+
+
+def _edges(
+    record: SearchRecord, space: Space, best: int, model: Any, inert: list[str]
+) -> Iterator[str]:
+    """Yield what to say of each parameter whose best value is at an end."""
+    # All that are as good have to be there.
+    tied = np.flatnonzero(record.comparable & (record.score == record.score[best]))
+    rows = space.encode([record.params[i] for i in {best, *tied.tolist()}])
+    for column, positions in zip(space.columns, rows.T, strict=True):
+        name, ends = column.name, _ends(column.dimension)
+        if name is None or name in inert or ends is None:
+            continue
+        near = EDGE if isinstance(column.dimension, Real) else 0.0
+        # An integer lies inside the cell that it owns, not at its border.
+        places = column.dimension.encode(list(ends))
+        for is_upper in (False, True):
+            # Where the parameter does not exist, the position is NaN.
+            if not np.all(np.abs(positions - places[int(is_upper)]) <= near):
+                continue
+            wider = _wider(column.dimension, ends, is_upper)
+            if wider is None or _is_limit(model, name, ends[is_upper], wider):
+                continue
+            side, to = ("upper", "up") if is_upper else ("lower", "down")
+            value, low, high, new = map(
+                _text, (record.params[best][name], *ends, wider)
+            )
+            yield (
+                f"The best {name}, {value}, is at the {side} end of its range, {low} "
+                f"to {high}: try {to} to {new}."
+            )
+
+
+def _text(number: Any) -> str:
+    return str(number) if isinstance(number, int) else f"{number:.4g}"
+
+
+def _ends(dimension: Any) -> tuple[Any, Any] | None:
+    """Return the ends of a range or list of three numbers or more."""
+    if isinstance(dimension, Real):
+        return dimension.low, dimension.high
+    if isinstance(dimension, Integer):
+        return (dimension.low, dimension.high) if dimension.n_values > 2 else None
+    if isinstance(dimension, Ordinal) and len(dimension.values) > 2:
+        values = dimension.values
+        return (values[0], values[-1]) if all(map(is_number, values)) else None
+    return None
+
+
+def _wider(dimension: Any, ends: tuple[Any, Any], is_upper: bool) -> Any:
+    """Return the end of a wider range; None if the end is 0 or 1 of integers."""
+    low, high = ends
+    if dimension.is_log:
+        factor = 10.0 if high / low >= 100 else 2.0
+        wider = high * factor if is_upper else low / factor
+    else:
+        half = (high - low) / 2
+        wider = high + half if is_upper else low - half
+        if low >= 0 and not is_upper:
+            wider = max(wider, low / 2)
+    if all(isinstance(end, int) for end in ends):
+        wider = round(wider)
+        if not is_upper and low >= 0:
+            wider = max(wider, min(1, low))
+    return None if wider == ends[is_upper] else wider
+
+
+def _is_limit(model: Any, name: str, end: Any, wider: Any) -> bool:
+    """Whether values beyond an end of a range are wrong or make no sense."""
+    prefix, _, leaf = name.rpartition("__")
+    owner = model
+    if model is not None and prefix:
+        owner = model.get_params().get(prefix)
+    if type(owner).__module__.startswith(("sklearn.", "skbayes.")):
+        return compat.refused_value(owner, leaf, wider) is not None
+    # Shares end at 1; whether this is one, the estimator does not say.
+    return isinstance(end, float) and end == 1.0
+
+
+# -- effects --------------------------------------------------------------------------
+
+
+def _without_effect(record: SearchRecord, space: Space) -> list[str]:
+    """Return the parameters that the score does not depend on, as far as can be seen.
+
+    A forest learns the ranks of the scores. Shuffled copies of the columns show how
+    much it uses what means nothing.
+    """
+    rows = np.flatnonzero(record.comparable)
+    if len(rows) < LEAST_FOR_EFFECT:
+        return []
+    if len(rows) > MOST_FOR_EFFECT:
+        rows = rows[np.linspace(0, len(rows) - 1, MOST_FOR_EFFECT).astype(int)]
+    X = space.encode([record.params[i] for i in rows])
+    # Only what exists in every trial, and was varied.
+    known = ~np.isnan(X).any(axis=0)
+    varied = known & (np.nanstd(np.where(known, X, 0.0), axis=0) > 0.1)
+    score = record.score[rows]
+    if varied.sum() < 2 or np.ptp(score) == 0.0:
+        return []
+    X = X[:, known]
+    ranks = np.argsort(np.argsort(score, kind="stable"), kind="stable")
+    shadows = np.random.default_rng(0).permuted(X, axis=0)
+    forest = RandomForestRegressor(
+        N_TREES, min_samples_leaf=3, max_features=0.5, oob_score=True, random_state=0
+    )
+    with one_blas_thread():
+        forest.fit(np.hstack([X, shadows]), ranks)
+    if forest.oob_score_ < LEAST_R2:
+        return []
+    own, chance = np.split(forest.feature_importances_, 2)
+    limit = min(MOST_SHARE, chance.mean())
+    names = [column.name for column in space.columns]
+    places = np.flatnonzero(known)
+    return [
+        str(names[place])
+        for place, share in zip(places, own, strict=True)
+        if varied[place] and names[place] is not None and share < limit
+    ]
+
+
+# -- trials ---------------------------------------------------------------------------
+
+
+def _few(record: SearchRecord) -> list[str]:
+    """Return what to say of a number of trials that is small."""
+    n_trials = int(record.complete.sum())
+    names = _varied(record)
+    needed = max(FEW, FEW_EACH * len(names))
+    all_tried = record.space and len(record) >= record.space.n_configurations
+    if n_trials >= needed or all_tried or not names:
+        return []
+    trials = "trial is" if n_trials == 1 else "trials are"
+    parameters = "parameter" if len(names) == 1 else "parameters"
+    return [
+        f"{n_trials} finished {trials} few for {len(names)} {parameters}: importances "
+        f"and pictures mean little with fewer than {needed}."
+    ]
+
+
+def _varied(record: SearchRecord) -> set[str]:
+    """Return the parameters with more than one value."""
+    if record.space is not None:
+        columns = record.space.columns
+        return {c.name for c in columns if c.name and c.dimension.n_values > 1}
+    values: dict[str, set[str]] = {}
+    for params in record.params:
+        for name, value in params.items():
+            values.setdefault(name, set()).add(repr(value))
+    return {name for name, some in values.items() if len(some) > 1}
+
+
+def _ties(record: SearchRecord, best: int) -> list[str]:
+    """Return what to say of trials that share the best score."""
+    scores = record.score[record.comparable]
+    if record.directions or record.score[best] != scores.max(initial=-np.inf):
+        return []
+    n_tied = int(np.sum(scores == scores.max()))
+    if n_tied < 2:
+        return []
+    shown = record.shown[best]
+    if n_tied == len(scores) and n_tied >= FEW:
+        return [
+            f"All {n_tied} trials have the same score, {shown:.4g}: nothing that was "
+            "tried changes it."
+        ]
+    return [
+        f"{n_tied} trials share the best score, {shown:.4g}: more splits or a finer "
+        "metric would tell them apart."
+    ]

@@ -1,0 +1,63 @@
+"""Version of skbayes in pickles, and a warning if it is another one."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from importlib.metadata import PackageNotFoundError
+from typing import Any
+
+from sklearn.exceptions import InconsistentVersionWarning
+
+import skbayes
+
+__all__ = ["PickledVersion", "SkbayesVersionWarning"]
+
+_KEY = "_skbayes_version"
+_UNKNOWN = "of an unknown version"
+
+
+@functools.cache
+def _version() -> str:
+    """Return the version of skbayes, which is known only where it is installed."""
+    try:
+        return skbayes.__version__
+    except PackageNotFoundError:
+        return _UNKNOWN
+
+
+class SkbayesVersionWarning(InconsistentVersionWarning):
+    """A pickle was made by another version of skbayes."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.estimator_name} was pickled with skbayes "
+            f"{self.original_sklearn_version}, and this is skbayes "
+            f"{self.current_sklearn_version}: it may not work, or give wrong results. "
+            "Load it with the version that made it, or fit it anew."
+        )
+
+
+class PickledVersion:
+    """Mix-in for classes whose pickles hold the version of skbayes."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {**(state or {}), _KEY: _version()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        version, own = state.pop(_KEY, _UNKNOWN), _version()
+        if version != own:
+            warnings.warn(
+                SkbayesVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=own,
+                    original_sklearn_version=version,
+                ),
+                stacklevel=2,
+            )
+        if hasattr(super(), "__setstate__"):
+            super().__setstate__(state)  # type: ignore[misc]
+        else:
+            self.__dict__.update(state)

@@ -1,0 +1,230 @@
+"""Private names of scikit-learn and joblib, looked up one by one.
+
+A name that a release does not have costs a feature, and never the import: a substitute
+takes its place, and one warning says what is lost. Only `skbayes.compat` imports these
+names.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import multiprocessing
+import operator
+import warnings
+from concurrent.futures import BrokenExecutor
+from numbers import Real
+from types import SimpleNamespace
+from typing import Any
+
+import joblib
+import sklearn
+from sklearn.base import ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+from skbayes.utils import substitutes
+
+__all__ = [
+    "HAS_CALLBACKS",
+    "LOOKED_UP",
+    "LOST",
+    "TASK_PENDING",
+    "BaseSearchCV",
+    "HasMethods",
+    "Interval",
+    "InvalidParameterError",
+    "LinearClassifierMixin",
+    "RealNotInt",
+    "ShutdownExecutorError",
+    "check_fit_params",
+    "default_parallel_config",
+    "format_results",
+    "get_active_backend",
+    "get_reusable_executor",
+    "report_failures",
+    "resource_tracker",
+    "safe_split",
+    "select_best_index",
+    "set_verbosity_wrap",
+    "train_wrap",
+    "validate_parameter_constraints",
+]
+
+#: What is lost in this environment, by the private names that are not there.
+LOST: dict[str, str] = {}
+
+#: Where each name was looked up: a module or class, and the name there.
+LOOKED_UP: list[tuple[Any, str]] = []
+
+
+def _private(owner: Any, name: str, substitute: Any, lost: str = "") -> Any:
+    """Return a private name of a module or class, or else the substitute for it.
+
+    `lost` is what does not work with the substitute; nothing if it is empty.
+    """
+    LOOKED_UP.append((owner, name))
+    try:
+        found = importlib.import_module(owner) if isinstance(owner, str) else owner
+        return operator.attrgetter(name)(found)
+    except (ImportError, AttributeError):
+        if lost:
+            LOST[f"{owner if isinstance(owner, str) else owner.__name__}.{name}"] = lost
+        return substitute
+
+
+def _ancestor(kind: type, name: str, substitute: type, lost: str) -> Any:
+    """Return a private base class of a public class, or else the substitute for it."""
+    for base in kind.__mro__:
+        if base.__name__ == name:
+            return base
+    LOST[name] = lost
+    return substitute
+
+
+def _do_nothing(*args: Any, **kwargs: Any) -> None:
+    pass
+
+
+BaseSearchCV = _ancestor(
+    GridSearchCV, "BaseSearchCV", GridSearchCV, "the base class of searches"
+)
+LinearClassifierMixin = _ancestor(
+    LogisticRegression,
+    "LinearClassifierMixin",
+    ClassifierMixin,
+    "LiblinearClassifier.predict",
+)
+
+# -- of scikit-learn: fits and scores
+_VALIDATION = "sklearn.model_selection._validation"
+_fit_and_score = _private(
+    _VALIDATION,
+    "_fit_and_score",
+    substitutes.fit_and_score,
+    "callbacks, and the messages of verbose > 1",
+)
+_insert_error_scores = _private(
+    _VALIDATION, "_insert_error_scores", substitutes.insert_error_scores
+)
+#: Warns of failed fits, or raises ValueError if all failed.
+report_failures = _private(
+    _VALIDATION, "_warn_or_raise_about_fit_failures", substitutes.report_failures
+)
+#: Cuts the data, a precomputed kernel in its columns too.
+safe_split = _private(
+    "sklearn.utils.metaestimators",
+    "_safe_split",
+    substitutes.safe_split,
+    "the checks of precomputed kernels",
+)
+#: Makes fit parameters with one entry per sample indexable, or cuts them.
+check_fit_params = _private(
+    "sklearn.utils.validation",
+    "_check_method_params",
+    substitutes.check_fit_params,
+    "the conversion of fit parameters",
+)
+
+# -- of scikit-learn: the steps of BaseSearchCV.fit
+_get_scorers = _private(
+    BaseSearchCV,
+    "_get_scorers",
+    substitutes.resolve_scorers,
+    "GridSearchCV's checks of scoring",
+)
+_get_routed_params = _private(
+    BaseSearchCV,
+    "_get_routed_params_for_fit",
+    substitutes.route_fit_params,
+    "sample weights in the scores, unless metadata routing is enabled",
+)
+_check_refit = _private(
+    BaseSearchCV, "_check_refit_for_multimetric", substitutes.check_multimetric_refit
+)
+#: Builds `cv_results_` of a search, (search, params, n_splits, results, more_results).
+format_results = _private(
+    BaseSearchCV,
+    "_format_results",
+    substitutes.format_results,
+    "the types of the columns of parameters in cv_results_",
+)
+#: Returns the row of the results that a refit chooses by a metric.
+select_best_index = _private(
+    BaseSearchCV, "_select_best_index", substitutes.select_best_index
+)
+
+# -- of scikit-learn: checks of the arguments of constructors
+_CONSTRAINTS = "sklearn.utils._param_validation"
+_UNCHECKED = "checks of arguments"
+_fit_context = _private(
+    "sklearn.base", "_fit_context", substitutes.fit_context, _UNCHECKED
+)
+HasMethods = _private(_CONSTRAINTS, "HasMethods", substitutes.AnyValue, _UNCHECKED)
+Interval = _private(_CONSTRAINTS, "Interval", substitutes.AnyValue, _UNCHECKED)
+_StrOptions = _private(_CONSTRAINTS, "StrOptions", substitutes.AnyValue, _UNCHECKED)
+RealNotInt = _private(_CONSTRAINTS, "RealNotInt", Real, _UNCHECKED)
+InvalidParameterError = _private(_CONSTRAINTS, "InvalidParameterError", ValueError)
+validate_parameter_constraints = _private(
+    _CONSTRAINTS, "validate_parameter_constraints", _do_nothing, _UNCHECKED
+)
+
+# -- of scikit-learn: its copy of LIBLINEAR
+_NO_LIBLINEAR = "LiblinearClassifier without liblinear-official"
+_WRAPPER = "sklearn.svm._liblinear"
+set_verbosity_wrap = _private(_WRAPPER, "set_verbosity_wrap", _do_nothing)
+train_wrap = _private(_WRAPPER, "train_wrap", None, _NO_LIBLINEAR)
+
+# -- of joblib
+_LOKY = "joblib.externals.loky"
+_SETTINGS = "settings of joblib.parallel_config other than the backend"
+get_reusable_executor = _private(
+    _LOKY, "get_reusable_executor", None, "an immediate end of workers"
+)
+ShutdownExecutorError = _private(
+    f"{_LOKY}.process_executor", "ShutdownExecutorError", BrokenExecutor
+)
+resource_tracker = _private(
+    f"{_LOKY}.backend",
+    "resource_tracker",
+    SimpleNamespace(register=_do_nothing, unregister=_do_nothing),
+    "the removal of temporary files after a process is killed",
+)
+TASK_PENDING = _private("joblib.parallel", "TASK_PENDING", None)
+default_parallel_config = _private(
+    "joblib.parallel", "default_parallel_config", None, _SETTINGS
+)
+_joblib_state = _private("joblib.parallel", "_backend", None, _SETTINGS)
+get_active_backend = _private(
+    "joblib.parallel", "get_active_backend", lambda: (joblib.Parallel()._backend, None)
+)
+
+_FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(_fit_and_score).parameters)
+_TAKES_CALLBACKS = {"caller", "callback_ctx"} <= _FIT_AND_SCORE_PARAMETERS
+_init_callback_context = _private(
+    BaseSearchCV,
+    "_init_callback_context",
+    None,
+    "callbacks" if _TAKES_CALLBACKS else "",
+)
+
+#: Whether this scikit-learn release has the callback API (since 1.9).
+HAS_CALLBACKS = _TAKES_CALLBACKS and _init_callback_context is not None
+
+
+def _warn_of_losses() -> None:
+    """Warn once of what is lost, and not in the processes of workers."""
+    if not LOST or multiprocessing.current_process().name != "MainProcess":
+        return
+    lost = "; ".join(dict.fromkeys(LOST.values()))
+    warnings.warn(
+        f"skbayes works without some features here: {lost}. Private names that it uses "
+        f"are not in scikit-learn {sklearn.__version__} with joblib "
+        f"{joblib.__version__}: {', '.join(LOST)}. A newer release of skbayes may know "
+        "them.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+_warn_of_losses()

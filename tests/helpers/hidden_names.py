@@ -1,0 +1,111 @@
+"""Searches with the private names of scikit-learn and joblib hidden, one at a time.
+
+Run as a program, it prints a line of JSON for each name, and for none and all of them:
+where the name is, the warnings of the import, what is lost, and scores of a search.
+"""
+
+import json
+import sys
+import warnings
+from contextlib import ExitStack
+from functools import cache
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
+from unittest.mock import patch
+
+from sklearn.datasets import load_iris
+from sklearn.naive_bayes import GaussianNB
+
+X, y = load_iris(return_X_y=True)
+PRIVATE_NAMES = "skbayes.utils.private_names"
+
+# Modules are imported many times; their code is compiled once, even without .pyc files.
+SourceFileLoader.get_code = cache(SourceFileLoader.get_code)
+
+
+def dependents():
+    """Return the names of the loaded modules that use private names."""
+    found = {PRIVATE_NAMES, "skbayes.compat"}
+    while True:
+        more = {
+            name
+            for name, module in list(sys.modules.items())
+            if name.startswith("skbayes.") and name not in found
+            for value in list(vars(module).values())
+            if getattr(value, "__name__", None) in found
+            or getattr(value, "__module__", None) in found
+        }
+        if not more:
+            return found
+        found |= more
+
+
+def search_anew(modules):
+    """Import some modules anew; return warnings, what is lost, and scores."""
+    for name in modules:
+        sys.modules.pop(name, None)
+        package, _, last = name.rpartition(".")
+        # `from package import module` finds it here.
+        vars(sys.modules.get(package, sys)).pop(last, None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search_class = import_module("skbayes.search.bayes").BayesSearchCV
+    search = search_class(
+        GaussianNB(),
+        {"var_smoothing": (1e-9, 1.0, "log-uniform")},
+        n_iter=2,
+        cv=2,
+        scoring=["accuracy", "f1_macro"],
+        refit="f1_macro",
+        random_state=0,
+        return_train_score=True,
+    ).fit(X, y, groups=None)
+    results = search.cv_results_
+    return {
+        "warnings": [str(one.message) for one in caught],
+        "lost": import_module(PRIVATE_NAMES).LOST,
+        "best": search.best_params_,
+        "scores": [
+            results[name].tolist()
+            for name in ("split1_test_accuracy", "mean_train_f1_macro")
+        ],
+    }
+
+
+# Methods of scikit-learn that call a hidden one: a release without it has them changed.
+CALLERS = {"_check_refit_for_multimetric": ["_get_scorers"]}
+
+
+def hide(stack, owner, name):
+    """Hide a private name; return whether this release has it."""
+    if isinstance(owner, str):
+        # A copy, so that scikit-learn and joblib themselves still have the name.
+        module = sys.modules[owner]
+        copy = ModuleType(owner)
+        vars(copy).update(vars(module))
+        stack.enter_context(patch.dict(sys.modules, {owner: copy}))
+        return vars(copy).pop(name, None) is not None
+    found = hasattr(owner, name)
+    for one in (name, *CALLERS.get(name, ())):
+        for base in owner.__mro__:
+            if one in vars(base):
+                stack.callback(setattr, base, one, vars(base)[one])
+                delattr(base, one)
+    return found
+
+
+def main():
+    import_module("skbayes.search.bayes")
+    modules = dependents()
+    names = list(import_module(PRIVATE_NAMES).LOOKED_UP)
+    print(json.dumps({"hidden": [], **search_anew(modules)}))
+    for some in [*([one] for one in names), names]:
+        with ExitStack() as stack:
+            if any([hide(stack, owner, name) for owner, name in some]):
+                hidden = [name for _, name in some]
+                print(json.dumps({"hidden": hidden, **search_anew(modules)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import qmc
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import BayesSearchCV
+from skbayes.evaluation import FoldResult, History, Trial
+from skbayes.inspection import advice
+from skbayes.space import Choice, Ordinal, Space
+
+X, y = load_iris(return_X_y=True)
+
+
+def history(params, scores):
+    trials = [
+        Trial(i, one, [FoldResult(score, 0.1, 0.0)], score=score)
+        for i, (one, score) in enumerate(zip(params, scores, strict=True))
+    ]
+    return History(trials)
+
+
+def about(space, best, others):
+    """Advice on trials of which the first is the best."""
+    params = [best, *others]
+    found = advice(
+        history(params, -np.arange(len(params), dtype=float)), search_spaces=space
+    )
+    return [one for one in found if " few for " not in one]
+
+
+@pytest.mark.parametrize(
+    "dimension, best, wider",
+    [
+        ((0.01, 100.0, "log-uniform"), 100.0, "up to 1000"),
+        ((0.01, 100.0, "log-uniform"), 97.0, "up to 1000"),
+        ((0.01, 100.0, "log-uniform"), 0.01, "down to 0.001"),
+        ((1.0, 8.0, "log-uniform"), 8.0, "up to 16"),
+        ((0.0, 10.0), 10.0, "up to 15"),
+        ((2.0, 10.0), 2.0, "down to 1"),
+        ((-4.0, 4.0), -4.0, "down to -8"),
+        ((1, 100), 100, "up to 150"),
+        ((8, 100), 8, "down to 4"),
+        ((8, 1024, "log-uniform"), 1024, "up to 10240"),
+        ([1, 2, 4, 8], 8, "up to 12"),
+        # Nothing is beyond these ends, or the best is not at one.
+        ((0.01, 100.0, "log-uniform"), 80.0, None),
+        ((0.0, 10.0), 0.0, None),
+        ((1, 100), 1, None),
+        ((0.1, 1.0), 1.0, None),
+        ([1, 2], 2, None),
+        (["a", "b", "c"], "a", None),
+        (Choice({"a": {}, "b": {}, "c": {}}), "a", None),
+    ],
+)
+def test_a_best_value_at_an_end(dimension, best, wider):
+    inner = Space.from_notation({"p": dimension}).decode(np.array([[0.4]]))
+    found = about({"p": dimension}, {"p": best}, inner)
+    if wider is None:
+        assert found == []
+    else:
+        assert len(found) == 1
+        assert found[0].startswith(f"The best p, {best:.4g}, is at the ")
+        assert found[0].endswith(f": try {wider}.")
+
+
+def test_an_end_counts_if_all_trials_that_are_as_good_are_there():
+    space = {"p": (0.0, 2.0)}
+    shared = history([{"p": 2.0}, {"p": 0.7}], [1.0, 1.0])
+    assert not any(
+        "end of its range" in one for one in advice(shared, search_spaces=space)
+    )
+    there = history([{"p": 2.0}, {"p": 1.999}], [1.0, 1.0])
+    assert any("try up to 3." in one for one in advice(there, search_spaces=space))
+
+
+@pytest.mark.parametrize(
+    "estimator, name, accepted",
+    [
+        (DecisionTreeClassifier(), "min_samples_leaf", False),
+        (
+            make_pipeline(DecisionTreeClassifier()),
+            "decisiontreeclassifier__ccp_alpha",
+            True,
+        ),
+    ],
+)
+def test_no_range_that_the_estimator_refuses(estimator, name, accepted):
+    # Shares of samples end below 1, and ccp_alpha does not.
+    dimension = Ordinal([0.25, 0.5, 0.99] if not accepted else [0.25, 0.5, 1.0])
+    values = dimension.values
+    grid = GridSearchCV(estimator, {name: list(values)}, cv=2).fit(X, y)
+    trials = [{name: values[2]}, {name: values[0]}, {name: values[1]}]
+    scores = np.array([0.9, 0.3, 0.4])
+    for fold in range(2):
+        grid.cv_results_[f"split{fold}_test_score"] = scores
+    grid.cv_results_ |= {"mean_test_score": scores, "params": trials}
+    grid.best_index_ = 0
+    assert any("end of its range" in one for one in advice(grid)) == accepted
+
+
+def test_a_parameter_that_does_not_exist_in_the_best_trial():
+    space = {"kind": Choice({"a": {"p": (0.0, 2.0)}, "b": {}})}
+    assert about(space, {"kind": "b"}, [{"kind": "a", "p": 2.0}]) == []
+
+
+SPACE = {"a": (0.0, 1.0), "b": (0.0, 1.0), "idle": (0.0, 1.0), "kind": ["x", "y"]}
+
+
+def spread(n, score, noise=0.0):
+    space = Space.from_notation(SPACE)
+    params = space.decode(qmc.Sobol(4, seed=0).random(n))
+    rng = np.random.default_rng(0)
+    scores = [score(one) + noise * rng.normal() for one in params]
+    return advice(history(params, scores), search_spaces=SPACE)
+
+
+def _score(params):
+    return (params["kind"] == "x") - 4 * (params["a"] - 0.4) ** 2 - params["b"]
+
+
+def test_a_parameter_without_effect_is_named():
+    found = [one for one in spread(64, _score) if "No effect" in one]
+    assert found == ["No effect on the score is visible of idle: it can be left out."]
+
+
+@pytest.mark.parametrize(
+    "n, score, noise",
+    [
+        (16, _score, 0.0),  # too few trials
+        (64, _score, 10.0),  # noise alone
+        (64, lambda params: 1.0, 0.0),
+    ],
+)
+def test_nothing_is_said_of_effects_that_cannot_be_seen(n, score, noise):
+    assert not any("No effect" in one for one in spread(n, score, noise))
+
+
+def test_few_trials_are_few_for_many_parameters():
+    space = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}
+    params = [{"a": k / 20, "b": k / 25, "c": k / 30} for k in range(1, 17)]
+    few = advice(history(params[:14], -np.arange(14.0)), search_spaces=space)
+    assert few == [
+        "14 finished trials are few for 3 parameters: importances and pictures mean "
+        "little with fewer than 15."
+    ]
+    assert advice(history(params[:15], -np.arange(15.0)), search_spaces=space) == []
+    # Without the space the same is said.
+    assert advice(history(params[:14], -np.arange(14.0))) == few
+
+
+def test_all_configurations_of_a_small_space_are_not_few():
+    params = [{"n": k} for k in (2, 1, 3)]
+    assert (
+        advice(history(params, [3.0, 2.0, 1.0]), search_spaces={"n": [1, 2, 3]}) == []
+    )
+
+
+def test_ties_are_counted():
+    params = [{"a": k / 20} for k in range(1, 13)]
+    found = advice(
+        history(params, [0.5] * 9 + [0.75] * 3), search_spaces={"a": (0.0, 2.0)}
+    )
+    assert found == [
+        "3 trials share the best score, 0.75: more splits or a finer metric would tell "
+        "them apart."
+    ]
+
+
+def test_all_trials_alike():
+    params = [{"a": k / 20, "b": "fixed"} for k in range(1, 13)]
+    found = advice(
+        history(params, [0.5] * 12), search_spaces={"a": (0.0, 2.0), "b": ["fixed"]}
+    )
+    assert found == [
+        "All 12 trials have the same score, 0.5: nothing that was tried changes it."
+    ]
+
+
+def test_what_has_one_value_is_no_parameter():
+    params = [{"a": k, "b": "fixed"} for k in range(1, 4)]
+    (few,) = advice(history(params, [1.0, 3.0, 2.0]))
+    assert few.startswith("3 finished trials are few for 1 parameter:")
+
+
+def test_without_a_score_there_is_no_advice():
+    assert advice(history([{"a": 1}], [math.nan])) == []
+
+
+def test_wrong_sources_are_refused():
+    with pytest.raises(TypeError, match="source must be a fitted search"):
+        advice(3)
+    with pytest.raises(ValueError, match="search_spaces"):
+        advice(history([{"a": 1}], [1.0]), search_spaces={"b": [1, 2]})
+
+
+def test_advice_is_where_users_look(tmp_path, capsys):
+    space = {"C": [1e-6, 1e-5, 1e-4, 1e-3], "fit_intercept": [True]}
+    search = BayesSearchCV(
+        LogisticRegression(), space, scoring="neg_log_loss", cv=2, verbose=1
+    ).fit(X, y)
+    found = advice(search)
+    assert found == [
+        "The best C, 0.001, is at the upper end of its range, 1e-06 to 0.001: try up "
+        "to 0.01."
+    ]
+    assert capsys.readouterr().out.splitlines()[-1] == f"Advice: {' '.join(found)}"
+    page = search.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    for one in found:
+        assert one in search._repr_html_()
+        assert one in page
+    assert "<dt>in all</dt>" in page
+
+
+def test_where_there_is_no_advice_nothing_is_shown(capsys):
+    grid = {"max_depth": [1, 2]}
+    search = BayesSearchCV(
+        DecisionTreeClassifier(random_state=0), grid, cv=2, random_state=0, verbose=1
+    ).fit(X, y)
+    assert advice(search) == []
+    assert "Advice" not in capsys.readouterr().out + search._repr_html_()
