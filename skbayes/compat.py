@@ -13,7 +13,7 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Future, wait
+from concurrent.futures import Future, wait
 from functools import partial
 from multiprocessing.pool import ApplyResult
 from numbers import Integral, Real
@@ -69,6 +69,7 @@ __all__ = [
     "LinearClassifierMixin",
     "PromptParallel",
     "RealNotInt",
+    "ShutdownExecutorError",
     "StrOptions",
     "TaskTree",
     "active_backend",
@@ -82,9 +83,7 @@ __all__ = [
     "hand_on_callbacks",
     "insert_error_scores",
     "is_real_parameter",
-    "is_death",
     "is_multimetric_scorer",
-    "is_unreadable",
     "joblib_settings",
     "kill_workers",
     "outlive_calls",
@@ -100,7 +99,6 @@ __all__ = [
     "select_best_index",
     "shares_processes",
     "train_liblinear",
-    "was_retried",
 ]
 
 _FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(_fit_and_score).parameters)
@@ -543,36 +541,6 @@ def guard_folder(path: str) -> None:
 def release_folder(path: str) -> None:
     """Say that a guarded folder is no more."""
     resource_tracker.unregister(path, "folder")
-
-
-def is_death(error: BaseException) -> bool:
-    """Whether an exception says that the workers ended, not that the work failed.
-
-    Dask cancels what it cannot compute any more as the data died with the workers. A
-    call that fails shuts down loky's pool, under the calls of other threads too. An
-    error raised while joblib cleans up after a death counts as that death.
-    """
-    if isinstance(error, BrokenExecutor | ShutdownExecutorError):
-        return True
-    if _kind_of_dask(error) in ("KilledWorker", "FutureCancelledError"):
-        return True
-    return error.__context__ is not None and is_death(error.__context__)
-
-
-def was_retried(error: BaseException) -> bool:
-    """Whether Dask has run the work on several workers, and all of them died."""
-    return _kind_of_dask(error) == "KilledWorker"
-
-
-def _kind_of_dask(error: BaseException) -> str | None:
-    kind = type(error)
-    of_dask = kind.__module__.partition(".")[0] == "distributed"
-    return kind.__qualname__ if of_dask else None
-
-
-def is_unreadable(error: BaseException) -> bool:
-    """Whether loky's pool broke because something could not be unpickled."""
-    return isinstance(error, BrokenExecutor) and "un-serialize" in str(error)
 
 
 def train_liblinear(

@@ -14,11 +14,6 @@ import pytest
 import sklearn
 from joblib.executor import MemmappingExecutor
 from joblib.externals.loky import get_reusable_executor
-from joblib.externals.loky.process_executor import (
-    BrokenProcessPool,
-    ShutdownExecutorError,
-    TerminatedWorkerError,
-)
 from joblib.parallel import LokyBackend
 from recording_callbacks import Recorder, Stopper
 from scipy import sparse
@@ -222,17 +217,6 @@ def test_private_names_are_touched_nowhere_else():
             if names and names[0] in ("sklearn", "joblib", "scipy"):
                 private = [name for name in names if name.startswith("_")]
                 assert not private, f"{path.name}: {private}"
-
-
-def test_a_death_is_told_from_a_failure():
-    unreadable = BrokenProcessPool("A task has failed to un-serialize.")
-    in_other_words = RuntimeError("The executor underlying Parallel was shut down.")
-    in_other_words.__context__ = ShutdownExecutorError()
-    for error in (TerminatedWorkerError(), in_other_words, unreadable):
-        assert compat.is_death(error)
-        assert compat.is_unreadable(error) == (error is unreadable)
-    assert not compat.is_death(RuntimeError("un-serialize"))
-    assert not compat.is_unreadable(RuntimeError("un-serialize"))
 
 
 def test_threads_that_begin_together_share_one_new_pool_of_processes(monkeypatch):

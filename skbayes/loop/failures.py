@@ -1,19 +1,21 @@
-"""Test for searches in which every fit fails, whatever the parameters."""
+"""Tests for searches in which every fit fails, and for deaths of workers."""
 
 from __future__ import annotations
 
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from typing import Any
 
 import numpy as np
 
+from skbayes import compat
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space import Space
 from skbayes.space.equality import same
 
-__all__ = ["FailingStart"]
+__all__ = ["FailingStart", "is_death", "is_unreadable", "was_retried"]
 
 # So many trials must fail alike before it is asked why.
 N_TRIALS = 3
@@ -174,3 +176,36 @@ def _n_unlike(one: Params, other: Params) -> int:
         name not in one or name not in other or not same(one[name], other[name])
         for name in names
     )
+
+
+# -- deaths of workers ---------------------------------------------------------------
+
+
+def is_death(error: BaseException) -> bool:
+    """Whether an exception says that the workers ended, not that the work failed.
+
+    Dask cancels what it cannot compute any more as the data died with the workers. A
+    call that fails shuts down loky's pool, under the calls of other threads too. An
+    error raised while joblib cleans up after a death counts as that death.
+    """
+    if isinstance(error, BrokenExecutor | compat.ShutdownExecutorError):
+        return True
+    if _kind_of_dask(error) in ("KilledWorker", "FutureCancelledError"):
+        return True
+    return error.__context__ is not None and is_death(error.__context__)
+
+
+def was_retried(error: BaseException) -> bool:
+    """Whether Dask has run the work on several workers, and all of them died."""
+    return _kind_of_dask(error) == "KilledWorker"
+
+
+def _kind_of_dask(error: BaseException) -> str | None:
+    kind = type(error)
+    of_dask = kind.__module__.partition(".")[0] == "distributed"
+    return kind.__qualname__ if of_dask else None
+
+
+def is_unreadable(error: BaseException) -> bool:
+    """Whether loky's pool broke because something could not be unpickled."""
+    return isinstance(error, BrokenExecutor) and "un-serialize" in str(error)

@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from skbayes import compat
 from skbayes.evaluation.evaluator import CandidateEvaluator, Evaluation
 from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.executor import TrialExecutor
+from skbayes.loop.failures import is_death, is_unreadable, was_retried
 from skbayes.space import Space
 from skbayes.space.candidates import SpaceExhausted
 from skbayes.space.configuration import Configuration
@@ -279,7 +279,7 @@ class Scheduler:
         raised: BaseException | None = None
         for number, future in futures.items():
             error = future.exception()
-            if error is not None and compat.is_death(error):
+            if error is not None and is_death(error):
                 dead[number] = error
                 continue
             try:
@@ -319,7 +319,7 @@ class Scheduler:
         self._on_death()
         for number in sorted(dead):
             logger.warning("trial %d: a worker died: %s", number, dead[number])
-            blamed = len(dead) == 1 or compat.was_retried(dead[number])
+            blamed = len(dead) == 1 or was_retried(dead[number])
             error = self._run_alone(number, n_deaths=int(blamed))
             if error is not None:
                 text = f"The worker that ran this trial died: {error}"
@@ -332,7 +332,7 @@ class Scheduler:
             error = self._keep_finished(self.executor.finished()).get(number)
             if error is None:
                 return None
-            if compat.is_unreadable(error):
+            if is_unreadable(error):
                 raise error
             self._on_death()
             n_deaths += 1

@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 from every_search import SEARCHES, data, make
 from grid_comparison import Sometimes, assert_same_results, searches
+from joblib.externals.loky.process_executor import (
+    BrokenProcessPool,
+    ShutdownExecutorError,
+    TerminatedWorkerError,
+)
 from sklearn.base import ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
@@ -20,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, TextRepresentationSearchCV, load_history
 from skbayes.evaluation.trial import FoldResult, History, Trial
-from skbayes.loop.failures import FailingStart
+from skbayes.loop.failures import FailingStart, is_death, is_unreadable
 from skbayes.space import Space
 
 X, y = load_iris(return_X_y=True)
@@ -530,3 +535,14 @@ def test_when_it_is_asked_why_all_fits_fail(trials, asks):
     assert start(History(trials)) is False
     # The first of the two fits worked.
     assert asked == ([{}] if asks else [])
+
+
+def test_a_death_is_told_from_a_failure():
+    unreadable = BrokenProcessPool("A task has failed to un-serialize.")
+    in_other_words = RuntimeError("The executor underlying Parallel was shut down.")
+    in_other_words.__context__ = ShutdownExecutorError()
+    for error in (TerminatedWorkerError(), in_other_words, unreadable):
+        assert is_death(error)
+        assert is_unreadable(error) == (error is unreadable)
+    assert not is_death(RuntimeError("un-serialize"))
+    assert not is_unreadable(RuntimeError("un-serialize"))
