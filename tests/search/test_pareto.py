@@ -548,8 +548,8 @@ def test_callbacks_are_called_and_may_end_the_search():
     recorder = Recorder()
     make(n_iter=3).set_callbacks(recorder).fit(X, y)
     hooks = [hook for hook, *_ in recorder.events]
-    # The fit, the search, three times three fits, the refit.
-    assert hooks.count("begin") == hooks.count("end") == 12
+    # The fit, the search, three trials, three times three fits, the refit.
+    assert hooks.count("begin") == hooks.count("end") == 15
     stopped = make().set_callbacks(Stopper(4)).fit(X, y)
     assert stopped.stop_reason_ == "callback"
     assert len(stopped.trials_) == 2
