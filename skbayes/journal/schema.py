@@ -1,9 +1,9 @@
 """Schema of what a journal holds: types, ranges, lengths and sizes, checked on reading.
 
-A journal may come from a stranger, or be damaged where no checksum tells. Each function
-here takes a value as SQLite or JSON gives it, and returns it, parsed where it is text;
-it raises a ValueError that says what is wrong. Nothing is allocated, and nothing is
-computed, that is much larger than what the file holds.
+A journal may come from another person, or have damage that no checksum detects. Each
+function here takes a value from SQLite or JSON, and returns it, parsed if it is text.
+It raises a ValueError with the reason if the value is invalid. No function uses much
+more memory or time than the content of the file requires.
 """
 
 from __future__ import annotations
