@@ -1,14 +1,14 @@
 """
-Estimators of estimators, and of other libraries
-================================================
+Nested estimators and estimators of other libraries
+===================================================
 
-Whatever has scikit-learn's interface can be searched: estimators inside of others, by
-names with two underscores, and the classes of XGBoost, CatBoost and skorch. Libraries
-that are not installed are left out.
+Every estimator with scikit-learn's interface can be searched. This example searches
+nested estimators, whose parameters have names with two underscores, and the classes of
+XGBoost, CatBoost and skorch. Libraries that are not installed are left out.
 """
 
 # %%
-# One search for all of them: a few trials, and one line.
+# Each estimator is searched with a few trials, and the result is one printed line.
 from argparse import ArgumentParser
 from importlib.util import find_spec
 
@@ -33,7 +33,7 @@ X, y = X[::4].astype(np.float32), y[::4]
 
 
 def search(estimator, space, **options):
-    """Print what a short search finds."""
+    """Print the best configuration of a short search."""
     found = BayesSearchCV(
         estimator, space, n_iter=n_iter, cv=3, random_state=0, **options
     ).fit(X, y)
@@ -46,8 +46,8 @@ tree = DecisionTreeClassifier(random_state=0)
 rate = (0.01, 1.0, "log-uniform")
 
 # %%
-# A threshold that is tuned in each fit. Its ``scoring`` chooses the threshold, that of
-# the search the parameters.
+# A classifier whose threshold is tuned in each fit. The ``scoring`` of the classifier
+# chooses the threshold, and the ``scoring`` of the search chooses the parameters.
 search(
     TunedThresholdClassifierCV(linear, cv=3),
     {
@@ -58,7 +58,7 @@ search(
 )
 
 # %%
-# A calibrated tree, by the quality of its probabilities.
+# A calibrated tree. The score is the log loss of its probabilities.
 search(
     CalibratedClassifierCV(tree, cv=3),
     {"estimator__max_depth": (1, 8), "method": ["sigmoid", "isotonic"]},
@@ -66,7 +66,7 @@ search(
 )
 
 # %%
-# A stack: parameters of its members by their names.
+# A stack. The names of parameters begin with the names of its estimators.
 search(
     StackingClassifier([("tree", tree), ("linear", linear)], linear, cv=3),
     {
@@ -77,8 +77,8 @@ search(
 )
 
 # %%
-# XGBoost and CatBoost. Each fit has one thread, so that ``n_jobs`` of the search can
-# use the others.
+# XGBoost and CatBoost. Each fit uses one thread, so that ``n_jobs`` of the search can
+# use the other cores.
 if find_spec("xgboost"):
     from xgboost import XGBClassifier
 
@@ -94,8 +94,8 @@ if find_spec("catboost"):
     search(model, {"depth": (1, 8), "learning_rate": rate})
 
 # %%
-# A network of PyTorch by skorch: its data are of type float32, and ``module__`` leads
-# to the arguments of the module.
+# A PyTorch network in skorch. The data must have the type float32, and the prefix
+# ``module__`` refers to the arguments of the module.
 if find_spec("skorch") and find_spec("torch"):
     import torch
     from skorch import NeuralNetClassifier

@@ -95,7 +95,7 @@ class Evaluation:
     fidelity : Fidelity
         Training rows that it is made on.
     folds : callable
-        Yields for each split a call that joblib can make.
+        Yields one call for joblib per split.
     refusal : Exception or None
         Why the estimator refuses the parameters.
     timeout : float or None

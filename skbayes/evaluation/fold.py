@@ -49,8 +49,7 @@ class FoldOutcome:
     interrupted : bool
         Whether Ctrl-C kept it from being finished.
     seconds : float
-        Time that its fit and its scores took, by a clock of the worker that no one
-        sets.
+        Time of the fit and of scoring, by `time.perf_counter` of the worker.
     """
 
     result: FoldResult | None = None

@@ -41,7 +41,7 @@ def model_size(estimator: Any) -> int:
     Returns
     -------
     size : int
-        Bytes of its pickle, of protocol 5, to within some per cent.
+        Approximate size of its pickle, of protocol 5, in bytes.
 
     Raises
     ------
@@ -50,10 +50,10 @@ def model_size(estimator: Any) -> int:
 
     Notes
     -----
-    In a pickle, two names that are one object take less room than two that are only
-    equal, and which they are depends on the process that fitted the estimator. So that
-    the size does not, equal strings and types of arrays count once, arrays by their
-    numbers, and classes and functions by their names.
+    The size of a pickle depends on the process that fitted the estimator: one object
+    that is referenced twice takes less space than two equal objects. The size here does
+    not depend on the process. Equal strings and equal data types of arrays count once,
+    arrays count by their numbers, and classes and functions by their names.
 
     Examples
     --------

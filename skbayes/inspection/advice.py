@@ -38,11 +38,11 @@ MOST_SHARE = 0.03
 
 
 def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
-    """Say what the trials of a search suggest to change in the next one.
+    """Suggest changes for the next search from the trials of a search.
 
-    Best values at an end of their range (and a range that is wider), parameters without
-    a visible effect, trials that share the best score, and too few trials for what
-    pictures and importances show.
+    The advice reports best values at an end of their range and a wider range to try,
+    parameters without a visible effect, several trials with the best score, and too few
+    trials for reliable pictures and importances.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
         A fitted search, of skbayes or scikit-learn, or anything else that
         :func:`skbayes.inspection.read_record` reads, such as a journal.
     search_spaces : dict, list of dict, Space or None, default=None
-        What the parameters were chosen from. None: as the search or the journal has
-        it; without it nothing is said of ranges and effects.
+        Search space of the search. None: the space that the search or the journal
+        contains; without a space, there is no advice on ranges and effects.
 
     Returns
     -------
@@ -69,10 +69,10 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
 
     Notes
     -----
-    A wider range is suggested only if scikit-learn's estimators accept its values. That
-    a parameter has no visible effect is said after 30 trials or more: a random forest
-    has to predict the ranks of the scores, and to use the parameter no more than it
-    uses columns of random numbers.
+    A wider range is suggested only if the scikit-learn estimator accepts its values.
+    The effects of parameters are judged after 30 trials or more. A parameter has no
+    visible effect if a random forest predicts the ranks of the scores, and uses the
+    parameter no more than it uses columns of random numbers.
 
     Examples
     --------
@@ -95,9 +95,9 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
         model = _model(source, record.params[record.best])
         sentences += _edges(record, record.space, record.best, model, inert)
         if inert:
-            they = "it" if len(inert) == 1 else "they"
+            has, they = ("has", "it") if len(inert) == 1 else ("have", "they")
             sentences.append(
-                f"No effect on the score is visible of {', '.join(inert)}: {they} can "
+                f"{', '.join(inert)} {has} no visible effect on the score: {they} can "
                 "be left out."
             )
     return [*sentences, *_few(record), *_ties(record, record.best)]
@@ -251,7 +251,7 @@ def _few(record: SearchRecord) -> list[str]:
     parameters = "parameter" if len(names) == 1 else "parameters"
     return [
         f"{n_trials} finished {trials} few for {len(names)} {parameters}: importances "
-        f"and pictures mean little with fewer than {needed}."
+        f"and pictures are unreliable with fewer than {needed} trials."
     ]
 
 

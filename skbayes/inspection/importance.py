@@ -65,7 +65,7 @@ class Importance:
         parts = self._parts(self.single, self.pairs)
         width = max(map(len, parts), default=0)
         lines = [f"{name:{width}}  {part:6.1%}" for name, part in parts.items()]
-        return "\n".join(lines) or "No parts"
+        return "\n".join(lines) or "No parameters"
 
     def _repr_html_(self) -> str:
         sds = self._parts(self.single_sd, self.pairs_sd)
@@ -73,7 +73,10 @@ class Importance:
             (name, f"{part:.1%}", f"± {sds[name]:.1%}")
             for name, part in self._parts(self.single, self.pairs).items()
         ]
-        return html_table("Share of the variance of the score, ± between trees", rows)
+        return html_table(
+            "Share of the variance of the score, ± standard deviation between trees",
+            rows,
+        )
 
     @staticmethod
     def _parts(

@@ -63,7 +63,7 @@ def write_report(
     search : estimator
         A fitted search, of skbayes or scikit-learn.
     path : str or path-like
-        The HTML file; one that is there is replaced, all at once, and keeps its mode.
+        The HTML file. An existing file is replaced atomically, and its mode is kept.
     title : str or None, default=None
         Title of the page. None: the search and its estimator by name.
 
@@ -79,7 +79,7 @@ def write_report(
     OSError
         If the file cannot be written.
     TypeError, ValueError
-        If an argument is of the wrong type, or `path` no regular file.
+        If an argument has the wrong type, or `path` is not a regular file.
     sklearn.exceptions.NotFittedError
         If the search was not fitted.
 
@@ -128,16 +128,16 @@ def report_history(
         The journal of a search, its path or what :func:`skbayes.load_history` returns;
         or `trials_` of a search.
     path : str or path-like
-        The HTML file; one that is there is replaced, all at once, and keeps its mode.
+        The HTML file. An existing file is replaced atomically, and its mode is kept.
     search_spaces : dict, list of dicts, Space or None, default=None
         What could have been chosen. None: as the journal says it. Some pictures are
         better, or only possible, if it is known.
     title : str or None, default=None
         Title of the page. None: what the journal is called.
     refresh : float or None, default=None
-        Seconds after which the page is written anew while the search of a journal runs;
-        a browser that shows it loads it as often. The call returns when the search has
-        ended; the last page is not loaded again. None: the page is written once.
+        Seconds between two rewrites of the page while the search of a journal runs. The
+        browser reloads the page at the same interval. The function returns when the
+        search has ended; the last page is not reloaded. None: the page is written once.
 
     Returns
     -------

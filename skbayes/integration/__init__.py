@@ -1,4 +1,4 @@
-"""Integration in other libraries: a sampler for studies of Optuna."""
+"""Integration with other libraries: a sampler for Optuna studies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sampler of Optuna that proposes what the optimizer of skbayes proposes."""
+"""Sampler for Optuna studies that uses the optimizer of skbayes."""
 
 from __future__ import annotations
 
@@ -29,34 +29,37 @@ _STATES = optuna.trial.TrialState
 
 
 class OptunaSampler(optuna.samplers.BaseSampler):
-    """Sampler for studies of Optuna, with the surrogates of skbayes.
+    """Sampler for Optuna studies with the surrogates of skbayes.
 
-    The parameters that all complete and pruned trials of a study have, with the same
-    ranges, are proposed together by a :class:`skbayes.Optimizer` that knows these
-    trials. All others, those of the first trial too, are drawn at random.
+    A :class:`skbayes.Optimizer` proposes the values of those parameters that all
+    complete and pruned trials of a study have, with the same ranges. It is fitted to
+    these trials. All other parameters, and all parameters of the first trial, are drawn
+    at random.
 
     Parameters
     ----------
     surrogate : str or object, default="gp"
         Model of the objective, as for :class:`skbayes.Optimizer`.
     acquisition : str or object, default="ei"
-        What a proposal maximizes, as for :class:`skbayes.Optimizer`.
+        Acquisition function, as for :class:`skbayes.Optimizer`.
     n_initial_points : int or "auto", default="auto"
-        Trials before the model decides, as for :class:`skbayes.Optimizer`.
+        Number of initial trials before the model proposes trials, as for
+        :class:`skbayes.Optimizer`.
     seed : int or None, default=None
         Seed of all random numbers. With an int, a study whose trials run one after the
         other is reproducible.
 
     See Also
     --------
-    skbayes.tracking.export_to_optuna : Make a study of a finished search.
+    skbayes.tracking.export_to_optuna : Export a search to an Optuna study.
 
     Notes
     -----
-    Values of `suggest_categorical` are taken to have no order, numbers too. Failed
-    trials make similar configurations less likely; a pruned trial counts with its last
-    value. Trials that run are pending. Studies may have several objectives. Once all
-    configurations of a finite space have been tried, values are drawn at random.
+    The values of `suggest_categorical` have no order, also if they are numbers. Failed
+    trials make similar configurations less likely. A pruned trial counts with its last
+    intermediate value. Running trials are pending. Studies may have several objectives.
+    After all configurations of a finite space have been tried, values are drawn at
+    random.
 
     Examples
     --------
@@ -106,7 +109,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         Returns
         -------
         search_space : dict of str to BaseDistribution
-            Distributions by name, without those of one value.
+            Distributions by name, without those that have a single value.
         """
         shared = optuna.search_space.intersection_search_space(
             study.get_trials(deepcopy=False), include_pruned=True
@@ -133,12 +136,12 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         Returns
         -------
         params : dict of str to object
-            Values by name; none of a space in which everything was tried.
+            Values by name; empty if all configurations of the space were tried.
 
         Raises
         ------
         ValueError
-            If the surrogate cannot take so many objectives.
+            If the surrogate does not support several objectives.
         """
         varying = {name: one for name, one in search_space.items() if not one.single()}
         if not varying:

@@ -1,8 +1,8 @@
-"""Check of a journal from the command line, and a copy of the part that is whole.
+"""Command line that checks a journal and saves its undamaged trials.
 
-``python -m skbayes.journal check FILE`` says which trials are whole; ``--save NEW``
-writes them to a new file, from which a search can be continued. The journal itself is
-only read. The status is 0 if all of it is whole, and 1 if it is not.
+``python -m skbayes.journal check FILE`` prints the number of undamaged trials, and
+``--save NEW`` writes them to a new file, from which the search can be continued. The
+journal itself is only read. The exit status is 0 if the journal is undamaged, else 1.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = parser.add_subparsers(required=True).add_parser("check")
     command.add_argument("file", help="the journal of a search")
     command.add_argument(
-        "--save", metavar="NEW", help="write what is whole to this file"
+        "--save", metavar="NEW", help="write the undamaged trials to this new file"
     )
     options = parser.parse_args(arguments)
     try:
@@ -109,12 +109,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kept = _count(parse_content(rows))
         if faults:
             print(f"{options.file}: damaged: {'; '.join(faults)}.")
-            print(f"Whole before that: {kept}.")
+            print(f"Undamaged before that: {kept}.")
         else:
             unchecked = (
                 "" if version == FORMAT else f" (format {version}, no checksums)"
             )
-            print(f"{options.file}: whole: {kept}{unchecked}.")
+            print(f"{options.file}: undamaged: {kept}{unchecked}.")
         if options.save is not None:
             save(rows, version, options.save)
             print(f"Saved to {options.save}.")

@@ -1,11 +1,11 @@
 """Digests of the code of users: functions and classes, with what they refer to.
 
-A digest is over the syntax of the source, without comments, docstrings and layout, and
-is the same in all releases of Python. Where there is no source, or where it is no
-longer that of the function in memory, the digest is over the bytecode, and names the
-release. It covers default values and closures, the methods and base classes of a
-class, and the functions, classes and constants that the code refers to by global names.
-The code of installed packages is not looked at.
+A digest is computed from the syntax of the source, without comments, docstrings and
+layout, and is the same in all releases of Python. If there is no source, or the source
+is not that of the function in memory, the digest is computed from the bytecode, and
+names the release of Python. It covers default values and closures, the methods and base
+classes of a class, and the functions, classes and constants that the code refers to by
+global names. It does not cover the code of installed packages.
 """
 
 from __future__ import annotations

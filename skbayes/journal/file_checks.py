@@ -76,8 +76,8 @@ def check_companions(path: str, with_wal: bool = False) -> None:
         _refuse(path, ("-wal", "-shm"))
     elif _status(os.lstat, path + "-wal") is None:
         raise ValueError(
-            f"journal: {path!r} is of a search that was killed, and its last trials "
-            f"are in {path + '-wal'!r}, which is missing. Put that file back."
+            f"journal: {path!r} is the journal of a killed search. Its last trials "
+            f"are in {path + '-wal'!r}, which is missing. Restore that file."
         )
     for suffix in ("-journal", "-wal", "-shm"):
         status = _status(os.lstat, path + suffix)
@@ -157,13 +157,13 @@ def _check_regular(path: str, beside: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(
             f"journal: {path!r} is not opened, because {beside!r} beside it is "
-            f"{_kind(status)}. Remove that, or give the journal another name."
+            f"{_kind(status)}. Remove it, or give the journal another name."
         )
 
 
 def _not_ours(path: str, beside: str) -> ValueError:
     return ValueError(
         f"journal: {path!r} is not opened, because skbayes did not write {beside!r} "
-        "beside it, which SQLite would act on. Remove that file, or give the journal "
-        "another name."
+        "beside it, and SQLite could change or delete files because of that file. "
+        "Remove it, or give the journal another name."
     )

@@ -216,7 +216,7 @@ class Journal:
         self._append("proposals", (number, record, expected, time.time()))
 
     def record_result(self, trial: Trial) -> None:
-        """Write down a finished trial, which is in the file on return.
+        """Write a finished trial to the file before returning.
 
         OSError if it cannot be written, TypeError if it holds something that is neither
         a number nor text, ValueError if it was recorded before.
@@ -241,9 +241,9 @@ def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
     listed = "".join(f"\n- {difference}" for difference in differences)
     if "[code " in listed:
         listed += (
-            "\nA function or class whose [code ...] differs was edited, or something "
-            f"that it refers to. If it does what it did, set its {DECLARED} to the "
-            "code in the journal."
+            "\nA function or class with a different [code ...] was edited, or other "
+            "code that it refers to. If its results are the same as before, set its "
+            f"{DECLARED} to the code in the journal."
         )
     hint = ""
     parts = {difference.partition(":")[0] for difference in differences}

@@ -136,7 +136,7 @@ def while_running(source: Any, refresh: float | None) -> Iterator[bool]:
         raise ValueError(f"refresh must be a positive number, got {refresh!r}.")
     if not isinstance(source, str | os.PathLike):
         raise TypeError(
-            "refresh needs the path of a journal, which a search that runs writes to, "
+            "refresh needs the path of a journal that a running search writes to, "
             f"got {type(source).__name__}."
         )
     return _looks(source, float(refresh))

@@ -271,7 +271,7 @@ def _parsed(row: Row) -> Any:
         return values[1] if len(values) == 2 else values[1:]
     details = parse_details(values[3])
     if (values[1], values[2]) != (details["state"], _stored(float(details["score"]))):
-        raise ValueError("its state or score is not that of its details")
+        raise ValueError("its state or score differs from that in its details")
     return details, values[4]
 
 

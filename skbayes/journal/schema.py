@@ -1,9 +1,9 @@
 """Schema of what a journal holds: types, ranges, lengths and sizes, checked on reading.
 
-A journal may come from a stranger, or be damaged where no checksum tells. Each function
-here takes a value as SQLite or JSON gives it, and returns it, parsed where it is text;
-it raises a ValueError that says what is wrong. Nothing is allocated, and nothing is
-computed, that is much larger than what the file holds.
+A journal may come from another person, or have damage that no checksum detects. Each
+function here takes a value from SQLite or JSON, and returns it, parsed if it is text.
+It raises a ValueError with the reason if the value is invalid. No function uses much
+more memory or time than the content of the file requires.
 """
 
 from __future__ import annotations
@@ -152,13 +152,13 @@ def check_row(table: str, row: tuple) -> None:
         known = type(name) is str and re.fullmatch("([a-z_]+)( [0-9]{1,9})?", name)
         numbered = known and known[1] in ("stage", "run")
         if not known or known[1] not in _SEARCH or (known[2] is not None) != numbered:
-            raise ValueError(f"there is no {excerpt(name)} in a journal")
+            raise ValueError(f"{excerpt(name)} is not the name of a fact")
         columns = [(_SEARCH[known[1]], value)]
     else:
         columns = list(zip(_COLUMNS[table], row, strict=True))
     for test, value in columns:
         if not test(value):
-            raise ValueError(f"{excerpt(value)} stands where it cannot")
+            raise ValueError(f"{excerpt(value)} is not a valid value")
 
 
 def check_number(number: int, place: int) -> None:
@@ -174,23 +174,23 @@ def _parse(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except RecursionError as error:
-        raise ValueError("lists are nested too deep") from error
+        raise ValueError("lists are nested too deeply") from error
     if type(value) is not dict:
-        raise ValueError(f"{excerpt(text)} stands where a dict should")
+        raise ValueError(f"{excerpt(text)} is not a dict")
     return value
 
 
 def _check_fields(value: Any, tests: Mapping[str, Test], needed: Iterable[str]) -> None:
     if type(value) is not dict:
-        raise ValueError(f"{excerpt(value)} stands where a dict should")
+        raise ValueError(f"{excerpt(value)} is not a dict")
     for name in needed:
         if name not in value:
             raise ValueError(f"{name!r} is missing")
     for name, field in value.items():
         if name not in tests:
-            raise ValueError(f"there is no {excerpt(name)} in a journal")
+            raise ValueError(f"{excerpt(name)} is not the name of a field")
         if not tests[name](field):
-            raise ValueError(f"{name!r} is {excerpt(field)}")
+            raise ValueError(f"{name!r} has the invalid value {excerpt(field)}")
 
 
 def _is_outline(value: Any) -> bool:
@@ -245,11 +245,13 @@ def parse_params(text: str) -> dict[str, Any]:
     """Return the parameters of a trial as `json_params` writes them."""
     record = _parse(text)
     if len(record) > MAX_PARAMETERS:
-        raise ValueError(f"it has {len(record)} parameters")
+        raise ValueError(f"it has too many parameters: {len(record)}")
     for name, entry in record.items():
         if type(entry) is not dict:
             if not _is_real(entry):
-                raise ValueError(f"parameter {excerpt(name)} is {excerpt(entry)}")
+                raise ValueError(
+                    f"parameter {excerpt(name)} has the invalid value {excerpt(entry)}"
+                )
             continue
         _check_fields(entry, _OPTION, needed=["column"])
         for one, other in (("option", "position"), ("value", "text")):
@@ -326,10 +328,10 @@ def _n_inside(scores: Iterable[Any]) -> int:
 
 
 def check_parameters(records: Sequence[Mapping[str, Any]]) -> None:
-    """Check that the trials have not too many different parameters."""
+    """Check that the trials do not have too many different parameters."""
     names: set[str] = set().union(*records)
     if len(names) * len(records) > max(MAX_CELLS, 100 * sum(map(len, records))):
-        raise ValueError(f"its trials have {len(names)} parameters")
+        raise ValueError(f"its trials have too many parameters: {len(names)}")
 
 
 # -- splits -----------------------------------------------------------------------
@@ -348,10 +350,10 @@ def unpack_split(
     unzipping = zlib.decompressobj()
     file = io.BytesIO(unzipping.decompress(data, max_bytes))
     if not unzipping.eof:
-        raise ValueError(f"it has more than {max_items} items, or is cut off")
+        raise ValueError(f"it has more than {max_items} items, or is truncated")
     array = _array(file)
     if len(array) > max_items:
-        raise ValueError(f"it has {len(array)} items instead of up to {max_items}")
+        raise ValueError(f"it has {len(array)} items, more than {max_items}")
     if array.dtype.kind != "b":
         array = np.cumsum(array, dtype=array.dtype)
     if n_samples is not None and array.size:
@@ -367,11 +369,11 @@ def unpack_split(
 def _array(file: io.BytesIO) -> np.ndarray:
     """Read one row of numbers from a file of NumPy; no array is made of other files."""
     if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError("it is of another version of NumPy's format")
+        raise ValueError("it has another version of NumPy's format")
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)
     data = file.read()
     if dtype.kind not in "iub" or len(shape) != 1:
-        raise ValueError("it is no list of indices")
+        raise ValueError("it is not an array of indices or a mask")
     if shape[0] * dtype.itemsize != len(data):
-        raise ValueError("its length is not what it says")
+        raise ValueError("its length differs from that in its header")
     return np.frombuffer(data, dtype=dtype).copy()

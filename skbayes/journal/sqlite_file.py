@@ -316,7 +316,7 @@ def _check_bytes(path: str, writable: bool) -> bool:
         raise _foreign(path)
     # SQLite would say that it may not write, or that it does not support the format.
     if not {1, 2}.issuperset(header[18:20]) or schema > 4:
-        raise _damaged(path, ValueError("its header is of no release of SQLite"))
+        raise _damaged(path, ValueError("no release of SQLite writes such a header"))
     if version != FORMAT and (writable or version not in SCHEMAS):
         hint = ""
         if version in SCHEMAS:
@@ -410,7 +410,9 @@ def _open_reader(
             return _begin_reading(copy, "rw")
         if failure is not None and _is_busy(failure):
             break
-    raise failure or RuntimeError(f"journal: {path!r} changes; try again.")
+    raise failure or RuntimeError(
+        f"journal: {path!r} changed while it was read; try again."
+    )
 
 
 def _may_be_written(path: str) -> bool:
@@ -440,7 +442,7 @@ def _copy(path: str, with_wal: bool, stack: contextlib.ExitStack) -> str | None:
     if sum(version[1] for version in before if version) > MAX_COPY:
         raise ValueError(
             f"journal: {path!r} and the files beside it are larger than {MAX_COPY} "
-            "bytes. Continue its search, or remove what lies beside it."
+            "bytes. Continue its search, or remove the files beside it."
         )
     folder = stack.enter_context(tempfile.TemporaryDirectory())
     copy = os.path.join(folder, "journal")
@@ -468,8 +470,8 @@ def _version(path: str) -> tuple[int, int, int] | None:
 def _damaged(path: str, error: Exception) -> ValueError:
     return ValueError(
         f"journal: {path!r} is damaged: {error}. It was left as it is; give the "
-        "journal another name, or put back a copy. What is whole can be saved: `python "
-        "-m skbayes.journal check FILE --save NEW`."
+        "journal another name, or restore a copy. To save its undamaged trials, run "
+        "`python -m skbayes.journal check FILE --save NEW`."
     )
 
 
@@ -501,7 +503,7 @@ def _explained(path: str) -> Iterator[None]:
         elif getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_DBMOVED":
             reason = "it was moved or removed while the search ran"
         raise OSError(
-            f"journal: {path!r} cannot be used: {reason}. What it holds is kept."
+            f"journal: {path!r} cannot be used: {reason}. The trials in it are kept."
         ) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         # The latter is raised by SQLite for a name in a message.

@@ -1,4 +1,4 @@
-"""Text and HTML forms of optimizers: what they were told, and the best of it."""
+"""Text and HTML forms of optimizers, with the told and the best configurations."""
 
 from __future__ import annotations
 

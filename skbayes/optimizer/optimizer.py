@@ -182,13 +182,14 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         Parameters
         ----------
         n : int or None, default=None
-            How many, each chosen with the others pending. None: one, not in a list.
+            Number of configurations. Each is chosen while the others are pending. None:
+            one configuration, which is not in a list.
 
         Returns
         -------
         params : dict or list of dict
-            A configuration that was neither told nor asked for before; with `n` a list
-            of at most so many different ones, fewer where the space has no more. Keys
+            A configuration that was neither told nor asked for before. With `n`, a list
+            of `n` different configurations, or of fewer if the space has no more. Keys
             are sorted by name.
 
         Raises
@@ -400,8 +401,8 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             :meth:`tell`: greater than 0 where the earlier search was not quite the
             same.
         cost : float, default=None
-            What it cost, > 0, as in :meth:`tell`. :meth:`expected_cost` goes by it, up
-            to a common factor, until the costs of a few configurations were told.
+            Its cost, > 0, as in :meth:`tell`. Until the costs of a few configurations
+            have been told, :meth:`expected_cost` uses it, up to a common factor.
 
         Raises
         ------
@@ -497,8 +498,9 @@ class Optimizer(OptimizerDisplay, PickledVersion):
     def n_configurations(self) -> float:
         """Number of configurations that can be proposed, ``math.inf`` if infinite.
 
-        Those that the constraint rejects do not count in a space of up to 2,000; in a
-        larger one they count until the constraint is asked about them, or always.
+        In a space of up to 2,000 configurations, those that the constraint rejects are
+        not counted. In a larger space, they can be counted, because the constraint is
+        called only for some of them.
         """
         return self._candidates.n_configurations
 

@@ -41,8 +41,8 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     ----------
     source : search, dict, data frame, study or iterable of Trial
         A fitted search, scikit-learn's or ours, its `cv_results_`, a data frame of
-        these, or trials; also a study of Optuna with one objective, a fitted
-        OptunaSearchCV, or a result of scikit-optimize.
+        these, trials, an Optuna study with one objective, a fitted OptunaSearchCV, or
+        a result of scikit-optimize.
     space : Space
         The space of the search to come, which may differ from the earlier one.
     metric : str, default="score"
@@ -76,7 +76,7 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     -----
     The values of a study are taken for scores by `metric`, of which greater is better.
     Those of a study that minimizes are negated, as scorers such as "neg_log_loss" do;
-    so are those of a result of scikit-optimize.
+    the values of a result of scikit-optimize are negated, too.
 
     Numbers are compared to twelve digits, so that the ends of a grid made by
     `numpy.logspace` belong to the range between them. The constraint of the space is

@@ -86,12 +86,13 @@ class SharedEntries:
         True, and the trials under way are finished. Ready-made ones are in
         :mod:`skbayes.loop`.
     trial_timeout : float or None, default=None
-        Seconds after which no further fit of a trial is begun. Only the time that its
-        fits run is counted, measured by the workers; waiting for a worker, or for its
-        start, is not. The fits run in groups of as many as there are workers (one after
-        the other with `racing`), and a group takes as long as its longest fit. Running
-        fits are not cut short. What the finished ones predict is told to the model; the
-        trial cannot be chosen. With it, what is tried depends on timing.
+        Seconds after which no further fit of a trial is begun. Only the running time of
+        its fits counts, and the workers measure it. The time that a fit waits for a
+        worker, or for the start of a worker, does not count. The fits run in groups of
+        as many as there are workers (one after the other with `racing`), and a group
+        takes as long as its longest fit. Running fits are not cut short. What the
+        finished ones predict is told to the model; the trial cannot be chosen. With
+        it, what is tried depends on timing.
     racing : bool or float, default=False
         Whether a trial is pruned when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other
@@ -99,12 +100,12 @@ class SharedEntries:
         after the other, so "auto" gives a larger `n_points_`, at most 16.
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
-        a data frame of these, the path of a journal, a study of Optuna with one
-        objective (negated if it minimizes), or a result of scikit-optimize (negated),
-        scored by the same metric; of the latter two also failures, and costs as far
-        as they are known. The space may be
-        another one; what lies outside is ignored, with a warning. The best of
-        what is known is tried first, or after `initial_points`.
+        a data frame of these, the path of a journal, an Optuna study with one objective
+        (negated if it minimizes), or a result of scikit-optimize (negated), scored by
+        the same metric. Failed trials of a study or of scikit-optimize are used, too,
+        and costs as far as they are known. The space may be another one; what lies
+        outside is ignored, with a warning. The best of what is known is tried first, or
+        after `initial_points`.
     journal : path or None, default=None
         A file in which every trial is recorded when it is finished. A search that is
         run again with the same journal, after a crash or with a larger `n_iter`, goes
@@ -145,8 +146,8 @@ class SharedEntries:
     refit_time_ : float
         Seconds taken by the refit. Not there with ``refit=False``.
     total_time_ : float
-        Seconds that `fit` took in all, with the refit. Of a search that was continued
-        from its journal, those of the last `fit`.
+        Wall time of `fit` in seconds, including the refit. For a search that was
+        continued from its journal, the time of the last `fit`.
     multimetric_ : bool
         Whether there are several metrics.
     classes_ : ndarray of shape (n_classes,)

@@ -186,9 +186,11 @@ def _check_recorded_scores(search: Any, run: SearchRun) -> None:
                 if run.options.return_train_score:
                     kinds.add(isinstance(fold.train_scores, dict))
                     if _metrics(fold.test_scores) != _metrics(fold.train_scores):
-                        raise ValueError("other training scores than test scores")
+                        raise ValueError("its training scores have other metrics")
             if len(kinds) > 1:
-                raise ValueError("one number in place of several metrics")
+                raise ValueError(
+                    "some folds have one number instead of several metrics"
+                )
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(
                 f"journal: {os.fspath(search.journal)!r} has other metrics in trial "
@@ -247,9 +249,9 @@ def _warn_of_percentages(
         given = ", ".join(map(str, numbers))
         shares = ", ".join(str(number / 100) for number in numbers)
         warnings.warn(
-            f"{parameter}: integers are numbers of rows: with ({given}) no trial has "
-            f"more than 100 of the {max(subsets.sizes)} training rows. Shares of them "
-            f"are written as ({shares}).",
+            f"{parameter}: integers are numbers of rows. With ({given}), no trial is "
+            f"fitted to more than 100 of the {max(subsets.sizes)} training rows. "
+            f"For fractions of the rows, write ({shares}).",
             UserWarning,
             stacklevel=4,
         )

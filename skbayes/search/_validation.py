@@ -73,8 +73,8 @@ def check_arguments(search: Any) -> None:
     if search.n_points != "auto" and search.n_points > search.n_iter:
         warnings.warn(
             f"n_points={search.n_points} is more than n_iter={search.n_iter}: all "
-            "trials are proposed before a score is known, and none by the model. "
-            "n_points is the number of trials under way at a time.",
+            "trials are proposed before a score is known, and the model proposes "
+            "none of them. n_points is the number of trials that run at a time.",
             UserWarning,
             stacklevel=5,
         )
@@ -134,9 +134,9 @@ def check_fit_names(search: Any, params: Mapping[str, Any]) -> None:
         open_ended = any(p.kind is p.VAR_KEYWORD for p in known.values())
         if name in params and name not in known and not open_ended:
             raise TypeError(
-                f"fit: {type(search.estimator).__name__} takes no {name!r}. A function "
-                "that may end the search is its parameter stopper=...; callbacks of "
-                "scikit-learn, from release 1.9 on, are set before fit by "
+                f"fit: {type(search.estimator).__name__} takes no {name!r}. Pass a "
+                "function that can end the search as its parameter stopper=.... With "
+                "scikit-learn 1.9 or later, set callbacks before fit with "
                 "search.set_callbacks(...)."
             )
 
@@ -249,9 +249,9 @@ def _warn_of_integers(model: Any, column: Column) -> None:
     low, high = column.dimension.low, column.dimension.high  # type: ignore[attr-defined]
     tail = ", 'log-uniform'" if column.dimension.is_log else ""
     warnings.warn(
-        f"Parameter {column.name!r}: ({low}, {high}{tail}) has integers only, but "
-        f"{type(owner).__name__} takes any real number there. Write ({float(low)}, "
-        f"{float(high)}{tail}), or Integer({low}, {high}{tail}) if integers are meant.",
+        f"Parameter {column.name!r}: ({low}, {high}{tail}) contains only integers, but "
+        f"{type(owner).__name__} accepts any real number. Write ({float(low)}, "
+        f"{float(high)}{tail}), or Integer({low}, {high}{tail}) to try only integers.",
         UserWarning,
         stacklevel=6,
     )

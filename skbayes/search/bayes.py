@@ -128,8 +128,9 @@ class BayesSearchCV(BaseBayesSearchCV):
     the refit, what the search found is kept in `cv_results_`, `best_params_` and the
     other attributes, except for `best_estimator_`, which is not fitted then.
 
-    If a worker dies, out of memory perhaps, the trials that were running are run again,
-    one at a time. One whose worker dies twice when it runs alone counts as failed.
+    If a worker dies, for example for lack of memory, the trials that were running are
+    run again, one at a time. A trial is marked as failed if its worker dies twice while
+    the trial runs alone.
 
     References
     ----------

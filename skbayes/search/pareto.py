@@ -296,8 +296,8 @@ float
         if study_of(source) is not None or hasattr(source, "x_iters"):
             raise ValueError(
                 "warm_start_from: a study of Optuna or a result of scikit-optimize "
-                "does not name its objectives; take a search with the same ones, its "
-                "cv_results_ or its journal"
+                "does not name its objectives; pass a search with the same objectives, "
+                "its cv_results_ or its journal"
             )
         # Trials are scored by each of their objectives, whichever was the first.
         source = getattr(source, "trials_", source)

@@ -178,10 +178,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     Attributes
     ----------
     best_estimator_ : Pipeline
-        The best pipeline, which takes raw texts. Not there with ``refit=False``. Its
-        pickle needs skbayes of the same version, and snowballstemmer if a stemmer was
-        chosen, but neither liblinear-official nor stop-words, and holds none of the
-        texts, trials and counts.
+        The best pipeline, which takes raw texts. Not there with ``refit=False``. To
+        load its pickle, install the same version of skbayes, and snowballstemmer if a
+        stemmer was chosen; liblinear-official and stop-words are not needed. The
+        pickle contains no texts, trials or counts.
     best_params_ : dict
         Its parameters.
     best_score_ : float
@@ -299,7 +299,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Parameters
         ----------
         X : list, array or Series of str
-            The texts; also a data frame of one column.
+            The texts, which can be a data frame with one column.
         y : array-like of shape (n_texts,), default=None
             Their labels; None for a learner that needs none.
         **params : dict of str to object

@@ -44,8 +44,8 @@ MAX_STEPS = 100_000
 def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
     """Return the alternatives of a dict or of a list of dicts.
 
-    Of scikit-optimize's pairs of dict and int, the ints are not used, with a warning:
-    all alternatives share one budget.
+    In scikit-optimize's pairs of dict and int, the ints are ignored with a warning,
+    because all alternatives share one budget.
     """
     if isinstance(search_spaces, Mapping):
         return [search_spaces]
@@ -67,7 +67,7 @@ def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
         dicts = "search_spaces=" + ("[space]" if len(spaces) == 1 else "[space, ...]")
         warnings.warn(
             "search_spaces: the numbers of trials in scikit-optimize's [(space, n)] "
-            f"have no effect, all dicts share n_iter. Write {dicts} and "
+            f"have no effect: all dicts share n_iter. Write {dicts} and "
             f"n_iter={sum(n_trials)}.",
             UserWarning,
             stacklevel=2,

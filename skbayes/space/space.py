@@ -365,8 +365,9 @@ class Space:
     def allows(self, params: Mapping[str, Any]) -> bool:
         """Whether the constraint, if there is one, lets a configuration be proposed.
 
-        It is asked once: its answers are remembered. ValueError if it raises an
-        exception, which is the cause, or for what is no configuration of the space.
+        The constraint is called once per configuration, and its results are cached. A
+        ValueError is raised if the constraint raises an exception, which is the cause,
+        or if `params` is not a configuration of the space.
         """
         if self.constraint is None:
             return True

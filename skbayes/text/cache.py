@@ -49,10 +49,10 @@ class MemoryCache:
 class DiskCache(MemoryCache):
     """Cache in files, which all processes of a machine map into their memory.
 
-    They are mapped when they are asked for, and let go with the last reference to them:
-    what was read of them is the system's cache, and no process grows by it. Where there
-    is no folder the arrays are kept in memory: on another machine than where the search
-    runs, or if no folder can be made whose files can be locked.
+    Files are mapped on request, and released with the last reference to them. The
+    operating system caches what was read, so that the memory of no process grows.
+    The arrays are kept in memory if there is no folder: on another machine than that of
+    the search, or if no folder with support for locks can be created.
     """
 
     def __init__(self, limit: int, parent: str | None = None) -> None:

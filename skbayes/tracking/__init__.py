@@ -1,4 +1,4 @@
-"""Tracking of searches: runs of MLflow and studies of Optuna made of their trials."""
+"""Tracking of searches: logging to MLflow and export to Optuna studies."""
 
 from skbayes.tracking.mlflow_runs import log_to_mlflow
 from skbayes.tracking.optuna_export import export_to_optuna

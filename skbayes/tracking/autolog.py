@@ -1,4 +1,4 @@
-"""Autologging by MLflow: a search becomes one run, and its fits none."""
+"""Autologging by MLflow: a search is one run, and its fits are not logged."""
 
 from __future__ import annotations
 

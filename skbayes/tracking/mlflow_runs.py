@@ -1,4 +1,4 @@
-"""Runs of MLflow: a search is the parent, and its trials are the children."""
+"""MLflow runs: a search is the parent run, and its trials are the child runs."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _ORIGIN = ("mlflow.user", "mlflow.source.name", "mlflow.source.type")
 def log_to_mlflow(
     source: Any, *, search_spaces: Any = None, refresh: float | None = None
 ) -> str:
-    """Log a finished search, or a journal while it grows, to MLflow.
+    """Log a finished search, or the journal of a running search, to MLflow.
 
-    The search is one run, and each trial is a child of it, with its parameters, mean
-    scores, times and state. The run is the active one, or else a new one.
+    The search is logged as the active run, or as a new run if there is none. Each trial
+    is logged as a child run with its parameters, mean scores, times and state.
 
     Trials that the run already has are not logged again, so that a journal can be
     logged repeatedly: ``with mlflow.start_run(run_id=...): log_to_mlflow(path)``.
@@ -43,15 +43,15 @@ def log_to_mlflow(
     Parameters
     ----------
     source : estimator, History, DataFrame, str or path-like
-        A fitted search, also one of scikit-learn's; its `trials_`; the path of a
-        journal, also of a search that still runs, or what
-        :func:`skbayes.load_history` returned for it.
+        A fitted search of skbayes or scikit-learn; its `trials_`; the path of a
+        journal, also of a running search; or the result of
+        :func:`skbayes.load_history`.
     search_spaces : dict, list of dicts, Space or None, default=None
-        What could have been chosen. None: as the journal says it. With it, values of
-        which a journal has only the text are logged as themselves.
+        Search space of the search. None: the space in the journal. With a space, values
+        that a journal stores only as text are logged as the values themselves.
     refresh : float or None, default=None
-        Seconds between two looks at the journal of a search that still runs. The call
-        returns when the search has ended. None: what is there is logged once.
+        Seconds between two reads of the journal of a running search. The function
+        returns when the search has ended. None: the journal is read once.
 
     Returns
     -------
@@ -65,11 +65,11 @@ def log_to_mlflow(
     OSError
         If a journal cannot be read.
     TypeError, ValueError
-        If an argument is wrong, or the active run has other values of the parameters.
+        If an argument is invalid, or the active run has other parameter values.
 
     See Also
     --------
-    export_to_optuna : The same as a study of Optuna.
+    export_to_optuna : Export a search to an Optuna study.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Studies of Optuna made of the trials of a search."""
+"""Export of the trials of a search to Optuna studies."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ def export_to_optuna(
     storage: Any = None,
     search_spaces: Any = None,
 ) -> Any:
-    """Export the trials of a search to a study of Optuna.
+    """Export the trials of a search to an Optuna study.
 
-    Optuna's pictures, and optuna-dashboard, show studies. Trials that the study already
-    has are not added again, so that a journal can be exported repeatedly while it
-    grows.
+    The plots of Optuna and optuna-dashboard show studies. Trials that the study already
+    has are not added again, so that the journal of a running search can be exported
+    repeatedly.
 
     Parameters
     ----------
     source : estimator, History, DataFrame, str or path-like
-        A fitted search, also one of scikit-learn's; its `trials_`; the path of a
-        journal, also of a search that still runs, or what
-        :func:`skbayes.load_history` returned for it.
+        A fitted search of skbayes or scikit-learn; its `trials_`; the path of a
+        journal, also of a running search; or the result of
+        :func:`skbayes.load_history`.
     study_name : str or None, default=None
-        Name of the study, which may exist. None: a new one, with a name of Optuna's.
+        Name of a new or existing study. None: a new study that Optuna names.
     storage : str, optuna.storages.BaseStorage or None, default=None
         Where the study is kept, such as ``"sqlite:///studies.db"``. None: in memory.
     search_spaces : dict, list of dicts, Space or None, default=None
-        What could have been chosen. None: as the search or the journal says it.
+        Search space of the search. None: the space in the search or the journal.
 
     Returns
     -------
     study : optuna.study.Study
         The study. Its values are the scores, which are maximized, or the objectives
-        with the directions that they have. Values of parameters that Optuna does not
-        store, such as estimators and tuples, are exported as their texts.
+        with their directions. Parameter values that Optuna cannot store, such as
+        estimators and tuples, are exported as text.
 
     Raises
     ------
@@ -61,11 +61,11 @@ def export_to_optuna(
     OSError
         If a journal cannot be read.
     TypeError, ValueError
-        If an argument is wrong, or the study has other directions.
+        If an argument is invalid, or the study has other directions.
 
     See Also
     --------
-    log_to_mlflow : The same as runs of MLflow.
+    log_to_mlflow : Log a search to MLflow.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def export_to_optuna(
     ...     "search.journal", study_name="search", storage="sqlite:///studies.db"
     ... )  # doctest: +SKIP
 
-    ``optuna-dashboard sqlite:///studies.db`` then shows it.
+    The command ``optuna-dashboard sqlite:///studies.db`` shows the study.
     """
     optuna = import_optional(
         "optuna", extra="tracking", purpose="Export of a search to Optuna"
@@ -92,8 +92,8 @@ def export_to_optuna(
     )
     if [one.name.lower() for one in study.directions] != directions:
         raise ValueError(
-            f"study_name: the study {study_name!r} has other directions than the "
-            "search; give the export another name."
+            f"study_name: the directions of the study {study_name!r} differ from "
+            "those of the search; choose another name."
         )
     with warnings.catch_warnings():
         # Optuna calls the names of metrics experimental.

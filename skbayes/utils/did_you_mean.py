@@ -136,8 +136,8 @@ def _with_hints(constructor: Callable[..., None]) -> Callable[..., None]:
         if len(args) > len(by_place):
             extra = args[len(by_place)]
             raise TypeError(
-                f"{type(self).__name__} takes only {' and '.join(by_place)} by place, "
-                f"got {extra!r} as one more; write the name of its parameter"
+                f"{type(self).__name__} takes only {' and '.join(by_place)} as "
+                f"positional arguments, got also {extra!r}; pass it by name"
                 f"{f', such as n_iter={extra}' if type(extra) is int else ''}."
             )
         for name in kwargs:

@@ -56,7 +56,7 @@ def tell_once(message: str) -> None:
 
 
 def warn_or_log(message: str, stacklevel: int) -> None:
-    """Warn, or log where warnings are errors: it must not cost what was found."""
+    """Warn, or log if warnings are errors, so that no results are lost."""
     try:
         warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
     except UserWarning:

@@ -33,8 +33,8 @@ class SkbayesVersionWarning(InconsistentVersionWarning):
         return (
             f"{self.estimator_name} was pickled with skbayes "
             f"{self.original_sklearn_version}, and this is skbayes "
-            f"{self.current_sklearn_version}: it may not work, or give wrong results. "
-            "Load it with the version that made it, or fit it anew."
+            f"{self.current_sklearn_version}: it may fail or give wrong results. "
+            "Load it with the version that pickled it, or fit it again."
         )
 
 

@@ -1,7 +1,7 @@
 """Private names of scikit-learn and joblib, looked up one by one.
 
-A name that a release does not have costs a feature, and never the import: a substitute
-takes its place, and one warning says what is lost. Only `skbayes.compat` imports these
+If a release does not have a name, a substitute replaces it, and one warning lists the
+features that do not work. The import never fails. Only `skbayes.compat` imports these
 names.
 """
 

@@ -1,7 +1,7 @@
 """Substitutes for private functions of scikit-learn that a release does not have.
 
-They keep a search working, with the same scores, and leave out what the private
-functions do beyond that. `skbayes.compat` uses them, and warns.
+With the substitutes, a search works and has the same scores, without the other features
+of the private functions. `skbayes.compat` uses them, and `private_names` warns.
 """
 
 from __future__ import annotations

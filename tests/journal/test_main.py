@@ -47,7 +47,7 @@ def test_a_whole_journal(written, tmp_path, capsys):
     copy = tmp_path / "copy"
     assert main(["check", str(written), "--save", str(copy)]) == 0
     out = capsys.readouterr().out
-    assert f"{written}: whole: 3 trials, 3 of them finished." in out
+    assert f"{written}: undamaged: 3 trials, 3 of them finished." in out
     assert f"Saved to {copy}." in out
     assert written.read_bytes() == before
     assert read_journal(copy) == read_journal(written)
@@ -108,7 +108,7 @@ def test_a_search_that_was_killed_at_its_very_beginning(written, capsys):
         ("DELETE FROM results",),
     )
     assert main(["check", str(written)]) == 0
-    assert "whole: 0 trials" in capsys.readouterr().out
+    assert "undamaged: 0 trials" in capsys.readouterr().out
 
 
 def test_a_file_that_exists_is_not_replaced(written, capsys):

@@ -242,9 +242,13 @@ class Foreign(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("estimator", "notation", "remedy"),
     [
-        (SVC(), {"C": (1, 100)}, r"SVC takes .* \(1.0, 100.0\), or Integer\(1, 100\)"),
+        (
+            SVC(),
+            {"C": (1, 100)},
+            r"SVC accepts .* \(1.0, 100.0\), or Integer\(1, 100\)",
+        ),
         (SVC(), {"C": (1, 9, "log-uniform")}, r"Write \(1.0, 9.0, 'log-uniform'\)"),
-        (make_pipeline(SVC()), {"svc__C": (1, 9)}, "'svc__C': .* SVC takes"),
+        (make_pipeline(SVC()), {"svc__C": (1, 9)}, "'svc__C': .* SVC accepts"),
         (SVC(), {"kernel": Choice({"rbf": {"gamma": (1, 9)}})}, "'gamma'"),
         (Foreign(), {"rate": (0, 1)}, "'rate'.*Foreign"),
     ],

@@ -102,7 +102,9 @@ def test_a_study_with_other_directions_is_refused():
     storage = optuna.storages.InMemoryStorage()
     optuna.create_study(study_name="a", storage=storage, direction="minimize")
     history = History([Trial(0, {"C": 1}, [fold(0.5)], score=0.5)])
-    with pytest.raises(ValueError, match="study_name: the study 'a' has other direct"):
+    with pytest.raises(
+        ValueError, match="study_name: the directions of the study 'a' differ"
+    ):
         export_to_optuna(history, study_name="a", storage=storage)
 
 
