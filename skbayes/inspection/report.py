@@ -207,6 +207,8 @@ def _mode_of(target: Path) -> int | None:
     """Return the permissions of the file that is replaced, None if there is none."""
     if target.is_dir():
         raise IsADirectoryError(f"path is a directory: {target}")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"path: there is no folder {str(target.parent)!r}.")
     try:
         mode = target.lstat().st_mode
     except FileNotFoundError:

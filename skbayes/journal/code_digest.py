@@ -189,6 +189,21 @@ class _Part:
                 self._constants.append((name, f"{name}: {self._describe(value)}"))
             elif not self._add_if_code(value):
                 self._add_if_code(type(value))
+                self._add_library(name, value)
+
+    def _add_library(self, name: str, value: Any) -> None:
+        """Add which function of a library a name stands for, and what an object holds.
+
+        Such objects are scorers, and what decorators of libraries return.
+        """
+        own = getattr(value, "__name__", name)
+        if callable(value) and isinstance(own, str) and own != name:
+            self._texts.append(f"{name} is {own}")
+        held = getattr(value, "__dict__", None)
+        if type(held) is dict and not isinstance(value, types.FunctionType):
+            for one in held.values():
+                if isinstance(one, types.FunctionType):
+                    self._add_if_code(one)
 
     def _add_class(self, cls: type) -> None:
         for one in (*cls.__bases__, type(cls)):
@@ -200,7 +215,7 @@ class _Part:
                 self._constants.append((name, f"{name}: {self._describe(value)}"))
             elif functions and not name.startswith("__annotate"):
                 kind = type(value).__name__
-                written = [f for f in functions if f.__code__.co_filename != "<string>"]
+                written = [f for f in functions if not _is_generated(cls, f)]
                 self._texts += [f"{kind} {name}: {f.__qualname__}" for f in written]
                 self.others += written
             else:
@@ -242,6 +257,15 @@ def _functions_in(value: Any) -> Iterator[types.FunctionType]:
     elif hasattr(value, "__get__") and not isinstance(value, type):
         held = getattr(value, "__dict__", {}).values()
         yield from (one for one in held if isinstance(one, types.FunctionType))
+
+
+def _is_generated(cls: type, function: types.FunctionType) -> bool:
+    """Whether Python wrote a method, of a data class or a named tuple."""
+    if not (hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields")):
+        return False
+    made = function.__code__.co_filename == "<string>"
+    made = made or _is_installed(function.__globals__.get("__name__"))
+    return made and function.__name__.startswith("_")
 
 
 def _nested(code: types.CodeType) -> Iterator[types.CodeType]:

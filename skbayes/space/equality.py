@@ -113,7 +113,10 @@ def hash_of(value: Any, copies: bool = True) -> int:
     try:
         if isinstance(value, list | tuple):
             return hash((kind, tuple(hash_of(item, copies) for item in value)))
-        if isinstance(value, dict | np.ndarray) or value != value:
+        if isinstance(value, dict):
+            items = ((key, hash_of(value[key], copies)) for key in value)
+            return hash((kind, frozenset(items)))
+        if isinstance(value, np.ndarray) or value != value:
             return hash(kind)
         if kind.__eq__ is not object.__eq__:
             return hash((kind, value))

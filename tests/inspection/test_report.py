@@ -305,7 +305,7 @@ def test_a_path_that_cannot_be_written(search, tmp_path, monkeypatch):
         raise AssertionError("drawn in vain")
 
     monkeypatch.setattr("skbayes.inspection.report.pictures", never)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="path: there is no folder '.*nowhere'"):
         search.report(tmp_path / "nowhere" / "report.html")
     with pytest.raises(IsADirectoryError, match="path is a directory"):
         search.report(tmp_path)

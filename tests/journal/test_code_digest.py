@@ -1,5 +1,6 @@
 """Digests of code: what changes them, and what must not."""
 
+import dataclasses
 import functools
 import importlib.util
 import itertools
@@ -163,6 +164,40 @@ def test_a_function_of_the_users_around_one_of_a_package_counts():
         return -accuracy_score(*args)
 
     assert describe(flipped) != describe(accuracy_score)
+
+
+def _digest(source):
+    scope = {"__name__": "code_of_a_user"}
+    exec(source, scope)
+    return describe(scope["mine"])
+
+
+@pytest.mark.parametrize(
+    "source, edit",
+    [
+        # Another function of a library under the same name.
+        (
+            "from numpy import positive as sign\ndef mine(x): return sign(x)",
+            ("positive", "negative"),
+        ),
+        # Functions in objects of libraries.
+        (
+            "import sklearn.metrics as m\ndef loss(y, p): return 1\n"
+            "scorer = m.make_scorer(loss)\ndef mine(*args): return scorer(*args)",
+            ("return 1", "return 2"),
+        ),
+        # Methods without a file, as under `python -c`.
+        ("class mine:\n    def fit(self): return 1", ("return 1", "return 2")),
+    ],
+)
+def test_what_a_name_stands_for_counts(source, edit):
+    assert _digest(source) == _digest(source)
+    assert _digest(source.replace(*edit)) != _digest(source)
+
+
+def test_methods_that_python_writes_do_not_count():
+    made = dataclasses.make_dataclass("Mine", ["x"], namespace={"__module__": __name__})
+    assert "of Python" not in code_of(made, describe)
 
 
 def test_methods_that_a_package_wraps_count():

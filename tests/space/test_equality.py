@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 from skbayes.space import (
     Categorical,
 )
+from skbayes.space.equality import ItemKey
 
 
 def columns(scaled):
@@ -107,3 +108,9 @@ def test_different_objects_of_one_class_are_different_options():
     assert dimension.index(copy.deepcopy(options[4])) == 3
     again = pickle.loads(pickle.dumps(dimension))
     assert [again.index(own) for own in again.values] == list(range(8))
+
+
+def test_dicts_with_the_same_keys_have_several_hashes():
+    keys = [ItemKey({0: 1, 1: weight}) for weight in range(1000)]
+    assert len(set(map(hash, keys))) > 900
+    assert hash(ItemKey({0: 1, 1: [2]})) == hash(ItemKey({1: [2], 0: 1}))
