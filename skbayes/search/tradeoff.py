@@ -67,9 +67,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         cost 1 that scores 0.1 better. With 0 costs do not count.
     train_sizes : sequence of float or int, default=(0.2, 0.4, 0.6, 0.8, 1.0)
         The sizes of training sets to choose from: fractions in (0, 1] of each split's
-        training set, or numbers of rows (no mixture). The rows are drawn once: all trials
-        of a size see the same, and a larger size has those of the smaller ones. A
-        classifier's are stratified; `groups` stay whole. Test rows are never left out.
+        training set, or numbers of rows (no mixture). The rows are drawn once: all
+        trials of a size see the same, and a larger size has those of the smaller ones.
+        A classifier's are stratified; `groups` stay whole. All test rows are used.
     cost : str or callable, default="fit_time"
         What is measured of each fit and averaged over the splits:
 
