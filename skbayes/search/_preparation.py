@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import check_random_state
 
 from skbayes import compat
@@ -108,14 +108,18 @@ def draw_splits(search: Any, run: SearchRun) -> list[tuple]:
     X, y, split_params = run.X, run.y, run.split_params
     cv = check_cv(search.cv, y, classifier=is_classifier(search.estimator))
     compat.check_input(search, X, y, split_params)
+    no_groups = split_params.get("groups") is None
     try:
+        # scikit-learn 1.6 makes empty test sets of it.
+        if no_groups and isinstance(cv, StratifiedGroupKFold):
+            raise ValueError("The 'groups' parameter should not be None.")
         search.n_splits_ = cv.get_n_splits(X, y, **split_params)
         splits = list(cv.split(X, y, **split_params))
     except ValueError as error:
         number = search.cv is None or isinstance(search.cv, Integral)
         name = f"cv={search.cv}" if number else "cv"
         remedy = ""
-        if "groups" in str(error) and split_params.get("groups") is None:
+        if no_groups and "groups" in str(error):
             remedy = " Call fit(X, y, groups=groups)."
         raise ValueError(f"{name}: {error}{remedy}") from error
     if not splits:

@@ -11,6 +11,9 @@ from sklearn.model_selection import GridSearchCV
 
 from skbayes import BayesSearchCV
 
+# NumPy 1.25 moved it.
+ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
+
 X, y = np.zeros((12, 1)), np.arange(12) % 2
 WORTH = {"prior": 0.25, "uniform": 0.75}
 
@@ -45,7 +48,7 @@ def test_scores_of_odd_types_are_taken_as_grid_search_takes_them(
     }
     ours = {**options, "n_iter": 2, "random_state": 0}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        warnings.simplefilter("ignore", ComplexWarning)
         expected = GridSearchCV(*arguments, **options).fit(X, y)
         found = [BayesSearchCV(*arguments, **ours).fit(X, y)]
         # The second one has all trials from the journal.
@@ -69,6 +72,6 @@ def test_an_imaginary_part_is_dropped_with_a_warning():
     search = BayesSearchCV(
         DummyClassifier(), {"strategy": ["prior"]}, scoring=scorer, cv=2, n_iter=1
     )
-    with pytest.warns(np.exceptions.ComplexWarning):
+    with pytest.warns(ComplexWarning):
         search.fit(X, y)
     assert search.best_score_ == 0.25
