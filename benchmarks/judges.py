@@ -203,7 +203,7 @@ def _function(task: str) -> str:
 
 def _group(task: str) -> str:
     """Learner or metric of a task."""
-    return task.rpartition("-" if task.startswith("sklearn") else "/")[2]
+    return task.rpartition("/" if "/" in task else "-")[2]
 
 
 def summarize(found: dict[str, dict], n_trials: int) -> dict[str, Any]:
