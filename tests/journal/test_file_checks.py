@@ -30,18 +30,6 @@ from skbayes.journal.reader import load_history, read_trials
 fcntl = pytest.importorskip("fcntl", reason="FIFOs, devices and locks of POSIX")
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "search.journal"
-
-
-@pytest.fixture
-def written(path):
-    with open_journal(path) as journal:
-        record(journal, range(3))
-    return path
-
-
 READERS = {
     "fit": lambda path: open_journal(path).close(),
     "load_history": load_history,

@@ -42,20 +42,6 @@ from skbayes.journal.rows import pack_split
 from skbayes.journal.schema import unpack_split
 from skbayes.journal.sqlite_file import APPLICATION_ID, FORMAT, JournalFile
 
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "search.journal"
-
-
-@pytest.fixture
-def written(path):
-    """A journal that was ended after three trials."""
-    with open_journal(path) as journal:
-        record(journal, range(3))
-    return path
-
-
 # -- what is kept -----------------------------------------------------------------
 
 NUMBERS = st.one_of(st.floats(), st.integers(-(2**70), 2**70))

@@ -134,9 +134,9 @@ def test_a_server_that_fails_costs_no_search(mlflow):
 def test_mlflow_is_not_imported_by_a_search(monkeypatch):
     monkeypatch.delitem(sys.modules, "mlflow.utils.autologging_utils", raising=False)
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    BayesSearchCV(DummyClassifier(), {"strategy": ["prior", "uniform"]}, n_iter=1).fit(
-        X, y
-    )
+    search = BayesSearchCV(DummyClassifier(), {"strategy": ["prior", "uniform"]})
+    assert len(search.set_params(n_iter=1).fit(X, y).trials_) == 1
+    assert sys.modules["mlflow"] is None
 
 
 def test_of_a_failed_trial_only_what_is_finite_is_logged(mlflow):
