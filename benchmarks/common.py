@@ -13,10 +13,14 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 __all__ = [
     "HERE",
     "Cache",
     "add_run_options",
+    "mean_se",
+    "means_text",
     "names",
     "parse_option",
     "run_all",
@@ -132,6 +136,21 @@ def run_all(
         label_of = {pool.submit(function, *args): label for label, args in jobs}
         for future in as_completed(label_of):
             cache.append(label_of[future], future.result())
+
+
+def mean_se(values: np.ndarray) -> dict[str, list[float]]:
+    """Mean and standard error over the first axis, rounded."""
+    se = values.std(axis=0, ddof=min(1, len(values) - 1)) / len(values) ** 0.5
+    return {
+        "mean": [round(float(v), 1) for v in values.mean(axis=0)],
+        "se": [round(float(v), 1) for v in se],
+    }
+
+
+def means_text(entry: dict[str, Any], sign: str = "") -> str:
+    """Write what `mean_se` returns on one line."""
+    pairs = zip(entry["mean"], entry["se"], strict=True)
+    return "  ".join(f"{mean:{sign}5.0f} ± {se:3.0f}" for mean, se in pairs)
 
 
 def save_results(benchmark: str, summary: Record) -> None:

@@ -47,7 +47,14 @@ from typing import Any
 import numpy as np
 import quick_tasks
 import sklearn_tasks
-from common import Cache, parse_option, run_all, save_results
+from common import (
+    Cache,
+    mean_se,
+    means_text,
+    parse_option,
+    run_all,
+    save_results,
+)
 from methods import METHODS, Params, make_method
 from quick_tasks import make_task, yahpo
 
@@ -223,25 +230,12 @@ def summarize(found: dict[str, dict], n_trials: int) -> dict[str, Any]:
                 continue
             values = np.array([runs[k][places] for k in both])
             apart = values - np.array([found[first][k][places] for k in both])
-            entry = {"runs": len(both), **_mean_se(values)}
-            entry["minus_first"] = _mean_se(apart)
+            entry = {"runs": len(both), **mean_se(values)}
+            entry["minus_first"] = mean_se(apart)
             summary["groups"][group][method] = entry
-            line = f"{group:18}{method:30}{len(both):5} runs {_text(entry)}"
-            print(line + f"   apart {_text(entry['minus_first'], '+')}")
+            line = f"{group:18}{method:30}{len(both):5} runs {means_text(entry)}"
+            print(line + f"   apart {means_text(entry['minus_first'], '+')}")
     return summary
-
-
-def _mean_se(values: np.ndarray) -> dict[str, list[float]]:
-    se = values.std(axis=0) / len(values) ** 0.5
-    return {
-        "mean": [round(float(v), 1) for v in values.mean(axis=0)],
-        "se": [round(float(v), 1) for v in se],
-    }
-
-
-def _text(entry: dict[str, Any], sign: str = "") -> str:
-    pairs = zip(entry["mean"], entry["se"], strict=True)
-    return "  ".join(f"{mean:{sign}5.0f} ± {se:3.0f}" for mean, se in pairs)
 
 
 def _known(text: str) -> list[str]:

@@ -46,7 +46,7 @@ import grids
 import numpy as np
 import shared
 import sklearn_tasks
-from common import Cache, names, run_all, save_results
+from common import Cache, mean_se, means_text, names, run_all, save_results
 from methods import METHODS, Categories, Float, Int, Params, make_method
 from scipy.stats import qmc
 from sklearn.exceptions import ConvergenceWarning
@@ -325,31 +325,18 @@ def _show(suite: str, cubes: dict[str, dict[int, np.ndarray]], n: int) -> dict:
     base = next(iter(cubes), None)
     for label, by_seed in cubes.items():
         values = np.array(list(by_seed.values()))
-        entry = {"seeds": len(values), **_mean_se(values)}
-        line = f"{suite:13} {n:3} tasks {label:14} {len(values):3} seeds " + _text(
+        entry = {"seeds": len(values), **mean_se(values)}
+        line = f"{suite:13} {n:3} tasks {label:14} {len(values):3} seeds " + means_text(
             entry
         )
         both = [s for s in by_seed if s in cubes[base]]
         if label != base and both:
             apart = np.array([by_seed[s] - cubes[base][s] for s in both])
-            entry["minus_first"] = _mean_se(apart)
-            line += "   apart " + _text(entry["minus_first"], "+")
+            entry["minus_first"] = mean_se(apart)
+            line += "   apart " + means_text(entry["minus_first"], "+")
         shown[label] = entry
         print(line)
     return {"variants": shown}
-
-
-def _mean_se(values: np.ndarray) -> dict[str, list[float]]:
-    se = values.std(axis=0, ddof=min(1, len(values) - 1)) / len(values) ** 0.5
-    return {
-        "mean": [round(float(v), 1) for v in values.mean(axis=0)],
-        "se": [round(float(v), 1) for v in se],
-    }
-
-
-def _text(entry: dict[str, Any], sign: str = "") -> str:
-    pairs = zip(entry["mean"], entry["se"], strict=True)
-    return "  ".join(f"{mean:{sign}5.0f} ± {se:3.0f}" for mean, se in pairs)
 
 
 def main() -> None:
