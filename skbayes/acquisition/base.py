@@ -26,6 +26,7 @@ from skbayes.acquisition.terms import (
 )
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.base import known_means
 from skbayes.surrogates.registry import capability
 
 __all__ = [
@@ -220,7 +221,8 @@ class ModelProposer(Proposer):
         # are; the best of what the model makes of the scores is not. What is pending
         # counts as if it were told, or all would be asked for around the same place.
         X = np.vstack([observations.X, observations.pending])
-        fitted.best_f = np.max(fitted.surrogate.predict(X)[0], axis=1, keepdims=True)
+        believed = known_means(fitted.surrogate, X)
+        fitted.best_f = np.max(believed, axis=1, keepdims=True)
         if not self.acquisition.is_log:
             fitted.term_unit = float(np.std(observations.y)) or 1.0
         return fitted

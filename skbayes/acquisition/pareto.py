@@ -17,6 +17,7 @@ from skbayes.acquisition.fronts import on_log_scale, reference_point
 from skbayes.acquisition.hypervolume import ExpectedHypervolumeImprovement
 from skbayes.acquisition.improvement import ExpectedImprovement, Utility
 from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.base import known_means
 from skbayes.surrogates.registry import capability
 
 __all__ = ["ParetoProposer"]
@@ -64,7 +65,7 @@ class ParetoProposer(Proposer):
         # As for one objective, what the models make of the scores is improved on, and
         # what is pending counts as if it were told.
         X = np.vstack([X, pending])
-        believed, _ = _joined([one.predict(X) for one in fitted.surrogates])
+        (believed,) = _joined([(known_means(one, X),) for one in fitted.surrogates])
         reference = reference_point(Y)
         fitted.acquisitions = [
             ExpectedHypervolumeImprovement(means, reference) for means in believed

@@ -3,8 +3,8 @@
 Symbols (n observations, m candidates, D columns, S samples of hyper-parameters):
 
 - ``X``: (n, D) observed configurations; ``y``: (n,) their scores.
-- ``L``: (S, n, n) Cholesky factors of K = amplitude * k(X, X) + noise * I
-  + diag(extra).
+- ``M``: (S, n, n) inverse Cholesky factors of K = amplitude * k(X, X) + noise * I
+  + diag(extra), which turn predictions into matrix products.
 - ``extra``: (n,) known variances of the standardized scores, beyond the noise.
 - ``alpha``: (S, n), K^-1 y for standardized y.
 - ``kx``: (S, m, n) covariances of candidates with observations.
@@ -19,13 +19,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import Surrogate
+from skbayes.surrogates.gp.factor import InverseFactor
 from skbayes.surrogates.gp.hyperparameters import (
     LogPosterior,
-    cholesky,
     find_mode,
     sample_posterior,
 )
@@ -45,6 +44,9 @@ LEARN_ALWAYS, LEARN_GROWTH = 20, 1.1
 
 # They are learned from at most this many observations.
 MAX_LEARNING_POINTS = 200
+
+# Covariances are factorized anew whenever so many observations were appended.
+MAX_APPENDED = 16
 
 # Work spent on samples of the hyper-parameters: their number falls as n grows and
 # their posterior narrows, so that S * n stays near this figure.
@@ -128,6 +130,8 @@ class GaussianProcess(Surrogate):
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
         self._training_key: tuple[bytes, ...] | None = None
+        # Of the first observations, kept while the hyper-parameters stay.
+        self._base: tuple[tuple[bytes, ...], InverseFactor] | None = None
 
     # -- learning -----------------------------------------------------------------
 
@@ -234,37 +238,69 @@ class GaussianProcess(Surrogate):
         return np.sort(np.concatenate([best, drawn]))
 
     def _observe(
-        self, X: FloatArray, target: FloatArray, extra: FloatArray | None
+        self,
+        X: FloatArray,
+        target: FloatArray,
+        extra: FloatArray | None,
+        known: InverseFactor | None = None,
     ) -> None:
-        """Condition on scores at X, with targets of shape (S, n)."""
+        """Condition on scores at X, with targets of shape (S, n).
+
+        `known` is the factor of the first of them, if it is known.
+        """
         D = X.shape[1]
         self._X, self._target, self._extra = X, np.array(target), extra
         self._embedding = self._embedding.covering(self._known_rows())
         self._length_scales = np.exp(self.thetas_[:, :D])
         self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
-        self._factorize()
+        self._factorize(known)
 
     def _known_rows(self) -> FloatArray:
         """Return what all covariances are taken with."""
         return self._X
 
-    def _factorize(self) -> None:
+    def _factorize(self, known: InverseFactor | None) -> None:
         """Compute what predictions need of the covariance of all observations."""
         self._scaled = self._place(self._known_rows())
-        k, _ = self._correlations(self._scaled, self._scaled)
-        identity = np.eye(len(self._X))
-        # L^-1 turns each prediction into matrix products, for all samples at once.
-        self._L_inverse = np.empty_like(k)
-        for s, correlations in enumerate(k):
-            K = self._amplitude[s] * correlations + self._noise[s] * identity
-            if self._extra is not None:
-                K += np.diag(self._extra)
-            L = cholesky(K)
-            self._L_inverse[s] = solve_triangular(
-                L, identity, lower=True, check_finite=False
-            )
-        half = np.matmul(self._L_inverse, self._target[..., None])
-        self._alpha = np.matmul(np.swapaxes(self._L_inverse, 1, 2), half)[..., 0]
+        factor = self._base_factor() if known is None else known
+        n = len(factor)
+        if n < len(self._X):
+            B = self._covariance(slice(n), slice(n, None))
+            C = self._covariance(slice(n, None), slice(n, None))
+            factor = factor.extend(B, C)
+        self._factor = factor
+        self._alpha = factor.solve(self._target)
+
+    def _base_factor(self) -> InverseFactor:
+        """Factor of the first observations, which is kept.
+
+        How many they are depends on their number alone, so that predictions do not
+        depend on what was fitted before.
+        """
+        n = len(self._X)
+        # The units of known variances change with each score.
+        if self._extra is None:
+            n -= (n - n_learning_points(n)) % MAX_APPENDED
+        parts = [self.thetas_, self._X[:n], self._extra]
+        key = tuple(part.tobytes() for part in parts if part is not None)
+        if self._base is None or self._base[0] != key:
+            K = self._covariance(slice(n), slice(n))
+            self._base = key, InverseFactor.of_covariances(K)
+        return self._base[1]
+
+    def _covariance(self, rows: slice, columns: slice) -> FloatArray:
+        """Covariances of observations, with noise where they are the same."""
+        k, _ = self._correlations(self._scaled[:, rows], self._scaled[:, columns])
+        K = np.multiply(self._amplitude[:, None, None], k, out=k)
+        if rows == columns:
+            own = np.arange(K.shape[1])
+            K[:, own, own] += self._diagonal()[:, rows]
+        return K
+
+    def _diagonal(self) -> FloatArray:
+        """Variances (S, n) of the noise of each observation."""
+        noise = np.repeat(self._noise[:, None], len(self._X), axis=1)
+        return noise if self._extra is None else noise + self._extra
 
     def condition(self, X: FloatArray) -> GaussianProcess:
         """Process that also knows that `X` will be observed.
@@ -279,7 +315,10 @@ class GaussianProcess(Surrogate):
             extra = np.append(extra, np.zeros(len(X)))
         process = copy.copy(self)
         process._observe(
-            np.vstack([self._X, X]), np.hstack([self._target, believed]), extra
+            np.vstack([self._X, X]),
+            np.hstack([self._target, believed]),
+            extra,
+            self._factor,
         )
         return process
 
@@ -289,7 +328,7 @@ class GaussianProcess(Surrogate):
         """Mean and standard deviation of the score itself, without noise."""
         kx, context = self._covariances(np.asarray(X, dtype=np.float64))
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
-        v = np.matmul(kx, np.swapaxes(self._L_inverse, 1, 2))
+        v = self._factor.whiten(kx)
         # Rounding may leave less than nothing at an observed point without noise.
         floor = 1e-12 * self._amplitude[:, None]
         variance = np.maximum(
@@ -299,12 +338,24 @@ class GaussianProcess(Surrogate):
         if not gradient:
             return self._to_scores(mean, sd)
         d_mean = self._slope(self._alpha[:, None, :], context)
-        through = self._slope(np.matmul(v, self._L_inverse), context)  # by K^-1 kx
+        through = self._slope(self._factor.unwhiten(v), context)  # by K^-1 kx
         d_sd = self._slope_of_sd(through, sd[..., None])
         return *self._to_scores(mean, sd), self._unit * d_mean, d_sd
 
     def _slope_of_sd(self, through: FloatArray, sd: FloatArray) -> FloatArray:
         return self._unit * (through / -sd)
+
+    def known_means(self, X: FloatArray) -> FloatArray:
+        """Mean of the score at observed configurations.
+
+        With D the variances of the noise, (K - D) K^-1 y = y - D alpha.
+        """
+        n = len(X)
+        if not np.array_equal(X, self._X[:n], equal_nan=True):
+            return self.predict(X)[0]
+        noise = self._diagonal() + self._factor.jitter
+        mean = (self._target - noise * self._alpha)[:, :n]
+        return self._to_scores(mean, mean)[0]
 
     def average(
         self, X: FloatArray, weights: FloatArray
@@ -319,7 +370,7 @@ class GaussianProcess(Surrogate):
             weights, self._covariances(np.asarray(X, dtype=np.float64))[0]
         )  # (S, n)
         mean = np.einsum("sn,sn->s", with_known, self._alpha)
-        v = np.matmul(self._L_inverse, with_known[..., None])[..., 0]
+        v = self._factor.whiten(with_known[:, None, :])[:, 0]
         process = copy.copy(self)
         process._embedding = self._embedding.covering(X)
         scaled = process._place(X)
@@ -333,7 +384,8 @@ class GaussianProcess(Surrogate):
         """Predict each score from the others.
 
         Rasmussen & Williams (2006), equation 5.12, under the hyper-parameters learned
-        from all scores: mean y_i - alpha_i / (K^-1)_ii, variance 1 / (K^-1)_ii.
+        from all scores: mean y_i - alpha_i / (K^-1)_ii, variance 1 / (K^-1)_ii. What is
+        known of derivatives counts as it was learned with all scores.
 
         Returns
         -------
@@ -341,8 +393,9 @@ class GaussianProcess(Surrogate):
             Prediction of the scores as they are observed, with noise, under each
             sample of the hyper-parameters.
         """
-        precision = np.sum(np.square(self._L_inverse), axis=1)  # diagonal of K^-1
-        mean = self._target - self._alpha / precision
+        n = len(self._X)
+        precision = self._factor.precision()[:, :n]
+        mean = self._target - self._alpha[:, :n] / precision
         return self._to_scores(mean, 1.0 / np.sqrt(precision))
 
     def _place(self, X: FloatArray) -> FloatArray:
