@@ -39,7 +39,7 @@ __all__ = [
 
 # Candidates are scored so many at a time: covariances then stay in the processor's
 # cache, and do not fill the memory when 20,000 configurations are scored.
-BLOCK = 1024
+BLOCK = 320
 
 # The best configurations so far around which the acquisition is searched closely.
 N_INCUMBENTS = 5

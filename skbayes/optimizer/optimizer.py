@@ -556,8 +556,8 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         k = len(self._told.scores) + len(self._pending)
         rng = make_generator(self._seed, Stream.PROPOSAL, k)
         n_known = len(self._learned.scores) + k
-        if n_known >= self._n_initial and self._can_decide():
-            observations = self._observations()
+        observations = self._observations()
+        if n_known >= self._n_initial and self._can_decide(observations):
             proposer = self._proposer.fit(observations)
             proposer = proposer.with_terms(self._terms(observations))
             ranked = proposer.rank(self._candidates, observations.incumbents, rng)
@@ -573,11 +573,11 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         """Return what is added to the logarithm of the acquisition function."""
         return []
 
-    def _can_decide(self) -> bool:
+    def _can_decide(self, observations: Observations) -> bool:
         if not self._proposer.needs_scores:
             return True
         # The model of an objective needs one score.
-        return bool(np.all(np.any(np.isfinite(self._observations().scores), axis=0)))
+        return bool(np.all(np.any(np.isfinite(observations.scores), axis=0)))
 
     def _observations(self) -> Observations:
         return join(

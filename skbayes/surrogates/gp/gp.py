@@ -326,7 +326,7 @@ class GaussianProcess(Surrogate):
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
         """Mean and standard deviation of the score itself, without noise."""
-        kx, context = self._covariances(np.asarray(X, dtype=np.float64))
+        kx, context = self._covariances(np.asarray(X, dtype=np.float64), gradient)
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
         v = self._factor.whiten(kx)
         # Rounding may leave less than nothing at an observed point without noise.
@@ -367,7 +367,7 @@ class GaussianProcess(Surrogate):
         these predictions share do not average out, and others do.
         """
         with_known = np.matmul(
-            weights, self._covariances(np.asarray(X, dtype=np.float64))[0]
+            weights, self._covariances(np.asarray(X, dtype=np.float64), False)[0]
         )  # (S, n)
         mean = np.einsum("sn,sn->s", with_known, self._alpha)
         v = self._factor.whiten(with_known[:, None, :])[:, 0]
@@ -403,11 +403,12 @@ class GaussianProcess(Surrogate):
         placed = self._embedding.place(np.asarray(X, dtype=np.float64))
         return self._embedding.scale(placed, self._length_scales)
 
-    def _covariances(self, X: FloatArray) -> tuple[FloatArray, Any]:
+    def _covariances(self, X: FloatArray, slopes: bool) -> tuple[FloatArray, Any]:
         """Covariances (S, m, n) with all that is known, and what slopes are made of."""
         scaled = self._place(X)
-        k, slopes = self._correlations(scaled, self._scaled)
-        return self._amplitude[:, None, None] * k, (slopes, scaled)
+        k, by_r2 = self._correlations(scaled, self._scaled, slopes)
+        k *= self._amplitude[:, None, None]
+        return k, (by_r2, scaled)
 
     def _slope(self, weights: FloatArray, context: Any) -> FloatArray:
         """Differentiate the sum over n of weights (S, m, n) times covariances."""
@@ -415,10 +416,10 @@ class GaussianProcess(Surrogate):
         return self._by_position(by_k, *context)
 
     def _correlations(
-        self, scaled: FloatArray, others: FloatArray
+        self, scaled: FloatArray, others: FloatArray, slopes: bool = False
     ) -> tuple[FloatArray, Any]:
         """Correlations (S, m, n) with others, and derivatives by r2."""
-        return KERNELS[self.kernel](squared_distances(scaled, others))
+        return KERNELS[self.kernel](squared_distances(scaled, others), slopes)
 
     def _by_position(
         self, by_k: FloatArray, slopes: Any, scaled: FloatArray

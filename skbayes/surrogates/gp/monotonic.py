@@ -226,7 +226,7 @@ class MonotonicGP(GaussianProcess):
 
     # -- predicting ---------------------------------------------------------------
 
-    def _covariances(self, X: FloatArray) -> tuple[FloatArray, Any]:
+    def _covariances(self, X: FloatArray, slopes: bool) -> tuple[FloatArray, Any]:
         """Covariances with scores and derivatives, and what slopes are made of."""
         scaled = self._place(X)
         r2 = squared_distances(scaled, self._scaled)
