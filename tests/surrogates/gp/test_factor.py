@@ -106,7 +106,9 @@ def test_predictions_do_not_depend_on_what_was_fitted_before(n):
         grown.fit(X[:size], y[:size]).condition(at[:1])
     fresh = GaussianProcess(n_options=[0, 0, 0]).fit(X, y)
     for model, other in [(grown, fresh), (grown.condition(at), fresh.condition(at))]:
-        for one, two in zip(model.predict(at, True), other.predict(at, True), strict=True):
+        for one, two in zip(
+            model.predict(at, True), other.predict(at, True), strict=True
+        ):
             np.testing.assert_array_equal(one, two)
 
 
