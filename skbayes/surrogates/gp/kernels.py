@@ -35,15 +35,13 @@ INACTIVE = 0.5
 MAX_CORNERS = 100
 
 
-def rbf(r2: FloatArray, slopes: bool = True) -> tuple[FloatArray, FloatArray | None]:
+def rbf(r2: FloatArray, slopes: bool = True) -> tuple[FloatArray, Any]:
     """Squared exponential, k = exp(-r2 / 2)."""
     k = np.exp(-0.5 * r2)
     return k, -0.5 * k if slopes else None
 
 
-def matern52(
-    r2: FloatArray, slopes: bool = True
-) -> tuple[FloatArray, FloatArray | None]:
+def matern52(r2: FloatArray, slopes: bool = True) -> tuple[FloatArray, Any]:
     """Matérn with smoothness 5/2, k = (1 + a + a^2 / 3) exp(-a), a = sqrt(5 r2)."""
     a = np.sqrt(5.0 * r2)
     e = np.exp(-a)
@@ -54,9 +52,7 @@ def matern52(
     return k, (-5.0 / 6.0) * a * e if slopes else None
 
 
-def matern32(
-    r2: FloatArray, slopes: bool = True
-) -> tuple[FloatArray, FloatArray | None]:
+def matern32(r2: FloatArray, slopes: bool = True) -> tuple[FloatArray, Any]:
     """Matérn with smoothness 3/2, k = (1 + a) exp(-a), a = sqrt(3 r2)."""
     a = np.sqrt(3.0 * r2)
     e = np.exp(-a)
