@@ -90,7 +90,9 @@ class GaussianProcess(Surrogate):
         to 8, fewer the more observations there are.
     hyperparameters : dict, default=None
         Fixed values under the keys ``"length_scales"`` (D,), ``"amplitude"`` and
-        ``"noise"`` (variances, of standardized outputs). None: they are learned.
+        ``"noise"`` (variances, of standardized outputs). With ``"offset"`` and
+        ``"unit"``, outputs are not standardized by their own mean and standard
+        deviation, but by these. None: they are learned.
     random_state : int, default=0
         Seed of the samples.
     winsorize_scores : bool, default=True
@@ -175,7 +177,7 @@ class GaussianProcess(Surrogate):
         self._embedding = Embedding(self.n_options or [0] * X.shape[1])
         m = n_learning_points(len(X))
         self._update_thetas(X[:m], y[:m], None if noise is None else noise[:m])
-        target, self._offset, self._unit = standardize(y, self.winsorize_scores)
+        target, self._offset, self._unit = self._standardized(y)
         least = self._offset + self._unit * float(np.min(target))
         # But for rounding.
         raised = least - np.min(y) > 1e-9 * np.ptp(y)
@@ -187,6 +189,13 @@ class GaussianProcess(Surrogate):
         )
         return self
 
+    def _standardized(self, y: FloatArray) -> tuple[FloatArray, float, float]:
+        given = self.hyperparameters or {}
+        if "unit" not in given:
+            return standardize(y, self.winsorize_scores)
+        offset, unit = given["offset"], given["unit"]
+        return (y - offset) / unit, offset, unit
+
     def _update_thetas(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None
     ) -> None:
@@ -195,7 +204,7 @@ class GaussianProcess(Surrogate):
             part.tobytes() for part in (X, y, noise) if part is not None
         )
         if training_key != self._training_key:
-            target, _, unit = standardize(y, self.winsorize_scores)
+            target, _, unit = self._standardized(y)
             self.thetas_ = self._learn(X, target, relative_noise(noise, unit))
             self._training_key = training_key
 
@@ -379,6 +388,37 @@ class GaussianProcess(Surrogate):
         variance = prior - np.einsum("sn,sn->s", v, v)
         sd = np.sqrt(np.maximum(variance, 1e-12 * self._amplitude))
         return self._to_scores(mean, sd)
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """Offset and unit by which outputs were standardized."""
+        return self._offset, self._unit
+
+    def joint(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of the scores of configurations, without noise.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+
+        Returns
+        -------
+        mean : ndarray of shape (S, m)
+            As by :meth:`predict`.
+        covariance : ndarray of shape (S, m, m)
+            Under each sample of the hyper-parameters.
+        """
+        kx, _ = self._covariances(np.asarray(X, dtype=np.float64), False)
+        mean = np.matmul(kx, self._alpha[..., None])[..., 0]
+        v = self._factor.whiten(kx)
+        process = copy.copy(self)
+        process._embedding = self._embedding.covering(X)
+        scaled = process._place(X)
+        k, _ = process._correlations(scaled, scaled)
+        k *= self._amplitude[:, None, None]
+        k -= np.matmul(v, np.swapaxes(v, 1, 2))
+        return self._offset + self._unit * mean, self._unit**2 * k
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Predict each score from the others.
