@@ -19,6 +19,7 @@ import numpy as np
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.fronts import is_nondominated
 from skbayes.acquisition.registry import make_proposer
+from skbayes.acquisition.terms import LogTerm
 from skbayes.optimizer.cost_model import CostModel
 from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
@@ -558,6 +559,7 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         if n_known >= self._n_initial and self._can_decide():
             observations = self._observations()
             proposer = self._proposer.fit(observations)
+            proposer = proposer.with_terms(self._terms(observations))
             ranked = proposer.rank(self._candidates, observations.incumbents, rng)
             if len(ranked):
                 return ranked[0], proposer.expected_improvement(ranked[0])
@@ -566,6 +568,10 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         ):
             return self._design[k], None
         return self._candidates.draw(rng)[0], None
+
+    def _terms(self, observations: Observations) -> list[LogTerm]:
+        """Return what is added to the logarithm of the acquisition function."""
+        return []
 
     def _can_decide(self) -> bool:
         if not self._proposer.needs_scores:
