@@ -10,6 +10,7 @@ Symbols (n configurations, D columns):
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -147,10 +148,67 @@ class OptimumPrior:
         X : ndarray of shape (n, D)
             Encoded configurations; the constraint is not asked.
         """
-        U = random_state.random((n, self.space.n_columns))
+        return self.from_uniform(random_state.random((n, self.space.n_columns)))
+
+    def from_uniform(self, U: FloatArray) -> FloatArray:
+        """Turn a uniform stream into configurations drawn from the density.
+
+        Parameters
+        ----------
+        U : ndarray of shape (n, D)
+            Numbers in [0, 1).
+
+        Returns
+        -------
+        X : ndarray of shape (n, D)
+            Encoded configurations.
+        """
+        U = np.array(U, dtype=np.float64)
         for place, density in self._columns.items():
             U[:, place] = density.quantiles(U[:, place])
         return self.space.from_uniform(U)
+
+    @property
+    def center(self) -> FloatArray:
+        """Row of the medians and of the most probable options, shape (D,).
+
+        Where nothing is believed, these are the middle and the first option.
+        """
+        row = np.where(self.space.categorical, 0.0, 0.5)
+        for place, density in self._columns.items():
+            row[place] = density.center
+        return self.space.snap(row[None, :])[0]
+
+    def on(self, space: Space) -> OptimumPrior:
+        """Return this prior for a space that begins with the same columns.
+
+        Parameters
+        ----------
+        space : Space
+            The other space; its further columns have flat densities.
+
+        Returns
+        -------
+        prior : OptimumPrior
+            A copy.
+
+        Raises
+        ------
+        ValueError
+            If a column of this space is not the same in the other one.
+        """
+        own, theirs = (
+            [(column.name, column.dimension.key) for column in one.columns]
+            for one in (self.space, space)
+        )
+        if theirs[: len(own)] != own:
+            raise ValueError(
+                f"the prior is for {self.space!r}, which is not the search space, "
+                f"{space!r}."
+            )
+        moved = copy.copy(self)
+        moved.space = space
+        return moved
 
     @property
     def is_flat(self) -> bool:
@@ -177,9 +235,14 @@ class _ColumnDensity:
         n = N_QUANTILES
         if self.is_table:
             n = len(self.knots) * -(-n // len(self.knots))
-        masses = np.exp(self.values(dimension.from_uniform((np.arange(n) + 0.5) / n)))
+        positions = dimension.from_uniform((np.arange(n) + 0.5) / n)
+        masses = np.exp(self.values(positions))
         self.logs = self.logs - np.log(np.mean(masses))
         self._cumulated = np.concatenate([[0.0], np.cumsum(masses) / np.sum(masses)])
+        place = np.searchsorted(self._cumulated, 0.5) - 1
+        if self.is_table:
+            place = int(np.argmax(masses))
+        self.center = float(positions[place])
 
     def values(self, x: FloatArray) -> FloatArray:
         """Logarithms at positions."""
