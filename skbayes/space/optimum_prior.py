@@ -239,7 +239,7 @@ class _ColumnDensity:
         masses = np.exp(self.values(positions))
         self.logs = self.logs - np.log(np.mean(masses))
         self._cumulated = np.concatenate([[0.0], np.cumsum(masses) / np.sum(masses)])
-        place = np.searchsorted(self._cumulated, 0.5) - 1
+        place = int(np.searchsorted(self._cumulated, 0.5)) - 1
         if self.is_table:
             place = int(np.argmax(masses))
         self.center = float(positions[place])
