@@ -38,10 +38,13 @@ from skbayes.optimizer.validation import (
     check_scores,
     check_surrogate,
 )
+from skbayes.optimizer.transfer import first_rows
 from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Candidates, SpaceExhausted, key_of
 from skbayes.space.configuration import Configuration
 from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.registry import capability
+from skbayes.surrogates.transfer import Source, TransferSurrogate
 from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.pickled_version import PickledVersion
 
@@ -173,6 +176,7 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             self._set_n_objectives(check_n_objectives(n_objectives))
         auto = default_n_initial_points(self.space, self._proposer)
         self._n_initial = check_n_initial_points(n_initial_points, auto)
+        self._n_initial_is_auto = n_initial_points == "auto"
         self._queue = self._checked_points(initial_points)
         self.prior = check_prior(prior, self.space)
         rng = make_generator(self._seed, Stream.DESIGN)
@@ -427,6 +431,37 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         self._learned.add(row, *self._check_scores(score, noise))
         if cost is not None:
             self._costs.learn(row, cost)
+
+    def transfer(self, sources: Sequence[Source]) -> None:
+        """Take knowledge from earlier searches on other data; before the first score.
+
+        A model of each is weighed by how well its ranking agrees with the scores that
+        are told (:class:`~skbayes.surrogates.transfer.TransferSurrogate`). A few of
+        their best configurations are enqueued; with ``n_initial_points="auto"`` the
+        model decides after these. A surrogate that predicts no scores, and expected
+        influence, use these configurations only.
+
+        Parameters
+        ----------
+        sources : sequence of Source
+            Earlier searches, encoded by :attr:`space`.
+        """
+        surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
+        surrogate.prepare(self._candidates)
+        rows = first_rows(self.space, sources, surrogate.models)
+        self._queue += [
+            Configuration(params, row)
+            for params, row in zip(self.space.decode(rows), rows, strict=True)
+        ]
+        if (
+            capability(self.surrogate, "predicts_scores")
+            and not self.acquisition.needs_graph
+        ):
+            self._proposer = make_proposer(
+                surrogate, self.acquisition, self._candidates, self._seed
+            )
+            if self._n_initial_is_auto:
+                self._n_initial = min(self._n_initial, len(self._queue))
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
         """Cost that is to be expected of a configuration.
