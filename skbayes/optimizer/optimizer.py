@@ -26,6 +26,7 @@ from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
 from skbayes.optimizer.observations import ObservationList, join
 from skbayes.optimizer.random_streams import Stream, make_generator
+from skbayes.optimizer.transfer import first_rows
 from skbayes.optimizer.validation import (
     check_acquisition,
     check_cost,
@@ -38,7 +39,6 @@ from skbayes.optimizer.validation import (
     check_scores,
     check_surrogate,
 )
-from skbayes.optimizer.transfer import first_rows
 from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Candidates, SpaceExhausted, key_of
 from skbayes.space.configuration import Configuration
