@@ -274,6 +274,10 @@ class SamplingProposer(Proposer):
         if not self.terms:
             return X
         if self.needs_scores and hasattr(self.sampler, "scores"):
+            if not candidates.is_enumerated:
+                n_columns = candidates.space.n_columns
+                more = draw_candidates(self.terms, n_columns, random_state)
+                X = np.vstack([X, candidates.first_new(more)])
             worth = self.sampler.scores(X)
         else:
             worth = random_state.gumbel(size=len(X))
