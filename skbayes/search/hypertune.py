@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
@@ -113,6 +113,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     initial_points : list of dict or None, default=None
         Configurations to try first on all data, each with all parameters it needs.
     {constraint}
+    {constraints}
     {target_metric}
     {scoring}
     {n_jobs}
@@ -268,6 +269,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         n_initial_points: int | str = "auto",
         initial_points: list[dict] | None = None,
         constraint: Callable[[dict], bool] | None = None,
+        constraints: Mapping[str, Any] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from os import PathLike
@@ -96,6 +96,7 @@ class MultiStageSearchCV(BayesSearchCV):
         Configurations that the first stage tries first, each with all parameters it
         needs.
     {constraint}
+    {constraints}
     {target_metric}
     {scoring}
     {n_jobs}
@@ -269,6 +270,7 @@ class MultiStageSearchCV(BayesSearchCV):
         n_initial_points: int | str = 3,
         initial_points: list[dict] | None = None,
         constraint: Callable[[dict], bool] | None = None,
+        constraints: Mapping[str, Any] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,

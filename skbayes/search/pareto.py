@@ -87,6 +87,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     initial_points : list of dict or None, default=None
         Configurations to try first, each with all parameters it needs.
     {constraint}
+    {constraints}
     n_jobs : int or None, default=None
         How many fits run at the same time, as for GridSearchCV. Times are longer, and
         less comparable, where fits share a processor.
@@ -243,6 +244,7 @@ float
         n_initial_points: int | str = "auto",
         initial_points: list[dict] | None = None,
         constraint: Callable[[dict], bool] | None = None,
+        constraints: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         refit: Any = "knee",
         cv: Any = None,

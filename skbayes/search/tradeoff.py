@@ -110,6 +110,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     constraint : callable or None, default=None
         ``constraint(params) -> bool``; combinations for which it is False are never
         tried. `params` holds "train_size", too.
+    {constraints}
     {target_metric}
     {scoring}
     {n_jobs}
@@ -300,6 +301,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         n_initial_points: int | str = 3,
         initial_points: list[dict] | None = None,
         constraint: Callable[[dict], bool] | None = None,
+        constraints: Mapping[str, Any] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
