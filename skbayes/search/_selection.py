@@ -12,7 +12,7 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import TrialState
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["allowed_rows", "best_allowed_row", "least_violating", "restricted"]
+__all__ = ["allowed_rows", "best_allowed_row", "least_violating", "restricted", "warned_rows"]
 
 
 def allowed_rows(run: SearchRun) -> np.ndarray:
@@ -31,6 +31,16 @@ def least_violating(violation: FloatArray, usable: np.ndarray) -> np.ndarray:
     if not np.any(violation) or not np.any(usable):
         return np.ones(len(violation), dtype=bool)
     return violation <= np.min(violation[usable])
+
+
+def warned_rows(run: SearchRun, usable: np.ndarray) -> np.ndarray:
+    """Return which usable rows violate the constraints least; warn if all do."""
+    violation = np.array([trial.violation or 0.0 for trial in run.ranked])
+    allowed = least_violating(violation, usable)
+    chosen = np.flatnonzero(allowed & usable)
+    if len(chosen) and violation[chosen[0]] > 0.0:
+        _warn(run, int(chosen[0]))
+    return allowed
 
 
 def best_allowed_row(run: SearchRun, scores: FloatArray) -> int:
@@ -67,6 +77,8 @@ def _warn(run: SearchRun, chosen: int) -> None:
 
 def restricted(results: Mapping[str, Any], rows: np.ndarray) -> dict[str, Any]:
     """Return the rows of `cv_results_` that a boolean array selects."""
+    if np.all(rows):
+        return dict(results)
     places = np.flatnonzero(rows)
     return {
         name: [column[i] for i in places] if name == "params" else column[places]

@@ -33,6 +33,7 @@ from skbayes.search.small_samples import (
     plan_monotonicity,
 )
 from skbayes.space import Space
+from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
 from skbayes.surrogates.registry import registry
@@ -494,6 +495,14 @@ class HyperTuneSearchCV(BayesSearchCV):
         )
         names = {space.columns[column].name for column in model.columns_in_force_}
         self.signs_in_force_ = {n: s for n, s in self.signs_.items() if n in names}
+
+    def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
+        if not self.constraints:
+            return None
+        # Trials on small samples cannot be chosen, if there are others.
+        whole = np.asarray(results["stage"]) > 0
+        scores = results[f"mean_test_{self.target_metric_}"]
+        return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]
 
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any

@@ -456,7 +456,7 @@ def _always(fidelity: Fidelity) -> Callable[[int, dict], tuple[dict, Fidelity]]:
 def _promoted(history: History, stage: int, n: int) -> list[dict[str, Any]]:
     """Return the best configurations of a stage, best first."""
     usable = [t for t in history if t.stage == stage and t.state == TrialState.COMPLETE]
-    usable.sort(key=lambda trial: -trial.score)
+    usable.sort(key=lambda trial: (trial.violation or 0.0, -trial.score))
     return [dict(trial.params) for trial in usable[:n]]
 
 

@@ -22,6 +22,7 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import known_source
+from skbayes.search._selection import warned_rows
 from skbayes.search._validation import MODEL_CONSTRAINTS
 from skbayes.search.base import BaseBayesSearchCV, rank
 from skbayes.space import Space
@@ -343,6 +344,7 @@ float
     ) -> None:
         objectives = run.objective
         Y = objectives.of_results(results, self.trials_)
+        Y[~warned_rows(run, np.all(np.isfinite(Y), axis=1))] = np.nan
         if not np.any(np.all(np.isfinite(Y), axis=1)):
             raise ValueError(
                 "No trial has a value for every objective; cv_results_ and trials_ "
