@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,17 @@ from skbayes.evaluation.constraints import (
 )
 from skbayes.evaluation.objectives import COSTS, accepts, measure_of
 from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.trial import History
+from skbayes.evaluation.trial import History, Trial
+from skbayes.search._preparation import journal_trials
+from skbayes.space.candidates import key_of
 from skbayes.utils.did_you_mean import did_you_mean
 
-__all__ = ["constraint_columns", "constraint_scorer", "resolve_constraints"]
+__all__ = [
+    "KnownSlacks",
+    "constraint_columns",
+    "constraint_scorer",
+    "resolve_constraints",
+]
 
 # Seconds of `predict` for one row, which no objective is called.
 PREDICT_TIME = "predict_time"
@@ -177,6 +185,53 @@ def _check_compatible(name: str, bounds: Sequence[Bound], is_measure: bool) -> N
             f"constraints[{name!r}]: {texts[0]!r} cannot be kept, as {name} is never "
             "negative."
         )
+
+
+class KnownSlacks:
+    """Values of the constraints that the trials of an earlier search had.
+
+    Parameters
+    ----------
+    run : SearchRun
+        The search to come.
+    source : object
+        What `warm_start_from` is. Of results without outcomes nothing is known.
+    """
+
+    def __init__(self, run: SearchRun, source: Any) -> None:
+        self._space = run.space
+        self._known: dict[bytes, list[float]] = {}
+        if run.constraints is None:
+            return
+        if isinstance(source, str | PathLike):
+            source, _ = journal_trials(source, run.space)
+        trials = getattr(source, "trials_", source)
+        for trial in trials if isinstance(trials, Sequence) else []:
+            if isinstance(trial, Trial) and trial.outcomes:
+                self._add(trial, run.constraints.of_trial(trial))
+
+    def _add(self, trial: Trial, slacks: list[float]) -> None:
+        try:
+            params = self._space.canonicalize(trial.params)
+        except ValueError:
+            return
+        self._known[self._key(params)] = slacks
+
+    def _key(self, params: dict[str, Any]) -> bytes:
+        return key_of(self._space.encode([params])[0])
+
+    def of(self, params: dict[str, Any]) -> list[float] | None:
+        """Return the values for a configuration; None if they are unknown."""
+        return self._known.get(self._key(params)) if self._known else None
+
+    def kept_by(self, known: list[tuple]) -> list[tuple]:
+        """Return the observations that keep the constraints; all if none does."""
+        kept = [
+            one
+            for one in known
+            if all(slack <= 0.0 for slack in self.of(one[0]) or [math.nan])
+        ]
+        return kept or known
 
 
 def constraint_columns(run: SearchRun, history: History) -> dict[str, list]:

@@ -29,6 +29,7 @@ from skbayes.results.correction import corrected_best_score
 from skbayes.results.frame import results_frame
 from skbayes.results.warm_start import known_trials
 from skbayes.search._constraints import (
+    KnownSlacks,
     constraint_columns,
     constraint_scorer,
     resolve_constraints,
@@ -449,10 +450,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _warm_start(self, optimizer: Any, run: SearchRun) -> None:
         """Tell an optimizer what is known from an earlier search."""
+        slacks = KnownSlacks(run, self.warm_start_from)
         for params, score, noise, *cost in run.known:
-            optimizer.learn(params, score, noise, *cost[:1])
+            known = slacks.of(params)
+            optimizer.learn(params, score, noise, *cost[:1], constraints=known)
         # So that the search ends with nothing worse than what was known.
-        for params in run.objective.best_known(promising(run)):
+        for params in run.objective.best_known(slacks.kept_by(promising(run))):
             optimizer.enqueue(params)
 
     # -- after the last trial -----------------------------------------------------
