@@ -272,15 +272,15 @@ class Constraints:
             return math.inf
         return math.fsum(max(slack, 0.0) for slack in slacks)
 
-    def surely_broken(self, folds: Sequence[FoldResult], n_splits: int, risk: float) -> bool:
+    def surely_broken(
+        self, folds: Sequence[FoldResult], n_splits: int, risk: float
+    ) -> bool:
         """Whether the first folds leave a chance below `risk` to keep all bounds.
 
         What is left of the mean over all splits is as uncertain as the outcomes of the
         first folds differ (Student's distribution); one fold tells nothing.
         """
-        return any(
-            _chance(bound, folds, n_splits) < risk for bound in self.bounds
-        )
+        return any(_chance(bound, folds, n_splits) < risk for bound in self.bounds)
 
 
 def _chance(bound: Bound, folds: Sequence[FoldResult], n_splits: int) -> float:

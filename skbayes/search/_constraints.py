@@ -35,7 +35,9 @@ __all__ = [
 PREDICT_TIME = "predict_time"
 
 
-def resolve_constraints(search: Any, scorers: Any, objective: Any) -> Constraints | None:
+def resolve_constraints(
+    search: Any, scorers: Any, objective: Any
+) -> Constraints | None:
     """Return the constraints of a search; TypeError or ValueError if they are wrong."""
     if not search.constraints:
         return None

@@ -12,7 +12,13 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import TrialState
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["allowed_rows", "best_allowed_row", "least_violating", "restricted", "warned_rows"]
+__all__ = [
+    "allowed_rows",
+    "best_allowed_row",
+    "least_violating",
+    "restricted",
+    "warned_rows",
+]
 
 
 def allowed_rows(run: SearchRun) -> np.ndarray:
