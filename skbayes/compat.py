@@ -147,6 +147,13 @@ def route_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
     return _get_routed_params(search, params)
 
 
+def routed_outcome_params(routed: Any) -> dict[str, Any]:
+    """Return what routing gives to the scorers of constrained outcomes."""
+    if "constraints" in routed:
+        return dict(routed.constraints.score)
+    return {}
+
+
 def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
     """Return what is wrong with the value of a parameter."""
     kind = type(estimator)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -59,12 +59,19 @@ class Observations:
         Known variances of the scores.
     pending : ndarray of shape (p, D)
         Configurations asked for and not told yet.
+    slacks : ndarray of shape (n, c) or None, default=None
+        Values of the constraints on outcomes, <= 0 where they are kept, NaN where they
+        are unknown; None if there are no constraints.
+    pending_kept : ndarray of shape (p,), bool, or None, default=None
+        Which pending configurations are expected to keep the constraints; None: all.
     """
 
     X: FloatArray
     scores: FloatArray
     noise: FloatArray
     pending: FloatArray
+    slacks: FloatArray | None = field(default=None, kw_only=True)
+    pending_kept: np.ndarray | None = field(default=None, kw_only=True)
 
     @property
     def y(self) -> FloatArray:
@@ -79,7 +86,34 @@ class Observations:
             return self.X[:0]
         y = self.y
         order = np.argsort(-y, kind="stable") if y.ndim == 1 else best_first(y)
-        return self.X[order[:N_INCUMBENTS]]
+        return self.X[self.kept_first(order)[:N_INCUMBENTS]]
+
+    @property
+    def violation(self) -> FloatArray:
+        """By how much each violates the constraints, (n,): 0 if not, else > 0."""
+        if self.slacks is None:
+            return np.zeros(len(self.X))
+        slacks = np.where(np.isnan(self.slacks), np.inf, self.slacks)
+        return np.sum(np.maximum(slacks, 0.0), axis=1)
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Which keep the constraints, a boolean array of (n,)."""
+        return self.violation == 0.0
+
+    @property
+    def rivals(self) -> FloatArray:
+        """What is to be improved on: all told or pending that keep the constraints."""
+        pending = self.pending
+        if self.pending_kept is not None:
+            pending = pending[self.pending_kept]
+        return np.vstack([self.X[self.kept], pending])
+
+    def kept_first(self, order: np.ndarray) -> np.ndarray:
+        """Move to the front what violates the constraints least."""
+        if self.slacks is None:
+            return order
+        return order[np.argsort(self.violation[order], kind="stable")]
 
 
 class Proposer(ABC):
@@ -220,8 +254,7 @@ class ModelProposer(Proposer):
         # The best score is partly luck where scores are noisy, as those of a few folds
         # are; the best of what the model makes of the scores is not. What is pending
         # counts as if it were told, or all would be asked for around the same place.
-        X = np.vstack([observations.X, observations.pending])
-        believed = known_means(fitted.surrogate, X)
+        believed = known_means(fitted.surrogate, observations.rivals)
         fitted.best_f = np.max(believed, axis=1, keepdims=True)
         if not self.acquisition.is_log:
             fitted.term_unit = float(np.std(observations.y)) or 1.0

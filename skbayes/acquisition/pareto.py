@@ -64,8 +64,12 @@ class ParetoProposer(Proposer):
         ]
         # As for one objective, what the models make of the scores is improved on, and
         # what is pending counts as if it were told.
-        X = np.vstack([X, pending])
-        (believed,) = _joined([(known_means(one, X),) for one in fitted.surrogates])
+        rivals = observations.rivals
+        (believed,) = _joined(
+            [(known_means(one, rivals),) for one in fitted.surrogates]
+        )
+        # Only those that are pending may keep the constraints.
+        Y = Y[observations.kept] if np.any(observations.kept) else Y
         reference = reference_point(Y)
         fitted.acquisitions = [
             ExpectedHypervolumeImprovement(means, reference) for means in believed

@@ -386,7 +386,14 @@ class TradeoffObservations(Observations):
     @property
     def of_scores(self) -> Observations:
         """Observations of the scores alone."""
-        return Observations(self.X, self.scores[:, 0], self.noise[:, 0], self.pending)
+        return Observations(
+            self.X,
+            self.scores[:, 0],
+            self.noise[:, 0],
+            self.pending,
+            slacks=self.slacks,
+            pending_kept=self.pending_kept,
+        )
 
     @property
     def costs(self) -> FloatArray:
@@ -403,7 +410,8 @@ class TradeoffObservations(Observations):
         sigma = relative_costs(self.costs, self.fractions)
         sigma = np.where(np.isnan(sigma), np.nanmax(sigma), sigma)
         tradeoff = self.of_scores.y - self.alpha * sigma
-        return self.X[np.argsort(-tradeoff, kind="stable")[:N_INCUMBENTS]]
+        order = self.kept_first(np.argsort(-tradeoff, kind="stable"))
+        return self.X[order[:N_INCUMBENTS]]
 
 
 @dataclass(eq=False, repr=False)
@@ -461,7 +469,7 @@ class TradeoffProposer(Proposer):
         scale, learned = self._scale(costs)
         fitted.cost_model = fit_surrogate(self.cost_model, costs, learned)
         fitted.acquisition = self.rule(observations.alpha, scale)
-        known = np.vstack([X, pending])
+        known = observations.rivals
         parts = *fitted.surrogate.predict(known), *fitted.cost_model.predict(known)
         believed = fitted.acquisition.believed(Beliefs(*np.broadcast_arrays(*parts)))
         fitted.best = np.max(believed, axis=1, keepdims=True)

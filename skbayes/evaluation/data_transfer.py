@@ -46,6 +46,8 @@ class Inputs:
         What goes to the estimator's `fit` and to the scorer.
     subsets : Subsets or None
         Parts of the training sets, if some trials are made on less than all.
+    outcome_params : dict
+        What goes to the scorers of constrained outcomes.
     """
 
     X: Any
@@ -54,6 +56,7 @@ class Inputs:
     fit_params: dict[str, Any] = field(default_factory=dict)
     score_params: dict[str, Any] = field(default_factory=dict)
     subsets: Subsets | None = None
+    outcome_params: dict[str, Any] = field(default_factory=dict)
 
     def split(self, index: int, fidelity: Fidelity = FULL_DATA) -> tuple[Any, Any]:
         """Return the rows that one fold of a trial is trained and tested on."""

@@ -211,6 +211,7 @@ class CandidateEvaluator:
             self.catch_errors,
             objective.measures,
             objective.separate_costs,
+            None if self.run.constraints is None else self.run.constraints.measures,
         )
 
     def prepare(self, number: int, params: Params) -> Evaluation:
@@ -247,12 +248,16 @@ class CandidateEvaluator:
     def _pruning_test(
         self, complete_scores: Sequence[np.ndarray], risk: float
     ) -> Callable[[list[FoldOutcome]], bool]:
-        race = Race(complete_scores)
+        race, constraints = Race(complete_scores), self.run.constraints
 
         def should_prune(outcomes: list[FoldOutcome]) -> bool:
             scores = self._first_scores(outcomes)
             if scores is None or len(scores) == self._n_splits:
                 return False
+            if constraints is not None and len(complete_scores):
+                folds = [outcome.result for outcome in outcomes if outcome.result]
+                if constraints.surely_broken(folds, self._n_splits, risk):
+                    return True
             return race.chance(scores) < risk
 
         return should_prune
@@ -378,7 +383,14 @@ class CandidateEvaluator:
             train_fraction=self.run.train_fraction(fidelity),
             subset=fidelity.subset,
             started=evaluation.started,
+            violation=self._violation(folds, state),
         )
+
+    def _violation(self, folds: list[FoldResult], state: TrialState) -> float | None:
+        if self.run.constraints is None:
+            return None
+        failed = state == TrialState.FAILED
+        return math.inf if failed else self.run.constraints.violation(folds)
 
     def recall(self, trial: Trial) -> Trial:
         """Return a trial of the journal, which has the proposal, as if made now."""
@@ -389,13 +401,19 @@ class CandidateEvaluator:
         """Compare later trials with this one, too, if it is complete."""
         complete = trial.state == TrialState.COMPLETE
         beaten: Trial | None = trial
-        if complete and (self._best is None or trial.score > self._best.score):
+        if complete and (self._best is None or _worth(trial) > _worth(self._best)):
             self._best, beaten = trial, self._best
         if self.run.options.keep_fits == "best" and beaten is not None:
             self.kept.pop(beaten.number, None)
-        if complete and trial.error is None:
+        # A trial that violates constraints is no rival in a race.
+        if complete and trial.error is None and trial.feasible:
             scores = [self.run.objective(fold.test_scores) for fold in trial.folds]
             self._complete_scores.append(np.array(scores))
+
+
+def _worth(trial: Trial) -> tuple[float, float]:
+    """Return what the best of the trials has most of."""
+    return -(trial.violation or 0.0), trial.score
 
 
 def _with_origin(outcome: FoldOutcome) -> BaseException:

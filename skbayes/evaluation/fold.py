@@ -16,7 +16,8 @@ import numpy as np
 from sklearn.base import clone
 
 from skbayes import compat
-from skbayes.evaluation.data_transfer import DataHandle
+from skbayes.evaluation.constraints import OutcomeMeasures
+from skbayes.evaluation.data_transfer import DataHandle, Inputs
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult
 
@@ -80,6 +81,8 @@ class FoldTask:
     separate_costs : bool
         Whether costs are kept apart from the test scores, as `costs`; `warm_up` then
         says whether this was the first fit of its kind in the process.
+    outcomes : OutcomeMeasures or None
+        Measures the outcomes on which there are constraints.
     """
 
     estimator: Any
@@ -87,6 +90,13 @@ class FoldTask:
     catch_errors: bool = False
     measures: Mapping[str, Measure] = field(default_factory=dict)
     separate_costs: bool = False
+    outcomes: OutcomeMeasures | None = None
+
+    @property
+    def keeps_estimator(self) -> bool:
+        """Whether the fitted estimator is measured or returned."""
+        measured = bool(self.measures) or self.outcomes is not None
+        return measured or bool(self.options["return_estimator"])
 
 
 @dataclass(frozen=True)
@@ -124,7 +134,7 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
             inputs = handle.load()
             train, test = inputs.split(fold.index, fold.fidelity)
             options = dict(task.options)
-            options["return_estimator"] |= bool(task.measures)
+            options["return_estimator"] = task.keeps_estimator
             if callback_task is not None:
                 options["caller"] = callback_task.search
                 options["callback_ctx"] = callback_task
@@ -147,6 +157,12 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
             outcome = FoldOutcome(
                 _fold_result(result, task, cpu_seconds), seconds=seconds
             )
+            if task.outcomes is not None:
+                assert outcome.result is not None
+                result["cpu_time"] = _of_fit(result, cpu_seconds)
+                result["test_scores"] = outcome.result.test_scores
+                outcomes = _outcomes(task, inputs, train, test, result)
+                outcome.result.outcomes = outcomes
             if task.options["return_estimator"]:
                 outcome.estimator = result["estimator"]
     except KeyboardInterrupt:
@@ -198,6 +214,20 @@ def _fold_result(result: dict[str, Any], task: FoldTask, seconds: float) -> Fold
     if fold.train_scores is not None:
         fold.train_scores = {**fold.train_scores, **costs}
     return fold
+
+
+def _outcomes(
+    task: FoldTask, inputs: Inputs, train: Any, test: Any, result: dict[str, Any]
+) -> dict[str, float]:
+    """Measure the outcomes on which there are constraints."""
+    assert task.outcomes is not None
+    X = y = None
+    params: dict[str, Any] = {}
+    if task.outcomes.needs_data and result["fit_error"] is None:
+        X, y = compat.safe_split(result["estimator"], inputs.X, inputs.y, test, train)
+        params = compat.check_fit_params(inputs.X, inputs.outcome_params, test)
+    raises = task.options["error_score"] == "raise"
+    return task.outcomes(result, X, y, params, raises)
 
 
 def _as_floats(scores: Any) -> Any:

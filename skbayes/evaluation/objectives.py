@@ -22,7 +22,7 @@ from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["COSTS", "Objectives", "measure_of", "model_size", "n_features"]
+__all__ = ["COSTS", "Objectives", "accepts", "measure_of", "model_size", "n_features"]
 
 # Bytes that pickles have of each array beside its numbers, roughly.
 ARRAY_HEADER = 40
@@ -272,9 +272,9 @@ class Objectives:
                     f"{list(COSTS)} nor the name of a scorer; give a callable by "
                     f"{{{name!r}: ({direction!r}, callable)}}."
                 )
-        elif _accepts(meant, 3):
+        elif accepts(meant, 3):
             self.scorers[name] = meant
-        elif _accepts(meant, 1):
+        elif accepts(meant, 1):
             self.measures[name] = measure_of(meant)
         else:
             raise TypeError(
@@ -326,7 +326,7 @@ def _is_pair(given: Any) -> bool:
     return isinstance(given, tuple | list) and len(given) == 2
 
 
-def _accepts(function: Any, n: int) -> bool:
+def accepts(function: Any, n: int) -> bool:
     """Whether something can be called with `n` arguments."""
     try:
         inspect.signature(function).bind(*[None] * n)

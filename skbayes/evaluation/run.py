@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from skbayes import compat
+from skbayes.evaluation.constraints import Constraints
 from skbayes.evaluation.data_transfer import Inputs
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, Trial
@@ -86,8 +87,9 @@ class SearchRun:
         Data; `y` may be None.
     params : dict
         Fit parameters as they were given.
-    fit_params, score_params, split_params : dict
-        Their parts for the estimator, the scorers and the splitter.
+    fit_params, score_params, split_params, outcome_params : dict
+        Their parts for the estimator, the scorers, the splitter, and the scorers of
+        constrained outcomes.
     tasks : compat.TaskTree
         Tasks that callbacks see.
     space : Space
@@ -115,6 +117,8 @@ class SearchRun:
         texts with their counts.
     ranked : History
         Trials in the rows of `cv_results_`.
+    constraints : Constraints or None
+        Bounds on outcomes of trials.
     """
 
     estimator: Any
@@ -139,6 +143,8 @@ class SearchRun:
     sources: list[Source] = field(default_factory=list)
     trial_data: AbstractContextManager | None = None
     ranked: History = field(default_factory=History)
+    constraints: Constraints | None = None
+    outcome_params: dict[str, Any] = field(default_factory=dict)
 
     @property
     def n_samples(self) -> int:
@@ -155,6 +161,10 @@ class SearchRun:
         """Return the share of the training rows that a trial is made on."""
         return 1.0 if self.subsets is None else self.subsets.fraction(fidelity)
 
+    def constraint_values(self, trial: Trial) -> list[float] | None:
+        """Return what the optimizer is told of the constraints of a trial."""
+        return None if self.constraints is None else self.constraints.of_trial(trial)
+
     @property
     def inputs(self) -> Inputs:
         """What the fits need of it."""
@@ -165,4 +175,5 @@ class SearchRun:
             self.fit_params,
             self.score_params,
             self.subsets,
+            self.outcome_params,
         )

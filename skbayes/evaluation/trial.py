@@ -55,6 +55,8 @@ class FoldResult:
         Costs that are kept apart from the scores.
     warm_up : bool
         Whether it was the first fit of its kind in its process.
+    outcomes : dict of str to float or None
+        Outcomes on which the search has constraints.
     """
 
     test_scores: Any = math.nan
@@ -66,6 +68,7 @@ class FoldResult:
     skipped: bool = False
     costs: dict[str, float] | None = None
     warm_up: bool = False
+    outcomes: dict[str, float] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return what scikit-learn makes columns of `cv_results_` of."""
@@ -114,6 +117,9 @@ class Trial:
     started : float or None
         When its fits began, in seconds since 1970; None if that is not known, or if it
         had none. Trials that differ in nothing else are equal.
+    violation : float or None
+        By how much it violates the constraints on its outcomes, 0 if it keeps all of
+        them; None if the search has no constraints.
 
     Examples
     --------
@@ -138,9 +144,25 @@ class Trial:
     train_fraction: float = field(default=1.0, repr=False)
     subset: int = field(default=0, repr=False)
     started: float | None = field(default=None, repr=False, compare=False)
+    violation: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "state", TrialState(self.state))
+
+    @property
+    def feasible(self) -> bool:
+        """Whether it keeps all constraints on its outcomes, if there are any."""
+        return self.violation is None or self.violation <= 0.0
+
+    @property
+    def outcomes(self) -> dict[str, float]:
+        """Means of the constrained outcomes over the splits that were fitted."""
+        fitted = [f.outcomes for f in self.folds if not f.skipped and f.outcomes]
+        names = dict.fromkeys(name for one in fitted for name in one)
+        return {
+            name: float(np.mean([one.get(name, math.nan) for one in fitted]))
+            for name in names
+        }
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
@@ -245,14 +267,19 @@ class History(Sequence[Trial]):
         """The first complete trial with the highest score; None before there is one.
 
         Scores of different stages are not comparable: what counts is the last stage
-        that has a complete trial.
+        that has a complete trial. With constraints it is the best that keeps them, or
+        else the one that violates them least.
         """
         usable = [
             t
             for t in self
             if t.state == TrialState.COMPLETE and not math.isnan(t.score)
         ]
-        return max(usable, key=lambda trial: (trial.stage, trial.score), default=None)
+        return max(
+            usable,
+            key=lambda trial: (trial.stage, -(trial.violation or 0.0), trial.score),
+            default=None,
+        )
 
     @property
     def params(self) -> list[dict[str, Any]]:

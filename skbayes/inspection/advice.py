@@ -122,7 +122,7 @@ def _edges(
 ) -> Iterator[str]:
     """Yield what to say of each parameter whose best value is at an end."""
     # All that are as good have to be there.
-    tied = np.flatnonzero(record.comparable & (record.score == record.score[best]))
+    tied = np.flatnonzero(record.eligible & (record.score == record.score[best]))
     rows = space.encode([record.params[i] for i in {best, *tied.tolist()}])
     for column, positions in zip(space.columns, rows.T, strict=True):
         name, ends = column.name, _ends(column.dimension)
@@ -269,7 +269,7 @@ def _varied(record: SearchRecord) -> set[str]:
 
 def _ties(record: SearchRecord, best: int) -> list[str]:
     """Return what to say of trials that share the best score."""
-    scores = record.score[record.comparable]
+    scores = record.score[record.eligible]
     if record.directions or record.score[best] != scores.max(initial=-np.inf):
         return []
     n_tied = int(np.sum(scores == scores.max()))

@@ -127,14 +127,14 @@ class ConvergenceDisplay(_Display):
         x = _position(record, by)
         # Trials in flight finish in another order than they began in.
         order = np.argsort(x, kind="stable")
-        counted = np.where(record.comparable, record.score, -np.inf)[order]
+        counted = np.where(record.eligible, record.score, -np.inf)[order]
         best = np.maximum.accumulate(counted) if len(counted) else counted
         display = cls(
             x=x[order],
             score=record.shown[order],
             best=record.sign * np.where(np.isneginf(best), np.nan, best),
             state=record.state[order],
-            comparable=record.comparable[order],
+            comparable=record.eligible[order],
             by=by,
             label=record.label,
             name=record.name,

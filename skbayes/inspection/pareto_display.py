@@ -145,7 +145,7 @@ class ParetoDisplay(_Display):
             )
         table = _measured(record)
         values = np.column_stack([table[name] for name in directions])
-        values[record.state != "complete"] = np.nan
+        values[~record.allowed] = np.nan
         chosen = record.best if own and record.method == "ParetoSearchCV" else None
         if chosen is not None and not np.all(np.isfinite(values[chosen])):
             chosen = None
@@ -305,5 +305,6 @@ def _measured(record: SearchRecord) -> dict[str, FloatArray]:
         "train_fraction": record.train_fraction,
         "fit_time": record.fit_time,
         **record.costs,
+        **record.outcomes,
         **record.scores,
     }

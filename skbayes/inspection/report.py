@@ -363,7 +363,7 @@ def _front(record: SearchRecord) -> dict[str, Any] | None:
         return None
     signs = {name: record.directions[name] for name in names}
     values = np.column_stack([record.scores[name] for name in names])
-    values[record.state != "complete"] = np.nan
+    values[~record.allowed] = np.nan
     front = ParetoDisplay(signs, values, record.number, chosen=record.best).front
     means = [(name, record.scores[name].tolist()) for name in names]
     params = _param_columns(record, [record.params[i] for i in front])
@@ -406,6 +406,11 @@ def _columns(record: SearchRecord) -> Iterator[tuple[str, list[Any]]]:
             yield name.replace("_", " "), values.tolist()
     for name, costs in record.costs.items():
         yield f"cost: {name}", costs.tolist()
+    for name, means in record.outcomes.items():
+        yield f"constraint: {name}", means.tolist()
+    if record.violation is not None:
+        kept = record.violation <= 0.0
+        yield "feasible", ["yes" if one else "no" for one in kept]
     yield "seconds a fit", record.fit_time.tolist()
     yield "seconds in all", record.duration.tolist()
     if np.any(np.isfinite(record.started)):

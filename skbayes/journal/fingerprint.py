@@ -60,6 +60,10 @@ _PARTS = frozenset(
     {"constraint", "cv", "estimator", "scoring", "search_spaces", "target_metric"}
 )
 
+# Parameters that are left out while they are None: journals of releases that did not
+# have them can be continued.
+ABSENT_IF_NONE = frozenset({"constraints"})
+
 # Parameters of estimators that do not change what is fitted. A cache is another object
 # in each process.
 NOT_OF_AN_ESTIMATOR = frozenset({"memory", "n_jobs", "verbose"})
@@ -109,7 +113,8 @@ def describe_search(
         "splits": _splitter(params.get("cv")),
         **{f"fit_params: {name}": fit_params[name] for name in sorted(fit_params)},
     }
-    for name in sorted(params.keys() - NOT_OF_THE_SEARCH - _PARTS):
+    absent = {name for name in ABSENT_IF_NONE if params.get(name) is None}
+    for name in sorted(params.keys() - NOT_OF_THE_SEARCH - _PARTS - absent):
         known = name == "warm_start_from"
         parts[f"settings: {name}"] = _knowledge(params[name]) if known else params[name]
     describer = _Describer()

@@ -235,6 +235,9 @@ def _measures(trial: Trial, finished: list[Trial]) -> dict[str, float]:
             columns[f"mean_{kind}_{metric}"] = _mean(scores[fitted])
             for i, score in enumerate(scores):
                 columns[f"split{i}_{kind}_{metric}"] = float(score)
+    if trial.violation is not None:
+        columns["feasible"] = trial.feasible
+    columns |= {f"mean_constraint_{n}": mean for n, mean in trial.outcomes.items()}
     columns["mean_fit_time"] = _mean(trial.fit_times[fitted])
     columns["mean_score_time"] = _mean(trial.score_times[fitted])
     return columns

@@ -289,11 +289,21 @@ def _plain(value: Any) -> Any:
 _encode = json.JSONEncoder(default=_plain).encode
 
 
+def _filled(fold: FoldResult) -> dict[str, Any]:
+    """Return the fields of a fold, without outcomes if it has none."""
+    fields = vars(fold)
+    if fold.outcomes is not None:
+        return fields
+    return {name: value for name, value in fields.items() if name != "outcomes"}
+
+
 def trial_row(trial: Trial) -> tuple:
     """Return the row of a finished trial in the table of results."""
-    details = {**vars(trial), "folds": list(map(vars, trial.folds))}
+    details = {**vars(trial), "folds": [_filled(fold) for fold in trial.folds]}
     # These are kept with the proposal.
     del details["number"], details["params"]
+    if trial.violation is None:
+        del details["violation"]
     text = _encode(details)
     try:
         parse_details(text)

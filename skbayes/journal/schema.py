@@ -272,6 +272,7 @@ _FOLD: dict[str, Test] = {
     "skipped": _is_bool,
     "costs": _maybe(_dict_of(_is_score)),
     "warm_up": _is_bool,
+    "outcomes": _maybe(_dict_of(_is_score)),
 }
 
 _TRIAL: dict[str, Test] = {
@@ -287,6 +288,7 @@ _TRIAL: dict[str, Test] = {
     "train_fraction": lambda v: _is_real(v) and 0 < v <= 1,
     "subset": _is_number,
     "started": _maybe(_is_time),
+    "violation": _maybe(_is_real),
 }
 
 

@@ -25,7 +25,10 @@ def _best_so_far(history: History) -> str:
     best = history.best
     if best is None:
         return "none yet"
-    return f"{best.score:.6g} (trial {best.number})"
+    where = f"trial {best.number}"
+    if not best.feasible:
+        where += ", violates constraints"
+    return f"{best.score:.6g} ({where})"
 
 
 def in_minutes(seconds: float) -> str:

@@ -147,6 +147,9 @@ class Scheduler:
         Called after each trial was told, with the trial and the history.
     score_of : callable, default=None
         Returns what the optimizer is told of a trial. None: its score.
+    constraints_of : callable, default=None
+        Returns what the optimizer is told of the constraints on a trial's outcomes.
+        None: there are none.
     history : History, default=None
         Trials of earlier stages; new ones are added, and their numbers go on. Budgets
         and stoppers are about the new ones.
@@ -163,6 +166,7 @@ class Scheduler:
         journal: Any = None,
         report: Callable[[Trial, History], None] | None = None,
         score_of: Callable[[Trial], Any] | None = None,
+        constraints_of: Callable[[Trial], list[float]] | None = None,
         history: History | None = None,
     ) -> None:
         self.optimizer = optimizer
@@ -173,6 +177,7 @@ class Scheduler:
         self.journal = NullJournal() if journal is None else journal
         self.report = report
         self.score_of = score_of or (lambda trial: trial.score)
+        self.constraints_of = constraints_of
         self.history = History() if history is None else history
         self._first = self._n_asked = len(self.history)
         self._asked: dict[int, tuple[Configuration, float | None]] = {}
@@ -349,6 +354,8 @@ class Scheduler:
             more["cost"] = trial.duration
         if trial.noise is not None:
             more["noise"] = trial.noise
+        if self.constraints_of is not None:
+            more["constraints"] = self.constraints_of(trial)
         self.optimizer.tell(configuration, self.score_of(trial), **more)
         self.evaluator.learn(trial)
         self.history.append(trial)

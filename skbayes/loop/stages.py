@@ -131,6 +131,7 @@ def run_stages(
             journal=journal,
             report=report,
             score_of=run.objective.of_trial,
+            constraints_of=run.constraints and run.constraints.of_trial,
             history=outcome.history,
         )
         transfer = evaluator.transfer

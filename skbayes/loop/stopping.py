@@ -199,8 +199,12 @@ class TargetScore:
 
 
 def _best_score(trials: Sequence[Trial]) -> float:
-    """Best score among those scored on all folds, minus infinity if there is none."""
-    scores = [trial.score for trial in trials if trial.state == TrialState.COMPLETE]
+    """Best score among those scored on all folds, minus infinity if there is none.
+
+    Trials that violate constraints on outcomes do not count.
+    """
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    scores = [trial.score for trial in complete if trial.feasible]
     return max((s for s in scores if not math.isnan(s)), default=-math.inf)
 
 

@@ -18,15 +18,24 @@ __all__ = ["ObservationList", "join"]
 class ObservationList:
     """Encoded configurations, their scores (NaN: failed) and the scores' variances.
 
-    Scores and variances are lists with a number for each objective.
+    Scores and variances are lists with a number for each objective, slacks with one for
+    each constraint on outcomes, empty if they were not told.
     """
 
     rows: list[FloatArray] = field(default_factory=list)
     scores: list[list[float]] = field(default_factory=list)
     noise: list[list[float]] = field(default_factory=list)
+    slacks: list[list[float]] = field(default_factory=list)
 
-    def add(self, row: FloatArray, scores: list[float], noise: list[float]) -> None:
+    def add(
+        self,
+        row: FloatArray,
+        scores: list[float],
+        noise: list[float],
+        slacks: Sequence[float] = (),
+    ) -> None:
         """Append one observation."""
+        self.slacks.append(list(slacks))
         self.rows.append(row)
         self.scores.append(scores)
         # A failure is taken for the worst score, of which nothing is uncertain.
@@ -40,6 +49,7 @@ def join(
     pending: Sequence[FloatArray],
     n_columns: int,
     n_objectives: int,
+    slacks: FloatArray | None = None,
 ) -> Observations:
     """Put together all that is known, as arrays."""
     shape = (-1, n_objectives) if n_objectives > 1 else -1
@@ -51,7 +61,7 @@ def join(
         np.array(rows, dtype=np.float64).reshape(len(rows), n_columns)
         for rows in (learned.rows + told.rows, list(pending))
     )
-    return Observations(X=X, scores=scores, noise=noise, pending=waiting)
+    return Observations(X=X, scores=scores, noise=noise, pending=waiting, slacks=slacks)
 
 
 def _joined(numbers: list[list[float]], n: int) -> list[list[float]]:

@@ -25,6 +25,7 @@ from skbayes.optimizer.cost_model import CostModel
 from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
 from skbayes.optimizer.observations import ObservationList, join
+from skbayes.optimizer.outcome_constraints import OutcomeConstraints, total_violation
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.optimizer.transfer import first_rows
 from skbayes.optimizer.validation import (
@@ -165,10 +166,11 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         self._costs = CostModel(self.space.n_options)
         self._told, self._learned = ObservationList(), ObservationList()
         # Told and comparable: neither failed nor cut short.
-        self._eligible: list[tuple[list[float], Params]] = []
+        self._eligible: list[tuple[list[float], Params, float]] = []
         self._n_objectives: int | None = None
         self._pending: dict[bytes, FloatArray] = {}
         self._candidates = Candidates(self.space)
+        self._limits = OutcomeConstraints(self._candidates, self._seed)
         self._proposer: Any = make_proposer(
             self.surrogate, self.acquisition, self._candidates, self._seed
         )
@@ -262,6 +264,7 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         cost: float | None = None,
         noise: float | Sequence[float] | None = None,
         censored: bool = False,
+        constraints: Sequence[float] | None = None,
     ) -> None:
         """Learn the score of a configuration.
 
@@ -285,26 +288,36 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             Whether the trial was cut short, so that it would have cost more than
             `cost`. Its score may be NaN, or what is known by then, with its `noise`;
             it is not eligible for :attr:`best_params` and :attr:`pareto_front`.
+        constraints : list of float, default=None
+            Values of constraints on outcomes of the trial, always in the same order,
+            each <= 0 where the constraint is kept; NaN where that is unknown. Take
+            ``log(value / bound)`` for times and sizes, ``bound - value`` for a score
+            that must reach a bound. Each is learned by a Gaussian process of its own,
+            and configurations are proposed for the improvement on the best that keeps
+            all constraints, times the probability that they do, too.
 
         Raises
         ------
         TypeError
-            If `score`, `cost` or `noise` is not a number, or `censored` no bool.
+            If `score`, `cost` or `noise` is not a number, `censored` no bool, or
+            `constraints` no list of numbers.
         ValueError
             If `params` is not a configuration of the space, a number is out of range,
-            there are more or fewer scores than before, `censored` comes without a cost,
+            there are more or fewer scores or constraints than before, `censored` comes without a cost,
             `noise` is told to an optimizer whose `surrogate` cannot take it, or several
             scores to one whose `surrogate` or `acquisition` is good for one only.
         """
         cost = check_cost(cost, censored)
         scores, variances = self._check_scores(score, noise)
+        slacks = self._limits.check(constraints)
         configuration = Configuration.of(self.space, params)
         row = configuration.row
         self._pending.pop(key_of(row), None)
         self._candidates.add(row)
-        self._told.add(row, scores, variances)
+        self._told.add(row, scores, variances, slacks)
         if not (censored or any(map(math.isnan, scores))):
-            self._eligible.append((scores, configuration.params))
+            violation = total_violation(slacks)
+            self._eligible.append((scores, configuration.params, violation))
         if cost is not None:
             self._costs.add(row, cost, censored)
 
@@ -398,6 +411,7 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         score: float | Sequence[float],
         noise: float | Sequence[float] | None = None,
         cost: float | None = None,
+        constraints: Sequence[float] | None = None,
     ) -> None:
         """Take knowledge from an earlier search, at any time.
 
@@ -418,17 +432,21 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         cost : float, default=None
             Its cost, > 0, as in :meth:`tell`. Until the costs of a few configurations
             have been told, :meth:`expected_cost` uses it, up to a common factor.
+        constraints : list of float, default=None
+            Values of constraints, as in :meth:`tell`; None: they are unknown.
 
         Raises
         ------
         TypeError
-            If `score`, `noise` or `cost` is not a number.
+            If `score`, `noise` or `cost` is not a number, or `constraints` no list of
+            numbers.
         ValueError
             If `params` is not a configuration of the space, or as in :meth:`tell`.
         """
         cost = check_cost(cost, False)
         row = Configuration.of(self.space, params).row
-        self._learned.add(row, *self._check_scores(score, noise))
+        slacks = self._limits.check(constraints)
+        self._learned.add(row, *self._check_scores(score, noise), slacks)
         if cost is not None:
             self._costs.learn(row, cost)
 
@@ -554,7 +572,8 @@ class Optimizer(OptimizerDisplay, PickledVersion):
     def best_params(self) -> Params:
         """Configuration with the best score told; ValueError if there is none.
 
-        Failed and censored trials do not count.
+        Failed and censored trials do not count. With constraints it is the best of the
+        trials that keep them, or else the one that violates them least.
         """
         if not self._eligible:
             raise ValueError("No score has been told yet.")
@@ -563,22 +582,26 @@ class Optimizer(OptimizerDisplay, PickledVersion):
                 f"There are {self._n_objectives} objectives, and no best for all of "
                 "them; see pareto_front."
             )
-        return dict(max(self._eligible, key=lambda trial: trial[0])[1])
+        best = max(self._eligible, key=lambda trial: (-trial[2], trial[0]))
+        return dict(best[1])
 
     @property
     def pareto_front(self) -> list[tuple[Params, list[float]]]:
         """Configurations that no other one dominates, and their scores.
 
         None of the others told is at least as good in every objective and better in
-        one. Failed and censored trials do not count. In the order in which they were
-        told.
+        one. Failed and censored trials do not count; with constraints only those that
+        violate them least, which is not at all if one keeps them. In the order in which
+        they were told.
         """
         if not self._eligible:
             return []
-        front = is_nondominated(np.array([scores for scores, _ in self._eligible]))
+        least = min(violation for *_, violation in self._eligible)
+        allowed = [trial for trial in self._eligible if trial[2] == least]
+        front = is_nondominated(np.array([scores for scores, *_ in allowed]))
         return [
             (dict(params), list(scores))
-            for (scores, params), on_it in zip(self._eligible, front, strict=True)
+            for (scores, params, _), on_it in zip(allowed, front, strict=True)
             if on_it
         ]
 
@@ -603,11 +626,15 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         n_known = len(self._learned.scores) + k
         observations = self._observations()
         if n_known >= self._n_initial and self._can_decide(observations):
-            proposer = self._proposer.fit(observations)
-            proposer = proposer.with_terms(self._terms(observations))
+            proposer, observations = self._limits.fit(self._proposer, observations)
+            terms = [*proposer.terms, *self._terms(observations)]
+            proposer = proposer.with_terms(terms)
             ranked = proposer.rank(self._candidates, observations.incumbents, rng)
             if len(ranked):
-                return ranked[0], proposer.expected_improvement(ranked[0])
+                improvement = proposer.expected_improvement(ranked[0])
+                return ranked[0], self._limits.expected(
+                    proposer, ranked[0], improvement
+                )
         elif (
             k < len(self._design) and self._candidates.filter_new(self._design[[k]])[0]
         ):
@@ -632,4 +659,5 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             list(self._pending.values()),
             self.space.n_columns,
             self._n_objectives or 1,
+            self._limits.slacks(self._learned, self._told),
         )

@@ -79,10 +79,16 @@ class TradeoffOptimizer(Optimizer):
         super().tell(params, score, **more)
 
     def learn(
-        self, params: Mapping[str, Any], score: Any, noise: Any = None, cost: Any = None
+        self,
+        params: Mapping[str, Any],
+        score: Any,
+        noise: Any = None,
+        cost: Any = None,
+        **more: Any,
     ) -> None:
         """Take knowledge from an earlier search."""
-        super().learn(params, score, None if noise is None else [noise, 0.0], cost)
+        noise = None if noise is None else [noise, 0.0]
+        super().learn(params, score, noise, cost, **more)
 
     def _set_n_objectives(self, n: int) -> None:
         if capability(self.surrogate, "predicts_scores"):

@@ -75,6 +75,11 @@ class SearchRecord:
         Mean time of one fit in seconds.
     costs : dict of str to ndarray
         What was measured of the fits beside scores, by name.
+    outcomes : dict of str to ndarray
+        Means of the outcomes on which there are constraints, by name.
+    violation : ndarray of shape (n_trials,) or None
+        By how much trials violate the constraints on their outcomes, 0 if not at all;
+        None if there are none.
     running : list of RunningTrial
         Trials that were asked for and have not finished.
     space : Space or None
@@ -98,7 +103,7 @@ class SearchRecord:
         Those of `tradeoff`, `cost` and `score_range` that the search has.
     best : int or None
         Place of the best trial in these arrays: the one that the search has chosen, or
-        else the first comparable one with the highest score. None before there is one.
+        else the first eligible one with the highest score. None before there is one.
     """
 
     number: np.ndarray
@@ -115,6 +120,8 @@ class SearchRecord:
     duration: FloatArray
     fit_time: FloatArray
     costs: dict[str, FloatArray] = field(default_factory=dict)
+    outcomes: dict[str, FloatArray] = field(default_factory=dict)
+    violation: FloatArray | None = None
     running: list[RunningTrial] = field(default_factory=list)
     space: Space | None = None
     metric: str = "score"
@@ -153,6 +160,21 @@ class SearchRecord:
         """Which trials can be compared: complete, and on the most training rows."""
         shares = self.train_fraction[self.complete]
         return self.complete & (self.train_fraction == shares.max(initial=0.0))
+
+    @property
+    def eligible(self) -> np.ndarray:
+        """Which trials may be the best: comparable, with the least violation of all."""
+        return self._least_violating(self.comparable)
+
+    @property
+    def allowed(self) -> np.ndarray:
+        """Which trials may be on a front: complete, with the least violation of all."""
+        return self._least_violating(self.complete)
+
+    def _least_violating(self, usable: np.ndarray) -> np.ndarray:
+        if self.violation is None or not np.any(usable):
+            return usable
+        return usable & (self.violation <= np.min(self.violation[usable]))
 
 
 @dataclass
@@ -211,6 +233,8 @@ def make_record(
             [_reduce(np.mean, t.fit_times[t.fitted]) for t in trials], dtype=float
         ),
         costs=_costs(trials),
+        outcomes=_outcomes(trials),
+        violation=_violation(trials),
         running=[RunningTrial(n, p, time - begin) for n, p, time in found.running],
         space=found.space,
         metric=chosen,
@@ -223,8 +247,8 @@ def make_record(
     )
     if chosen == guide and found.best is not None:
         best = int(np.flatnonzero(record.number == found.best)[0])
-    elif record.comparable.any():
-        best = int(np.argmax(np.where(record.comparable, record.score, -np.inf)))
+    elif record.eligible.any():
+        best = int(np.argmax(np.where(record.eligible, record.score, -np.inf)))
     else:
         return record
     return dataclasses.replace(record, best=best)
@@ -307,6 +331,23 @@ def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
         name: TrialCosts(name if name in COSTS else _unnamed).of_all(trials, relative)
         for name in names
     }
+
+
+def _outcomes(trials: Sequence[Trial]) -> dict[str, FloatArray]:
+    """Return the means of constrained outcomes, by name."""
+    tables = [trial.outcomes for trial in trials]
+    names = list(dict.fromkeys(name for table in tables for name in table))
+    return {
+        name: np.array([table.get(name, math.nan) for table in tables])
+        for name in names
+    }
+
+
+def _violation(trials: Sequence[Trial]) -> FloatArray | None:
+    """Return the violations of constraints; None if no trial has any constraint."""
+    if all(trial.violation is None for trial in trials):
+        return None
+    return np.array([trial.violation or 0.0 for trial in trials], dtype=np.float64)
 
 
 def _unnamed(estimator: Any) -> float:

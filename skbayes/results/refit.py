@@ -220,6 +220,11 @@ def _numbers(by: str | Callable, params: Sequence[dict[str, Any]]) -> FloatArray
 
 def _usable_means(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
     means = mean_scores(cv_results, metric)
+    if "feasible" in cv_results:
+        # A rule chooses among the candidates that keep the constraints, if there is one.
+        kept = np.asarray(cv_results["feasible"], dtype=bool)
+        if np.any(kept & np.isfinite(means)):
+            means[~kept] = np.nan
     if not np.isfinite(means).any():
         raise ValueError(
             f"no candidate has a finite score {metric!r}, so that there is none to "

@@ -40,6 +40,26 @@ class SharedEntries:
     constraint : callable or None, default=None
         ``constraint(params) -> bool``; combinations for which it is False are never
         tried. If it raises an exception, the search ends with a ValueError.
+    constraints : dict or None, default=None
+        Bounds on outcomes of the fits, such as ``{"model_size": "<= 1e6", "recall":
+        ">= 0.9"}``: what is searched for, chosen and refitted is the best configuration
+        that keeps all of them. An outcome counts by its mean over the splits. By its
+        name it is a metric of `scoring`, one of
+
+        - "fit_time", "score_time": seconds of a fit, and of scoring it;
+        - "cpu_time": seconds of processor time of a fit;
+        - "predict_time": seconds that `predict` takes for one row;
+        - "model_size": bytes of the pickled estimator;
+        - "n_features": features that the fitted estimator uses;
+
+        or the name of a scorer of scikit-learn, which is scored besides `scoring`. Any
+        other name needs a tuple ``(outcome, bound)``, with one of these names, a scorer
+        (a callable of estimator, X and y, also one that requests metadata) or a
+        callable of the fitted estimator that returns a number. A list of two bounds is
+        a range. Each outcome is learned by a Gaussian process; trials are proposed for
+        the improvement that is expected, times the probability that the bounds are
+        kept. If no trial keeps all of them, the one that violates them least is chosen,
+        with a warning.
     target_metric : str or None, default=None
         With several metrics, the one that guides the search when `refit` does not name
         one. None stands for the first metric. With one metric None is all there is to

@@ -31,6 +31,7 @@ from skbayes.journal.journal import Journal
 from skbayes.journal.reader import read_trials
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.failures import FailingStart
+from skbayes.loop.feasibility import FeasibilityMessages
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.loop.scheduler import NullJournal
 from skbayes.loop.stages import Stage
@@ -392,6 +393,9 @@ def _reporting(
                 )
             with_params = search.verbose > 1
             reports.append(Lines(plan, search.timeout, recalled, with_params))
+        if run.constraints is not None:
+            tell = print if search.verbose > 0 else None
+            reports.append(FeasibilityMessages(run.constraints, tell))
 
         def report(trial: Any, history: History) -> None:
             for one in reports:

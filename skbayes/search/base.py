@@ -17,6 +17,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
@@ -28,6 +29,12 @@ from skbayes.results.correction import corrected_best_score
 from skbayes.results.frame import results_frame
 from skbayes.results.transfer import is_list_of_sources
 from skbayes.results.warm_start import known_trials
+from skbayes.search._constraints import (
+    KnownSlacks,
+    constraint_columns,
+    constraint_scorer,
+    resolve_constraints,
+)
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import (
     check_configurations,
@@ -45,6 +52,7 @@ from skbayes.search._preparation import (
     promising,
     trial_workers,
 )
+from skbayes.search._selection import allowed_rows, best_allowed_row, restricted
 from skbayes.search._validation import (
     check_arguments,
     check_data,
@@ -81,6 +89,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     {n_iter}
     {timeout}
     {constraint}
+    {constraints}
     {target_metric}
     {scoring}
     {n_jobs}
@@ -151,6 +160,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         "n_iter": [compat.Interval(Integral, 1, None, closed="left")],
         "timeout": [compat.Interval(Real, 0, None, closed="neither"), None],
         "constraint": [callable, None],
+        "constraints": [Mapping, None],
         "target_metric": [str, None],
         "random_state": ["random_state"],
         "n_points": [
@@ -168,7 +178,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
     # index arrays or a generator, which cannot be pickled.
-    _stays_at_home = ("stopper", "constraint", "warm_start_from", "cv")
+    _stays_at_home = ("stopper", "constraint", "constraints", "warm_start_from", "cv")
 
     # Whether `warm_start_from` may list searches on other data.
     _takes_sources = True
@@ -185,6 +195,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         n_iter: int = 50,
         timeout: float | None = None,
         constraint: Callable[[dict], bool] | None = None,
+        constraints: Mapping[str, Any] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -251,10 +262,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV has not."""
-        options = run.options
-        if options.trial_timeout is None and options.pruning_risk is None:
-            return {}
-        return {"state": [trial.state for trial in history]}
+        options, columns = run.options, constraint_columns(run, history)
+        if options.trial_timeout is not None or options.pruning_risk is not None:
+            columns["state"] = [trial.state for trial in history]
+        return columns
 
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any
@@ -266,10 +277,14 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         if not self.refit and self.multimetric_:
             return
         scores = self._selection_scores(results)
-        if scores is None or callable(self.refit):
+        if callable(self.refit) or (scores is None and run.constraints is None):
             self.best_index_: int = compat.select_best_index(
                 self.refit, refit_metric, results
             )
+        elif run.constraints is not None:
+            if scores is None:
+                scores = results[f"mean_test_{refit_metric}"]
+            self.best_index_ = best_allowed_row(run, scores)
         else:
             self.best_index_ = best_row(scores)
         best = run.ranked[self.best_index_]
@@ -285,8 +300,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             )
         if not callable(self.refit):
             self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
+            allowed = allowed_rows(run)
             self.best_score_corrected_ = corrected_best_score(
-                results, self.best_index_, self.n_splits_, refit_metric
+                restricted(results, allowed),
+                int(np.sum(allowed[: self.best_index_])),
+                self.n_splits_,
+                refit_metric,
             )
         self.best_params_ = results["params"][self.best_index_]
 
@@ -369,6 +388,21 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             print_advice(self)
         return self
 
+    def get_metadata_routing(self) -> Any:
+        """Say who gets what metadata, as for GridSearchCV.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            The routing; that of scorers in `constraints` is called ``constraints``.
+        """
+        router = super().get_metadata_routing()
+        scorer = constraint_scorer(self)
+        if scorer is not None:
+            mapping = MethodMapping().add(caller="fit", callee="score")
+            router.add(constraints=scorer, method_mapping=mapping)
+        return router
+
     # -- before the first fit -----------------------------------------------------
 
     def _make_run(self, X: Any, y: Any, params: dict) -> tuple[SearchRun, Any]:
@@ -398,6 +432,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             space=space.with_constraint(space.constraint),
             options=fit_options(self),
             seed=draw_seed(self),
+            constraints=resolve_constraints(self, scorers, objective),
+            outcome_params=compat.routed_outcome_params(routed),
         )
         if space.constraint is not None:
             # Only to see that it can be called on each kind of configuration.
@@ -424,10 +460,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """Tell an optimizer what is known from earlier searches."""
         if run.sources:
             optimizer.transfer(run.sources)
+        slacks = KnownSlacks(run, self.warm_start_from)
         for params, score, noise, *cost in run.known:
-            optimizer.learn(params, score, noise, *cost[:1])
+            known = slacks.of(params)
+            optimizer.learn(params, score, noise, *cost[:1], constraints=known)
         # So that the search ends with nothing worse than what was known.
-        for params in run.objective.best_known(promising(run)):
+        for params in run.objective.best_known(slacks.kept_by(promising(run))):
             optimizer.enqueue(params)
 
     # -- after the last trial -----------------------------------------------------

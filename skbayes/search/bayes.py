@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -64,6 +64,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     initial_points : list of dict or None, default=None
         Configurations to try first, each with all parameters it needs.
     {constraint}
+    {constraints}
     {target_metric}
     {scoring}
     {n_jobs}
@@ -189,6 +190,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         n_initial_points: int | str = "auto",
         initial_points: list[dict] | None = None,
         constraint: Callable[[dict], bool] | None = None,
+        constraints: Mapping[str, Any] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,

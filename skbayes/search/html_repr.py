@@ -185,7 +185,12 @@ def _spent(search: Any) -> list[tuple[str, str]]:
     failed = sum(trial.state == TrialState.FAILED for trial in trials)
     short = sum(trial.state.is_partial for trial in trials)
     count = str(len(trials))
-    for number, what in ((failed, "failed"), (short, "cut short")):
+    broken = sum(not t.feasible and t.state == TrialState.COMPLETE for t in trials)
+    for number, what in (
+        (failed, "failed"),
+        (short, "cut short"),
+        (broken, "violate constraints"),
+    ):
         if number:
             count += f", {number} {what}"
     seconds = math.fsum(t.duration for t in trials if math.isfinite(t.duration))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
@@ -33,6 +33,7 @@ from skbayes.search.small_samples import (
     plan_monotonicity,
 )
 from skbayes.space import Space
+from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
 from skbayes.surrogates.registry import registry
@@ -113,6 +114,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     initial_points : list of dict or None, default=None
         Configurations to try first on all data, each with all parameters it needs.
     {constraint}
+    {constraints}
     {target_metric}
     {scoring}
     {n_jobs}
@@ -269,6 +271,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         n_initial_points: int | str = "auto",
         initial_points: list[dict] | None = None,
         constraint: Callable[[dict], bool] | None = None,
+        constraints: Mapping[str, Any] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -493,6 +496,14 @@ class HyperTuneSearchCV(BayesSearchCV):
         )
         names = {space.columns[column].name for column in model.columns_in_force_}
         self.signs_in_force_ = {n: s for n, s in self.signs_.items() if n in names}
+
+    def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
+        if not self.constraints:
+            return None
+        # Trials on small samples cannot be chosen, if there are others.
+        whole = np.asarray(results["stage"]) > 0
+        scores = results[f"mean_test_{self.target_metric_}"]
+        return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]
 
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any

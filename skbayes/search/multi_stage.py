@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from os import PathLike
@@ -96,6 +96,7 @@ class MultiStageSearchCV(BayesSearchCV):
         Configurations that the first stage tries first, each with all parameters it
         needs.
     {constraint}
+    {constraints}
     {target_metric}
     {scoring}
     {n_jobs}
@@ -269,6 +270,7 @@ class MultiStageSearchCV(BayesSearchCV):
         n_initial_points: int | str = 3,
         initial_points: list[dict] | None = None,
         constraint: Callable[[dict], bool] | None = None,
+        constraints: Mapping[str, Any] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -456,7 +458,7 @@ def _always(fidelity: Fidelity) -> Callable[[int, dict], tuple[dict, Fidelity]]:
 def _promoted(history: History, stage: int, n: int) -> list[dict[str, Any]]:
     """Return the best configurations of a stage, best first."""
     usable = [t for t in history if t.stage == stage and t.state == TrialState.COMPLETE]
-    usable.sort(key=lambda trial: -trial.score)
+    usable.sort(key=lambda trial: (trial.violation or 0.0, -trial.score))
     return [dict(trial.params) for trial in usable[:n]]
 
 

@@ -22,6 +22,7 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import known_source
+from skbayes.search._selection import warned_rows
 from skbayes.search._validation import MODEL_CONSTRAINTS
 from skbayes.search.base import BaseBayesSearchCV, rank
 from skbayes.space import Space
@@ -87,6 +88,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     initial_points : list of dict or None, default=None
         Configurations to try first, each with all parameters it needs.
     {constraint}
+    {constraints}
     n_jobs : int or None, default=None
         How many fits run at the same time, as for GridSearchCV. Times are longer, and
         less comparable, where fits share a processor.
@@ -246,6 +248,7 @@ float
         n_initial_points: int | str = "auto",
         initial_points: list[dict] | None = None,
         constraint: Callable[[dict], bool] | None = None,
+        constraints: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         refit: Any = "knee",
         cv: Any = None,
@@ -344,6 +347,7 @@ float
     ) -> None:
         objectives = run.objective
         Y = objectives.of_results(results, self.trials_)
+        Y[~warned_rows(run, np.all(np.isfinite(Y), axis=1))] = np.nan
         if not np.any(np.all(np.isfinite(Y), axis=1)):
             raise ValueError(
                 "No trial has a value for every objective; cv_results_ and trials_ "

@@ -195,7 +195,7 @@ def plan_monotonicity(
     for trial in trials:
         if trial.state == TrialState.COMPLETE and not np.isnan(trial.score):
             rival = best.get(trial.subset)
-            if rival is None or trial.score > rival.score:
+            if rival is None or _worth(trial) > _worth(rival):
                 best[trial.subset] = trial
     if not best:
         return None
@@ -212,6 +212,11 @@ def plan_monotonicity(
     rng = make_generator(seed, Stream.MONOTONICITY)
     points, table = _draw_points(space, by_column, center, rng)
     return MonotonicityPlan(optima, center, points, table, nu, disagreement)
+
+
+def _worth(trial: Trial) -> tuple[float, float]:
+    """Return what the best trial has most of: it violates constraints least."""
+    return -(trial.violation or 0.0), trial.score
 
 
 def _spread(optima: FloatArray, center: FloatArray) -> FloatArray:

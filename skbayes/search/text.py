@@ -138,6 +138,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     initial_points : list of dict or None, default=None
         Configurations to try first, with all parameters they need.
     {constraint}
+    {constraints}
     target_metric : str or None, default=None
         With several metrics, the one that guides the search.
     scoring : str, callable, list, tuple, dict or None, default=None
@@ -271,6 +272,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         n_initial_points: int | str = "auto",
         initial_points: list[dict] | None = None,
         constraint: Callable[[dict], bool] | None = None,
+        constraints: Mapping[str, Any] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,

@@ -26,6 +26,7 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, known_trials
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import journal_trials, known_source
+from skbayes.search._selection import least_violating
 from skbayes.search._validation import MODEL_CONSTRAINTS, SurrogateNames
 from skbayes.search.base import BaseBayesSearchCV, best_row, rank
 from skbayes.search.score_and_cost import ScoreAndCost
@@ -110,6 +111,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     constraint : callable or None, default=None
         ``constraint(params) -> bool``; combinations for which it is False are never
         tried. `params` holds "train_size", too.
+    {constraints}
     {target_metric}
     {scoring}
     {n_jobs}
@@ -303,6 +305,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         n_initial_points: int | str = 3,
         initial_points: list[dict] | None = None,
         constraint: Callable[[dict], bool] | None = None,
+        constraints: Mapping[str, Any] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -503,7 +506,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     def _unit_scores(self, results: Mapping[str, Any]) -> FloatArray:
         """Return scores from 0 to 1, NaN for trials that cannot be chosen."""
-        return results["tradeoff_score"] + self.tradeoff * results["relative_cost"]
+        scores = results["tradeoff_score"] + self.tradeoff * results["relative_cost"]
+        violation = np.array([trial.violation or 0.0 for trial in self.trials_])
+        allowed = least_violating(violation, np.isfinite(scores))
+        return np.where(allowed, scores, np.nan)
 
     def _describe_best(self) -> None:
         best = self.best_index_

@@ -119,6 +119,10 @@ def log_search(
             continue
         metrics = _metrics(trials[number])
         metrics |= {f"cost_{n}": costs[place] for n, costs in record.costs.items()}
+        metrics |= {
+            f"mean_constraint_{name}": means[place]
+            for name, means in record.outcomes.items()
+        }
         _log_trial(
             mlflow,
             run,
@@ -174,7 +178,7 @@ def _incumbents(record: SearchRecord) -> Iterator[tuple[int, float]]:
     if record.directions:
         return
     for number, score, usable in zip(
-        record.number.tolist(), record.score.tolist(), record.comparable, strict=True
+        record.number.tolist(), record.score.tolist(), record.eligible, strict=True
     ):
         if usable and score > best:
             best = score
@@ -210,6 +214,8 @@ def _log_trial(
         tags={**tags, "mlflow.parentRunId": parent.info.run_id},
     )
     more = {"skbayes.trial": str(trial.number), "state": str(trial.state)}
+    if trial.violation is not None:
+        more["feasible"] = str(trial.feasible)
     if trial.error is not None:
         more["error"] = _text(trial.error.strip().rpartition("\n")[2])
     _log_batch(mlflow, client, child.info.run_id, metrics, params, more)
@@ -222,7 +228,7 @@ def _best_first(record: SearchRecord) -> list[int]:
 
     The chosen trial comes before all others.
     """
-    score = np.where(record.comparable, record.score, -np.inf)
+    score = np.where(record.eligible, record.score, -np.inf)
     if record.best is not None:
         score[record.best] = np.inf
     return record.number[np.argsort(-score, kind="stable")].tolist()

@@ -136,6 +136,12 @@ def _frozen(
         "duration": trial.duration,
         **{name: float(scores[place]) for name, scores in record.scores.items()},
     }
+    attributes |= {n: float(means[place]) for n, means in record.outcomes.items()}
+    more: dict[str, Any] = {}
+    if trial.violation is not None:
+        attributes["feasible"] = trial.feasible
+        # The key by which Optuna finds the values of constraints, <= 0 where kept.
+        more["constraints"] = [float(trial.violation)]
     if trial.error is not None:
         attributes["error"] = trial.error.strip().rpartition("\n")[2]
     return optuna.trial.FrozenTrial(
@@ -149,7 +155,7 @@ def _frozen(
         params=params,
         distributions={name: ranges[name] for name in params},
         user_attrs=attributes,
-        system_attrs={},
+        system_attrs=more,
         intermediate_values={},
     )
 

@@ -1,0 +1,180 @@
+"""Probability that constraints on outcomes are kept, as a factor of the acquisition.
+
+Symbols (n scores told or learned, p configurations pending, m candidates, D columns, c
+constraints, S samples of a surrogate's hyper-parameters):
+
+- ``slacks``: (n, c) values of the constraints, <= 0 where they are kept, NaN where they
+  are unknown.
+- ``violation``: (n,) sum of the positive slacks, infinite where one is unknown.
+- ``mean``, ``sd``: (S, m) prediction of the slacks of one constraint.
+
+The constraints are independent given the data, so that the probability that all of them
+are kept is the product of Phi(-mean / sd), each averaged over S. Expected improvement
+on the best configuration that keeps them is multiplied by it (Schonlau, Welch & Jones
+1998; Gelbart, Snoek & Adams 2014, "Bayesian optimization with unknown constraints"). As
+the predictions are of means without noise, so is the probability (Letham, Karrer,
+Ottoni & Bakshy 2019, "Constrained Bayesian optimization with noisy experiments").
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from skbayes.acquisition.base import (
+    BLOCK,
+    Observations,
+    Proposer,
+    SamplingProposer,
+    fit_surrogate,
+    predict,
+)
+from skbayes.acquisition.improvement import ProbabilityOfImprovement
+from skbayes.acquisition.terms import LogTerm
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.registry import capability
+
+__all__ = ["Feasibility", "feasible_first", "fit_constrained", "fit_feasibility"]
+
+# Slacks further from 0 than this many times their median distance are drawn in: which
+# side of the bound they are on is all that they tell.
+MAX_RATIO = 6.0
+
+
+class Feasibility(LogTerm):
+    """Logarithm of the probability that all constraints are kept.
+
+    Parameters
+    ----------
+    models : list of Surrogate
+        For each constraint a fitted surrogate of its negated slacks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.acquisition.feasibility import Feasibility
+    >>> from skbayes.surrogates import GaussianProcess
+    >>> X, slacks = np.array([[0.0], [0.5], [1.0]]), np.array([-1.0, 0.0, 1.0])
+    >>> term = Feasibility([GaussianProcess(n_samples=0).fit(X, -slacks)])
+    >>> bool(np.all(np.diff(term.value(X)) < 0))
+    True
+    """
+
+    def __init__(self, models: Sequence[Any]) -> None:
+        self.models = models
+        self.has_gradients = all(capability(one, "has_gradients") for one in models)
+        # P(f > 0) of the negated slacks.
+        self._probability = ProbabilityOfImprovement()
+
+    def value(self, X: FloatArray) -> FloatArray:  # noqa: D102
+        blocks = [X[i : i + BLOCK] for i in range(0, max(len(X), 1), BLOCK)]
+        return np.concatenate([self._values(block) for block in blocks])
+
+    def _values(self, X: FloatArray) -> FloatArray:
+        total = np.zeros(len(X))
+        for model in self.models:
+            utility = self._probability(*predict(model, X, False), 0.0)
+            total += self._probability.average(utility)[0]
+        return total
+
+    def gradient(self, X: FloatArray) -> FloatArray:  # noqa: D102
+        total = np.zeros(X.shape)
+        for model in self.models:
+            mean, sd, *slopes = predict(model, X, True)
+            utility = self._probability(mean, sd, 0.0)
+            _, shares = self._probability.average(utility)
+            by_position = utility.by_mean[..., None] * slopes[0]
+            by_position += utility.by_sd[..., None] * slopes[1]
+            total += np.einsum("sm,smd->md", shares, by_position)
+        return total
+
+    def keeps(self, X: FloatArray) -> np.ndarray:
+        """Which configurations (m, D) are expected to keep all constraints."""
+        kept = np.ones(len(X), dtype=bool)
+        for model in self.models:
+            kept &= self._probability.average(
+                self._probability(*predict(model, X, False), 0.0)
+            )[0] >= log_ndtr(0.0)
+        return kept
+
+
+class _AnyProposer(Proposer):
+    """Finds all configurations equally good, so that the terms decide."""
+
+    has_gradients = True
+
+    def fit(self, observations: Any) -> _AnyProposer:
+        return self
+
+    def _evaluate(self, X: FloatArray, gradient: bool) -> tuple[FloatArray, Any]:
+        return np.zeros(len(X)), np.zeros(X.shape) if gradient else None
+
+
+def fit_feasibility(
+    models: Sequence[Any], observations: Observations
+) -> Feasibility | None:
+    """Fit a model to the slacks of each constraint; None if none of them is known."""
+    assert observations.slacks is not None
+    fitted = []
+    for model, slacks in zip(models, observations.slacks.T, strict=True):
+        known = np.isfinite(slacks)
+        if np.any(known):
+            kept = _drawn_in(-slacks[known])
+            of_one = Observations(
+                observations.X[known], kept, np.zeros(len(kept)), observations.pending
+            )
+            fitted.append(fit_surrogate(model, of_one))
+    return Feasibility(fitted) if fitted else None
+
+
+def _drawn_in(values: FloatArray) -> FloatArray:
+    """Clip values far from 0."""
+    distances = np.abs(values)
+    if not np.any(distances):
+        return values
+    most = MAX_RATIO * np.median(distances[distances > 0.0])
+    return np.clip(values, -most, most)
+
+
+def fit_constrained(
+    proposer: Proposer, models: Sequence[Any], observations: Observations
+) -> tuple[Proposer, Observations]:
+    """Fit a proposer that multiplies its acquisition by the probability of feasibility.
+
+    While no configuration is known that keeps the constraints, that probability alone
+    is maximized. The observations that are returned say which pending configurations
+    are expected to keep them.
+    """
+    feasibility = fit_feasibility(models, observations)
+    if feasibility is None:
+        return proposer.fit(observations), observations
+    kept = feasibility.keeps(observations.pending)
+    observations = dataclasses.replace(observations, pending_kept=kept)
+    if isinstance(proposer, SamplingProposer):
+        ordered = dataclasses.replace(observations, scores=feasible_first(observations))
+        return proposer.fit(ordered).with_terms([feasibility]), observations
+    fitted: Proposer = _AnyProposer()
+    if len(observations.rivals):
+        fitted = proposer.fit(observations)
+    return fitted.with_terms([feasibility]), observations
+
+
+def feasible_first(observations: Observations) -> FloatArray:
+    """Return scores (n,) in which all that violate constraints are below the others.
+
+    The less they violate them, the higher they are; failures stay NaN. Several
+    objectives are returned as they are.
+    """
+    scores, violation = observations.scores, observations.violation
+    if scores.ndim > 1 or not np.any(np.isfinite(scores)):
+        return scores
+    finite = violation[np.isfinite(violation)]
+    worst = 1.0 + float(np.max(finite, initial=0.0))
+    below = np.nanmin(scores) - np.where(np.isfinite(violation), violation, worst)
+    least = np.ptp(scores[np.isfinite(scores)]) * 1e-9 + 1e-12
+    moved = np.where(violation > 0.0, below - least, scores)
+    return np.where(np.isnan(scores), np.nan, moved)

@@ -1,0 +1,297 @@
+"""Constraints on outcomes of fits: their bounds, and what is measured for them.
+
+Symbols:
+
+- ``outcome``: a number measured of each fit, such as its model size or its recall; that
+  of a trial is the mean over its splits.
+- ``slack``: value of a constraint, <= 0 where its bound is kept: for outcomes that are
+  measured in seconds, bytes or counts the logarithm of outcome / bound, for scores
+  (outcome - bound) / max(1, abs(bound)), both negated for lower bounds.
+- ``violation``: sum of the positive slacks of a trial.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.metrics import check_scoring
+
+from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+
+__all__ = ["Bound", "Constraints", "OutcomeMeasures", "parse_bound", "predict_time"]
+
+# What is measured is taken for no less than this share of its bound: a logarithm of 0
+# is none. It is taken for no more than its inverse, too.
+LEAST_SHARE = 1e-3
+
+# Calls of `predict` with one row, of which the median time counts.
+N_CALLS = 7
+
+_BOUND = re.compile(r"\s*(<=|>=)\s*(\S+)\s*")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Upper or lower bound of an outcome.
+
+    Parameters
+    ----------
+    name : str
+        The outcome.
+    is_upper : bool
+        Whether the outcome must be at most, or else at least, the limit.
+    limit : float
+        The limit.
+    is_log : bool
+        Whether the slack is on a logarithmic scale.
+    """
+
+    name: str
+    is_upper: bool
+    limit: float
+    is_log: bool = False
+
+    def slack(self, value: float) -> float:
+        """Return the slack of an outcome; NaN if that is NaN.
+
+        Examples
+        --------
+        >>> from skbayes.evaluation.constraints import Bound
+        >>> Bound("recall", False, 0.5).slack(0.75), Bound("size", True, 2).slack(3)
+        (-0.25, 0.5)
+        """
+        if math.isnan(value):
+            return math.nan
+        if self.is_log:
+            share = min(max(value / self.limit, LEAST_SHARE), 1.0 / LEAST_SHARE)
+            slack = math.log(share)
+        else:
+            slack = (value - self.limit) / max(1.0, abs(self.limit))
+        return slack if self.is_upper else -slack
+
+    def __str__(self) -> str:
+        return f"{self.name} {'<=' if self.is_upper else '>='} {self.limit:g}"
+
+
+def parse_bound(name: str, text: Any, is_measure: bool) -> Bound:
+    """Parse a bound such as "<= 1e6"; the outcome is a measure, or else a score."""
+    match = _BOUND.fullmatch(text) if isinstance(text, str) else None
+    try:
+        limit = float(match[2]) if match else math.nan
+    except ValueError:
+        limit = math.nan
+    if match is None or not math.isfinite(limit):
+        raise ValueError(
+            f"constraints[{name!r}] must be a bound such as '<= 1e6' or '>= 0.9', a "
+            f"list of bounds, or a tuple of an outcome and its bound, got {text!r}."
+        )
+    return Bound(name, match[1] == "<=", limit, is_measure and limit > 0.0)
+
+
+# -- what is measured of a fit --------------------------------------------------------
+
+
+def predict_time(estimator: Any, X: Any) -> float:
+    """Return the seconds that `predict` takes for one row, the median of 7 calls."""
+    one = X.iloc[:1] if hasattr(X, "iloc") else X[:1]
+    times = []
+    for _ in range(N_CALLS):
+        begin = time.perf_counter()
+        estimator.predict(one)
+        times.append(time.perf_counter() - begin)
+    return float(np.median(times))
+
+
+@dataclass(frozen=True)
+class OutcomeMeasures:
+    """Measures the outcomes of a fit; sent to the workers with each fold.
+
+    Parameters
+    ----------
+    scorers : dict of str to scorer
+        Scored on the test set, besides the metrics of the search.
+    measures : dict of str to callable
+        ``measure(estimator, result)`` of the fitted estimator.
+    metrics : dict of str to str
+        Names of metrics of the search, by outcome; "" for its only one.
+    times_predict : tuple of str
+        Outcomes that are times of `predict`.
+    """
+
+    scorers: dict[str, Any] = field(default_factory=dict)
+    measures: dict[str, Callable] = field(default_factory=dict)
+    metrics: dict[str, str] = field(default_factory=dict)
+    times_predict: tuple[str, ...] = ()
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether the test set is needed."""
+        return bool(self.scorers or self.times_predict)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the outcomes."""
+        parts = (self.scorers, self.measures, self.metrics, self.times_predict)
+        return [name for part in parts for name in part]
+
+    def __call__(
+        self,
+        result: Mapping[str, Any],
+        X: Any,
+        y: Any,
+        score_params: Mapping[str, Any],
+        raises: bool,
+    ) -> dict[str, float]:
+        """Return the outcomes of a fit by name; what is not to be had is NaN.
+
+        `result` is what scikit-learn's fit-and-score function returned, with
+        `estimator` and `cpu_time`; `X` and `y` are the test set.
+        """
+        if result["fit_error"] is not None:
+            return dict.fromkeys(self.names, math.nan)
+        estimator, calls = result["estimator"], {}
+        for name, measure in self.measures.items():
+            calls[name] = lambda measure=measure: measure(estimator, result)
+        for name, metric in self.metrics.items():
+            calls[name] = lambda metric=metric: _metric(result["test_scores"], metric)
+        for name in self.times_predict:
+            calls[name] = lambda: predict_time(estimator, X)
+        outcomes = {name: _guarded(name, call, raises) for name, call in calls.items()}
+        if self.scorers:
+            outcomes |= self._scores(estimator, X, y, score_params, raises)
+        return {name: outcomes[name] for name in self.names}
+
+    def _scores(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        score_params: Mapping[str, Any],
+        raises: bool,
+    ) -> dict[str, float]:
+        """Score by all scorers at once, which share the predictions."""
+        scorer = check_scoring(estimator, self.scorers, raise_exc=raises)
+        args = (estimator, X) if y is None else (estimator, X, y)
+        scores = scorer(*args, **score_params)
+        found = {}
+        for name, score in scores.items():
+            if isinstance(score, str):
+                _warn(name, score)
+            value = math.nan if isinstance(score, str) else score
+            found[name] = _guarded(name, lambda value=value: value, raises)
+        return found
+
+
+def _metric(scores: Any, name: str) -> float:
+    if not isinstance(scores, Mapping):
+        return float(scores)
+    if name not in scores:
+        raise ValueError(
+            f"constraints[{name!r}] is neither among the metrics of scoring, "
+            f"{list(scores)}, nor a measure nor the name of a scorer."
+        )
+    return float(scores[name])
+
+
+def _guarded(name: str, call: Callable[[], Any], raises: bool) -> float:
+    try:
+        return float(np.asarray(call(), dtype=np.float64).reshape(()))
+    except Exception:
+        if raises:
+            raise
+        _warn(name, traceback.format_exc())
+        return math.nan
+
+
+def _warn(name: str, text: str) -> None:
+    warnings.warn(
+        f"Measuring {name!r} of constraints failed, and is NaN for these parameters. "
+        f"Details:\n{text}",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+# -- constraints of a search ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Bounds on outcomes of trials.
+
+    Parameters
+    ----------
+    bounds : tuple of Bound
+        The bounds; an outcome may have a lower and an upper one.
+    measures : OutcomeMeasures
+        Measures the outcomes.
+    """
+
+    bounds: tuple[Bound, ...]
+    measures: OutcomeMeasures
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the outcomes, each once."""
+        return list(dict.fromkeys(bound.name for bound in self.bounds))
+
+    def outcomes(self, folds: Sequence[FoldResult]) -> dict[str, float]:
+        """Return the mean outcomes of the folds that were fitted, by name."""
+        fitted = [fold.outcomes or {} for fold in folds if not fold.skipped]
+        return {
+            name: float(np.mean([one.get(name, math.nan) for one in fitted]))
+            if fitted
+            else math.nan
+            for name in self.names
+        }
+
+    def slacks(self, folds: Sequence[FoldResult]) -> list[float]:
+        """Return the value of each constraint, NaN where it is unknown."""
+        means = self.outcomes(folds)
+        return [bound.slack(means[bound.name]) for bound in self.bounds]
+
+    def of_trial(self, trial: Trial) -> list[float]:
+        """Return the value of each constraint for a trial."""
+        if trial.state == TrialState.FAILED:
+            return [math.nan] * len(self.bounds)
+        return self.slacks(trial.folds)
+
+    def violation(self, folds: Sequence[FoldResult]) -> float:
+        """Return the sum of the positive slacks; infinite where one is unknown."""
+        slacks = self.slacks(folds)
+        if any(map(math.isnan, slacks)):
+            return math.inf
+        return math.fsum(max(slack, 0.0) for slack in slacks)
+
+    def surely_broken(
+        self, folds: Sequence[FoldResult], n_splits: int, risk: float
+    ) -> bool:
+        """Whether the first folds leave a chance below `risk` to keep all bounds.
+
+        What is left of the mean over all splits is as uncertain as the outcomes of the
+        first folds differ (Student's distribution); one fold tells nothing.
+        """
+        return any(_chance(bound, folds, n_splits) < risk for bound in self.bounds)
+
+
+def _chance(bound: Bound, folds: Sequence[FoldResult], n_splits: int) -> float:
+    """Return the probability that the mean over all splits keeps a bound."""
+    values = [(fold.outcomes or {}).get(bound.name, math.nan) for fold in folds]
+    slacks = np.array([bound.slack(value) for value in values])
+    m = len(slacks)
+    if m < 2 or not np.all(np.isfinite(slacks)):
+        return 1.0
+    mean = float(np.mean(slacks))
+    variance = float(np.var(slacks, ddof=1)) * (1.0 / m - 1.0 / n_splits)
+    if variance <= 0.0:
+        return float(mean <= 0.0)
+    return float(stats.t.cdf(-mean / math.sqrt(variance), m - 1))

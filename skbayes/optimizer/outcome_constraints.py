@@ -1,0 +1,101 @@
+"""Constraints on outcomes that an optimizer is told the values of."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from skbayes.acquisition.base import Observations, Proposer
+from skbayes.acquisition.feasibility import Feasibility, fit_constrained
+from skbayes.optimizer.observations import ObservationList
+from skbayes.space.candidates import Candidates
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.registry import make_surrogate
+
+__all__ = ["OutcomeConstraints", "total_violation"]
+
+# Seeds of the models are this far from those of the models of scores.
+SEED_OFFSET = 1000
+
+
+def total_violation(slacks: list[float]) -> float:
+    """Return the sum of the positive values; infinite where one is NaN."""
+    if any(math.isnan(one) for one in slacks):
+        return math.inf
+    return math.fsum(max(one, 0.0) for one in slacks)
+
+
+class OutcomeConstraints:
+    """Models of constraints, one each, whatever the surrogate of the score is.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        The configurations that can be proposed.
+    seed : int
+        Seed of the optimizer.
+    """
+
+    def __init__(self, candidates: Candidates, seed: int) -> None:
+        self._candidates, self._seed = candidates, seed
+        self.n: int | None = None
+        self._models: list[Any] = []
+
+    def check(self, constraints: Any) -> list[float]:
+        """Return the values of a trial; what is not finite is unknown, NaN."""
+        if constraints is None:
+            return []
+        try:
+            values = [float(one) for one in constraints]
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                "constraints must be a list of numbers, each <= 0 where the "
+                f"constraint is kept, got {constraints!r}."
+            ) from error
+        if self.n not in (None, len(values)):
+            raise ValueError(
+                f"constraints must have {self.n} values, as before, got {len(values)}."
+            )
+        self._set_n(len(values))
+        return [one if math.isfinite(one) else math.nan for one in values]
+
+    def _set_n(self, n: int) -> None:
+        if self.n is not None or n == 0:
+            return
+        self.n = n
+        for place in range(n):
+            model = make_surrogate("gp", self._candidates, self._seed_of(place))
+            # What keeps a bound matters as much as what does not.
+            model.winsorize_scores = False
+            self._models.append(model)
+
+    def _seed_of(self, place: int) -> int:
+        return self._seed + SEED_OFFSET + place
+
+    def slacks(self, *lists: ObservationList) -> FloatArray | None:
+        """Return the values told or learned, of shape (n, c); None without any."""
+        if self.n is None:
+            return None
+        unknown = [math.nan] * self.n
+        rows = [one or unknown for told in lists for one in told.slacks]
+        return np.array(rows, dtype=np.float64).reshape(-1, self.n)
+
+    def fit(
+        self, proposer: Proposer, observations: Observations
+    ) -> tuple[Proposer, Observations]:
+        """Fit a proposer to observations; both know of the constraints afterwards."""
+        if observations.slacks is None:
+            return proposer.fit(observations), observations
+        return fit_constrained(proposer, self._models, observations)
+
+    @staticmethod
+    def expected(
+        proposer: Proposer, row: FloatArray, improvement: float | None
+    ) -> float | None:
+        """Return an expected improvement times the probability of feasibility."""
+        for term in proposer.terms:
+            if improvement is not None and isinstance(term, Feasibility):
+                improvement *= math.exp(float(term.value(row[None, :])[0]))
+        return improvement

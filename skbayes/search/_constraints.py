@@ -1,0 +1,253 @@
+"""Resolution of the parameter `constraints`, and the columns that its outcomes have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring, get_scorer_names
+
+from skbayes import compat
+from skbayes.evaluation.constraints import (
+    Bound,
+    Constraints,
+    OutcomeMeasures,
+    parse_bound,
+)
+from skbayes.evaluation.objectives import COSTS, accepts, measure_of
+from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.trial import History, Trial
+from skbayes.search._preparation import journal_trials
+from skbayes.space.candidates import key_of
+from skbayes.utils.did_you_mean import did_you_mean
+
+__all__ = [
+    "KnownSlacks",
+    "constraint_columns",
+    "constraint_scorer",
+    "resolve_constraints",
+]
+
+# Seconds of `predict` for one row, which no objective is called.
+PREDICT_TIME = "predict_time"
+
+
+def resolve_constraints(
+    search: Any, scorers: Any, objective: Any
+) -> Constraints | None:
+    """Return the constraints of a search; TypeError or ValueError if they are wrong."""
+    if not search.constraints:
+        return None
+    metrics = _metrics(search, scorers, objective)
+    measured = {name for name in objective.measures if name in metrics}
+    found = _Resolver(metrics, measured | COSTS.keys(), callable(search.scoring))
+    for name, given in search.constraints.items():
+        found.add(name, given)
+    return Constraints(tuple(found.bounds), found.measures())
+
+
+def _metrics(search: Any, scorers: Any, objective: Any) -> dict[str, str]:
+    """Return the keys of the test scores of a fold by the names that users write."""
+    if compat.is_multimetric_scorer(scorers):
+        names = [*compat.public_scorers(scorers)]
+        if not objective.separate_costs:
+            names += objective.measures
+        return {name: name for name in names}
+    if callable(search.scoring):
+        return {}
+    names = ["score"]
+    if isinstance(search.scoring, str):
+        names.append(search.scoring)
+    return dict.fromkeys(names, "")
+
+
+def constraint_scorer(search: Any) -> Any:
+    """Return the scorer of all outcomes that are scored besides; None without any.
+
+    What is wrong with the constraints is left to `fit`.
+    """
+    if not isinstance(search.constraints, Mapping) or not search.constraints:
+        return None
+    scorers, _ = compat.resolve_scorers(search)
+    objective = search._make_objective(scorers)
+    try:
+        constraints = resolve_constraints(search, scorers, objective)
+    except (TypeError, ValueError):
+        return None
+    if constraints is None or not constraints.measures.scorers:
+        return None
+    return check_scoring(search.estimator, constraints.measures.scorers)
+
+
+class _Resolver:
+    """Sorts the outcomes that constraints are on by how they are measured."""
+
+    def __init__(
+        self, metrics: Mapping[str, str], measured: Set[str], open_ended: bool
+    ) -> None:
+        self._known, self._measured = metrics, measured
+        # The metrics of a callable are not known before the first fit.
+        self._open_ended = open_ended
+        self.bounds: list[Bound] = []
+        self._scorers: dict[str, Any] = {}
+        self._measures: dict[str, Any] = {}
+        self._metrics: dict[str, str] = {}
+        self._times: list[str] = []
+
+    def measures(self) -> OutcomeMeasures:
+        """Return what measures the outcomes."""
+        return OutcomeMeasures(
+            self._scorers, self._measures, self._metrics, tuple(self._times)
+        )
+
+    def add(self, name: Any, given: Any) -> None:
+        """Take the constraints on one outcome."""
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"constraints: names must be strings, got {name!r}.")
+        what: Any = name
+        if isinstance(given, tuple):
+            if len(given) != 2:
+                raise ValueError(
+                    f"constraints[{name!r}] must be a bound, a list of bounds, or a "
+                    f"tuple of an outcome and its bound, got {given!r}."
+                )
+            what, given = given
+        is_measure = self._sort(name, what)
+        texts = given if isinstance(given, list) else [given]
+        if not texts:
+            raise ValueError(f"constraints[{name!r}]: there is no bound in [].")
+        bounds = [parse_bound(name, text, is_measure) for text in texts]
+        _check_compatible(name, bounds, is_measure)
+        self.bounds += bounds
+
+    def _sort(self, name: str, what: Any) -> bool:
+        """Find out how an outcome is measured; return whether it is by a measure."""
+        if isinstance(what, str):
+            return self._sort_name(name, what)
+        if isinstance(what, type) or not callable(what):
+            raise TypeError(
+                f"constraints[{name!r}]: the outcome must be the name of a measure or "
+                "scorer, a scorer (a callable of estimator, X and y), or a callable of "
+                f"the fitted estimator, got {what!r}."
+            )
+        if hasattr(what, "get_metadata_routing") or accepts(what, 3):
+            self._scorers[name] = what
+            return False
+        if accepts(what, 1):
+            self._measures[name] = measure_of(what)
+            return True
+        if accepts(what, 2):
+            self._scorers[name] = what
+            return False
+        raise TypeError(
+            f"constraints[{name!r}]: {what!r} must take estimator, X and y, or the "
+            "fitted estimator alone."
+        )
+
+    def _sort_name(self, name: str, what: str) -> bool:
+        if what in self._known:
+            self._metrics[name] = self._known[what]
+            return what in self._measured
+        if what in COSTS:
+            self._measures[name] = measure_of(what)
+            return True
+        if what == PREDICT_TIME:
+            self._times.append(name)
+            return True
+        if what in get_scorer_names():
+            self._scorers[name] = what
+            return False
+        if self._open_ended:
+            self._metrics[name] = what
+            return False
+        known = [*self._known, *COSTS, PREDICT_TIME]
+        guess = did_you_mean(what, [*known, *get_scorer_names()])
+        raise ValueError(
+            f"constraints[{name!r}]: {what!r} is not measured: it is none of {known}, "
+            f"and not the name of a scorer.{guess} Give a scorer or a callable of the "
+            f"fitted estimator by {{{name!r}: (callable, bound)}}."
+        )
+
+
+def _check_compatible(name: str, bounds: Sequence[Bound], is_measure: bool) -> None:
+    """Refuse bounds of one outcome that nothing can keep."""
+    lower = max((b.limit for b in bounds if not b.is_upper), default=-math.inf)
+    upper = min((b.limit for b in bounds if b.is_upper), default=math.inf)
+    texts = [f"{'<=' if b.is_upper else '>='} {b.limit:g}" for b in bounds]
+    if lower > upper:
+        raise ValueError(
+            f"constraints[{name!r}]: the bounds contradict each other: nothing is both "
+            f"{' and '.join(texts)}."
+        )
+    if is_measure and name in (*COSTS, PREDICT_TIME) and upper < 0.0:
+        raise ValueError(
+            f"constraints[{name!r}]: {texts[0]!r} cannot be kept, as {name} is never "
+            "negative."
+        )
+
+
+class KnownSlacks:
+    """Values of the constraints that the trials of an earlier search had.
+
+    Parameters
+    ----------
+    run : SearchRun
+        The search to come.
+    source : object
+        What `warm_start_from` is. Of results without outcomes nothing is known.
+    """
+
+    def __init__(self, run: SearchRun, source: Any) -> None:
+        self._space = run.space
+        self._known: dict[bytes, list[float]] = {}
+        if run.constraints is None:
+            return
+        if isinstance(source, str | PathLike):
+            source, _ = journal_trials(source, run.space)
+        trials = getattr(source, "trials_", source)
+        for trial in trials if isinstance(trials, Sequence) else []:
+            if isinstance(trial, Trial) and trial.outcomes:
+                self._add(trial, run.constraints.of_trial(trial))
+
+    def _add(self, trial: Trial, slacks: list[float]) -> None:
+        try:
+            params = self._space.canonicalize(trial.params)
+        except ValueError:
+            return
+        self._known[self._key(params)] = slacks
+
+    def _key(self, params: dict[str, Any]) -> bytes:
+        return key_of(self._space.encode([params])[0])
+
+    def of(self, params: dict[str, Any]) -> list[float] | None:
+        """Return the values for a configuration; None if they are unknown."""
+        return self._known.get(self._key(params)) if self._known else None
+
+    def kept_by(self, known: list[tuple]) -> list[tuple]:
+        """Return the observations that keep the constraints; all if none does."""
+        kept = [
+            one
+            for one in known
+            if all(slack <= 0.0 for slack in self.of(one[0]) or [math.nan])
+        ]
+        return kept or known
+
+
+def constraint_columns(run: SearchRun, history: History) -> dict[str, list]:
+    """Return the columns of `cv_results_` about constraints; none without any.
+
+    Outcomes that are metrics of the search have their columns already.
+    """
+    if run.constraints is None:
+        return {}
+    metrics = run.constraints.measures.metrics
+    columns: dict[str, list] = {"feasible": [trial.feasible for trial in history]}
+    for name in run.constraints.names:
+        if metrics.get(name) not in ("", name):
+            columns[f"mean_constraint_{name}"] = [
+                trial.outcomes.get(name, np.nan) for trial in history
+            ]
+    return columns

@@ -1,0 +1,92 @@
+"""Choice of the best row of `cv_results_` that keeps the constraints on outcomes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.trial import TrialState
+from skbayes.space.dimensions import FloatArray
+
+__all__ = [
+    "allowed_rows",
+    "best_allowed_row",
+    "least_violating",
+    "restricted",
+    "warned_rows",
+]
+
+
+def allowed_rows(run: SearchRun) -> np.ndarray:
+    """Which trials among the rows violate the constraints least, a boolean array.
+
+    That is not at all, if one complete trial keeps them. All rows without constraints.
+    """
+    return least_violating(
+        np.array([trial.violation or 0.0 for trial in run.ranked]),
+        np.array([trial.state == TrialState.COMPLETE for trial in run.ranked]),
+    )
+
+
+def least_violating(violation: FloatArray, usable: np.ndarray) -> np.ndarray:
+    """Which of some trials violate the constraints as little as the best usable one."""
+    if not np.any(violation) or not np.any(usable):
+        return np.ones(len(violation), dtype=bool)
+    return violation <= np.min(violation[usable])
+
+
+def warned_rows(run: SearchRun, usable: np.ndarray) -> np.ndarray:
+    """Return which usable rows violate the constraints least; warn if all do."""
+    violation = np.array([trial.violation or 0.0 for trial in run.ranked])
+    allowed = least_violating(violation, usable)
+    chosen = np.flatnonzero(allowed & usable)
+    if len(chosen) and violation[chosen[0]] > 0.0:
+        _warn(run, int(chosen[0]))
+    return allowed
+
+
+def best_allowed_row(run: SearchRun, scores: FloatArray) -> int:
+    """Return the row of the greatest score among those that violate constraints least.
+
+    Scores have shape (n_rows,) or (n_rows, n_keys); later columns break ties, and rows
+    whose first score is NaN are not chosen. Warns if no row keeps all constraints.
+    """
+    scores = scores.reshape(len(scores), -1)
+    violation = np.array([trial.violation or 0.0 for trial in run.ranked])
+    chosen = int(np.lexsort((*-scores.T[::-1], violation, np.isnan(scores[:, 0])))[0])
+    if violation[chosen] > 0.0 and not np.isnan(scores[chosen, 0]):
+        _warn(run, chosen)
+    return chosen
+
+
+def _warn(run: SearchRun, chosen: int) -> None:
+    assert run.constraints is not None
+    trial = run.ranked[chosen]
+    found = trial.outcomes
+    broken = [
+        f"{bound.name} is {found.get(bound.name, np.nan):.4g} (must be {text})"
+        for bound in run.constraints.bounds
+        if not bound.slack(found.get(bound.name, np.nan)) <= 0.0
+        for text in [str(bound).removeprefix(f"{bound.name} ")]
+    ]
+    warnings.warn(
+        f"constraints: none of {len(run.ranked)} trials keeps all of them; the one that "
+        f"violates them least is chosen, trial {trial.number}: {', '.join(broken)}.",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
+def restricted(results: Mapping[str, Any], rows: np.ndarray) -> dict[str, Any]:
+    """Return the rows of `cv_results_` that a boolean array selects."""
+    if np.all(rows):
+        return dict(results)
+    places = np.flatnonzero(rows)
+    return {
+        name: [column[i] for i in places] if name == "params" else column[places]
+        for name, column in results.items()
+    }

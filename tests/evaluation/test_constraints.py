@@ -1,0 +1,166 @@
+"""Bounds, outcomes and violations."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.metrics import make_scorer, recall_score
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes.evaluation.constraints import (
+    Bound,
+    Constraints,
+    OutcomeMeasures,
+    parse_bound,
+    predict_time,
+)
+from skbayes.evaluation.objectives import measure_of
+from skbayes.evaluation.trial import FoldResult, History, Trial
+
+X, y = load_iris(return_X_y=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_upper", "limit"),
+    [("<= 1e6", True, 1e6), (">=.9", False, 0.9), (" <=  -2 ", True, -2.0)],
+)
+def test_bounds_are_parsed(text, is_upper, limit):
+    bound = parse_bound("a", text, False)
+    assert (bound.is_upper, bound.limit, bound.is_log) == (is_upper, limit, False)
+    assert parse_bound("a", text, True).is_log == (limit > 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["< 3", "3", "<= three", "<= nan", ">= inf", "", 3, None, "<= 1 MB"]
+)
+def test_other_texts_are_refused(text):
+    with pytest.raises(ValueError, match=r"constraints\['a'\] must be a bound"):
+        parse_bound("a", text, False)
+
+
+@pytest.mark.parametrize("is_log", [False, True])
+@pytest.mark.parametrize("is_upper", [False, True])
+def test_slacks_are_positive_exactly_where_a_bound_is_broken(is_upper, is_log):
+    bound = Bound("a", is_upper, 2.0, is_log)
+    values = [0.0, 1e-9, 1.0, 2.0, 2.0001, 5.0, 1e9]
+    slacks = [bound.slack(value) for value in values]
+    broken = [value > 2.0 if is_upper else value < 2.0 for value in values]
+    assert [slack > 0.0 for slack in slacks] == broken
+    assert np.all(np.isfinite(slacks))
+    ordered = slacks if is_upper else slacks[::-1]
+    assert ordered == sorted(ordered)
+    assert math.isnan(bound.slack(math.nan))
+
+
+def folds(*outcomes):
+    return [FoldResult(0.5, outcomes=one) for one in outcomes]
+
+
+BOTH = Constraints(
+    (Bound("a", True, 1.0), Bound("a", False, 0.2), Bound("b", True, 4.0, True)),
+    OutcomeMeasures(),
+)
+
+
+def test_outcomes_are_means_over_the_fitted_folds():
+    some = [
+        *folds({"a": 1.0, "b": 8.0}, {"a": 2.0, "b": 8.0}),
+        FoldResult(skipped=True),
+    ]
+    assert BOTH.outcomes(some) == {"a": 1.5, "b": 8.0}
+    assert BOTH.names == ["a", "b"]
+    np.testing.assert_allclose(BOTH.slacks(some), [0.5, -1.3, math.log(2.0)])
+    assert BOTH.violation(some) == pytest.approx(0.5 + math.log(2.0))
+    assert BOTH.violation(folds({"a": 0.5, "b": 1.0})) == 0.0
+    assert BOTH.violation(folds({"a": 0.5})) == math.inf
+
+
+def test_a_failed_trial_has_unknown_outcomes():
+    trial = Trial(0, {}, folds({"a": 0.5, "b": 1.0}), math.nan, state="failed")
+    assert np.all(np.isnan(BOTH.of_trial(trial)))
+
+
+def test_a_bound_is_surely_broken_only_if_the_folds_agree():
+    def broken(*values, n=5):
+        return BOTH.surely_broken(folds(*({"a": v, "b": 1.0} for v in values)), n, 0.01)
+
+    assert not broken(5.0)
+    assert broken(5.0, 5.0)
+    assert broken(5.0, 5.01, 4.99)
+    assert not broken(0.9, 1.2, 1.3)
+    assert not broken(0.5, 0.5)
+    assert not BOTH.surely_broken(folds({"a": 5.0}, {}), 5, 0.01)
+
+
+def test_the_best_trial_keeps_the_constraints():
+    def trial(number, score, violation, stage=0):
+        return Trial(number, {}, [], score, violation=violation, stage=stage)
+
+    some = History([trial(0, 0.9, 0.5), trial(1, 0.8, 0.1), trial(2, 0.7, math.inf)])
+    assert some.best.number == 1
+    some.append(trial(3, 0.2, 0.0))
+    some.append(trial(4, 0.3, 0.0))
+    assert some.best.number == 4
+    some.append(trial(5, 0.1, 0.3, stage=1))
+    assert some.best.number == 5
+    assert [one.feasible for one in some] == [False, False, False, True, True, False]
+    assert Trial(0, {}, [], 0.5).feasible
+
+
+def fitted_result(**more):
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    return {"fit_error": None, "estimator": tree, "test_scores": 0.7, **more}
+
+
+def test_measures_are_those_of_the_fit():
+    scorer = make_scorer(recall_score, average="macro")
+    measures = OutcomeMeasures(
+        scorers={"recall": scorer, "accuracy": "accuracy"},
+        measures={"leaves": measure_of(DecisionTreeClassifier.get_n_leaves)},
+        metrics={"own": ""},
+        times_predict=("time",),
+    )
+    result = fitted_result()
+    found = measures(result, X, y, {}, raises=True)
+    predicted = result["estimator"].predict(X)
+    assert list(found) == measures.names
+    assert found["recall"] == recall_score(y, predicted, average="macro")
+    assert found["accuracy"] == np.mean(predicted == y)
+    assert found["leaves"] == result["estimator"].get_n_leaves()
+    assert found["own"] == 0.7
+    assert found["time"] > 0.0
+    failed = measures(fitted_result(fit_error="no"), None, None, {}, raises=True)
+    assert np.all(np.isnan(list(failed.values())))
+
+
+def bad(estimator, X, y):
+    raise RuntimeError("no outcome")
+
+
+@pytest.mark.parametrize(
+    "measures",
+    [
+        OutcomeMeasures(scorers={"a": bad}),
+        OutcomeMeasures(measures={"a": lambda estimator, result: 1 / 0}),
+        OutcomeMeasures(measures={"a": lambda estimator, result: [1, 2]}),
+        OutcomeMeasures(metrics={"a": "a"}),
+    ],
+)
+def test_an_outcome_that_fails_is_unknown(measures):
+    result = fitted_result(test_scores={"other": 1.0})
+    with pytest.warns(UserWarning, match="Measuring 'a' of constraints failed"):
+        assert math.isnan(measures(result, X, y, {}, raises=False)["a"])
+    with pytest.raises((RuntimeError, ZeroDivisionError, ValueError, TypeError)):
+        measures(result, X, y, {}, raises=True)
+
+
+def test_the_time_of_predict_is_that_of_one_row():
+    class Recorder:
+        rows: list = []  # noqa: RUF012
+
+        def predict(self, X):
+            self.rows.append(len(X))
+
+    assert predict_time(Recorder(), X) >= 0.0
+    assert set(Recorder.rows) == {1}

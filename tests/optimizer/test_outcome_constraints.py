@@ -1,0 +1,138 @@
+"""Constraints on outcomes that an optimizer is told."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+
+from skbayes import Optimizer
+
+SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+def score_of(params):
+    return -((params["x"] - 0.9) ** 2) - (params["y"] - 0.7) ** 2
+
+
+def slack_of(params):
+    """Keep x + 2 y below 1.2: the best is at (0.74, 0.38)."""
+    return params["x"] + 2.0 * params["y"] - 1.2
+
+
+# The distance of (0.9, 0.7) from the line, squared.
+BEST = -((0.9 + 1.4 - 1.2) ** 2) / 5.0
+
+
+def run(n, **options):
+    optimizer = Optimizer(SPACE, **options)
+    for _ in range(n):
+        params = optimizer.ask()
+        optimizer.tell(params, score_of(params), constraints=[slack_of(params)])
+    return optimizer
+
+
+@pytest.mark.parametrize(
+    ("options", "margin"),
+    [
+        ({}, 0.01),
+        ({"acquisition": "ucb"}, 0.03),
+        ({"surrogate": "tpe"}, 0.15),
+    ],
+)
+def test_the_best_is_found_at_the_bound(options, margin):
+    for seed in range(2):
+        optimizer = run(25, random_state=seed, **options)
+        best = optimizer.best_params
+        assert slack_of(best) <= 0.0
+        assert BEST - margin < score_of(best) <= BEST + 1e-9
+
+
+@pytest.mark.parametrize("surrogate", ["gp", "tpe", "random", "trees"])
+def test_proposals_are_a_function_of_what_was_told(surrogate):
+    pytest.importorskip("lightgbm")
+    optimizer = run(12, surrogate=surrogate, random_state=0)
+    again = Optimizer(SPACE, surrogate=surrogate, random_state=0)
+    for row, scores, slacks in zip(
+        optimizer._told.rows,
+        optimizer._told.scores,
+        optimizer._told.slacks,
+        strict=True,
+    ):
+        params = optimizer.space.decode(row[None])[0]
+        again.pend(params)
+        again.tell(params, scores[0], constraints=slacks)
+    assert copy.deepcopy(optimizer).ask(2) == again.ask(2)
+
+
+def test_constraints_that_are_always_kept_change_next_to_nothing():
+    plain, kept = (Optimizer(SPACE, random_state=0) for _ in range(2))
+    for _ in range(8):
+        params = plain.ask()
+        plain.tell(params, score_of(params))
+        kept.pend(params)
+        kept.tell(params, score_of(params), constraints=[-1.0])
+    one, other = plain.ask(), kept.ask()
+    assert max(abs(one[name] - other[name]) for name in one) < 0.1
+
+
+def test_the_best_keeps_the_constraints_or_violates_them_least():
+    optimizer = Optimizer(SPACE, random_state=0)
+    points = [{"x": v, "y": v} for v in (0.1, 0.2, 0.3, 0.4, 0.5)]
+    told = [(5.0, [1.0, -9.0]), (9.0, [0.2, 0.3]), (7.0, [0.5, 0.0]), (1.0, [0.0, 0])]
+    for params, (score, slacks) in zip(points[:3], told[:3], strict=True):
+        optimizer.tell(params, score, constraints=slacks)
+    assert optimizer.best_params == points[1] or optimizer.best_params == points[2]
+    optimizer.tell(points[3], told[3][0], constraints=told[3][1])
+    assert optimizer.best_params == points[3]
+    optimizer.tell(points[4], 99.0, constraints=[math.nan, -1.0])
+    assert optimizer.best_params == points[3]
+
+
+def test_the_front_has_no_point_that_violates_a_constraint():
+    optimizer = Optimizer(SPACE, random_state=0)
+    for _ in range(12):
+        params = optimizer.ask()
+        scores = [params["x"], params["y"] - params["x"] ** 2]
+        optimizer.tell(params, scores, constraints=[slack_of(params)])
+    assert optimizer.pareto_front
+    assert all(slack_of(params) <= 0.0 for params, _ in optimizer.pareto_front)
+    found = [params for params, _ in optimizer.pareto_front]
+    assert len(found) > 1
+
+
+def test_expected_improvements_count_the_probability():
+    optimizer = run(15, random_state=0)
+    assert 0.0 <= optimizer.last_expected_improvement < 0.1
+    impossible = Optimizer(SPACE, random_state=0)
+    for _ in range(10):
+        params = impossible.ask()
+        impossible.tell(params, score_of(params), constraints=[1.0 + params["x"]])
+    assert impossible.last_expected_improvement is None
+    # The probability is the greatest where the violation is the least.
+    assert impossible.ask()["x"] < 0.2
+
+
+def test_earlier_knowledge_counts():
+    optimizer = Optimizer(SPACE, n_initial_points=1, random_state=0)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        params = {"x": float(rng.random()), "y": float(rng.random())}
+        optimizer.learn(params, score_of(params), constraints=[slack_of(params)])
+    optimizer.learn({"x": 0.9, "y": 0.7}, 0.0)
+    proposed = optimizer.ask()
+    assert slack_of(proposed) < 0.2
+    assert score_of(proposed) > BEST - 0.2
+
+
+def test_wrong_constraints_are_refused_and_leave_nothing():
+    optimizer = Optimizer(SPACE, random_state=0)
+    params = optimizer.ask()
+    with pytest.raises(TypeError, match="constraints must be a list of numbers"):
+        optimizer.tell(params, 1.0, constraints=0.5)
+    with pytest.raises(TypeError, match="constraints must be a list of numbers"):
+        optimizer.tell(params, 1.0, constraints=["a"])
+    optimizer.tell(params, 1.0, constraints=[0.5, -0.5])
+    with pytest.raises(ValueError, match="constraints must have 2 values, as before"):
+        optimizer.tell(optimizer.ask(), 1.0, constraints=[0.5])
+    assert optimizer.n_told == 1

@@ -1,0 +1,356 @@
+"""Constraints on outcomes, in every search."""
+
+import warnings
+
+import every_search
+import joblib
+import numpy as np
+import pytest
+import sklearn
+from every_search import SEARCHES, X, data, make, y
+from group_recall import n_leaves, n_letters, recall_gap
+from sklearn.base import clone
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import (
+    BayesSearchCV,
+    HyperTuneSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TextRepresentationSearchCV,
+    TradeoffSearchCV,
+    load_history,
+)
+from skbayes.inspection import read_record
+from skbayes.results.refit import OneStandardError
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The small samples", "ignore:.*has no name"
+)
+
+every_kind = pytest.mark.parametrize("kind", SEARCHES)
+SPACE = {"max_depth": (1, 12), "min_samples_leaf": (1, 40)}
+LEAVES = {"leaves": (n_leaves, "<= 4")}
+
+
+def limits(kind):
+    """Return constraints that some configurations keep, and others do not."""
+    if kind is TextRepresentationSearchCV:
+        return {"letters": (n_letters, "<= 20"), "n_features": "<= 20"}
+    return {"leaves": (n_leaves, "<= 4"), "recall_macro": ">= 0.6"}
+
+
+def search(kind=BayesSearchCV, **more):
+    arguments = {"search_spaces": SPACE, "constraints": LEAVES, "n_iter": 9, "cv": 3}
+    return make(kind, **{**arguments, **more})
+
+
+def tree_values(params):
+    """Measure a trial of `search` by hand: mean score and mean number of leaves."""
+    scores, leaves = [], []
+    for train, test in StratifiedKFold(3).split(X, y):
+        tree = DecisionTreeClassifier(random_state=0, **params).fit(X[train], y[train])
+        scores.append(tree.score(X[test], y[test]))
+        leaves.append(tree.get_n_leaves())
+    return np.mean(scores), np.mean(leaves)
+
+
+def test_columns_and_choice_are_those_of_a_count_by_hand():
+    found = search().fit(X, y)
+    results = found.cv_results_
+    scores, leaves = np.transpose([tree_values(one) for one in results["params"]])
+    np.testing.assert_allclose(results["mean_test_score"], scores)
+    np.testing.assert_allclose(results["mean_constraint_leaves"], leaves)
+    np.testing.assert_array_equal(results["feasible"], leaves <= 4)
+    assert 0 < np.sum(results["feasible"]) < len(leaves)
+    expected = int(np.argmax(np.where(leaves <= 4, scores, -np.inf)))
+    assert found.best_index_ == expected
+    assert found.best_score_ == scores[expected]
+    assert found.best_estimator_.get_n_leaves() <= 6
+    assert found.optimizer_.best_params == found.best_params_
+    assert found.best_score_corrected_ <= found.best_score_
+    record = read_record(found)
+    assert record.best == expected
+    np.testing.assert_array_equal(record.outcomes["leaves"], leaves)
+    assert read_record(results).best == expected
+    assert read_record(found.trials_).best == expected
+
+
+@every_kind
+def test_every_search_keeps_its_constraints(kind):
+    found = make(kind, constraints=limits(kind), n_iter=10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found.fit(*data(kind))
+    results = found.cv_results_
+    assert results["feasible"].dtype == bool
+    for name in limits(kind):
+        assert f"mean_constraint_{name}" in results
+    last = max(trial.stage for trial in found.trials_)
+    if any(trial.feasible for trial in found.trials_ if trial.stage == last):
+        assert results["feasible"][found.best_index_]
+    assert all(trial.violation is not None for trial in found.trials_)
+
+
+@every_kind
+def test_without_constraints_nothing_is_measured(kind):
+    found = every_search.fitted(kind)
+    assert all(trial.violation is None for trial in found.trials_)
+    assert all(fold.outcomes is None for fold in found.trials_.folds)
+    assert not any("constraint" in name for name in found.cv_results_)
+
+
+@pytest.mark.parametrize(
+    "kind", [BayesSearchCV, MultiStageSearchCV, ParetoSearchCV, TradeoffSearchCV]
+)
+def test_a_killed_search_ends_as_the_uninterrupted_one(kind, tmp_path):
+    class Killed(BaseException):
+        pass
+
+    def kill(history):
+        if len(history) == 6:
+            raise Killed
+
+    journal = tmp_path / "journal"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = search(kind).fit(X, y)
+        with pytest.raises(Killed):
+            search(kind, journal=journal, stopper=kill).fit(X, y)
+        again = search(kind, journal=journal).fit(X, y)
+    assert [one.params for one in again.trials_] == [
+        one.params for one in whole.trials_
+    ]
+    assert [one.violation for one in again.trials_] == [
+        one.violation for one in whole.trials_
+    ]
+    assert again.best_index_ == whole.best_index_
+    frame = load_history(journal)
+    assert frame["feasible"].tolist() == [one.feasible for one in whole.trials_]
+    assert read_record(journal).outcomes.keys() == {"leaves"}
+    with pytest.raises(ValueError, match="constraints"):
+        search(kind, journal=journal, constraints={"leaves": (n_leaves, "<= 3")}).fit(
+            X, y
+        )
+
+
+def test_if_no_trial_keeps_the_constraints_the_nearest_is_chosen():
+    constraints = {"leaves": (n_leaves, "<= 1"), "accuracy": ">= 0.1"}
+    with pytest.warns(UserWarning) as caught:
+        found = search(constraints=constraints, n_iter=12).fit(X, y)
+    texts = [str(one.message) for one in caught]
+    assert any("the smallest of 10 values is 2." in text for text in texts)
+    (chosen,) = [text for text in texts if "none of 12 trials keeps all" in text]
+    leaves = found.cv_results_["mean_constraint_leaves"]
+    assert leaves[found.best_index_] == leaves.min()
+    assert f"leaves is {leaves.min():.4g} (must be <= 1)" in chosen
+    assert "accuracy" not in chosen
+    best = found.trials_.best
+    assert best.number == found.best_index_
+
+
+def test_a_verbose_search_prints_the_figures(capsys):
+    with pytest.warns(UserWarning, match="none of 10 trials"):
+        search(constraints={"leaves": (n_leaves, "<= 1")}, n_iter=10, verbose=1).fit(
+            X, y
+        )
+    printed = capsys.readouterr().out
+    assert "leaves <= 1: no trial keeps it so far" in printed
+    assert "violates constraints" in printed
+
+
+def test_outcomes_are_metrics_measures_and_scorers():
+    constraints = {
+        "recall_macro": ">= 0.1",
+        "size": ("model_size", "<= 1e6"),
+        "fit_time": "<= 60",
+        "cpu_time": "<= 60",
+        "predict_time": "<= 60",
+        "f1_macro": [">= 0.0", "<= 1.0"],
+        "score_time": "<= 60",
+        "n_features": ">= 0",
+    }
+    scoring = ["accuracy", "recall_macro"]
+    found = search(constraints=constraints, scoring=scoring, refit="accuracy", n_iter=3)
+    found.fit(X, y)
+    results = found.cv_results_
+    names = {n.removeprefix("mean_constraint_") for n in results if "_constraint_" in n}
+    assert names == constraints.keys() - {"recall_macro"}
+    assert results["feasible"].all()
+    outcomes = found.trials_[0].outcomes
+    assert outcomes["recall_macro"] == results["mean_test_recall_macro"][0]
+    assert outcomes["fit_time"] == results["mean_fit_time"][0]
+    assert 0.0 < outcomes["predict_time"] < 60.0
+    own = search(constraints={"score": ">= 0.1", "accuracy": "<= 1"}, n_iter=2)
+    assert own.set_params(scoring="accuracy").fit(X, y).cv_results_["feasible"].all()
+
+
+def two_numbers(estimator, X, y):
+    return {"a": estimator.score(X, y), "b": float(estimator.get_n_leaves())}
+
+
+def test_the_metrics_of_a_callable_can_be_constrained():
+    found = search(scoring=two_numbers, refit="a", constraints={"b": "<= 4"}, n_iter=4)
+    found.fit(X, y)
+    np.testing.assert_array_equal(
+        found.cv_results_["feasible"], found.cv_results_["mean_test_b"] <= 4
+    )
+
+
+def test_a_callable_refit_chooses_as_before_and_sees_what_is_feasible():
+    found = search(refit=lambda results: 0, n_iter=3).fit(X, y)
+    assert found.best_index_ == 0
+    found = search(refit=OneStandardError("max_depth")).fit(X, y)
+    assert found.cv_results_["feasible"][found.best_index_]
+
+
+@pytest.mark.parametrize("surrogate", ["gp", "tpe", "random"])
+def test_the_model_avoids_what_violates_the_constraints(surrogate):
+    found = search(surrogate=surrogate, n_iter=24, n_initial_points=6).fit(X, y)
+    kept = found.cv_results_["feasible"]
+    assert kept[6:].mean() > 0.5
+
+
+def test_racing_prunes_what_surely_violates_a_constraint():
+    found = search(racing=True, n_iter=14, cv=5, n_points=1).fit(X, y)
+    pruned = [one for one in found.trials_ if one.state == "pruned"]
+    broken = [one for one in pruned if one.outcomes["leaves"] > 4]
+    assert broken
+    first = next(k for k, one in enumerate(found.trials_) if one.feasible)
+    assert all(one.number > first for one in pruned)
+    assert found.trials_[found.best_index_].state == "complete"
+    assert found.cv_results_["feasible"][found.best_index_]
+
+
+def test_the_next_stage_begins_with_what_keeps_the_constraints():
+    found = search(MultiStageSearchCV, n_iter=16, n_promoted=2).fit(X, y)
+    first = [one for one in found.trials_ if one.stage == 0]
+    kept = sorted((one for one in first if one.feasible), key=lambda one: -one.score)
+    begun = [one.params for one in found.trials_ if one.stage == 1][:2]
+    assert begun == [one.params for one in kept[:2]]
+
+
+def test_small_samples_name_their_best_by_the_constraints():
+    found = search(
+        HyperTuneSearchCV, n_iter=20, constraints={"leaves": (n_leaves, "<= 2.5")}
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found.fit(X, y)
+    assert found.cv_results_["stage"][found.best_index_] == 1
+
+
+def test_fronts_and_curves_have_nothing_that_violates_a_constraint():
+    front = search(ParetoSearchCV, n_iter=12, constraints={"leaves": "<= 4"}).fit(X, y)
+    leaves = front.cv_results_["mean_test_leaves"]
+    assert front.cv_results_["feasible"].tolist() == (leaves <= 4).tolist()
+    assert np.any(leaves > 4)
+    rows = vars(front)["pareto_front_"]["trial"]
+    assert np.all(leaves[rows] <= 4)
+    assert front.select("accuracy", X, y).cv_results_["feasible"][front.best_index_]
+    tradeoff = search(TradeoffSearchCV, n_iter=12).fit(X, y)
+    rows = vars(tradeoff)["tradeoff_curve_"]["trial"]
+    assert tradeoff.cv_results_["feasible"][rows].all()
+    tradeoff.select(0.0, X, y)
+    assert tradeoff.cv_results_["feasible"][tradeoff.best_index_]
+
+
+def test_a_warm_start_knows_the_outcomes(tmp_path):
+    earlier = search(journal=tmp_path / "journal").fit(X, y)
+    for source in (earlier, tmp_path / "journal"):
+        found = search(warm_start_from=source, n_iter=1).fit(X, y)
+        assert found.best_params_ == earlier.best_params_
+        assert found.optimizer_._learned.slacks == earlier.optimizer_._told.slacks
+    unknown = search(constraints=None).fit(X, y)
+    found = search(warm_start_from=unknown, n_iter=2).fit(X, y)
+    assert found.optimizer_._learned.slacks == [[]] * 9
+
+
+def test_an_outcome_that_cannot_be_measured_is_no_outcome_that_is_kept():
+    def fails(tree):
+        if tree.max_depth > 6:
+            raise RuntimeError("too deep")
+        return 1.0
+
+    with pytest.warns(UserWarning, match="Measuring 'a' of constraints failed"):
+        found = search(constraints={"a": (fails, "<= 2")}).fit(X, y)
+    depths = np.array([one["max_depth"] for one in found.cv_results_["params"]])
+    np.testing.assert_array_equal(found.cv_results_["feasible"], depths <= 6)
+    with pytest.raises(RuntimeError, match="too deep"):
+        search(constraints={"a": (fails, "<= 2")}, error_score="raise").fit(X, y)
+
+
+# -- fairness: a scorer with metadata -----------------------------------------------
+
+
+def gap_search(**more):
+    scorer = make_scorer(recall_gap).set_score_request(group=True)
+    constraints = {"gap": (scorer, "<= 0.2"), "recall": ">= 0.3"}
+    return search(constraints=constraints, n_iter=5, **more)
+
+
+@pytest.mark.parametrize("backend", [None, "loky"])
+def test_scorers_of_outcomes_get_their_metadata(backend):
+    labels = (y == 1).astype(int)
+    group = np.random.default_rng(0).integers(0, 2, len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        found = gap_search(n_jobs=1 if backend is None else 2, n_points=1)
+        assert "constraints" in str(found.get_metadata_routing())
+        with joblib.parallel_config(backend or "sequential"):
+            found.fit(X, labels, group=group)
+        with pytest.raises(TypeError, match="other"):
+            clone(found).fit(X, labels, other=group)
+    expected = []
+    for train, test in StratifiedKFold(3).split(X, labels):
+        tree = DecisionTreeClassifier(random_state=0, **found.trials_[0].params)
+        tree.fit(X[train], labels[train])
+        predicted = tree.predict(X[test])
+        expected.append(recall_gap(labels[test], predicted, group[test]))
+    assert found.cv_results_["mean_constraint_gap"][0] == pytest.approx(
+        np.mean(expected)
+    )
+
+
+# -- mistakes ---------------------------------------------------------------------------
+
+
+class Unfitted(DecisionTreeClassifier):
+    """Must not be fitted."""
+
+    def fit(self, *args, **kwargs):
+        raise AssertionError("a fit was paid for")
+
+
+@pytest.mark.parametrize(
+    ("constraints", "error", "match"),
+    [
+        ({"recal": ">= 0.9"}, ValueError, r"constraints\['recal'\].*'recall'"),
+        (
+            {"leaf": "<= 5"},
+            ValueError,
+            r"constraints\['leaf'\]: 'leaf' is not measured",
+        ),
+        ({"recall": "0.9"}, ValueError, r"constraints\['recall'\] must be a bound"),
+        ({"recall": 0.9}, ValueError, r"constraints\['recall'\] must be a bound"),
+        ({"recall": []}, ValueError, r"constraints\['recall'\]: there is no bound"),
+        ({"recall": [">= 0.9", "<= 0.8"]}, ValueError, "contradict each other"),
+        ({"model_size": "<= -3"}, ValueError, "never negative"),
+        ({"a": (n_leaves,)}, ValueError, r"constraints\['a'\] must be a bound, a list"),
+        ({"a": (DecisionTreeClassifier, "<= 1")}, TypeError, r"constraints\['a'\]"),
+        ({"a": (3, "<= 1")}, TypeError, r"constraints\['a'\]: the outcome must be"),
+        ({"a": (lambda a, b, c, d: 1, "<= 1")}, TypeError, "must take estimator"),
+        ({3: "<= 1"}, TypeError, "constraints: names must be strings"),
+        ([("a", "<= 1")], ValueError, "'constraints' parameter of BayesSearchCV"),
+    ],
+)
+def test_mistakes_cost_no_fit(constraints, error, match):
+    wrong = BayesSearchCV(Unfitted(), SPACE, constraints=constraints)
+    with pytest.raises(error, match=match):
+        wrong.fit(X, y)
+
+
+def test_no_constraints_are_none():
+    plain, empty = (search(constraints=one, n_iter=3).fit(X, y) for one in (None, {}))
+    assert plain.cv_results_.keys() == empty.cv_results_.keys()
