@@ -25,7 +25,7 @@ WITH_PROBABILITIES = ("log_loss", "modified_huber")
 # -- linear classifiers ---------------------------------------------------------------
 
 
-@known("LogisticRegression")
+@known("LogisticRegression", stands_for={"l1_ratio": 0.0})
 def logistic_regression(own: Params, facts: DataFacts) -> Notation:
     space: Notation = {"C": (1e-4, 1e4, LOG), **class_weight(own, facts)}
     if own.get("penalty", "l2") is None or own.get("C") == float("inf"):
@@ -85,7 +85,7 @@ def elastic_net(own: Params, facts: DataFacts) -> Notation:
 
 
 def _sparse_alpha(facts: DataFacts) -> Notation:
-    """A penalty with a 1-norm grows as the target does."""
+    """Return penalties with a 1-norm, which grow as the target does."""
     return {"alpha": (1e-5 * facts.y_scale, 10.0 * facts.y_scale, LOG)}
 
 
