@@ -1,0 +1,142 @@
+"""Catalog of the classes whose hyper-parameters are known.
+
+A class is found by the package that defines it and its name, or by those of its bases:
+nothing is imported that the user has not imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from skbayes.space import Ordinal
+from skbayes.spaces.facts import DataFacts
+
+__all__ = ["CATALOG", "KnownClass", "find", "known"]
+
+Params = Mapping[str, Any]
+Notation = dict[str, Any]
+Build = Callable[[Params, DataFacts], Notation]
+
+
+@dataclass(frozen=True)
+class KnownClass:
+    """A class whose search space is known.
+
+    Attributes
+    ----------
+    package : str
+        The package that defines the class, without its modules: "sklearn".
+    name : str
+        Name of the class.
+    build : callable
+        ``build(own, facts)`` returns the space of an estimator with the parameters
+        `own` for data with these facts, in the notation of users.
+    stands_for : dict
+        For a parameter the value that its default, None, stands for.
+    """
+
+    package: str
+    name: str
+    build: Build
+    stands_for: Params = field(default_factory=dict)
+
+
+CATALOG: dict[tuple[str, str], KnownClass] = {}
+
+
+def known(
+    *names: str, package: str = "sklearn", stands_for: Params | None = None
+) -> Callable[[Build], Build]:
+    """Register a function as the one that knows the classes of these names."""
+
+    def register(build: Build) -> Build:
+        for name in names:
+            CATALOG[package, name] = KnownClass(package, name, build, stands_for or {})
+        return build
+
+    return register
+
+
+def find(estimator: Any) -> KnownClass | None:
+    """Return what is known of an estimator's class, or of its nearest known base."""
+    for cls in type(estimator).__mro__:
+        entry = CATALOG.get((cls.__module__.partition(".")[0], cls.__name__))
+        if entry is not None:
+            return entry
+    return None
+
+
+# -- pieces that several classes share ----------------------------------------------
+
+LOG = "log-uniform"
+
+# Penalties of boosted trees: their default, 0, is not on a log scale.
+PENALTY = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+def class_weight(own: Params, facts: DataFacts) -> Notation:
+    """Return class weights as a dimension where the classes differ in size."""
+    if not facts.imbalanced or "class_weight" not in own:
+        return {}
+    if own["class_weight"] is not None and not isinstance(own["class_weight"], str):
+        return {}
+    return {"class_weight": [None, "balanced"]}
+
+
+def at_most(high: int, n: int | None, share: float = 1.0, unknown: int = 20) -> int:
+    """Return an upper bound that `n` allows, or a cautious one without it; ≥ 2."""
+    bound = unknown if n is None else int(n * share)
+    return max(2, min(high, bound))
+
+
+def feature_shares(
+    facts: DataFacts, own: Params, name: str = "max_features"
+) -> Ordinal:
+    """Return shares of the features, with the own option among them at its place."""
+    option = own.get(name)
+    d = facts.n_features
+    shares: list[Any] = [one for one in SHARES if d is None or one * d >= 1.0] or [1.0]
+    place = {"sqrt": (d or 16) ** -0.5, None: 1.0}.get(option) if _simple(option) else 0
+    if option == "log2":
+        place = max(1.0, float((d or 16).bit_length() - 1)) / (d or 16)
+    if place and (option is None or isinstance(option, str)):
+        near = min(shares, key=lambda share: abs(share - place))
+        if abs(near - place) < 0.02 or option is None:
+            shares[shares.index(near)] = option
+        else:
+            shares = sorted([*shares, place])
+            shares[shares.index(place)] = option
+    return Ordinal(shares)
+
+
+def _simple(option: Any) -> bool:
+    return option is None or isinstance(option, str)
+
+
+def series(low: float, high: float) -> list[float]:
+    """Return the numbers 1, 2 and 5 times a power of ten between two bounds."""
+    numbers = [float(f"{m}e{k}") for k in range(-12, 13) for m in (1, 2, 5)]
+    return [number for number in numbers if low <= number <= high]
+
+
+def counts_or(option: Any, low: int, high: int) -> Any:
+    """Return a range of counts, or a list of them if an option is no number.
+
+    The option, such as None or "all", is the last of the list.
+    """
+    if isinstance(option, int | float):
+        return (low, max(high, low + 1), LOG)
+    counts = [int(one) for one in series(low, high)]
+    return Ordinal([*(counts or [low]), option])
+
+
+def components(own: Params, facts: DataFacts, high: int, low: int = 2) -> Any:
+    """Return numbers of components that the rows and features allow."""
+    bounds = [n for n in (facts.n_features, facts.n_rows) if n is not None]
+    if facts.n_features is None:
+        bounds.append(low)
+    return counts_or(own.get("n_components"), low, max(low, min(high, *bounds)))

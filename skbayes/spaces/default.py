@@ -1,0 +1,121 @@
+"""Search space of an estimator: `default_space`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skbayes.space.dimensions import is_number
+from skbayes.spaces import learners, transformers, trees  # noqa: F401
+from skbayes.spaces.changes import EditableSpace
+from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.parts import Part, parts_of
+
+__all__ = ["default_space", "own_values", "space_of_parts", "unknown_parts"]
+
+# Of the rows, in the folds of the cross-validation that GridSearchCV makes by default.
+TRAIN_SHARE = 0.8
+
+
+def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace:
+    """Return the search space of an estimator whose class is known.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator, or a pipeline or another composition of estimators.
+    X : array-like of shape (n_samples, n_features) or None, default=None
+        Training data, which some bounds depend on; without them, the bounds are
+        cautious.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        Targets.
+
+    Returns
+    -------
+    space : EditableSpace
+        A dict in the notation of `search_spaces`. It has the full names of the
+        parameters, and holds the estimator's own values.
+
+    Raises
+    ------
+    ValueError
+        If no part of the estimator is known.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from skbayes.spaces import default_space
+    >>> default_space(Ridge())
+    {
+        "alpha": (0.0001, 10000.0, "log-uniform"),
+        "fit_intercept": [True, False],
+    }
+    """
+    facts = DataFacts.of(X, y, TRAIN_SHARE)
+    return space_of_parts(parts_of(estimator, facts), facts)
+
+
+def space_of_parts(parts: list[Part], facts: DataFacts) -> EditableSpace:
+    """Return the search space of the parts of an estimator, which may not be empty."""
+    space = EditableSpace()
+    space.facts = facts
+    for part in parts:
+        space.update(part.space)
+    if not space:
+        raise _nothing_known(parts)
+    return space
+
+
+def unknown_parts(parts: list[Part]) -> list[str]:
+    """Return the names of the parts whose class is not known, each with its class."""
+    return [_label(part) for part in parts if part.known is None]
+
+
+def own_values(estimator: Any) -> dict[str, Any]:
+    """Return an estimator's parameters, those of its parts by their full names.
+
+    A default that stands for another value, such as None in XGBoost, is that value.
+    """
+    values = dict(estimator.get_params())
+    for part in parts_of(estimator, DataFacts()):
+        stands_for = {} if part.known is None else part.known.stands_for
+        for name, value in stands_for.items():
+            if values.get(part.prefix + name) is None:
+                values[part.prefix + name] = value
+    return values
+
+
+def _label(part: Part) -> str:
+    kind = type(part.estimator).__name__
+    return f"{part.prefix[:-2]} ({kind})" if part.prefix else kind
+
+
+def _nothing_known(parts: list[Part]) -> ValueError:
+    labels = ", ".join(_label(part) for part in parts if part.known is None)
+    reason = f"the parameters of {labels} are not known"
+    if not labels:
+        labels = ", ".join(map(_label, parts)) or "the estimator"
+        reason = f"{labels} has no parameters to tune"
+    return ValueError(
+        f"search_spaces='auto': {reason}. Write the space by hand: search_spaces="
+        f"{_example(parts)}; estimator.get_params() has the names."
+    )
+
+
+def _example(parts: list[Part]) -> str:
+    """Return the beginning of a space by hand, with a number of the estimator's own."""
+    for part in reversed(parts):
+        for name, value in part.estimator.get_params(deep=False).items():
+            if (
+                name in ("random_state", "verbose")
+                or not is_number(value)
+                or value <= 0
+            ):
+                continue
+            prior = "" if isinstance(value, int) else ", 'log-uniform'"
+            low, high = (
+                (value, 10 * value)
+                if isinstance(value, int)
+                else (value / 10, 10 * value)
+            )
+            return f"{{{part.prefix + name!r}: ({low!r}, {high!r}{prior})}}"
+    return "{'name': [1, 2, 3]}"
