@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from skbayes import loop as loop
     from skbayes import results as results
     from skbayes import space as space
+    from skbayes import spaces as spaces
     from skbayes import surrogates as surrogates
     from skbayes import text as text
     from skbayes import tracking as tracking
@@ -71,6 +72,7 @@ _PACKAGES = [
     "loop",
     "results",
     "space",
+    "spaces",
     "surrogates",
     "text",
     "tracking",

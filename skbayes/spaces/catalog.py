@@ -1,0 +1,126 @@
+"""Catalog of the classes whose hyper-parameters are known.
+
+A class is found by the package that defines it and its name, or by those of its bases:
+nothing is imported that the user has not imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from skbayes.space import Choice, Ordinal
+from skbayes.spaces.facts import DataFacts
+
+__all__ = ["CATALOG", "KnownClass", "find", "known"]
+
+Params = Mapping[str, Any]
+Notation = dict[str, Any]
+Build = Callable[[Params, DataFacts], Notation]
+
+
+@dataclass(frozen=True)
+class KnownClass:
+    """A class whose search space is known.
+
+    Attributes
+    ----------
+    package : str
+        The package that defines the class, without its modules: "sklearn".
+    name : str
+        Name of the class.
+    build : callable
+        ``build(own, facts)`` returns the space of an estimator with the parameters
+        `own` for data with these facts, in the notation of users.
+    stands_for : dict
+        For a parameter the value that its default, None, stands for.
+    """
+
+    package: str
+    name: str
+    build: Build
+    stands_for: Params = field(default_factory=dict)
+
+
+CATALOG: dict[tuple[str, str], KnownClass] = {}
+
+
+def known(
+    *names: str, package: str = "sklearn", stands_for: Params | None = None
+) -> Callable[[Build], Build]:
+    """Register a function as the one that knows the classes of these names."""
+
+    def register(build: Build) -> Build:
+        for name in names:
+            CATALOG[package, name] = KnownClass(package, name, build, stands_for or {})
+        return build
+
+    return register
+
+
+def find(estimator: Any) -> KnownClass | None:
+    """Return what is known of an estimator's class, or of its nearest known base."""
+    for cls in type(estimator).__mro__:
+        entry = CATALOG.get((cls.__module__.partition(".")[0], cls.__name__))
+        if entry is not None:
+            return entry
+    return None
+
+
+# -- pieces that several classes share ----------------------------------------------
+
+LOG = "log-uniform"
+
+# Penalties of boosted trees: their default, 0, is not on a log scale.
+PENALTY = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+def class_weight(own: Params, facts: DataFacts) -> Notation:
+    """Return class weights as a dimension where the classes differ in size."""
+    if not facts.imbalanced or own.get("class_weight") not in (None, "balanced"):
+        return {}
+    return {"class_weight": [None, "balanced"]}
+
+
+def at_most(high: int, n: int | None, share: float = 1.0, unknown: int = 20) -> int:
+    """Return an upper bound that `n` allows, or a cautious one without it; ≥ 2."""
+    bound = unknown if n is None else int(n * share)
+    return max(2, min(high, bound))
+
+
+def feature_shares(
+    facts: DataFacts, own: Params, name: str = "max_features"
+) -> Ordinal:
+    """Return shares of the features, with the own option among them at its place."""
+    option = own.get(name)
+    d = facts.n_features
+    shares: list[Any] = [one for one in SHARES if d is None or one * d >= 1.0] or [1.0]
+    place = {"sqrt": (d or 16) ** -0.5, None: 1.0}.get(option) if _simple(option) else 0
+    if option == "log2":
+        place = max(1.0, float((d or 16).bit_length() - 1)) / (d or 16)
+    if place and (option is None or isinstance(option, str)):
+        near = min(shares, key=lambda share: abs(share - place))
+        if abs(near - place) < 0.02 or option is None:
+            shares[shares.index(near)] = option
+        else:
+            shares = sorted([*shares, place])
+            shares[shares.index(place)] = option
+    return Ordinal(shares)
+
+
+def _simple(option: Any) -> bool:
+    return option is None or isinstance(option, str)
+
+
+def series(low: float, high: float) -> list[float]:
+    """Return the numbers 1, 2 and 5 times a power of ten between two bounds."""
+    numbers = [float(f"{m}e{k}") for k in range(-12, 13) for m in (1, 2, 5)]
+    return [number for number in numbers if low <= number <= high]
+
+
+def choice(options: Mapping[Any, Any]) -> Choice:
+    """Return a choice between options, some of which have parameters of their own."""
+    return Choice(dict(options))

@@ -1,0 +1,117 @@
+"""Facts about the training data that bounds of search spaces depend on."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.multiclass import type_of_target
+
+__all__ = ["DataFacts"]
+
+# The largest class has so many times the rows of the smallest where class weights may
+# help.
+IMBALANCE = 1.5
+
+# More distinct values than this are no classes.
+MAX_CLASSES = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class DataFacts:
+    """Facts about the rows that an estimator is fitted to; None where not known.
+
+    Attributes
+    ----------
+    n_rows : int or None
+        Number of training rows of a fold.
+    n_features : int or None
+        Number of columns.
+    n_classes : int or None
+        Number of classes of a classification target.
+    imbalanced : bool
+        Whether the classes are of different sizes.
+    y_scale : float
+        Standard deviation of a numeric target, rounded to a power of ten.
+    nonnegative : bool
+        Whether no number of the data is negative.
+    """
+
+    n_rows: int | None = None
+    n_features: int | None = None
+    n_classes: int | None = None
+    imbalanced: bool = False
+    y_scale: float = 1.0
+    nonnegative: bool = False
+
+    @classmethod
+    def of(cls, X: Any = None, y: Any = None, train_share: float = 1.0) -> DataFacts:
+        """Return the facts about `X` and `y`, of which folds train on a share."""
+        found: dict[str, Any] = {}
+        n_samples = _n_samples(y if X is None else X)
+        if n_samples is not None:
+            found["n_rows"] = max(1, math.floor(n_samples * train_share))
+        found["n_features"] = _n_features(X)
+        found["nonnegative"] = _is_nonnegative(X)
+        return cls(**found, **_target(y))
+
+    def with_features(self, n_features: int | None) -> DataFacts:
+        """Return the facts about the same rows with other columns."""
+        return dataclasses.replace(self, n_features=n_features, nonnegative=False)
+
+
+def _n_samples(data: Any) -> int | None:
+    shape = getattr(data, "shape", None)
+    if shape:
+        return int(shape[0])
+    return len(data) if hasattr(data, "__len__") else None
+
+
+def _n_features(X: Any) -> int | None:
+    shape = getattr(X, "shape", None)
+    if shape is not None:
+        return int(shape[1]) if len(shape) == 2 else None
+    first = X[0] if isinstance(X, list | tuple) and X else None
+    return len(first) if isinstance(first, list | tuple) else None
+
+
+def _is_nonnegative(X: Any) -> bool:
+    values = X.data if sparse.issparse(X) else X
+    try:
+        values = np.asarray(values, dtype=np.float64)
+        return bool(values.size and np.nanmin(values) >= 0.0)
+    except (TypeError, ValueError):
+        return False
+
+
+def _target(y: Any) -> dict[str, Any]:
+    """Return the facts about the target."""
+    if y is None:
+        return {}
+    try:
+        kind = type_of_target(y)
+    except (TypeError, ValueError):
+        return {}
+    if kind in ("binary", "multiclass"):
+        _, counts = np.unique(np.asarray(y), return_counts=True)
+        found: dict[str, Any] = {"y_scale": _scale(y)}
+        if len(counts) <= MAX_CLASSES:
+            found |= {
+                "n_classes": len(counts),
+                "imbalanced": bool(counts.max() > IMBALANCE * counts.min()),
+            }
+        return found
+    return {"y_scale": _scale(y)}
+
+
+def _scale(y: Any) -> float:
+    try:
+        spread = float(np.nanstd(np.asarray(y, dtype=np.float64)))
+    except (TypeError, ValueError):
+        return 1.0
+    if not (math.isfinite(spread) and spread > 0.0):
+        return 1.0
+    return 10.0 ** round(math.log10(spread))

@@ -1,0 +1,110 @@
+"""Inclusion of an estimator's own values in its space, so that they can be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from skbayes.space import Choice, Ordinal
+from skbayes.space.dimensions import is_finite, is_number
+from skbayes.spaces.catalog import Notation, Params
+
+__all__ = ["with_own_values"]
+
+# Parameters for which a whole number is a count and a fraction a share.
+COUNT_OR_SHARE = ("max_features", "max_samples", "min_samples_leaf", "n_components")
+
+
+def with_own_values(space: Notation, own: Params, stands_for: Params) -> Notation:
+    """Return a space that holds the values `own`.
+
+    Ranges are extended and lists get one value more. A dimension that has no place for
+    the own value, such as a share for a count, is left out.
+    """
+    values = {
+        name: stands_for[name] if own[name] is None and name in stands_for else value
+        for name, value in own.items()
+    }
+    return _include_all(space, values, top=True)
+
+
+def _include_all(space: Notation, own: Params, top: bool) -> Notation:
+    included = {}
+    for name, notation in space.items():
+        # Below an option, a list of one value is what the option needs.
+        fixed = not top and isinstance(notation, list) and len(notation) == 1
+        if name in own and not fixed:
+            notation = _include(name, notation, own[name])
+        if isinstance(notation, Choice):
+            pairs = notation.options
+            pairs = pairs.items() if isinstance(pairs, Mapping) else pairs
+            opened = [(opt, _include_all(sub, own, top=False)) for opt, sub in pairs]
+            notation = _choice(opened)
+        if notation is not None:
+            included[name] = notation
+    return included
+
+
+def _choice(pairs: list[tuple[Any, Any]]) -> Choice:
+    try:
+        return Choice(dict(pairs))
+    except TypeError:  # an option that is no key
+        return Choice(pairs)
+
+
+def _include(name: str, notation: Any, value: Any) -> Any:
+    """Return a notation that has a value, or None."""
+    if isinstance(notation, Choice):
+        if notation.dimension.contains(value):
+            return notation
+        pairs = list(notation.options.items())
+        return _choice([(value, {}), *pairs])
+    if isinstance(notation, tuple):
+        return _extended(name, notation, value)
+    if isinstance(notation, Ordinal):
+        return _inserted(name, notation, value)
+    if any(type(one) is type(value) and one == value for one in notation):
+        return notation
+    return [*notation, value]
+
+
+def _extended(name: str, notation: tuple, value: Any) -> tuple | None:
+    low, high, *prior = notation
+    if not is_number(value) or not is_finite(value):
+        return None
+    if isinstance(low, int) and not isinstance(value, int):
+        return None
+    if _is_share(name, high) and isinstance(value, int):
+        return None
+    if prior == ["log-uniform"] and value <= 0:
+        return None
+    if isinstance(low, float):
+        value = float(value)
+    return (min(low, value), max(high, value), *prior)
+
+
+def _inserted(name: str, notation: Ordinal, value: Any) -> Ordinal | None:
+    values = list(notation.values)
+    numbers = [one for one in values if is_number(one)]
+    if is_number(value):
+        shares = bool(numbers) and _is_share(name, max(numbers))
+        if shares and isinstance(value, int):
+            return None
+        if not all(isinstance(one, int) for one in numbers) or isinstance(value, int):
+            if any(one == value for one in numbers):
+                return notation
+            place = sum(one < value for one in numbers)
+            at = values.index(numbers[place]) if place < len(numbers) else len(values)
+            while at and place == len(numbers) and values[at - 1] is None:
+                at -= 1
+            scale: Any = notation.scale if len(numbers) == len(values) else "rank"
+            return Ordinal([*values[:at], value, *values[at:]], scale=scale)
+        return None
+    if notation.contains(value):
+        return notation
+    return Ordinal([*values, value])
+
+
+def _is_share(name: str, high: Any) -> bool:
+    last = name.rpartition("__")[2]
+    return last in COUNT_OR_SHARE and isinstance(high, float) and high <= 1.0

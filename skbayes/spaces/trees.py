@@ -1,0 +1,161 @@
+"""Search spaces of trees, forests and boosted trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skbayes.space import Choice, Ordinal
+from skbayes.spaces.catalog import (
+    LOG,
+    PENALTY,
+    Notation,
+    Params,
+    at_most,
+    class_weight,
+    feature_shares,
+    known,
+)
+from skbayes.spaces.facts import DataFacts
+
+__all__: list[str] = []
+
+DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, None)
+
+# Half the training rows may be in one leaf, and no more.
+LEAF_SHARE = 0.25
+
+
+def _leaf(facts: DataFacts, high: int, low: int = 1) -> tuple[int, int, str]:
+    return (low, max(low + 1, at_most(high, facts.n_rows, LEAF_SHARE)), LOG)
+
+
+# -- trees ----------------------------------------------------------------------------
+
+
+@known("DecisionTreeClassifier", "ExtraTreeClassifier")
+def tree_classifier(own: Params, facts: DataFacts) -> Notation:
+    return {
+        "criterion": ["gini", "entropy"],
+        **tree_regressor(own, facts),
+        "ccp_alpha": Ordinal([0.0, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03], scale="rank"),
+        **class_weight(own, facts),
+    }
+
+
+@known("DecisionTreeRegressor", "ExtraTreeRegressor")
+def tree_regressor(own: Params, facts: DataFacts) -> Notation:
+    return {
+        "max_depth": Ordinal(DEPTHS),
+        "min_samples_leaf": _leaf(facts, 64),
+        "min_samples_split": _leaf(facts, 64, low=2),
+        "max_features": feature_shares(facts, own),
+    }
+
+
+# -- forests --------------------------------------------------------------------------
+
+
+@known("RandomForestClassifier", "ExtraTreesClassifier")
+def forest_classifier(own: Params, facts: DataFacts) -> Notation:
+    return {
+        "criterion": ["gini", "entropy"],
+        **forest_regressor(own, facts),
+        **class_weight(own, facts),
+    }
+
+
+@known("RandomForestRegressor", "ExtraTreesRegressor")
+def forest_regressor(own: Params, facts: DataFacts) -> Notation:
+    return {
+        "max_features": feature_shares(facts, own),
+        "min_samples_leaf": _leaf(facts, 20),
+        **_bootstrap(own),
+    }
+
+
+def _bootstrap(own: Params) -> Notation:
+    sizes = {"max_samples": Ordinal([0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, None])}
+    if own.get("oob_score"):
+        return sizes
+    return {"bootstrap": Choice({True: sizes, False: {}})}
+
+
+# -- boosted trees --------------------------------------------------------------------
+
+
+@known("GradientBoostingClassifier", "GradientBoostingRegressor")
+def gradient_boosting(own: Params, facts: DataFacts) -> Notation:
+    return {
+        "n_estimators": (30, 500, LOG),
+        "learning_rate": (0.01, 0.5, LOG),
+        "max_depth": (1, 10),
+        "min_samples_leaf": _leaf(facts, 64),
+        "subsample": (0.4, 1.0),
+        "max_features": feature_shares(facts, own),
+    }
+
+
+@known("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
+def histogram_boosting(own: Params, facts: DataFacts) -> Notation:
+    return {
+        "max_iter": (30, 500, LOG),
+        "learning_rate": (0.01, 0.5, LOG),
+        "max_leaf_nodes": (4, 128, LOG),
+        "min_samples_leaf": _leaf(facts, 100),
+        "l2_regularization": Ordinal(PENALTY, scale="rank"),
+        "max_features": (0.3, 1.0),
+        **class_weight(own, facts),
+    }
+
+
+@known("LGBMClassifier", "LGBMRegressor", "LGBMRanker", package="lightgbm")
+def lightgbm(own: Params, facts: DataFacts) -> Notation:
+    rows: Any = Choice({0: {}, 1: {"subsample": (0.4, 1.0)}})
+    return {
+        "n_estimators": (30, 500, LOG),
+        "learning_rate": (0.01, 0.5, LOG),
+        "num_leaves": (4, 128, LOG),
+        "min_child_samples": _leaf(facts, 100),
+        "colsample_bytree": (0.3, 1.0),
+        "subsample_freq": rows,
+        "reg_alpha": Ordinal(PENALTY, scale="rank"),
+        "reg_lambda": Ordinal(PENALTY, scale="rank"),
+        **class_weight(own, facts),
+    }
+
+
+XGBOOST_DEFAULTS = {
+    "n_estimators": 100,
+    "booster": "gbtree",
+    "learning_rate": 0.3,
+    "max_depth": 6,
+    "min_child_weight": 1.0,
+    "subsample": 1.0,
+    "colsample_bytree": 1.0,
+    "gamma": 0.0,
+    "reg_alpha": 0.0,
+    "reg_lambda": 1.0,
+}
+
+
+@known(
+    "XGBClassifier",
+    "XGBRegressor",
+    "XGBRanker",
+    package="xgboost",
+    stands_for=XGBOOST_DEFAULTS,
+)
+def xgboost(own: Params, facts: DataFacts) -> Notation:
+    dropout = {"rate_drop": (0.0, 0.5), "skip_drop": (0.0, 1.0)}
+    return {
+        "n_estimators": (30, 500, LOG),
+        "booster": Choice({"gbtree": {}, "dart": dropout}),
+        "learning_rate": (0.01, 0.5, LOG),
+        "max_depth": (1, 12),
+        "min_child_weight": (0.5, 128.0, LOG),
+        "subsample": (0.3, 1.0),
+        "colsample_bytree": (0.3, 1.0),
+        "gamma": Ordinal([0.0, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0], scale="rank"),
+        "reg_alpha": Ordinal(PENALTY, scale="rank"),
+        "reg_lambda": (1e-3, 1e3, LOG),
+    }
