@@ -1,14 +1,15 @@
 """Scores of random configurations of many estimators on many small tables.
 
 Each of the estimators in estimators.py is fitted with its default configuration and 300
-random ones, uniform in its default search space (a scrambled Sobol sequence), on each
-table of its task in data.py. One fit gives several scores: accuracy, balanced accuracy,
+to 500 random ones, uniform in its default search space (a scrambled Sobol sequence), on
+each table of its task in data.py. One fit gives several scores: accuracy, balanced accuracy,
 area under the ROC curve and negative log loss, or R² and the negative mean absolute
 error; the mean over the folds is kept. A fit that fails has the score NaN.
 
 Finished pairs of estimator and table are kept in cache/priors/. An estimator whose
 tables are complete goes into results/priors/, one file each. The command can be stopped
-at any time, and goes on where it was.
+at any time, and goes on where it was. XGBoost is not fitted: YAHPO Gym's surrogate
+predicts its scores on 119 data sets (yahpo_xgboost.py).
 
 Example: python benchmarks/priors/collect.py --jobs 2
 """
@@ -32,11 +33,11 @@ from typing import Any
 
 import numpy as np
 from common import HERE
-from priors import data, estimators
+from priors import data, estimators, yahpo_xgboost
+from priors.results import Table, save
 from scipy.stats import rankdata
 
 CACHE = HERE / "cache" / "priors"
-RESULTS = HERE / "results" / "priors"
 METRICS = {
     "classification": ("accuracy", "balanced_accuracy", "roc_auc", "neg_log_loss"),
     "regression": ("r2", "neg_mean_absolute_error"),
@@ -118,23 +119,43 @@ def collect(name: str, table: str) -> tuple[str, str, float]:
     return name, table, time.process_time() - began
 
 
-def gather(name: str) -> bool:
-    """Put the tables of an estimator into one file, if all of them are finished."""
-    tables = data.tables(estimators.task_of(name))
-    paths = {table: CACHE / f"{name}.{table}.json" for table in tables}
-    if not all(path.exists() for path in paths.values()):
-        return False
-    records = {table: json.loads(path.read_text()) for table, path in paths.items()}
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(
-        RESULTS / f"{name}.npz",
-        tables=np.array(tables),
-        metrics=np.array(METRICS[estimators.task_of(name)]),
-        params=np.array([json.dumps(records[table]["params"]) for table in tables]),
-        scores=np.array([records[table]["scores"] for table in tables], np.float32),
-        seconds=np.array([records[table]["seconds"] for table in tables], np.float32),
+def gather(name: str) -> None:
+    """Put the tables of an estimator into one file, if the judged ones are finished."""
+    task = estimators.task_of(name)
+    paths = {table: CACHE / f"{name}.{table}.json" for table in data.tables(task)}
+    if not all(paths[table].exists() for table in data.judged(task)):
+        return
+    found = []
+    for table, path in paths.items():
+        if path.exists():
+            one = json.loads(path.read_text())
+            scores = np.array(one["scores"])
+            found.append(Table(table, one["params"], list(METRICS[task]), scores))
+    save(name, found)
+
+
+def gather_xgboost() -> None:
+    """Write the tables of XGBoost, which need no fits."""
+    params = yahpo_xgboost.configurations()
+    metrics = list(yahpo_xgboost.METRICS)
+    save(
+        "XGBClassifier",
+        [
+            Table(name, params, metrics, yahpo_xgboost.evaluate(params, name))
+            for name in yahpo_xgboost.instances()
+        ],
     )
-    return True
+
+
+def _collect_pair(pair: tuple[str, str]) -> tuple[str, str, float]:
+    return collect(*pair)
+
+
+def _is_late(pair: tuple[str, str]) -> bool:
+    """Whether a pair waits until all estimators have the judged tables."""
+    name, table = pair
+    cheap = estimators.ESTIMATORS[name][2] == 3
+    return not cheap and table not in data.judged(estimators.task_of(name))
 
 
 def main() -> None:
@@ -145,18 +166,22 @@ def main() -> None:
     parser.add_argument("--estimators", help="comma-separated; all if not given")
     args = parser.parse_args()
     chosen = (args.estimators or ",".join(estimators.ESTIMATORS)).split(",")
-    jobs = [
-        (name, table)
-        for name in chosen
-        for table in data.tables(estimators.task_of(name))
-        if not (CACHE / f"{name}.{table}.json").exists()
-    ]
+    jobs = sorted(
+        (
+            (name, table)
+            for name in chosen
+            for table in data.tables(estimators.task_of(name))
+            if not (CACHE / f"{name}.{table}.json").exists()
+        ),
+        key=_is_late,
+    )
     with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
-        for name, table, seconds in pool.map(collect, *zip(*jobs, strict=True)):
-            print(f"{name:32}{table:28}{seconds:8.1f} s", flush=True)
-            gather(name)
+        for done in pool.map(_collect_pair, jobs):
+            print("{:32}{:28}{:8.1f} s".format(*done), flush=True)
+            gather(done[0])
     for name in chosen:
         gather(name)
+    gather_xgboost()
 
 
 if __name__ == "__main__":

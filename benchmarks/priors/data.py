@@ -1,6 +1,10 @@
 """Small tables on which estimators are evaluated, cut to a few hundred rows.
 
-The 22 UCI tables, and iris, wine, breast_cancer, digits and diabetes of scikit-learn.
+The 22 UCI tables, and iris, wine, breast_cancer, digits and diabetes of scikit-learn. To
+learn from, there are more: adult, letter, each regression table with its target cut into
+two classes ("abalone.cut"), and each classification table with its last number in place of
+the classes ("pima.number").
+
 Within each fold, missing values are imputed, numbers standardized, and categories one-hot
 encoded; the target of a regression is standardized.
 """
@@ -24,7 +28,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-__all__ = ["Fold", "folds", "tables"]
+__all__ = ["Fold", "folds", "judged", "tables"]
 
 SHIPPED = {
     "iris": "classification",
@@ -45,11 +49,31 @@ Fold = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @cache
-def tables(task: str) -> list[str]:
-    """Names of the tables for "classification" or "regression"."""
+def judged(task: str) -> list[str]:
+    """Names of the tables for "classification" or "regression", as they are."""
     uci = shared.load().uci_index()
     known = {name: about["task"] for name, about in uci.items()} | SHIPPED
     return sorted(name for name, own in known.items() if own == task)
+
+
+@cache
+def tables(task: str) -> list[str]:
+    """Names of the tables to learn from: those of `judged`, then others."""
+    if task == "classification":
+        derived = [f"{name}.cut" for name in judged("regression")]
+        return [*judged(task), *derived, "adult", "letter"]
+    derived = [
+        f"{name}.number"
+        for name in judged("classification")
+        if _last_number(_read(name)[0])
+    ]
+    return [*judged(task), *derived]
+
+
+def _last_number(X: Any) -> str | None:
+    """Return the last column with numbers that are hardly options."""
+    found = [c for c in X.columns if X[c].dtype.kind == "f" and X[c].nunique() >= 20]
+    return found[-1] if found else None
 
 
 @cache
@@ -87,11 +111,36 @@ def _splitter(n_rows: int, regression: bool) -> Any:
 
 
 def _read(name: str) -> tuple[Any, np.ndarray, list[str], bool]:
+    """Return columns, target, names of the columns of options, and whether numeric."""
     import pandas as pd
 
+    name, _, change = name.partition(".")
     if name in SHIPPED:
         X, y = getattr(datasets, f"load_{name}")(return_X_y=True, as_frame=True)
-        return X, y.to_numpy(), [], SHIPPED[name] == "regression"
-    table = shared.load().load_uci(name)
-    X = pd.DataFrame(table["data"])
-    return X, table["target"], table["categorical"], table["task"] == "regression"
+        table = (X, y.to_numpy(), [], SHIPPED[name] == "regression")
+    elif name == "adult":
+        one = shared.load().load_adult("object")
+        X = pd.DataFrame(one["train"][0], columns=one["feature_names"]).infer_objects()
+        table = (X, one["train"][1], one["categorical"], False)
+    elif name == "letter":
+        X, y = shared.load().load_letter()["train"]
+        table = (pd.DataFrame(X.astype(float)).add_prefix("x"), y, [], False)
+    else:
+        one = shared.load().load_uci(name)
+        regression = one["task"] == "regression"
+        table = (pd.DataFrame(one["data"]), one["target"], one["categorical"], regression)
+    return _changed(table, change)
+
+
+def _changed(table: Any, change: str) -> tuple[Any, np.ndarray, list[str], bool]:
+    """Return a table with another target."""
+    X, y, categorical, regression = table
+    if change == "cut":
+        # Classes of one size for half of the tables.
+        share = 0.5 if X.shape[1] % 2 else 0.75
+        return X, (y > np.quantile(y, share)).astype(int), categorical, False
+    if change == "number":
+        column = _last_number(X)
+        X = X[X[column].notna()]
+        return X.drop(columns=column), X[column].to_numpy(), categorical, True
+    return X, y, categorical, regression

@@ -16,7 +16,8 @@ from skbayes.spaces import default_space
 
 __all__ = ["ESTIMATORS", "configurations", "folds", "make", "space_of", "task_of"]
 
-N_CONFIGURATIONS = 300
+# Random configurations of an estimator that is evaluated on three folds, and on two.
+N_CONFIGURATIONS = {3: 500, 2: 300}
 # Enough trees for the other parameters to tell.
 FOREST = {"n_estimators": 50}
 QUIET = {"verbose": -1, "n_jobs": 1}
@@ -87,9 +88,10 @@ def _stream(name: str) -> dict[str, np.ndarray]:
     """Draw a uniform stream for each column that the space has on any table."""
     spaces = [space_of(name, table) for table in data.tables(task_of(name))]
     known = list(dict.fromkeys(label for space in spaces for label in labels(space)))
+    n = N_CONFIGURATIONS[ESTIMATORS[name][2]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # not a power of 2
-        U = qmc.Sobol(len(known), scramble=True, seed=0).random(N_CONFIGURATIONS)
+        U = qmc.Sobol(len(known), scramble=True, seed=0).random(n)
     return dict(zip(known, U.T, strict=True))
 
 
