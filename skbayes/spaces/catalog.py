@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skbayes.space import Choice, Ordinal
+from skbayes.space import Ordinal
 from skbayes.spaces.facts import DataFacts
 
 __all__ = ["CATALOG", "KnownClass", "find", "known"]
@@ -121,6 +121,20 @@ def series(low: float, high: float) -> list[float]:
     return [number for number in numbers if low <= number <= high]
 
 
-def choice(options: Mapping[Any, Any]) -> Choice:
-    """Return a choice between options, some of which have parameters of their own."""
-    return Choice(dict(options))
+def counts_or(option: Any, low: int, high: int) -> Any:
+    """Return a range of counts, or a list of them if an option is no number.
+
+    The option, such as None or "all", is the last of the list.
+    """
+    if isinstance(option, int | float):
+        return (low, max(high, low + 1), LOG)
+    counts = [int(one) for one in series(low, high)]
+    return Ordinal([*(counts or [low]), option])
+
+
+def components(own: Params, facts: DataFacts, high: int, low: int = 2) -> Any:
+    """Return numbers of components that the rows and features allow."""
+    bounds = [n for n in (facts.n_features, facts.n_rows) if n is not None]
+    if facts.n_features is None:
+        bounds.append(low)
+    return counts_or(own.get("n_components"), low, max(low, min(high, *bounds)))

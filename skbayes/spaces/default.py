@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
-from sklearn.base import is_classifier
-
-from skbayes.spaces import learners, trees  # noqa: F401  fill the catalog
-from skbayes.spaces.catalog import Notation, find
+from skbayes.space.dimensions import is_number
+from skbayes.spaces import learners, transformers, trees  # noqa: F401
 from skbayes.spaces.changes import EditableSpace
 from skbayes.spaces.facts import DataFacts
-from skbayes.spaces.own_values import with_own_values
+from skbayes.spaces.parts import Part, parts_of
 
-__all__ = ["default_space"]
+__all__ = ["default_space", "space_of_parts", "unknown_parts"]
 
-# Folds of the cross-validation that GridSearchCV makes by default.
-N_FOLDS = 5
+# Of the rows, in the folds of the cross-validation that GridSearchCV makes by default.
+TRAIN_SHARE = 0.8
 
 
 def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace:
@@ -53,17 +50,57 @@ def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace
         "fit_intercept": [True, False],
     }
     """
-    facts = DataFacts.of(X, y, 1.0 - 1.0 / N_FOLDS)
-    return EditableSpace(_part_space(estimator, facts) or {})
+    return space_of_parts(parts_of(estimator, DataFacts.of(X, y, TRAIN_SHARE)))
 
 
-def _part_space(part: Any, facts: DataFacts) -> Notation | None:
-    """Return the space of one part without those inside it, None if it is unknown."""
-    entry = find(part)
-    if entry is None:
-        return None
-    if not is_classifier(part):
-        facts = dataclasses.replace(facts, n_classes=None, imbalanced=False)
-    own = part.get_params(deep=False)
-    space = {k: v for k, v in entry.build(own, facts).items() if k in own}
-    return with_own_values(space, own, entry.stands_for)
+def space_of_parts(parts: list[Part]) -> EditableSpace:
+    """Return the search space of the parts of an estimator, which may not be empty."""
+    space = EditableSpace()
+    for part in parts:
+        space.update(part.space)
+    if not space:
+        raise _nothing_known(parts)
+    return space
+
+
+def unknown_parts(parts: list[Part]) -> list[str]:
+    """Return what keeps its values: "name (class)" of parts that are not known."""
+    return [_label(part) for part in parts if part.known is None]
+
+
+def _label(part: Part) -> str:
+    kind = type(part.estimator).__name__
+    return f"{part.prefix[:-2]} ({kind})" if part.prefix else kind
+
+
+def _nothing_known(parts: list[Part]) -> ValueError:
+    labels = ", ".join(_label(part) for part in parts if part.known is None)
+    reason = f"the parameters of {labels} are not known"
+    if not labels:
+        labels = ", ".join(map(_label, parts)) or "the estimator"
+        reason = f"{labels} has no parameters to tune"
+    return ValueError(
+        f"search_spaces='auto': {reason}. Write the space by hand, as a dict from names "
+        "of parameters to what they may be: "
+        f"search_spaces={_example(parts)}. estimator.get_params() lists the names."
+    )
+
+
+def _example(parts: list[Part]) -> str:
+    """Return the beginning of a space by hand, with a number of the estimator's own."""
+    for part in reversed(parts):
+        for name, value in part.estimator.get_params(deep=False).items():
+            if (
+                name in ("random_state", "verbose")
+                or not is_number(value)
+                or value <= 0
+            ):
+                continue
+            prior = "" if isinstance(value, int) else ", 'log-uniform'"
+            low, high = (
+                (value, 10 * value)
+                if isinstance(value, int)
+                else (value / 10, 10 * value)
+            )
+            return f"{{{part.prefix + name!r}: ({low!r}, {high!r}{prior})}}"
+    return "{'name': [1, 2, 3]}"

@@ -34,18 +34,25 @@ class DataFacts:
         Number of classes of a classification target.
     imbalanced : bool
         Whether the classes are of different sizes.
+    max_nu : float
+        The greatest `nu` for which a support vector machine of all pairs of classes
+        exists.
     y_scale : float
         Standard deviation of a numeric target, rounded to a power of ten.
-    nonnegative : bool
-        Whether no number of the data is negative.
+    has_missing : bool
+        Whether values may be missing.
+    scale_matters : bool
+        Whether a monotonic transformation of a column can change predictions.
     """
 
     n_rows: int | None = None
     n_features: int | None = None
     n_classes: int | None = None
     imbalanced: bool = False
+    max_nu: float = 0.5
     y_scale: float = 1.0
-    nonnegative: bool = False
+    has_missing: bool = True
+    scale_matters: bool = True
 
     @classmethod
     def of(cls, X: Any = None, y: Any = None, train_share: float = 1.0) -> DataFacts:
@@ -55,12 +62,12 @@ class DataFacts:
         if n_samples is not None:
             found["n_rows"] = max(1, math.floor(n_samples * train_share))
         found["n_features"] = _n_features(X)
-        found["nonnegative"] = _is_nonnegative(X)
+        found["has_missing"] = X is None or _may_miss(X)
         return cls(**found, **_target(y))
 
     def with_features(self, n_features: int | None) -> DataFacts:
         """Return the facts about the same rows with other columns."""
-        return dataclasses.replace(self, n_features=n_features, nonnegative=False)
+        return dataclasses.replace(self, n_features=n_features)
 
 
 def _n_samples(data: Any) -> int | None:
@@ -78,13 +85,13 @@ def _n_features(X: Any) -> int | None:
     return len(first) if isinstance(first, list | tuple) else None
 
 
-def _is_nonnegative(X: Any) -> bool:
+def _may_miss(X: Any) -> bool:
+    """Whether values of the data are missing, or are no numbers."""
     values = X.data if sparse.issparse(X) else X
     try:
-        values = np.asarray(values, dtype=np.float64)
-        return bool(values.size and np.nanmin(values) >= 0.0)
+        return bool(np.isnan(np.asarray(values, dtype=np.float64)).any())
     except (TypeError, ValueError):
-        return False
+        return True
 
 
 def _target(y: Any) -> dict[str, Any]:
@@ -102,6 +109,7 @@ def _target(y: Any) -> dict[str, Any]:
             found |= {
                 "n_classes": len(counts),
                 "imbalanced": bool(counts.max() > IMBALANCE * counts.min()),
+                "max_nu": 2.0 * counts.min() / (counts.min() + counts.max()),
             }
         return found
     return {"y_scale": _scale(y)}

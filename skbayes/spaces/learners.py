@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from skbayes.space import Choice, Ordinal
 from skbayes.spaces.catalog import (
     LOG,
@@ -11,6 +13,7 @@ from skbayes.spaces.catalog import (
     Params,
     at_most,
     class_weight,
+    counts_or,
     known,
     series,
 )
@@ -21,11 +24,13 @@ __all__: list[str] = []
 # Losses of SGDClassifier with probabilities.
 WITH_PROBABILITIES = ("log_loss", "modified_huber")
 
+SVR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
+
 
 # -- linear classifiers ---------------------------------------------------------------
 
 
-@known("LogisticRegression")
+@known("LogisticRegression", stands_for={"l1_ratio": 0.0})
 def logistic_regression(own: Params, facts: DataFacts) -> Notation:
     space: Notation = {"C": (1e-4, 1e4, LOG), **class_weight(own, facts)}
     if own.get("penalty", "l2") is None or own.get("C") == float("inf"):
@@ -71,6 +76,25 @@ def linear_svc(own: Params, facts: DataFacts) -> Notation:
     return space
 
 
+@known("Perceptron")
+def perceptron(own: Params, facts: DataFacts) -> Notation:
+    alpha = {"alpha": (1e-7, 0.01, LOG)}
+    mixed = {**alpha, "l1_ratio": (0.0, 1.0)}
+    options = {None: {}, "l2": alpha, "l1": alpha, "elasticnet": mixed}
+    return {"penalty": Choice(options), **class_weight(own, facts)}
+
+
+@known("PassiveAggressiveClassifier", "PassiveAggressiveRegressor")
+def passive_aggressive(own: Params, facts: DataFacts) -> Notation:
+    weights = class_weight(own, facts)
+    return {"C": (1e-4, 10.0, LOG), "average": [False, True], **weights}
+
+
+@known("RidgeClassifier")
+def ridge_classifier(own: Params, facts: DataFacts) -> Notation:
+    return {"alpha": (1e-4, 1e4, LOG), **class_weight(own, facts)}
+
+
 # -- linear regression ----------------------------------------------------------------
 
 
@@ -79,14 +103,77 @@ def ridge(own: Params, facts: DataFacts) -> Notation:
     return {"alpha": (1e-4, 1e4, LOG), "fit_intercept": [True, False]}
 
 
-@known("ElasticNet")
+@known("Lasso", "LassoLars", "MultiTaskLasso", "QuantileRegressor")
+def lasso(own: Params, facts: DataFacts) -> Notation:
+    return {"alpha": _grows_with_target(1e-5, 10.0, facts)}
+
+
+@known("ElasticNet", "MultiTaskElasticNet")
 def elastic_net(own: Params, facts: DataFacts) -> Notation:
-    return {**_sparse_alpha(facts), "l1_ratio": (0.01, 1.0)}
+    return {"alpha": _grows_with_target(1e-5, 10.0, facts), "l1_ratio": (0.01, 1.0)}
 
 
-def _sparse_alpha(facts: DataFacts) -> Notation:
-    """A penalty with a 1-norm grows as the target does."""
-    return {"alpha": (1e-5 * facts.y_scale, 10.0 * facts.y_scale, LOG)}
+def _grows_with_target(low: float, high: float, facts: DataFacts) -> tuple:
+    return (low * facts.y_scale, high * facts.y_scale, LOG)
+
+
+@known("SGDRegressor")
+def sgd_regressor(own: Params, facts: DataFacts) -> Notation:
+    return {
+        "loss": ["squared_error", "huber", "epsilon_insensitive"],
+        "alpha": (1e-6, 0.1, LOG),
+        "penalty": _sgd_penalty(),
+        "eta0": (1e-4, 0.1, LOG),
+        "average": [False, True],
+    }
+
+
+@known("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
+def generalized_linear(own: Params, facts: DataFacts) -> Notation:
+    return {"alpha": (1e-6, 100.0, LOG)}
+
+
+@known("HuberRegressor")
+def huber(own: Params, facts: DataFacts) -> Notation:
+    return {"epsilon": (1.05, 5.0, LOG), "alpha": (1e-6, 1.0, LOG)}
+
+
+@known("BayesianRidge")
+def bayesian_ridge(own: Params, facts: DataFacts) -> Notation:
+    names = ("alpha_1", "alpha_2", "lambda_1", "lambda_2")
+    return {name: (1e-10, 1e-2, LOG) for name in names}
+
+
+@known("ARDRegression")
+def relevance_determination(own: Params, facts: DataFacts) -> Notation:
+    threshold = {"threshold_lambda": (1e3, 1e6, LOG)}
+    return {**bayesian_ridge(own, facts), **threshold}
+
+
+@known("OrthogonalMatchingPursuit")
+def matching_pursuit(own: Params, facts: DataFacts) -> Notation:
+    if own["tol"] is not None:
+        return {}
+    most = at_most(100, facts.n_features)
+    return {"n_nonzero_coefs": counts_or(own["n_nonzero_coefs"], 1, most)}
+
+
+@known("PLSRegression")
+def partial_least_squares(own: Params, facts: DataFacts) -> Notation:
+    known_bounds = [n for n in (facts.n_features, facts.n_rows) if n is not None]
+    most = at_most(30, min(known_bounds, default=None), unknown=2)
+    return {"n_components": (1, most)}
+
+
+@known(
+    *("DummyClassifier", "DummyRegressor", "IsotonicRegression", "LinearRegression"),
+    # These tune themselves.
+    *("ElasticNetCV", "LarsCV", "LassoCV", "LassoLarsCV", "LassoLarsIC"),
+    *("LogisticRegressionCV", "MultiTaskElasticNetCV", "MultiTaskLassoCV"),
+    *("OrthogonalMatchingPursuitCV", "RidgeCV", "RidgeClassifierCV"),
+)
+def nothing(own: Params, facts: DataFacts) -> Notation:
+    return {}
 
 
 # -- support vector machines ----------------------------------------------------------
@@ -95,7 +182,7 @@ def _sparse_alpha(facts: DataFacts) -> Notation:
 def gamma(facts: DataFacts, option: Any = "scale") -> Ordinal:
     """Return kernel widths, with an own option where standardized features put it."""
     values: list[Any] = series(1e-5, 10.0)
-    if isinstance(option, str):
+    if option is None or isinstance(option, str):
         place = 1.0 / (facts.n_features or 16)
         values.insert(sum(value < place for value in values), option)
     return Ordinal(values)
@@ -135,6 +222,69 @@ def svr(own: Params, facts: DataFacts) -> Notation:
     }
 
 
+@known("NuSVC")
+def nu_svc(own: Params, facts: DataFacts) -> Notation:
+    nu = {"nu": (0.01, max(0.02, 0.95 * min(1.0, facts.max_nu)))}
+    return {**nu, **kernel(own, facts), **class_weight(own, facts)}
+
+
+@known("NuSVR")
+def nu_svr(own: Params, facts: DataFacts) -> Notation:
+    C = (1e-2 * facts.y_scale, 1e3 * facts.y_scale, LOG)
+    return {"C": C, "nu": (0.05, 1.0), **kernel(own, facts)}
+
+
+@known("OneClassSVM")
+def one_class_svm(own: Params, facts: DataFacts) -> Notation:
+    return {"nu": (0.01, 0.5), **kernel(own, facts)}
+
+
+@known("LinearSVR")
+def linear_svr(own: Params, facts: DataFacts) -> Notation:
+    widths = [0.0, *(share * facts.y_scale for share in (1e-3, 0.01, 0.1, 1.0))]
+    return {
+        "C": (1e-4, 1e3, LOG),
+        "epsilon": Ordinal(widths, scale="rank"),
+        **_if(own.get("dual") == "auto", loss=list(SVR_LOSSES)),
+    }
+
+
+@known("KernelRidge")
+def kernel_ridge(own: Params, facts: DataFacts) -> Notation:
+    space: Notation = {"alpha": (1e-6, 100.0, LOG)}
+    if callable(own["kernel"]) or own["kernel"] == "precomputed":
+        return space
+    width = {"gamma": gamma(facts, own["gamma"])}
+    polynomial = {**width, "degree": (2, 4), "coef0": (0.0, 1.0)}
+    options = {"linear": {}, "rbf": width, "laplacian": width, "poly": polynomial}
+    return {**space, "kernel": Choice(options)}
+
+
+# -- Gaussian processes ---------------------------------------------------------------
+
+
+def _kernels(own: Params) -> Notation:
+    """Return kernels whose parameters are fitted, if the user has not chosen one."""
+    if own["kernel"] is not None:
+        return {}
+    # Only here: the user has imported them.
+    from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+
+    kinds = [RBF(), Matern(nu=1.5), Matern(nu=2.5), RationalQuadratic()]
+    return {"kernel": [None, *(1.0 * kind for kind in kinds)]}
+
+
+@known("GaussianProcessRegressor")
+def gaussian_process(own: Params, facts: DataFacts) -> Notation:
+    noise = {} if np.ndim(own["alpha"]) else {"alpha": (1e-10, 1.0, LOG)}
+    return {**_kernels(own), **noise, "normalize_y": [False, True]}
+
+
+@known("GaussianProcessClassifier")
+def gaussian_process_classifier(own: Params, facts: DataFacts) -> Notation:
+    return _kernels(own)
+
+
 # -- neighbors ------------------------------------------------------------------------
 
 
@@ -148,6 +298,64 @@ def neighbors(own: Params, facts: DataFacts) -> Notation:
     return space
 
 
+@known("RadiusNeighborsClassifier", "RadiusNeighborsRegressor")
+def radius_neighbors(own: Params, facts: DataFacts) -> Notation:
+    # Standardized rows are about twice the root of n_features away from one another.
+    unit = round((facts.n_features or 1) ** 0.5, 3)
+    space = neighbors(own, facts)
+    del space["n_neighbors"]
+    return {"radius": (0.1 * unit, 2.0 * unit, LOG), **space}
+
+
+@known("NearestCentroid")
+def nearest_centroid(own: Params, facts: DataFacts) -> Notation:
+    return {"shrink_threshold": Ordinal([None, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0])}
+
+
+@known("LabelPropagation", "LabelSpreading")
+def label_propagation(own: Params, facts: DataFacts) -> Notation:
+    if callable(own["kernel"]):
+        return {}
+    most = at_most(50, facts.n_rows, 0.5)
+    options = {"rbf": {"gamma": (0.01, 100.0, LOG)}, "knn": {"n_neighbors": (1, most)}}
+    spread = _if(own.get("alpha") is not None, alpha=(0.01, 0.99))
+    return {"kernel": Choice(options), **spread}
+
+
+# -- naive Bayes and discriminant analysis --------------------------------------------
+
+
+@known("GaussianNB")
+def gaussian_naive_bayes(own: Params, facts: DataFacts) -> Notation:
+    return {"var_smoothing": (1e-12, 1.0, LOG)}
+
+
+@known("MultinomialNB", "BernoulliNB", "CategoricalNB")
+def naive_bayes(own: Params, facts: DataFacts) -> Notation:
+    smoothing = {} if np.ndim(own["alpha"]) else {"alpha": (1e-3, 100.0, LOG)}
+    return {**smoothing, "fit_prior": [True, False]}
+
+
+@known("ComplementNB")
+def complement_naive_bayes(own: Params, facts: DataFacts) -> Notation:
+    smoothing = {} if np.ndim(own["alpha"]) else {"alpha": (1e-3, 100.0, LOG)}
+    return {**smoothing, "norm": [False, True]}
+
+
+@known("LinearDiscriminantAnalysis")
+def linear_discriminant(own: Params, facts: DataFacts) -> Notation:
+    if own["covariance_estimator"] is not None:
+        return {}
+    shrunk = {"shrinkage": Ordinal([*np.arange(1, 11) / 10, "auto"])}
+    other = own["solver"] if own["solver"] != "svd" else "eigen"
+    return {"solver": Choice({"svd": {}, other: shrunk})}
+
+
+@known("QuadraticDiscriminantAnalysis")
+def quadratic_discriminant(own: Params, facts: DataFacts) -> Notation:
+    return {"reg_param": (0.0, 1.0)}
+
+
 # -- networks -------------------------------------------------------------------------
 
 
@@ -157,5 +365,9 @@ def network(own: Params, facts: DataFacts) -> Notation:
         "hidden_layer_sizes": [(20,), (50,), (100,), (200,), (50, 50), (100, 100)],
         "activation": ["relu", "tanh"],
         "alpha": (1e-6, 10.0, LOG),
-        "learning_rate_init": (1e-4, 0.1, LOG),
+        **_if(own["solver"] != "lbfgs", learning_rate_init=(1e-4, 0.1, LOG)),
     }
+
+
+def _if(condition: bool, **dimensions: Any) -> Notation:
+    return dimensions if condition else {}

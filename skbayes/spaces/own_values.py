@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from skbayes.space import Choice, Ordinal
 from skbayes.space.dimensions import is_finite, is_number
 from skbayes.spaces.catalog import Notation, Params
 
-__all__ = ["with_own_values"]
+__all__ = ["make_choice", "pairs_of", "rebuilt", "with_own_values"]
 
 # Parameters for which a whole number is a count and a fraction a share.
 COUNT_OR_SHARE = ("max_features", "max_samples", "min_samples_leaf", "n_components")
@@ -28,28 +28,50 @@ def with_own_values(space: Notation, own: Params, stands_for: Params) -> Notatio
     return _include_all(space, values, top=True)
 
 
+def rebuilt(space: Notation, rename: Callable[[str], str]) -> Notation:
+    """Return a space with other names, also below the options of choices."""
+    renamed = {}
+    for name, notation in space.items():
+        if isinstance(notation, Choice):
+            pairs = [(opt, rebuilt(sub, rename)) for opt, sub in pairs_of(notation)]
+            notation = make_choice(pairs)
+        renamed[rename(name)] = notation
+    return renamed
+
+
+def pairs_of(choice: Choice) -> list[tuple[Any, Any]]:
+    """Return the options of a choice, each with what it opens."""
+    options = choice.options
+    return list(options.items() if isinstance(options, Mapping) else options)
+
+
+def make_choice(pairs: Sequence[tuple[Any, Any]]) -> Choice:
+    """Return a choice, written as a dict if the options can be keys."""
+    try:
+        return Choice(dict(pairs))
+    except TypeError:
+        return Choice(pairs)
+
+
 def _include_all(space: Notation, own: Params, top: bool) -> Notation:
     included = {}
     for name, notation in space.items():
+        if name not in own:  # of another release, or of a base class
+            continue
         # Below an option, a list of one value is what the option needs.
         fixed = not top and isinstance(notation, list) and len(notation) == 1
-        if name in own and not fixed:
+        if not fixed:
             notation = _include(name, notation, own[name])
         if isinstance(notation, Choice):
-            pairs = notation.options
-            pairs = pairs.items() if isinstance(pairs, Mapping) else pairs
-            opened = [(opt, _include_all(sub, own, top=False)) for opt, sub in pairs]
-            notation = _choice(opened)
+            notation = make_choice(
+                [
+                    (option, _include_all(opened, own, top=False))
+                    for option, opened in pairs_of(notation)
+                ]
+            )
         if notation is not None:
             included[name] = notation
     return included
-
-
-def _choice(pairs: list[tuple[Any, Any]]) -> Choice:
-    try:
-        return Choice(dict(pairs))
-    except TypeError:  # an option that is no key
-        return Choice(pairs)
 
 
 def _include(name: str, notation: Any, value: Any) -> Any:
@@ -57,8 +79,7 @@ def _include(name: str, notation: Any, value: Any) -> Any:
     if isinstance(notation, Choice):
         if notation.dimension.contains(value):
             return notation
-        pairs = list(notation.options.items())
-        return _choice([(value, {}), *pairs])
+        return make_choice([(value, {}), *pairs_of(notation)])
     if isinstance(notation, tuple):
         return _extended(name, notation, value)
     if isinstance(notation, Ordinal):

@@ -80,7 +80,30 @@ def _bootstrap(own: Params) -> Notation:
     return {"bootstrap": Choice({True: sizes, False: {}})}
 
 
+@known("BaggingClassifier", "BaggingRegressor", stands_for={"max_samples": 1.0})
+def bagging(own: Params, facts: DataFacts) -> Notation:
+    space: Notation = {"max_samples": (0.3, 1.0), "max_features": (0.1, 1.0)}
+    if own["oob_score"] or own["warm_start"]:
+        return space
+    return {**space, "bootstrap": [True, False]}
+
+
+@known("IsolationForest")
+def isolation_forest(own: Params, facts: DataFacts) -> Notation:
+    sizes = [n for n in (32, 64, 128) if n <= (facts.n_rows or 128)]
+    more = [n for n in (512, 1024) if n <= (facts.n_rows or 0)]
+    return {
+        "max_samples": Ordinal([*sizes, "auto", *more]),
+        "max_features": (0.3, 1.0),
+    }
+
+
 # -- boosted trees --------------------------------------------------------------------
+
+
+@known("AdaBoostClassifier", "AdaBoostRegressor")
+def ada_boost(own: Params, facts: DataFacts) -> Notation:
+    return {"n_estimators": (10, 500, LOG), "learning_rate": (0.01, 2.0, LOG)}
 
 
 @known("GradientBoostingClassifier", "GradientBoostingRegressor")
@@ -124,6 +147,7 @@ def lightgbm(own: Params, facts: DataFacts) -> Notation:
     }
 
 
+# What None stands for.
 XGBOOST_DEFAULTS = {
     "n_estimators": 100,
     "booster": "gbtree",
@@ -136,6 +160,21 @@ XGBOOST_DEFAULTS = {
     "reg_alpha": 0.0,
     "reg_lambda": 1.0,
 }
+
+
+@known(
+    "XGBRFClassifier",
+    "XGBRFRegressor",
+    package="xgboost",
+    stands_for=XGBOOST_DEFAULTS,
+)
+def xgboost_forest(own: Params, facts: DataFacts) -> Notation:
+    return {
+        "max_depth": (2, 16),
+        "min_child_weight": (0.5, 128.0, LOG),
+        "subsample": (0.3, 1.0),
+        "colsample_bynode": (0.1, 1.0),
+    }
 
 
 @known(
@@ -158,4 +197,33 @@ def xgboost(own: Params, facts: DataFacts) -> Notation:
         "gamma": Ordinal([0.0, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0], scale="rank"),
         "reg_alpha": Ordinal(PENALTY, scale="rank"),
         "reg_lambda": (1e-3, 1e3, LOG),
+    }
+
+
+# What get_params leaves out of a CatBoost model that the user has not set.
+CATBOOST_DEFAULTS = {
+    "iterations": 1000,
+    "depth": 6,
+    "l2_leaf_reg": 3.0,
+    "random_strength": 1.0,
+    "rsm": 1.0,
+}
+
+
+@known(
+    "CatBoostClassifier",
+    "CatBoostRegressor",
+    "CatBoostRanker",
+    "CatBoost",
+    package="catboost",
+    stands_for=CATBOOST_DEFAULTS,
+)
+def catboost(own: Params, facts: DataFacts) -> Notation:
+    # Without a learning rate, CatBoost chooses one by the number of rows.
+    return {
+        "learning_rate": Ordinal([0.01, 0.02, 0.05, None, 0.1, 0.2, 0.5]),
+        "depth": (2, 10),
+        "l2_leaf_reg": (0.3, 100.0, LOG),
+        "random_strength": (0.01, 10.0, LOG),
+        **({} if own.get("task_type") == "GPU" else {"rsm": (0.3, 1.0)}),
     }

@@ -1,0 +1,225 @@
+"""Parts of a composed estimator, with the names of their parameters in the whole."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.base import is_classifier
+
+from skbayes.spaces.catalog import KnownClass, Notation, find, known
+from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.own_values import rebuilt, with_own_values
+from skbayes.spaces.scalers import is_scaler, scaler_choice
+
+__all__ = ["Part", "parts_of"]
+
+# Searches tune themselves, and what is frozen is not fitted again.
+NOT_ENTERED = ("BaseSearchCV", "FrozenEstimator")
+
+# Parameters that hold named estimators.
+CONTAINERS = ("steps", "transformers", "transformer_list", "estimators")
+
+# After these the columns are as many as before.
+KEEP_COLUMNS = (
+    "KNNImputer",
+    "MaxAbsScaler",
+    "MinMaxScaler",
+    "Normalizer",
+    "OrdinalEncoder",
+    "PowerTransformer",
+    "QuantileTransformer",
+    "RobustScaler",
+    "SimpleImputer",
+    "StandardScaler",
+)
+IMPUTERS = ("IterativeImputer", "KNNImputer", "SimpleImputer")
+
+# Classes, some of them wrappers, that have nothing to tune themselves.
+known(
+    *("Pipeline", "FeatureUnion", "ColumnTransformer", "TransformedTargetRegressor"),
+    *("MultiOutputClassifier", "MultiOutputRegressor", "ClassifierChain"),
+    *("RegressorChain", "OneVsRestClassifier", "OneVsOneClassifier"),
+    *("FixedThresholdClassifier", "TunedThresholdClassifierCV", "FunctionTransformer"),
+    *("DictVectorizer", "LabelBinarizer", "LabelEncoder", "MultiLabelBinarizer"),
+    *("MissingIndicator", "StandardScaler", "MinMaxScaler", "MaxAbsScaler"),
+    *("RobustScaler", "PowerTransformer", "QuantileTransformer", "VotingRegressor"),
+)(lambda own, facts: {})
+
+
+@known("VotingClassifier")
+def voting(own: dict, facts: DataFacts) -> Notation:
+    members = [one for _, one in own["estimators"] if not isinstance(one, str)]
+    probable = all(hasattr(one, "predict_proba") for one in members)
+    # Those who chose "soft" may need its probabilities.
+    if own["voting"] == "hard" and probable:
+        return {"voting": ["hard", "soft"]}
+    return {}
+
+
+@known("StackingClassifier", "StackingRegressor")
+def stacking(own: dict, facts: DataFacts) -> Notation:
+    return {"passthrough": [False, True]}
+
+
+@known("CalibratedClassifierCV")
+def calibration(own: dict, facts: DataFacts) -> Notation:
+    return {"method": ["sigmoid", "isotonic"]}
+
+
+@known("SelfTrainingClassifier")
+def self_training(own: dict, facts: DataFacts) -> Notation:
+    if own["criterion"] == "threshold":
+        return {"threshold": (0.5, 0.99)}
+    return {}
+
+
+@known("OutputCodeClassifier")
+def output_code(own: dict, facts: DataFacts) -> Notation:
+    return {"code_size": (1.0, 5.0)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One estimator of a composition, or the whole.
+
+    Attributes
+    ----------
+    prefix : str
+        What its parameters' names begin with: "pipeline__svc__", or "" for the whole.
+    estimator : estimator
+        The part.
+    facts : DataFacts
+        What is known of the data that the part is fitted on.
+    known : KnownClass or None
+        The entry of its class in the catalog.
+    space : dict
+        Its search space without the parts inside it, under full names.
+    """
+
+    prefix: str
+    estimator: Any
+    facts: DataFacts
+    known: KnownClass | None
+    space: Notation
+
+
+def parts_of(estimator: Any, facts: DataFacts) -> list[Part]:
+    """Return the parts of an estimator that may be tuned, the whole first."""
+    return list(_walk(estimator, "", facts))
+
+
+def _walk(estimator: Any, prefix: str, facts: DataFacts) -> Iterator[Part]:
+    names = {cls.__name__ for cls in type(estimator).__mro__}
+    if not _is_estimator(estimator) or names & set(NOT_ENTERED):
+        return
+    yield _part(estimator, prefix, facts)
+    own = estimator.get_params(deep=False)
+    for container in CONTAINERS:
+        if isinstance(own.get(container), list):
+            yield from _members(container, own[container], prefix, facts)
+    facts = _facts_within(estimator, own, facts)
+    for name, value in own.items():
+        if _is_estimator(value):
+            yield from _walk(value, f"{prefix}{name}__", facts)
+
+
+def _is_estimator(value: Any) -> bool:
+    if isinstance(value, type) or not hasattr(value, "get_params"):
+        return False
+    return hasattr(value, "fit") or hasattr(value, "transform")
+
+
+def _part(estimator: Any, prefix: str, facts: DataFacts) -> Part:
+    entry = find(estimator)
+    if entry is None:
+        return Part(prefix, estimator, facts, None, {})
+    if not is_classifier(estimator):
+        facts = dataclasses.replace(facts, imbalanced=False)
+    own = _own_params(estimator, entry)
+    space = with_own_values(entry.build(own, facts), own, entry.stands_for)
+    return Part(prefix, estimator, facts, entry, _prefixed(space, prefix))
+
+
+def _own_params(estimator: Any, entry: KnownClass) -> dict[str, Any]:
+    """Return the parameters of an estimator, not those of estimators inside it."""
+    own = estimator.get_params(deep=False)
+    if entry.package == "catboost":
+        # It returns only what the user has set.
+        return dict.fromkeys([*entry.stands_for, "learning_rate"]) | own
+    return own
+
+
+def _prefixed(space: Notation, prefix: str) -> Notation:
+    return rebuilt(space, lambda name: prefix + name) if prefix else space
+
+
+# -- containers -----------------------------------------------------------------------
+
+
+def _members(
+    container: str, members: list[Any], prefix: str, facts: DataFacts
+) -> Iterator[Part]:
+    """Yield the parts of the named estimators in a container."""
+    if container == "steps" and members:
+        matters = not _ignores_scale(members[-1][1])
+        facts = dataclasses.replace(
+            facts, scale_matters=facts.scale_matters and matters
+        )
+    for name, member, *columns in members:
+        if isinstance(member, str) or member is None:
+            continue
+        seen = facts.with_features(_n_columns(columns[0])) if columns else facts
+        full = f"{prefix}{name}"
+        if is_scaler(member) and container != "estimators":
+            choice = scaler_choice(member, seen) if seen.scale_matters else {}
+            space = {full: choice} if choice else {}
+            yield Part(f"{full}__", member, seen, find(member), space)
+        else:
+            yield from _walk(member, f"{full}__", seen)
+        if container == "steps":
+            facts = _facts_after(member, facts)
+
+
+def _ignores_scale(estimator: Any) -> bool:
+    entry = find(estimator)
+    trees = entry is not None and entry.build.__module__ == "skbayes.spaces.trees"
+    nested = any(map(_is_estimator, estimator.get_params(deep=False).values()))
+    return trees and not nested
+
+
+def _n_columns(columns: Any) -> int | None:
+    listed = hasattr(columns, "__len__") and not isinstance(columns, str)
+    if listed and all(isinstance(one, bool) for one in columns):
+        return sum(columns)
+    return len(columns) if listed else None
+
+
+def _facts_after(transformer: Any, facts: DataFacts) -> DataFacts:
+    """Return the facts about what a transformer returns."""
+    name = type(transformer).__name__
+    if name in IMPUTERS:
+        facts = dataclasses.replace(facts, has_missing=False)
+    keeps = name in KEEP_COLUMNS and not getattr(transformer, "add_indicator", False)
+    return facts if keeps else facts.with_features(None)
+
+
+def _facts_within(estimator: Any, own: dict[str, Any], facts: DataFacts) -> DataFacts:
+    """Return the facts about the data that estimators inside another one see."""
+    name, n_rows = type(estimator).__name__, facts.n_rows
+    changed: dict[str, Any] = {}
+    if own.get("func") is not None or own.get("transformer") is not None:
+        changed["y_scale"] = 1.0
+    if name.startswith("Stacking"):
+        changed["n_features"] = None
+    if n_rows is not None:
+        share = 1.0
+        if isinstance(own.get("cv"), int) or ("cv" in own and own["cv"] is None):
+            share = 1.0 - 1.0 / max(2, own["cv"] or 5)
+        if name.startswith("Bagging"):
+            share = 0.3
+        if name == "OneVsOneClassifier":
+            share = 1.0 / max(2, facts.n_classes or 2)
+        changed["n_rows"] = max(1, int(n_rows * share))
+    return dataclasses.replace(facts, **changed)

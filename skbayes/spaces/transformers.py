@@ -1,0 +1,367 @@
+"""Search spaces of transformers, decompositions, vectorizers and clusterers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skbayes.space import Choice, Ordinal
+from skbayes.spaces.catalog import (
+    LOG,
+    Notation,
+    Params,
+    at_most,
+    components,
+    counts_or,
+    known,
+    series,
+)
+from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.learners import gamma
+
+__all__: list[str] = []
+
+
+# -- imputers and encoders ------------------------------------------------------------
+
+
+@known("SimpleImputer")
+def simple_imputer(own: Params, facts: DataFacts) -> Notation:
+    # Other strategies are for columns that need not be numbers.
+    if own["strategy"] not in ("mean", "median") or not facts.has_missing:
+        return {}
+    return {"strategy": ["mean", "median"], "add_indicator": [False, True]}
+
+
+@known("KNNImputer")
+def neighbors_imputer(own: Params, facts: DataFacts) -> Notation:
+    if not facts.has_missing:
+        return {}
+    most = at_most(50, facts.n_rows, 0.5)
+    return {"n_neighbors": (1, most, LOG), "weights": ["uniform", "distance"]}
+
+
+@known("OneHotEncoder", "OrdinalEncoder")
+def encoder(own: Params, facts: DataFacts) -> Notation:
+    most = at_most(50, facts.n_rows, 0.05)
+    if own.get("max_categories") is not None or not _is_count(own["min_frequency"]):
+        return {}
+    return {"min_frequency": Ordinal([None, *_counts(2, most)])}
+
+
+@known("TargetEncoder")
+def target_encoder(own: Params, facts: DataFacts) -> Notation:
+    return {"smooth": Ordinal([0.1, 1.0, 10.0, "auto", 100.0, 1000.0])}
+
+
+@known("KBinsDiscretizer")
+def bins(own: Params, facts: DataFacts) -> Notation:
+    if not isinstance(own["n_bins"], int):
+        return {}
+    most = at_most(20, facts.n_rows, 0.2)
+    return {"n_bins": (2, most), "strategy": ["uniform", "quantile", "kmeans"]}
+
+
+def _is_count(value: Any) -> bool:
+    return value is None or isinstance(value, int)
+
+
+def _counts(low: int, high: int) -> list[int]:
+    return [int(one) for one in series(low, high)]
+
+
+# -- features -------------------------------------------------------------------------
+
+
+@known("PolynomialFeatures")
+def polynomial_features(own: Params, facts: DataFacts) -> Notation:
+    if not isinstance(own["degree"], int):
+        return {}
+    few = facts.n_features is not None and facts.n_features <= 15
+    return {
+        "degree": [1, 2, 3] if few else [1, 2],
+        "interaction_only": [False, True],
+    }
+
+
+@known("SplineTransformer")
+def spline_features(own: Params, facts: DataFacts) -> Notation:
+    knots = {} if not isinstance(own["knots"], str) else {"knots": list(KNOTS)}
+    return {"n_knots": (3, 15), "degree": [1, 2, 3], **knots}
+
+
+KNOTS = ("uniform", "quantile")
+
+
+@known("Nystroem")
+def nystroem(own: Params, facts: DataFacts) -> Notation:
+    space: Notation = {"n_components": _samples(facts.n_rows)}
+    if own["kernel"] in ("rbf", "laplacian"):
+        space["gamma"] = gamma(facts, own["gamma"])
+    return space
+
+
+@known("RBFSampler")
+def kernel_sampler(own: Params, facts: DataFacts) -> Notation:
+    return {"n_components": _samples(None), "gamma": gamma(facts, own["gamma"])}
+
+
+def _samples(n_rows: int | None) -> tuple[int, int, str]:
+    most = 500 if n_rows is None else at_most(500, n_rows)
+    return (min(20, most - 1), most, LOG)
+
+
+@known("SelectKBest")
+def best_features(own: Params, facts: DataFacts) -> Notation:
+    return {"k": counts_or(own["k"], 1, at_most(1000, facts.n_features))}
+
+
+@known("SelectPercentile")
+def best_percentile(own: Params, facts: DataFacts) -> Notation:
+    return {"percentile": (5, 100)}
+
+
+@known("SelectFpr", "SelectFdr", "SelectFwe")
+def significant_features(own: Params, facts: DataFacts) -> Notation:
+    return {"alpha": (1e-3, 0.5, LOG)}
+
+
+@known("SelectFromModel")
+def important_features(own: Params, facts: DataFacts) -> Notation:
+    if own["max_features"] is not None:
+        return {}
+    # None is the mean, or what a 1-norm has set to 0.
+    return {"threshold": Ordinal(["0.1*mean", "0.25*mean", "0.5*mean", None])}
+
+
+@known("RFE")
+def eliminated_features(own: Params, facts: DataFacts) -> Notation:
+    if isinstance(own["n_features_to_select"], int):
+        return {"n_features_to_select": (1, at_most(1000, facts.n_features), LOG)}
+    # None is one half.
+    shares = [0.1, 0.2, 0.3, 0.4, None, 0.6, 0.7, 0.8, 0.9]
+    return {"n_features_to_select": Ordinal(shares)}
+
+
+# -- decompositions -------------------------------------------------------------------
+
+
+@known("PCA")
+def principal_components(own: Params, facts: DataFacts) -> Notation:
+    n, solver = own["n_components"], own["svd_solver"]
+    whiten = {"whiten": [False, True]}
+    if isinstance(n, int) or solver not in ("auto", "full", "covariance_eigh"):
+        return {"n_components": components(own, facts, 500), **whiten}
+    # Shares of the variance.
+    shares = Ordinal([0.5, 0.7, 0.8, 0.9, 0.95, 0.99, None])
+    return {"n_components": shares, **whiten}
+
+
+@known("IncrementalPCA", "FastICA", "FactorAnalysis", "SparsePCA", "MiniBatchSparsePCA")
+def factors(own: Params, facts: DataFacts) -> Notation:
+    return {"n_components": components(own, facts, 100)}
+
+
+@known("TruncatedSVD")
+def truncated_svd(own: Params, facts: DataFacts) -> Notation:
+    if facts.n_features is None:  # after a vectorizer, many
+        return {"n_components": (2, at_most(200, facts.n_rows), LOG)}
+    return {"n_components": (2, max(3, min(200, facts.n_features - 1)), LOG)}
+
+
+@known("KernelPCA")
+def kernel_principal_components(own: Params, facts: DataFacts) -> Notation:
+    high = at_most(200, facts.n_rows)
+    space = {"n_components": counts_or(own["n_components"], 2, high)}
+    if callable(own["kernel"]) or own["kernel"] == "precomputed":
+        return space
+    width = {"gamma": gamma(facts, own["gamma"])}
+    return {**space, "kernel": Choice({"linear": {}, "rbf": width, "cosine": {}})}
+
+
+@known("NMF", "MiniBatchNMF")
+def nonnegative_factors(own: Params, facts: DataFacts) -> Notation:
+    weights = Ordinal([0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.1], scale="rank")
+    n = components(own, facts, 100)
+    return {"n_components": n, "alpha_W": weights, "l1_ratio": (0.0, 1.0)}
+
+
+@known("LatentDirichletAllocation")
+def topics(own: Params, facts: DataFacts) -> Notation:
+    space: Notation = {"n_components": (2, 100, LOG)}
+    if own["learning_method"] == "online":
+        space["learning_decay"] = (0.51, 1.0)
+    return space
+
+
+@known("NeighborhoodComponentsAnalysis")
+def neighborhood_components(own: Params, facts: DataFacts) -> Notation:
+    return {"n_components": components(own, facts, 50)}
+
+
+@known("FeatureAgglomeration")
+def feature_clusters(own: Params, facts: DataFacts) -> Notation:
+    return {"n_clusters": (2, at_most(200, facts.n_features, unknown=3), LOG)}
+
+
+@known("GaussianRandomProjection", "SparseRandomProjection")
+def random_projection(own: Params, facts: DataFacts) -> Notation:
+    if own["n_components"] == "auto":
+        return {}
+    return {"n_components": (2, at_most(500, facts.n_features), LOG)}
+
+
+@known("BernoulliRBM")
+def boltzmann_machine(own: Params, facts: DataFacts) -> Notation:
+    rates = {"learning_rate": (1e-3, 0.5, LOG), "n_iter": (5, 50, LOG)}
+    return {"n_components": (16, 512, LOG), **rates}
+
+
+@known("Isomap", "LocallyLinearEmbedding")
+def manifold(own: Params, facts: DataFacts) -> Notation:
+    if own.get("radius") is not None:
+        return {}
+    high = at_most(50, facts.n_rows, 0.5)
+    return {"n_neighbors": (2, high, LOG), "n_components": components(own, facts, 50)}
+
+
+# -- scalers, as steps of their own ---------------------------------------------------
+
+
+@known("Normalizer")
+def normalizer(own: Params, facts: DataFacts) -> Notation:
+    return {"norm": ["l1", "l2", "max"]}
+
+
+@known("VarianceThreshold")
+def variance_threshold(own: Params, facts: DataFacts) -> Notation:
+    return {"threshold": Ordinal([0.0, 1e-4, 1e-3, 0.01], scale="rank")}
+
+
+# -- texts ----------------------------------------------------------------------------
+
+
+def _ngrams(own: Params) -> Notation:
+    if own["analyzer"] == "word":
+        return {"ngram_range": [(1, 1), (1, 2), (1, 3)]}
+    if own["analyzer"] in ("char", "char_wb"):
+        return {"ngram_range": [(1, 3), (2, 4), (2, 5), (3, 5)]}
+    return {}
+
+
+@known("CountVectorizer")
+def count_vectorizer(own: Params, facts: DataFacts) -> Notation:
+    space: Notation = {**_ngrams(own), "binary": [False, True]}
+    if own["vocabulary"] is not None:
+        return space
+    if isinstance(own["min_df"], int):
+        space["min_df"] = [1, *_counts(2, at_most(20, facts.n_rows, 0.02))]
+    if isinstance(own["max_df"], float):
+        space["max_df"] = (0.3, 1.0)
+    return space
+
+
+@known("TfidfVectorizer")
+def tfidf_vectorizer(own: Params, facts: DataFacts) -> Notation:
+    return {**count_vectorizer(own, facts), **tfidf(own, facts)}
+
+
+@known("TfidfTransformer")
+def tfidf(own: Params, facts: DataFacts) -> Notation:
+    switches = {"use_idf": [True, False], "sublinear_tf": [False, True]}
+    return {**switches, "norm": ["l2", "l1"]}
+
+
+@known("HashingVectorizer")
+def hashing_vectorizer(own: Params, facts: DataFacts) -> Notation:
+    signs = {"alternate_sign": [True, False]} if own["alternate_sign"] else {}
+    return {**_ngrams(own), "binary": [False, True], **signs}
+
+
+# -- clusters and densities -----------------------------------------------------------
+
+
+def _clusters(facts: DataFacts) -> tuple[int, int]:
+    return (2, at_most(20, facts.n_rows, 0.2))
+
+
+@known("KMeans", "MiniBatchKMeans", "BisectingKMeans")
+def k_means(own: Params, facts: DataFacts) -> Notation:
+    start = {} if not isinstance(own["init"], str) else {"init": list(STARTS)}
+    return {"n_clusters": _clusters(facts), **start}
+
+
+STARTS = ("k-means++", "random")
+
+
+@known("AgglomerativeClustering")
+def agglomerative(own: Params, facts: DataFacts) -> Notation:
+    if own["n_clusters"] is None:
+        return {}
+    space: Notation = {"n_clusters": _clusters(facts)}
+    if own["metric"] in ("euclidean", None):
+        space["linkage"] = ["ward", "complete", "average", "single"]
+    return space
+
+
+@known("SpectralClustering")
+def spectral_clustering(own: Params, facts: DataFacts) -> Notation:
+    space: Notation = {"n_clusters": _clusters(facts)}
+    if own["affinity"] in ("rbf", "nearest_neighbors"):
+        near = {"n_neighbors": (2, at_most(50, facts.n_rows, 0.5), LOG)}
+        wide = {"gamma": gamma(facts, own["gamma"])}
+        space["affinity"] = Choice({"rbf": wide, "nearest_neighbors": near})
+    return space
+
+
+@known("Birch")
+def birch(own: Params, facts: DataFacts) -> Notation:
+    space: Notation = {"threshold": (0.05, 2.0, LOG)}
+    if isinstance(own["n_clusters"], int):
+        space["n_clusters"] = _clusters(facts)
+    return space
+
+
+@known("DBSCAN")
+def dbscan(own: Params, facts: DataFacts) -> Notation:
+    unit = round((facts.n_features or 1) ** 0.5, 3)
+    high = at_most(50, facts.n_rows, 0.2)
+    return {"eps": (0.05 * unit, 2.0 * unit, LOG), "min_samples": (2, high, LOG)}
+
+
+@known("HDBSCAN")
+def hdbscan(own: Params, facts: DataFacts) -> Notation:
+    high = at_most(100, facts.n_rows, 0.2)
+    counts = Ordinal([*_counts(1, high), None])
+    return {"min_cluster_size": (2, max(3, high), LOG), "min_samples": counts}
+
+
+@known("OPTICS")
+def optics(own: Params, facts: DataFacts) -> Notation:
+    if not isinstance(own["min_samples"], int):
+        return {}
+    space: Notation = {"min_samples": (2, at_most(50, facts.n_rows, 0.2), LOG)}
+    if own["cluster_method"] == "xi":
+        space["xi"] = (0.01, 0.3, LOG)
+    return space
+
+
+@known("AffinityPropagation")
+def affinity_propagation(own: Params, facts: DataFacts) -> Notation:
+    return {"damping": (0.5, 0.99)}
+
+
+@known("GaussianMixture", "BayesianGaussianMixture")
+def gaussian_mixture(own: Params, facts: DataFacts) -> Notation:
+    return {
+        "n_components": (1, at_most(20, facts.n_rows, 0.1)),
+        "covariance_type": ["full", "tied", "diag", "spherical"],
+        "reg_covar": (1e-8, 0.1, LOG),
+    }
+
+
+@known("KernelDensity")
+def kernel_density(own: Params, facts: DataFacts) -> Notation:
+    space: Notation = {"kernel": ["gaussian", "tophat", "epanechnikov", "exponential"]}
+    if not isinstance(own["bandwidth"], str):
+        space["bandwidth"] = (0.01, 10.0, LOG)
+    return space
