@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from skbayes.acquisition.fronts import best_first
 from skbayes.acquisition.improvement import Acquisition, ExpectedImprovement
 from skbayes.acquisition.maximize import maximize_over, maximize_search
+from skbayes.acquisition.terms import (
+    LogTerm,
+    draw_candidates,
+    sum_gradients,
+    sum_values,
+)
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.registry import capability
@@ -87,25 +94,48 @@ class Proposer(ABC):
         Whether :meth:`scores_and_gradient` can be called.
     surrogate : object
         The fitted model of the score; None if there is none.
+    terms : sequence of LogTerm
+        What is added to the logarithm of the acquisition function.
+    term_unit : float
+        What a term of 1 is worth: 1 where scores are logarithms.
     """
 
     needs_scores = True
     n_initial_points: int | None = None
     has_gradients = False
     surrogate: Any = None
+    terms: Sequence[LogTerm] = ()
+    term_unit: float = 1.0
 
     @abstractmethod
     def fit(self, observations: Any) -> Proposer:
         """Return a proposer that knows the observations; this one is unchanged."""
 
+    def with_terms(self, terms: Sequence[LogTerm]) -> Self:
+        """Return a proposer of the same knowledge with other terms."""
+        if not terms:
+            return self
+        changed = copy.copy(self)
+        changed.terms = tuple(terms)
+        all_have = all(term.has_gradients for term in terms)
+        changed.has_gradients = self.has_gradients and all_have
+        return changed
+
     def scores(self, X: FloatArray) -> FloatArray:
         """Return the worth (m,) of candidates (m, D); greater is better."""
         blocks = [X[i : i + BLOCK] for i in range(0, max(len(X), 1), BLOCK)]
-        return np.concatenate([self._evaluate(block, False)[0] for block in blocks])
+        scores = np.concatenate([self._evaluate(block, False)[0] for block in blocks])
+        if self.terms:
+            scores = scores + self.term_unit * sum_values(self.terms, X)
+        return scores
 
     def scores_and_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return scores (m,), and their derivatives by the positions (m, D)."""
-        return self._evaluate(X, True)
+        scores, gradient = self._evaluate(X, True)
+        if self.terms:
+            scores = scores + self.term_unit * sum_values(self.terms, X)
+            gradient = gradient + self.term_unit * sum_gradients(self.terms, X)
+        return scores, gradient
 
     def _evaluate(self, X: FloatArray, gradient: bool) -> tuple[FloatArray, Any]:
         """Return scores (m,), and with `gradient` their derivatives."""
@@ -124,8 +154,10 @@ class Proposer(ABC):
         """
         if candidates.is_enumerated:
             return candidates.allowed_first(maximize_over(self, candidates.unseen()))
+        space = candidates.space
+        more = draw_candidates(self.terms, space.n_columns, random_state)
         return maximize_search(
-            self, candidates.space, incumbents, candidates.filter_new, random_state
+            self, space, incumbents, candidates.filter_new, random_state, more
         )
 
     def expected_improvement(self, row: FloatArray) -> float | None:
@@ -189,6 +221,8 @@ class ModelProposer(Proposer):
         # counts as if it were told, or all would be asked for around the same place.
         X = np.vstack([observations.X, observations.pending])
         fitted.best_f = np.max(fitted.surrogate.predict(X)[0], axis=1, keepdims=True)
+        if not self.acquisition.is_log:
+            fitted.term_unit = float(np.std(observations.y)) or 1.0
         return fitted
 
     def _evaluate(self, X: FloatArray, gradient: bool) -> tuple[FloatArray, Any]:
@@ -223,10 +257,27 @@ class SamplingProposer(Proposer):
             sampler = sampler.condition(observations.pending)
         return SamplingProposer(sampler)
 
-    def rank(  # noqa: D102
+    def rank(
         self,
         candidates: Candidates,
         incumbents: FloatArray,
         random_state: np.random.Generator,
     ) -> FloatArray:
-        return self.sampler.draw(candidates, random_state)
+        """Return what the sampler draws, ranked by its scores and the terms.
+
+        What has no scores, such as random search, is drawn in proportion to the factors
+        whose logarithms the terms are (Gumbel's trick).
+        """
+        X = self.sampler.draw(candidates, random_state)
+        if not self.terms:
+            return X
+        if self.needs_scores and hasattr(self.sampler, "scores"):
+            if not candidates.is_enumerated:
+                n_columns = candidates.space.n_columns
+                more = draw_candidates(self.terms, n_columns, random_state)
+                X = np.vstack([X, candidates.first_new(more)])
+            worth = self.sampler.scores(X)
+        else:
+            worth = random_state.gumbel(size=len(X))
+        worth = worth + sum_values(self.terms, X)
+        return X[np.argsort(-worth, kind="stable")]

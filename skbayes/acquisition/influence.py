@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -221,8 +221,11 @@ class InfluenceProposer(Proposer):
         self._harmonic.label(labeled[len(self._harmonic.labeled) :])
         return self._harmonic
 
-    def scores(self, X: FloatArray) -> FloatArray:  # noqa: D102
-        return self.worth[self.graph.places(X)]
+    def _evaluate(self, X: FloatArray, gradient: bool) -> tuple[FloatArray, Any]:
+        worth = self.worth[self.graph.places(X)]
+        if self.terms:
+            worth = np.log(np.maximum(worth, np.finfo(np.float64).tiny))
+        return worth, None
 
 
 def _released_weight(f: FloatArray, y: FloatArray, labeled: list[int]) -> FloatArray:

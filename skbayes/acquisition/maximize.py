@@ -75,11 +75,12 @@ def maximize_search(
     incumbents: FloatArray,
     admit: Admit,
     random_state: np.random.Generator,
+    more: FloatArray | None = None,
 ) -> FloatArray:
     """Search a space that is infinite or too large to enumerate.
 
-    Candidates of a Sobol sequence and perturbed incumbents are scored; the best of
-    them and the incumbents themselves are refined by gradient ascent in ordered
+    Candidates of a Sobol sequence, perturbed incumbents and `more` are scored; the best
+    of them and the incumbents themselves are refined by gradient ascent in ordered
     columns of many values, if there are gradients, and by steps to neighboring values
     in the others. With a constraint only the best candidates are admitted and returned.
     """
@@ -87,7 +88,7 @@ def maximize_search(
         sobol(space.n_columns, int(np.log2(N_SOBOL)), random_state)
     )
     near = _perturb(space, incumbents, random_state)
-    X = np.vstack([drawn, near])
+    X = np.vstack([drawn, near] if more is None else [drawn, near, more])
     if space.constraint is None:
         X = X[admit(X)]
     if not len(X):

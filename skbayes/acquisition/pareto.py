@@ -93,7 +93,7 @@ class ParetoProposer(Proposer):
 
     def expected_improvement(self, row: FloatArray) -> float:
         """Return the hypervolume that is expected to be added, as a share of `box`."""
-        return float(np.exp(self.scores(row[None, :])[0]) / self.box)
+        return float(np.exp(self._evaluate(row[None, :], False)[0][0]) / self.box)
 
 
 def _joined(predictions: Sequence[tuple[FloatArray, ...]]) -> list[FloatArray]:

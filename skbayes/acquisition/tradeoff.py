@@ -466,6 +466,8 @@ class TradeoffProposer(Proposer):
         believed = fitted.acquisition.believed(Beliefs(*np.broadcast_arrays(*parts)))
         fitted.best = np.max(believed, axis=1, keepdims=True)
         fitted.least = float(np.min(np.minimum(sigma, 1.0)))
+        if not self.rule.averages_by.is_log:
+            fitted.term_unit = float(np.std(observations.of_scores.y)) or 1.0
         return fitted
 
     def _scale(self, costs: Observations) -> tuple[CostScale, FloatArray]:
@@ -508,4 +510,4 @@ class TradeoffProposer(Proposer):
         """Return the expected improvement of L - alpha sigma on the best so far."""
         if not self.acquisition.is_improvement:
             return None
-        return float(np.exp(self.scores(row[None, :])[0]))
+        return float(np.exp(self._evaluate(row[None, :], False)[0][0]))

@@ -8,6 +8,7 @@ from scipy.stats import qmc
 from skbayes.acquisition.base import Proposer
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
+from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.surrogates.random_search import sobol
 
 __all__ = ["default_n_initial_points", "draw_design"]
@@ -31,13 +32,18 @@ def default_n_initial_points(space: Space, proposer: Proposer) -> int:
 
 
 def draw_design(
-    space: Space, n_initial: int, random_state: np.random.Generator
+    space: Space,
+    n_initial: int,
+    random_state: np.random.Generator,
+    prior: OptimumPrior | None = None,
 ) -> FloatArray:
     """Draw a design: center, Latin hypercube, then a Sobol sequence.
 
     Ranges are written around what is expected to be good, and the usual option is named
     first: the middle of all ranges with the first of all options is a far better guess
-    than a random one.
+    than a random one. With a prior over the best configuration, the center is that of
+    the prior, and every other point of the rest is drawn from it; the others show where
+    the prior is wrong.
     """
     center = np.where(space.categorical, 0.0, 0.5)[None, :]
     n, n_columns = max(n_initial - 1, 0), space.n_columns
@@ -51,4 +57,8 @@ def draw_design(
             others[:, column] = (places + 0.5) / n_options
     # For the proposals before the first score where many trials are in flight.
     more = sobol(n_columns, LOG2_N_MORE, random_state)
-    return space.from_uniform(np.vstack([center, others, more]))
+    design = space.from_uniform(np.vstack([center, others, more]))
+    if prior is not None:
+        design[0] = prior.center
+        design[1::2] = prior.from_uniform(np.vstack([center, others, more])[1::2])
+    return design

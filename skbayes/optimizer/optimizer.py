@@ -18,7 +18,9 @@ import numpy as np
 
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.fronts import is_nondominated
+from skbayes.acquisition.prior import prior_terms
 from skbayes.acquisition.registry import make_proposer
+from skbayes.acquisition.terms import LogTerm
 from skbayes.optimizer.cost_model import CostModel
 from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
@@ -31,14 +33,18 @@ from skbayes.optimizer.validation import (
     check_n_initial_points,
     check_n_objectives,
     check_noises,
+    check_prior,
     check_random_state,
     check_scores,
     check_surrogate,
 )
-from skbayes.space import Space
+from skbayes.optimizer.transfer import first_rows
+from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Candidates, SpaceExhausted, key_of
 from skbayes.space.configuration import Configuration
 from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.registry import capability
+from skbayes.surrogates.transfer import Source, TransferSurrogate
 from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.pickled_version import PickledVersion
 
@@ -96,6 +102,12 @@ class Optimizer(OptimizerDisplay, PickledVersion):
     n_objectives : int or None, default=None
         How many scores will be told of each configuration. None: as many as of the
         first.
+    prior : OptimumPrior or None, default=None
+        Belief about where the best configuration lies. After n scores the acquisition
+        function is multiplied by its density to the power 5 / n (πBO, Hvarfner et al.
+        2022), unless the scores are significantly better where the density is lower;
+        half of the initial configurations are drawn from it. "random" and "sobol"
+        ignore it. None: nothing is believed.
     random_state : int, RandomState, Generator or None, default=None
         Source of randomness; an int makes proposals reproducible.
 
@@ -143,6 +155,7 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         initial_points: Sequence[Mapping[str, Any]] | None = None,
         constraint: Callable[[Params], bool] | None = None,
         n_objectives: int | None = None,
+        prior: OptimumPrior | None = None,
         random_state: Any = None,
     ) -> None:
         self.space = Space.from_notation(search_spaces, constraint)
@@ -163,9 +176,11 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             self._set_n_objectives(check_n_objectives(n_objectives))
         auto = default_n_initial_points(self.space, self._proposer)
         self._n_initial = check_n_initial_points(n_initial_points, auto)
+        self._n_initial_is_auto = n_initial_points == "auto"
         self._queue = self._checked_points(initial_points)
+        self.prior = check_prior(prior, self.space)
         rng = make_generator(self._seed, Stream.DESIGN)
-        self._design = draw_design(self.space, self._n_initial, rng)
+        self._design = draw_design(self.space, self._n_initial, rng, self.prior)
         self.last_expected_improvement: float | None = None
 
     # -- the two calls ------------------------------------------------------------
@@ -417,6 +432,37 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         if cost is not None:
             self._costs.learn(row, cost)
 
+    def transfer(self, sources: Sequence[Source]) -> None:
+        """Take knowledge from earlier searches on other data; before the first score.
+
+        A model of each is weighed by how well its ranking agrees with the scores that
+        are told (:class:`~skbayes.surrogates.transfer.TransferSurrogate`). A few of
+        their best configurations are enqueued; with ``n_initial_points="auto"`` the
+        model decides after these. A surrogate that predicts no scores, and expected
+        influence, use these configurations only.
+
+        Parameters
+        ----------
+        sources : sequence of Source
+            Earlier searches, encoded by :attr:`space`.
+        """
+        surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
+        surrogate.prepare(self._candidates)
+        rows = first_rows(self.space, sources, surrogate.models)
+        self._queue += [
+            Configuration(params, row)
+            for params, row in zip(self.space.decode(rows), rows, strict=True)
+        ]
+        if (
+            capability(self.surrogate, "predicts_scores")
+            and not self.acquisition.needs_graph
+        ):
+            self._proposer = make_proposer(
+                surrogate, self.acquisition, self._candidates, self._seed
+            )
+            if self._n_initial_is_auto:
+                self._n_initial = min(self._n_initial, len(self._queue))
+
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
         """Cost that is to be expected of a configuration.
 
@@ -558,6 +604,7 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         if n_known >= self._n_initial and self._can_decide():
             observations = self._observations()
             proposer = self._proposer.fit(observations)
+            proposer = proposer.with_terms(self._terms(observations))
             ranked = proposer.rank(self._candidates, observations.incumbents, rng)
             if len(ranked):
                 return ranked[0], proposer.expected_improvement(ranked[0])
@@ -566,6 +613,11 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         ):
             return self._design[k], None
         return self._candidates.draw(rng)[0], None
+
+    def _terms(self, observations: Observations) -> list[LogTerm]:
+        """Return what is added to the logarithm of the acquisition function."""
+        prior = self.prior if self._proposer.needs_scores else None
+        return [*prior_terms(prior, observations)]
 
     def _can_decide(self) -> bool:
         if not self._proposer.needs_scores:

@@ -12,7 +12,7 @@ import numpy as np
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.acquisition.registry import ACQUISITIONS
-from skbayes.space import Space
+from skbayes.space import OptimumPrior, Space
 from skbayes.surrogates.registry import capability, registry
 from skbayes.utils.did_you_mean import surrogate_elsewhere
 
@@ -24,6 +24,7 @@ __all__ = [
     "check_n_objectives",
     "check_noise",
     "check_noises",
+    "check_prior",
     "check_random_state",
     "check_score",
     "check_scores",
@@ -138,6 +139,18 @@ def check_n_initial_points(n_initial_points: Any, auto: int) -> int:
     raise ValueError(
         f"n_initial_points must be an integer >= 0 or 'auto', got {n_initial_points!r}."
     )
+
+
+def check_prior(prior: Any, space: Space) -> OptimumPrior | None:
+    """Return the prior over the best configuration, for the space."""
+    if prior is None:
+        return None
+    if not isinstance(prior, OptimumPrior):
+        raise TypeError(f"prior must be an OptimumPrior or None, got {prior!r}.")
+    try:
+        return prior.on(space)
+    except ValueError as error:
+        raise ValueError(f"prior: {error}") from error
 
 
 def check_n_objectives(n_objectives: Any) -> int:

@@ -4,6 +4,7 @@ from skbayes.space.choice import Choice
 from skbayes.space.dimensions import Dimension, Integer, Real
 from skbayes.space.distribution import Distribution
 from skbayes.space.lists import Categorical, Ordinal
+from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Column, Space
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Dimension",
     "Distribution",
     "Integer",
+    "OptimumPrior",
     "Ordinal",
     "Real",
     "Space",

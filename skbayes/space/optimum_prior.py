@@ -1,0 +1,294 @@
+"""Prior density of the best configuration of a space.
+
+Symbols (n configurations, D columns):
+
+- ``X``: (n, D) encoded configurations, NaN where inactive.
+- log density of a column: that of the position of the best value, relative to the
+  distribution from which the dimension's values are drawn, so that it is 0 everywhere
+  if nothing is known, and the mean of its exponential over random values is 1.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skbayes.space.dimensions import Dimension, FloatArray, nearest
+from skbayes.space.space import Column, Space
+
+__all__ = ["OptimumPrior"]
+
+# Least number of quantiles of a dimension by which its density is normalized and drawn
+# from.
+N_QUANTILES = 1024
+
+Density = Sequence[ArrayLike] | ArrayLike
+
+
+class OptimumPrior:
+    """Belief about where the best configuration of a search space lies.
+
+    Columns are independent; the density of a conditional parameter is that given that
+    it is active.
+
+    Parameters
+    ----------
+    space : Space
+        The search space.
+    densities : dict
+        For parameters, by name, what is believed of the best value: either a pair
+        ``(knots, log_density)`` of two arrays of one length, positions in [0, 1] that
+        ascend and natural logarithms of the density there, between which it is linear
+        and beyond which it is constant; or one array of a logarithm for each value, in
+        the order of the dimension's ``grid``, which is that of the options of a list
+        without an order. The densities need not be normalized. A name stands for all
+        columns of this name; the place of a column, an int, for that column alone,
+        which goes first. Parameters that are not named have a flat density.
+
+    Attributes
+    ----------
+    space : Space
+        The search space.
+
+    Raises
+    ------
+    TypeError
+        If `densities` is not a dict.
+    ValueError
+        If a name is not a parameter of the space, or a density does not fit its
+        dimension; the message names the parameter.
+
+    Examples
+    --------
+    >>> from skbayes.space import Space
+    >>> from skbayes.space.optimum_prior import OptimumPrior
+    >>> space = Space.from_notation({"x": (0.0, 1.0), "kind": ["a", "b"]})
+    >>> prior = OptimumPrior(space, {"x": ([0, 1], [0.0, -2.0]), "kind": [1.0, 0.0]})
+    >>> X = space.encode([{"x": 0.0, "kind": "a"}, {"x": 1.0, "kind": "a"}])
+    >>> prior.log_density(X).round(2)
+    array([ 1.22, -0.78])
+    """
+
+    def __init__(self, space: Space, densities: Mapping[Any, Density]) -> None:
+        if not isinstance(densities, Mapping):
+            raise TypeError(f"densities must be a dict, got {densities!r}.")
+        self.space = space
+        unknown = [
+            key
+            for key in densities
+            if key not in space.parameter_names and key not in range(space.n_columns)
+        ]
+        if unknown:
+            raise ValueError(
+                f"densities: {unknown[0]!r} is not a parameter of the space; its "
+                f"parameters are {space.parameter_names}."
+            )
+        self._columns: dict[int, _ColumnDensity] = {}
+        for place, column in enumerate(space.columns):
+            density = densities.get(place, densities.get(column.name))
+            if density is not None:
+                self._columns[place] = _ColumnDensity(column, density)
+
+    def log_density(self, X: FloatArray) -> FloatArray:
+        """Compute logarithms of the density of configurations.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, D)
+            Encoded configurations. Further columns are ignored.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n,)
+            Sums over the columns that are active in each; 0 where nothing is believed.
+        """
+        X = np.asarray(X, dtype=np.float64)
+        total = np.zeros(len(X))
+        for place, density in self._columns.items():
+            active = ~np.isnan(X[:, place])
+            total[active] += density.values(X[active, place])
+        return total
+
+    def gradient(self, X: FloatArray) -> FloatArray:
+        """Differentiate the logarithms by the positions; 0 in unordered columns.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, D)
+            Encoded configurations.
+
+        Returns
+        -------
+        gradient : ndarray of the shape of X
+            At a knot, the derivative on the side of greater positions.
+        """
+        X = np.asarray(X, dtype=np.float64)
+        result = np.zeros(X.shape)
+        for place, density in self._columns.items():
+            active = ~np.isnan(X[:, place])
+            result[active, place] = density.slopes(X[active, place])
+        return result
+
+    def sample(self, n: int, random_state: np.random.Generator) -> FloatArray:
+        """Draw configurations from the density.
+
+        Parameters
+        ----------
+        n : int
+            How many, >= 0.
+        random_state : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        X : ndarray of shape (n, D)
+            Encoded configurations; the constraint is not asked.
+        """
+        return self.from_uniform(random_state.random((n, self.space.n_columns)))
+
+    def from_uniform(self, U: FloatArray) -> FloatArray:
+        """Turn a uniform stream into configurations drawn from the density.
+
+        Parameters
+        ----------
+        U : ndarray of shape (n, D)
+            Numbers in [0, 1).
+
+        Returns
+        -------
+        X : ndarray of shape (n, D)
+            Encoded configurations.
+        """
+        U = np.array(U, dtype=np.float64)
+        for place, density in self._columns.items():
+            U[:, place] = density.quantiles(U[:, place])
+        return self.space.from_uniform(U)
+
+    @property
+    def center(self) -> FloatArray:
+        """Row of the medians and of the most probable options, shape (D,).
+
+        Where nothing is believed, these are the middle and the first option.
+        """
+        row = np.where(self.space.categorical, 0.0, 0.5)
+        for place, density in self._columns.items():
+            row[place] = density.center
+        return self.space.snap(row[None, :])[0]
+
+    def on(self, space: Space) -> OptimumPrior:
+        """Return this prior for a space that begins with the same columns.
+
+        Parameters
+        ----------
+        space : Space
+            The other space; its further columns have flat densities.
+
+        Returns
+        -------
+        prior : OptimumPrior
+            A copy.
+
+        Raises
+        ------
+        ValueError
+            If a column of this space is not the same in the other one.
+        """
+        own, theirs = (
+            [(column.name, column.dimension.key) for column in one.columns]
+            for one in (self.space, space)
+        )
+        if theirs[: len(own)] != own:
+            raise ValueError(
+                f"the prior is for {self.space!r}, which is not the search space, "
+                f"{space!r}."
+            )
+        moved = copy.copy(self)
+        moved.space = space
+        return moved
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether all configurations have the same density."""
+        return all(np.ptp(one.logs) == 0.0 for one in self._columns.values())
+
+    def __repr__(self) -> str:
+        columns = self.space.columns
+        named = sorted({str(columns[place].name) for place in self._columns})
+        return f"OptimumPrior({', '.join(named)})"
+
+
+class _ColumnDensity:
+    """Normalized log density of one column: linear between knots, or a table."""
+
+    def __init__(self, column: Column, density: Any) -> None:
+        dimension = column.dimension
+        self.is_table = dimension.is_categorical
+        try:
+            self.knots, logs = _parsed(dimension, density)
+        except ValueError as error:
+            raise ValueError(f"densities[{column.name!r}]: {error}") from error
+        self.logs = logs - np.max(logs)  # so that the exponentials do not overflow
+        n = N_QUANTILES
+        if self.is_table:
+            n = len(self.knots) * -(-n // len(self.knots))
+        positions = dimension.from_uniform((np.arange(n) + 0.5) / n)
+        masses = np.exp(self.values(positions))
+        self.logs = self.logs - np.log(np.mean(masses))
+        self._cumulated = np.concatenate([[0.0], np.cumsum(masses) / np.sum(masses)])
+        place = int(np.searchsorted(self._cumulated, 0.5)) - 1
+        if self.is_table:
+            place = int(np.argmax(masses))
+        self.center = float(positions[place])
+
+    def values(self, x: FloatArray) -> FloatArray:
+        """Logarithms at positions."""
+        if self.is_table:
+            return self.logs[nearest(self.knots, x)]
+        return np.interp(x, self.knots, self.logs)
+
+    def slopes(self, x: FloatArray) -> FloatArray:
+        """Slopes at positions."""
+        if self.is_table or len(self.knots) == 1:
+            return np.zeros(len(x))
+        inner = np.diff(self.logs) / np.diff(self.knots)
+        slopes = np.concatenate([[0.0], inner, [0.0]])
+        return slopes[np.searchsorted(self.knots, x, side="right")]
+
+    def quantiles(self, u: FloatArray) -> FloatArray:
+        """Turn a uniform stream into one from which values are drawn as believed."""
+        n = len(self._cumulated) - 1
+        found = np.interp(u, self._cumulated, np.arange(n + 1) / n)
+        return np.minimum(found, np.nextafter(1.0, 0.0))
+
+
+def _parsed(dimension: Dimension, density: Any) -> tuple[FloatArray, FloatArray]:
+    """Return positions that ascend, and the logarithms there."""
+    if len(density) == 2 and np.ndim(density[0]) == 1:
+        knots, logs = (np.asarray(part, dtype=np.float64) for part in density)
+        if dimension.is_categorical:
+            raise ValueError(
+                "a list without an order has no positions; give an array of a "
+                "logarithm for each option."
+            )
+    else:
+        logs = np.asarray(density, dtype=np.float64)
+        if logs.shape != (dimension.n_values,):
+            raise ValueError(
+                "it must be a pair (knots, log_density) or an array of a logarithm for "
+                f"each of {dimension.n_values} values, got shape {logs.shape}."
+            )
+        knots = dimension.grid
+    if knots.ndim != 1 or knots.shape != logs.shape or not len(knots):
+        raise ValueError(
+            "knots and log_density must be arrays of one length >= 1, got shapes "
+            f"{knots.shape} and {logs.shape}."
+        )
+    if not (np.all(np.diff(knots) > 0.0) and knots[0] >= 0.0 and knots[-1] <= 1.0):
+        raise ValueError("knots must be in [0, 1] and ascend.")
+    if not np.all(np.isfinite(logs)):
+        raise ValueError("logarithms of a density must be finite.")
+    return knots, logs

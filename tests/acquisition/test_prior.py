@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from skbayes.acquisition.base import Observations
+from skbayes.acquisition.prior import PriorTerm, is_contradicted, prior_terms
+from skbayes.space import OptimumPrior, Space
+
+SPACE = Space.from_notation({"x": (0.0, 1.0), "y": (0.0, 1.0), "c": ["a", "b"]})
+PRIOR = OptimumPrior(SPACE, {"x": ([0.0, 1.0], [-2.0, 2.0]), "c": [1.0, 0.0]})
+
+
+def rows(n, seed=0):
+    return SPACE.from_uniform(np.random.default_rng(seed).random((n, SPACE.n_columns)))
+
+
+def observed(X, scores):
+    return Observations(X, np.asarray(scores), np.zeros(np.shape(scores)), X[:0])
+
+
+def test_a_term_is_a_multiple_of_the_log_density():
+    X, term = rows(20), PriorTerm(PRIOR, 0.3)
+    np.testing.assert_allclose(term.value(X), 0.3 * PRIOR.log_density(X))
+    np.testing.assert_allclose(term.gradient(X), 0.3 * PRIOR.gradient(X))
+    drawn = term.draw(np.random.default_rng(0))
+    assert np.mean(PRIOR.log_density(drawn)) > np.mean(PRIOR.log_density(rows(200)))
+
+
+def test_the_weight_falls_with_the_number_of_observations():
+    for n in (1, 2, 5, 50):
+        X = rows(n)
+        (term,) = prior_terms(PRIOR, observed(X, PRIOR.log_density(X)))
+        assert term.weight == 5.0 / n
+
+
+def test_nothing_is_believed_without_a_prior_or_of_a_flat_one():
+    known = observed(rows(3), np.zeros(3))
+    assert prior_terms(None, known) == []
+    assert prior_terms(OptimumPrior(SPACE, {"c": [2.0, 2.0]}), known) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_prior_is_contradicted_by_a_significantly_negative_correlation(seed):
+    rng = np.random.default_rng(seed)
+    X = rows(int(rng.integers(4, 12)), seed)
+    scores = -PRIOR.log_density(X) + rng.normal(0.0, 4.0, len(X))
+    expected = spearmanr(PRIOR.log_density(X), scores, alternative="less").pvalue
+    assert is_contradicted(PRIOR, observed(X, scores)) == (expected <= 0.05)
+
+
+def test_what_agrees_or_says_nothing_contradicts_no_prior():
+    X = rows(10)
+    density = PRIOR.log_density(X)
+    assert is_contradicted(PRIOR, observed(X, -density))
+    assert not is_contradicted(PRIOR, observed(X, density))
+    assert not is_contradicted(PRIOR, observed(X, np.zeros(10)))
+    assert not is_contradicted(PRIOR, observed(X[:3], -density[:3]))
+    same = np.repeat(X[:1], 10, axis=0)
+    assert not is_contradicted(PRIOR, observed(same, np.arange(10.0)))
+
+
+def test_failures_and_several_objectives_count_by_their_ranks():
+    X = rows(12)
+    density = PRIOR.log_density(X)
+    scores = np.where(density > np.median(density), np.nan, 1.0 + rows(12, 1)[:, 0])
+    assert is_contradicted(PRIOR, observed(X, scores))
+    both = np.column_stack([-density, -np.exp(density)])
+    assert is_contradicted(PRIOR, observed(X, both))
+    assert not is_contradicted(PRIOR, observed(X, both * [1, -1]))
