@@ -154,8 +154,7 @@ def _collect_pair(pair: tuple[str, str]) -> tuple[str, str, float]:
 def _is_late(pair: tuple[str, str]) -> bool:
     """Whether a pair waits until all estimators have the judged tables."""
     name, table = pair
-    cheap = estimators.ESTIMATORS[name][2] == 3
-    return not cheap and table not in data.judged(estimators.task_of(name))
+    return table not in data.judged(estimators.task_of(name))
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ __all__ = ["ESTIMATORS", "configurations", "folds", "make", "space_of", "task_of
 # Random configurations of an estimator that is evaluated on three folds, and on two.
 N_CONFIGURATIONS = {3: 500, 2: 300}
 # Enough trees for the other parameters to tell.
-FOREST = {"n_estimators": 50}
+FOREST = {"n_estimators": 30}
 QUIET = {"verbose": -1, "n_jobs": 1}
 # In the order in which they are collected, cheap ones first: module, parameters that are
 # kept, and the number of folds.

@@ -87,6 +87,10 @@ class XGBClassifier(ClassifierMixin, BaseEstimator):
         self.rate_drop = rate_drop
         self.skip_drop = skip_drop
 
+    def fit(self, X, y):
+        """Refuse to be fitted."""
+        raise NotImplementedError
+
 
 @cache
 def _model() -> Any:
