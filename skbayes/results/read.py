@@ -158,7 +158,7 @@ def _from_search(search: Any) -> Source:
 
 def _space_of(search: Any, trials: Sequence[Trial]) -> Space | None:
     """Return the space of a search, as its optimizer has it or as it was written."""
-    written = ("search_spaces", "param_grid", "param_distributions")
+    written = ("search_spaces_", "search_spaces", "param_grid", "param_distributions")
     spaces = [getattr(search, name, None) for name in written]
     for space in [getattr(getattr(search, "optimizer_", None), "space", None), *spaces]:
         try:

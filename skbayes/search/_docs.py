@@ -22,16 +22,21 @@ class SharedEntries:
     ----------
     estimator : estimator object
         The estimator to tune; it provides `score`, or `scoring` is given.
-    search_spaces : dict, list of dict, or Space
-        For each parameter name what it may be: a list or array of values, a scipy
-        distribution, a tuple ``(low, high)`` or ``(low, high, "log-uniform")``, a
-        dimension of :mod:`skbayes.space`, or a :class:`~skbayes.space.Choice` for
-        parameters that exist only under an option. A list of dicts is one space: one
-        model and one budget serve all of them.
+    search_spaces : "auto", dict, list of dict, Space or None, default="auto"
+        "auto" or None is what :func:`skbayes.spaces.default_space` knows of the
+        estimator, or of the parts of a pipeline. ``{"auto": True, "svc__C": ...}`` lays
+        entries over it. Otherwise, for each parameter name what it may be: a list or
+        array of values, a scipy distribution, a tuple ``(low, high)`` or ``(low, high,
+        "log-uniform")``, a dimension of :mod:`skbayes.space`, or a
+        :class:`~skbayes.space.Choice` for parameters that exist only under an option. A
+        list of dicts is one space: one model and one budget serve all of them.
     n_iter : int, default=50
         The most configurations to try. If the space has no more than that, each is
         tried once, and the search ends; the order is GridSearchCV's unless `timeout`,
         `stopper` or `journal` is set.
+    initial_points : "default", list of dict or None, default="default"
+        Configurations to try first, each with all parameters it needs. "default" is
+        the estimator as it is given, if the space holds its values. None for none.
     timeout : float or None, default=None
         Seconds the search may take, without the refit. Times are modeled like scores,
         and no trial is started that is expected to overrun; the search ends there,
@@ -156,6 +161,13 @@ class SharedEntries:
         Number of features seen during `fit`, if the best estimator has it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if the best estimator has them.
+    search_spaces_ : dict, list of dict, or Space
+        The search space; with "auto" a dict that prints as code.
+    untuned_ : list of str
+        With "auto", the parts of the estimator that keep their values since their
+        class is not known.
+    initial_points_ : list of dict
+        Configurations that were to be tried first.
     trials_ : History
         The trials in the order they were made, as
         :class:`~skbayes.evaluation.Trial`.

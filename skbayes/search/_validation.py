@@ -57,7 +57,7 @@ MODEL_CONSTRAINTS: dict = {
         compat.Interval(Integral, 0, None, closed="left"),
         compat.StrOptions({"auto"}),
     ],
-    "initial_points": [list, tuple, None],
+    "initial_points": [list, tuple, None, compat.StrOptions({"default"})],
 }
 
 

@@ -49,11 +49,13 @@ from skbayes.search._validation import (
     check_fit_names,
     check_stoppers,
 )
+from skbayes.search.default_space import points_to_begin_with, set_search_spaces
 from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import set_winner_fits
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
+from skbayes.spaces.default import own_values
 from skbayes.tracking.autolog import autologged
 from skbayes.utils.did_you_mean import NameHints
 from skbayes.utils.pickled_version import PickledVersion
@@ -114,6 +116,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     {classes_}
     {n_features_in_}
     {feature_names_in_}
+    {search_spaces_}
+    {untuned_}
+    {initial_points_}
     {trials_}
     {optimizer_}
     {stop_reason_}
@@ -175,7 +180,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def __init__(
         self,
         estimator: Any,
-        search_spaces: Any,
+        search_spaces: Any = "auto",
         *,
         n_iter: int = 50,
         timeout: float | None = None,
@@ -223,7 +228,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _make_space(self) -> Space:
         """Return the search space."""
-        return Space.from_notation(self.search_spaces, constraint=self.constraint)
+        return Space.from_notation(self.search_spaces_, constraint=self.constraint)
 
     def _known_results(self, run: SearchRun) -> list[tuple]:
         """Return observations of an earlier search: parameters, scores, noise."""
@@ -377,7 +382,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         check_fit_names(self, params)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
+        set_search_spaces(self, X, y)
         space = self._make_space()
+        self.initial_points_ = points_to_begin_with(self, space)
         run = SearchRun(
             estimator=self.estimator,
             objective=objective,
@@ -401,6 +408,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
                 run.space.allows(candidate)
         run.known = self._known_results(run)
         return run, refit_metric
+
+    def _own_values(self) -> dict[str, Any]:
+        """Return the values of the parameters before the search."""
+        return own_values(self.estimator)
 
     def _first_optimizer(self, run: SearchRun) -> Callable[[int, History], Any]:
         """Return what makes the optimizer of the first stage."""

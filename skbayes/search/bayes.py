@@ -61,8 +61,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         Number of configurations spread over the space before the model decides. "auto"
         is 3 to 8, depending on the number of ranges and options in the space, and 8
         for "tpe"; see :class:`~skbayes.Optimizer`.
-    initial_points : list of dict or None, default=None
-        Configurations to try first, each with all parameters it needs.
+    {initial_points}
     {constraint}
     {target_metric}
     {scoring}
@@ -103,6 +102,9 @@ class BayesSearchCV(BaseBayesSearchCV):
     {classes_}
     {n_features_in_}
     {feature_names_in_}
+    {search_spaces_}
+    {untuned_}
+    {initial_points_}
     {trials_}
     {optimizer_}
     {stop_reason_}
@@ -180,14 +182,14 @@ class BayesSearchCV(BaseBayesSearchCV):
     def __init__(
         self,
         estimator: Any,
-        search_spaces: Any,
+        search_spaces: Any = "auto",
         *,
         n_iter: int = 50,
         timeout: float | None = None,
         surrogate: Any = "gp",
         acquisition: Any = "ei",
         n_initial_points: int | str = "auto",
-        initial_points: list[dict] | None = None,
+        initial_points: list[dict] | str | None = "default",
         constraint: Callable[[dict], bool] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
@@ -216,14 +218,16 @@ class BayesSearchCV(BaseBayesSearchCV):
 
     def _optimizer_for(self, space: Space, seed: int, n_iter: int) -> Optimizer:
         """Make the optimizer of a search of so many trials."""
-        points = list(self.initial_points or [])
+        points = list(self.initial_points_)
         # Every configuration will be tried, so there is nothing to choose. In
         # GridSearchCV's order ties go to the same configuration as there.
         # What a journal holds must not depend on n_iter.
         budgets = (self.timeout, self.journal, self.stopper)
         open_ended = any(budget is not None for budget in budgets)
         everything = not open_ended and space.n_configurations <= n_iter
-        rest = _all_points(self.search_spaces, space) if everything else []
+        rest = _all_points(self.search_spaces_, space) if everything else []
+        if everything and isinstance(self.initial_points, str):
+            points = []  # they are among the rest
         if self.racing or self.trial_timeout is not None:
             # Trials that are cut short are less certain than others.
             check_noise(1.0, self.surrogate)

@@ -110,8 +110,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         How many configurations are tried on each small sample, and how many on all
         data, before the model decides; "auto" is 3. On all data the first of them is
         `small_optimum_`.
-    initial_points : list of dict or None, default=None
-        Configurations to try first on all data, each with all parameters it needs.
+    {initial_points}
     {constraint}
     {target_metric}
     {scoring}
@@ -182,6 +181,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         about them (by more than 0.15); the logger ``skbayes`` warns of it.
     signs_in_force_ : dict of str to int
         Those of `signs_` that the scores on all data do not contradict, at the end.
+    {search_spaces_}
+    {untuned_}
+    {initial_points_}
     {trials_}
     {optimizer_}
     {stop_reason_}
@@ -255,7 +257,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     def __init__(
         self,
         estimator: Any,
-        search_spaces: Any,
+        search_spaces: Any = "auto",
         *,
         n_iter: int = 100,
         complexity: Any = "auto",
@@ -266,7 +268,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         surrogate: Any = "gp",
         acquisition: Any = "ei",
         n_initial_points: int | str = "auto",
-        initial_points: list[dict] | None = None,
+        initial_points: list[dict] | str | None = "default",
         constraint: Callable[[dict], bool] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
@@ -404,7 +406,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     def _on_all_data(
         self, space: Space, seed: int, plan: MonotonicityPlan | None
     ) -> Optimizer:
-        points = list(self.initial_points or [])
+        points = list(self.initial_points_)
         surrogate: Any = self.surrogate
         n_initial = self.n_initial_points
         if plan is not None:

@@ -51,8 +51,7 @@ class MultiStageSearchCV(BayesSearchCV):
     Parameters
     ----------
     {estimator}
-    search_spaces : dict, list of dict, or Space
-        As for :class:`~skbayes.BayesSearchCV`.
+    {search_spaces}
     stages : sequence of float or int, default=(0.3, 1.0)
         For each stage on how much of each split's training set its trials are fitted:
         a fraction in (0, 1], or a number of rows. They may not decrease; the last one
@@ -92,9 +91,7 @@ class MultiStageSearchCV(BayesSearchCV):
         How many configurations the first stage spreads over the space before the model
         decides. "auto" is 3 to 8, depending on the space, and 8 for "tpe"; see
         :class:`~skbayes.Optimizer`. In later stages the promoted ones take their place.
-    initial_points : list of dict or None, default=None
-        Configurations that the first stage tries first, each with all parameters it
-        needs.
+    {initial_points}
     {constraint}
     {target_metric}
     {scoring}
@@ -160,6 +157,9 @@ class MultiStageSearchCV(BayesSearchCV):
     {classes_}
     {n_features_in_}
     {feature_names_in_}
+    {search_spaces_}
+    {untuned_}
+    {initial_points_}
     trials_ : History
         The trials of all stages in the order they were made, as
         :class:`~skbayes.evaluation.Trial`.
@@ -255,7 +255,7 @@ class MultiStageSearchCV(BayesSearchCV):
     def __init__(
         self,
         estimator: Any,
-        search_spaces: Any,
+        search_spaces: Any = "auto",
         *,
         stages: Sequence[float | int] = (0.3, 1.0),
         n_iter: int = 50,
@@ -267,7 +267,7 @@ class MultiStageSearchCV(BayesSearchCV):
         surrogate: Any = "gp",
         acquisition: Any = "ei",
         n_initial_points: int | str = 3,
-        initial_points: list[dict] | None = None,
+        initial_points: list[dict] | str | None = "default",
         constraint: Callable[[dict], bool] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
@@ -380,7 +380,7 @@ class MultiStageSearchCV(BayesSearchCV):
             surrogate=self._informed_surrogate(run, fidelity, seed, history),
             acquisition=self.acquisition,
             n_initial_points=len(promoted) or self.n_initial_points,
-            initial_points=promoted or self.initial_points,
+            initial_points=promoted or self.initial_points_ or None,
             random_state=seed,
         )
 

@@ -56,9 +56,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     ----------
     estimator : estimator object
         The estimator to tune.
-    search_spaces : dict, list of dict, or Space
-        For each parameter name what it may be, as for
-        :class:`~skbayes.BayesSearchCV`.
+    {search_spaces}
     objectives : dict of str to str or tuple
         Two or more; for each name whether it is to be large ("max") or small ("min").
         A name is that of a scorer, such as "accuracy" (one at least; always "max"), or
@@ -84,8 +82,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     n_initial_points : int or "auto", default="auto"
         Number of configurations spread over the space before the models decide, as for
         :class:`~skbayes.BayesSearchCV`.
-    initial_points : list of dict or None, default=None
-        Configurations to try first, each with all parameters it needs.
+    {initial_points}
     {constraint}
     n_jobs : int or None, default=None
         How many fits run at the same time, as for GridSearchCV. Times are longer, and
@@ -163,6 +160,9 @@ float
     {classes_}
     {n_features_in_}
     {feature_names_in_}
+    {search_spaces_}
+    {untuned_}
+    {initial_points_}
     {trials_}
     {optimizer_}
     {stop_reason_}
@@ -234,14 +234,14 @@ float
     def __init__(
         self,
         estimator: Any,
-        search_spaces: Any,
-        objectives: Mapping[str, Any],
+        search_spaces: Any = "auto",
+        objectives: Mapping[str, Any] | None = None,
         *,
         n_iter: int = 50,
         timeout: float | None = None,
         surrogate: Any = "gp",
         n_initial_points: int | str = "auto",
-        initial_points: list[dict] | None = None,
+        initial_points: list[dict] | str | None = "default",
         constraint: Callable[[dict], bool] | None = None,
         n_jobs: int | None = None,
         refit: Any = "knee",
@@ -283,7 +283,7 @@ float
             space,
             surrogate=self.surrogate,
             n_initial_points=self.n_initial_points,
-            initial_points=self.initial_points,
+            initial_points=self.initial_points_ or None,
             n_objectives=len(self.objectives),
             random_state=seed,
         )

@@ -80,13 +80,14 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         estimator stands in its place, as the step "classifier" of a pipeline after the
         step "vectorizer", a :class:`~skbayes.text.NGramVectorizer`. A pipeline that
         takes texts is taken as it is.
-    search_spaces : dict, list of dict, Space or None, default=None
+    search_spaces : "auto", dict, list of dict, Space or None, default=None
         What a parameter of the pipeline may be, as for
         :class:`~skbayes.BayesSearchCV`: it takes the place of the same parameter of the
         named space, or is added to it. Names without a step, such as "C" or
         "ngram_range", are those of the classifier, else of the vectorizer. With an
         `estimator` of your own, its space. A list of dicts or a Space needs
-        ``space=None``.
+        ``space=None``. "auto" is the named space, or with ``space=None`` what
+        :func:`skbayes.spaces.default_space` knows of the pipeline.
     space : {"extended", "paper"} or None, default="extended"
         "extended": n-grams of words and of characters, gaps, stop words, stemming,
         weighting, limits on document frequencies, the length of rows, penalty and
@@ -135,8 +136,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         What makes a configuration worth trying.
     n_initial_points : int or "auto", default="auto"
         How many configurations are spread over the space before the model decides.
-    initial_points : list of dict or None, default=None
-        Configurations to try first, with all parameters they need.
+    initial_points : "default", list of dict or None, default="default"
+        Configurations to try first, with all parameters they need; those of the
+        extended space follow. "default" is the pipeline as it is given, if the space
+        holds its values; in the extended space, nothing more. None for none.
     {constraint}
     target_metric : str or None, default=None
         With several metrics, the one that guides the search.
@@ -238,7 +241,14 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     _parameter_constraints: dict = {
         **MultiStageSearchCV._parameter_constraints,
         "estimator": "no_validation",
-        "search_spaces": [Mapping, list, tuple, Space, None],
+        "search_spaces": [
+            Mapping,
+            list,
+            tuple,
+            Space,
+            compat.StrOptions({"auto"}),
+            None,
+        ],
         "space": [compat.StrOptions(set(SPACES)), None],
         "dev": [tuple, list, None],
         "refit_dev": ["boolean"],
@@ -268,7 +278,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         surrogate: Any = "tpe",
         acquisition: Any = "ei",
         n_initial_points: int | str = "auto",
-        initial_points: list[dict] | None = None,
+        initial_points: list[dict] | str | None = "default",
         constraint: Callable[[dict], bool] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
@@ -363,6 +373,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     def _full_space(self, pipeline: Any, n_texts: int | None) -> Any:
         """Join the named space and the user's."""
         own = self.search_spaces
+        if isinstance(own, str):  # "auto"
+            own = own if self.space is None else None
         if self.space is None:
             if own is None:
                 raise ValueError("search_spaces must be given where space is None.")
@@ -385,7 +397,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             language=self.language,
             stop_words=self.stop_words,
             n_texts=n_texts,
-            changes=_with_steps(own or {}, pipeline),
+            changes=_with_steps(_without_auto(own or {}), pipeline),
             vectorizer=steps[0],
             classifier=CLASSIFIER if self.estimator is None else None,
         )
@@ -405,18 +417,20 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         }
         search = _CountingSearch(**arguments)
         search.counts_limit = self.counts_limit
-        search.n_own_points = len(self.initial_points or [])
+        own = self.initial_points
+        search.n_own_points = 0 if isinstance(own, str) else len(own or [])
         compat.hand_on_callbacks(self, search)
         return search
 
-    def _points(self, space: Any) -> list[dict] | None:
+    def _points(self, space: Any) -> list[dict] | str | None:
         """Return what to try first: the user's, and what is known to be good."""
-        points = list(self.initial_points or [])
+        default = isinstance(self.initial_points, str)
+        points = [] if default else list(self.initial_points or [])
         if self.space == "extended" and self.estimator is None:
             whole = Space.from_notation(space, constraint=self.constraint)
             ready = first_points(self.language)
             points += [one for one in ready if one in whole]
-        return points or None
+        return points or ("default" if default else None)
 
     def _is_classifier(self) -> bool:
         return is_classifier(self._pipeline())
@@ -520,3 +534,8 @@ def _check_labels(labels: Any, classifies: bool, name: str) -> None:
         raise ValueError(
             f"{name} has one class only, {flat[0]!r}; a classifier needs two or more."
         )
+
+
+def _without_auto(space: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is laid over a named space, which is its own "auto"."""
+    return {name: value for name, value in space.items() if name != "auto"}

@@ -59,8 +59,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     Parameters
     ----------
     {estimator}
-    search_spaces : dict, list of dict, or Space
-        As for :class:`~skbayes.BayesSearchCV`; without the size of the training set.
+    {search_spaces}
     tradeoff : float, default=0.5
         How much of the score the cost of a typical fit on all of the data is worth, 0
         or more: with 0.1, a configuration that costs nothing is preferred to one of
@@ -104,9 +103,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     n_initial_points : int or "auto", default=3
         How many configurations are spread over the space before the models decide.
         "auto" is 3.
-    initial_points : list of dict or None, default=None
-        Configurations to try first, each with all parameters it needs; one without
-        "train_size" is tried on the largest.
+    {initial_points}
     constraint : callable or None, default=None
         ``constraint(params) -> bool``; combinations for which it is False are never
         tried. `params` holds "train_size", too.
@@ -181,6 +178,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     {classes_}
     {n_features_in_}
     {feature_names_in_}
+    {search_spaces_}
+    {untuned_}
+    {initial_points_}
     {trials_}
     {optimizer_}
     {stop_reason_}
@@ -285,7 +285,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def __init__(
         self,
         estimator: Any,
-        search_spaces: Any,
+        search_spaces: Any = "auto",
         *,
         tradeoff: float = 0.5,
         train_sizes: Sequence[float | int] = (0.2, 0.4, 0.6, 0.8, 1.0),
@@ -298,7 +298,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         cost_scale: str = "auto",
         all_tradeoffs: bool = False,
         n_initial_points: int | str = 3,
-        initial_points: list[dict] | None = None,
+        initial_points: list[dict] | str | None = "default",
         constraint: Callable[[dict], bool] | None = None,
         target_metric: str | None = None,
         scoring: Any = None,
@@ -343,11 +343,14 @@ class TradeoffSearchCV(BaseBayesSearchCV):
                 "train_sizes is about; an estimator with a parameter of that name "
                 "cannot be searched over it."
             )
-        if isinstance(self.search_spaces, Space):
+        if isinstance(self.search_spaces_, Space):
             return space.extended(SIZE, sizes)
         # As if it had been written with the others.
-        spaces = parse_spaces(self.search_spaces)
+        spaces = parse_spaces(self.search_spaces_)
         return Space([{**one, SIZE: sizes} for one in spaces], self.constraint)
+
+    def _own_values(self) -> dict[str, Any]:
+        return {**super()._own_values(), SIZE: self._sizes()[-1]}
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         fidelities = [Fidelity(train_size=size) for size in self._sizes()]
@@ -356,7 +359,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     def _make_optimizer(self, space: Space, seed: int) -> TradeoffOptimizer:
         largest = self._sizes()[-1]
-        points = [{SIZE: largest, **point} for point in self.initial_points or []]
+        points = [{SIZE: largest, **point} for point in self.initial_points_]
         return TradeoffOptimizer(
             space,
             None if self.all_tradeoffs else float(self.tradeoff),
@@ -432,7 +435,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     def _known_of_others(self, objective: ScoreAndCost) -> list[tuple]:
         """Return what is known of the largest training sets, at unknown cost."""
-        space = Space.from_notation(self.search_spaces)
+        space = Space.from_notation(self.search_spaces_)
         largest = self._sizes()[-1]
         return [
             (

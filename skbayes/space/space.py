@@ -345,6 +345,16 @@ class Space:
             raise ValueError(f"{problems[-1]} The configuration: {dict(params)!r}")
         return first
 
+    def selection(self, values: Mapping[str, Any]) -> Params | None:
+        """Return the configuration that some values make, with more than it needs.
+
+        None if they make none. Values of names that are inactive are not looked at.
+        """
+        blank = np.full(self.n_columns, np.nan)
+        for _, used in tree.match(self._root, values, blank, frozenset(), []):
+            return self.canonicalize({name: values[name] for name in used})
+        return None
+
     def _is_exact(self, row: FloatArray, params: Mapping[str, Any]) -> bool:
         """Whether a row of these parameters is decoded to the same."""
         for place in np.flatnonzero(~np.isnan(row)).tolist():

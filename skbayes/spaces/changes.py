@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from skbayes.space import Choice, Ordinal
+from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.overlay import lay_over
 
 __all__ = ["EditableSpace"]
 
@@ -15,6 +17,11 @@ class EditableSpace(dict):
 
     A dict from names of parameters to what they may be, as `search_spaces` of the
     searches takes it. Its representation can be pasted into a program and edited.
+
+    ``space | {...}`` lays a dict over it. An entry takes the place of the one with the
+    same name, also of one that exists only under an option of a choice; None removes
+    the parameter from the space, so that it keeps the estimator's own value. A list of
+    options for a choice keeps what these options open.
 
     Parameters
     ----------
@@ -29,10 +36,26 @@ class EditableSpace(dict):
         "C": (0.01, 1000.0, "log-uniform"),
         "weights": [None],
     }
+    >>> EditableSpace({"C": (0.01, 1000.0), "weights": [None]}) | {"C": [1, 10]}
+    {
+        "C": [1, 10],
+        "weights": [None],
+    }
     """
+
+    # What is known of the data; bounds of options that changes bring depend on it.
+    facts = DataFacts()
 
     def __repr__(self) -> str:
         return code_of(self)
+
+    def __or__(self, changes: Any) -> EditableSpace:
+        """Return the space with the entries of a dict laid over it."""
+        if not isinstance(changes, Mapping):
+            return NotImplemented
+        space = EditableSpace(lay_over(self, changes, self.facts))
+        space.facts = self.facts
+        return space
 
 
 def code_of(notation: Any, indent: str = "") -> str:

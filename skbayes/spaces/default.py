@@ -10,7 +10,7 @@ from skbayes.spaces.changes import EditableSpace
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.parts import Part, parts_of
 
-__all__ = ["default_space", "space_of_parts", "unknown_parts"]
+__all__ = ["default_space", "own_values", "space_of_parts", "unknown_parts"]
 
 # Of the rows, in the folds of the cross-validation that GridSearchCV makes by default.
 TRAIN_SHARE = 0.8
@@ -50,12 +50,14 @@ def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace
         "fit_intercept": [True, False],
     }
     """
-    return space_of_parts(parts_of(estimator, DataFacts.of(X, y, TRAIN_SHARE)))
+    facts = DataFacts.of(X, y, TRAIN_SHARE)
+    return space_of_parts(parts_of(estimator, facts), facts)
 
 
-def space_of_parts(parts: list[Part]) -> EditableSpace:
+def space_of_parts(parts: list[Part], facts: DataFacts) -> EditableSpace:
     """Return the search space of the parts of an estimator, which may not be empty."""
     space = EditableSpace()
+    space.facts = facts
     for part in parts:
         space.update(part.space)
     if not space:
@@ -64,8 +66,22 @@ def space_of_parts(parts: list[Part]) -> EditableSpace:
 
 
 def unknown_parts(parts: list[Part]) -> list[str]:
-    """Return what keeps its values: "name (class)" of parts that are not known."""
+    """Return the names of the parts whose class is not known, each with its class."""
     return [_label(part) for part in parts if part.known is None]
+
+
+def own_values(estimator: Any) -> dict[str, Any]:
+    """Return an estimator's parameters, those of its parts by their full names.
+
+    A default that stands for another value, such as None in XGBoost, is that value.
+    """
+    values = dict(estimator.get_params())
+    for part in parts_of(estimator, DataFacts()):
+        stands_for = {} if part.known is None else part.known.stands_for
+        for name, value in stands_for.items():
+            if values.get(part.prefix + name) is None:
+                values[part.prefix + name] = value
+    return values
 
 
 def _label(part: Part) -> str:
@@ -80,9 +96,8 @@ def _nothing_known(parts: list[Part]) -> ValueError:
         labels = ", ".join(map(_label, parts)) or "the estimator"
         reason = f"{labels} has no parameters to tune"
     return ValueError(
-        f"search_spaces='auto': {reason}. Write the space by hand, as a dict from names "
-        "of parameters to what they may be: "
-        f"search_spaces={_example(parts)}. estimator.get_params() lists the names."
+        f"search_spaces='auto': {reason}. Write the space by hand: search_spaces="
+        f"{_example(parts)}; estimator.get_params() has the names."
     )
 
 

@@ -67,6 +67,11 @@ def _sgd_penalty() -> Choice:
     return Choice({"l2": {}, "l1": {}, "elasticnet": {"l1_ratio": (0.0, 1.0)}})
 
 
+@known("LiblinearClassifier", package="skbayes")
+def liblinear(own: Params, facts: DataFacts) -> Notation:
+    return {"C": (1e-4, 1e4, LOG), **class_weight(own, facts)}
+
+
 @known("LinearSVC")
 def linear_svc(own: Params, facts: DataFacts) -> Notation:
     space: Notation = {"C": (1e-4, 1e3, LOG), **class_weight(own, facts)}
@@ -179,12 +184,13 @@ def nothing(own: Params, facts: DataFacts) -> Notation:
 # -- support vector machines ----------------------------------------------------------
 
 
-def gamma(facts: DataFacts, option: Any = "scale") -> Ordinal:
+def gamma(facts: DataFacts, option: Any) -> Ordinal | tuple:
     """Return kernel widths, with an own option where standardized features put it."""
+    if option is not None and not isinstance(option, str):
+        return (1e-5, 10.0, LOG)
     values: list[Any] = series(1e-5, 10.0)
-    if option is None or isinstance(option, str):
-        place = 1.0 / (facts.n_features or 16)
-        values.insert(sum(value < place for value in values), option)
+    place = 1.0 / (facts.n_features or 16)
+    values.insert(sum(value < place for value in values), option)
     return Ordinal(values)
 
 

@@ -91,7 +91,7 @@ class Part:
     estimator : estimator
         The part.
     facts : DataFacts
-        What is known of the data that the part is fitted on.
+        Facts about the data that the part is fitted on.
     known : KnownClass or None
         The entry of its class in the catalog.
     space : dict
@@ -105,9 +105,9 @@ class Part:
     space: Notation
 
 
-def parts_of(estimator: Any, facts: DataFacts) -> list[Part]:
+def parts_of(estimator: Any, facts: DataFacts, prefix: str = "") -> list[Part]:
     """Return the parts of an estimator that may be tuned, the whole first."""
-    return list(_walk(estimator, "", facts))
+    return list(_walk(estimator, prefix, facts))
 
 
 def _walk(estimator: Any, prefix: str, facts: DataFacts) -> Iterator[Part]:

@@ -265,6 +265,14 @@ def tfidf_vectorizer(own: Params, facts: DataFacts) -> Notation:
     return {**count_vectorizer(own, facts), **tfidf(own, facts)}
 
 
+@known("NGramVectorizer", package="skbayes")
+def ngram_vectorizer(own: Params, facts: DataFacts) -> Notation:
+    space: Notation = {**_ngrams(own), "sublinear_tf": [False, True]}
+    if isinstance(own["min_df"], int):
+        space["min_df"] = [1, *_counts(2, at_most(20, facts.n_rows, 0.02))]
+    return {**space, "norm": [None, "l2"]}
+
+
 @known("TfidfTransformer")
 def tfidf(own: Params, facts: DataFacts) -> Notation:
     switches = {"use_idf": [True, False], "sublinear_tf": [False, True]}

@@ -1,0 +1,99 @@
+"""Search space "auto" of a search, and the configurations it begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+from sklearn.model_selection import check_cv
+
+from skbayes.space import Space
+from skbayes.spaces.default import space_of_parts, unknown_parts
+from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.parts import parts_of
+
+__all__ = ["points_to_begin_with", "set_search_spaces"]
+
+# The share of the rows that are trained on, where it is not known before splitting.
+CAUTIOUS_SHARE = 0.5
+
+
+def set_search_spaces(search: Any, X: Any, y: Any) -> None:
+    """Set `search_spaces_`, the space without "auto", and `untuned_`."""
+    search.untuned_ = []
+    given = search.search_spaces
+    if isinstance(given, str) and given != "auto":
+        raise TypeError(
+            f"search_spaces must be 'auto', a dict or a list of dicts, got {given!r}."
+        )
+    if isinstance(given, list | tuple) and any(map(_is_laid_over, given)):
+        search.search_spaces_ = [
+            _resolved(search, one, X, y) if _is_laid_over(one) else one for one in given
+        ]
+    elif given is None or isinstance(given, str) or _is_laid_over(given):
+        search.search_spaces_ = _resolved(search, given, X, y)
+    else:
+        search.search_spaces_ = given
+    if search.untuned_ and search.verbose > 0:
+        names = ", ".join(search.untuned_)
+        print(f"search_spaces='auto' does not know {names}: they keep their values.")
+
+
+def _is_laid_over(one: Any) -> bool:
+    return isinstance(one, Mapping) and "auto" in one
+
+
+def _resolved(search: Any, given: Any, X: Any, y: Any) -> Any:
+    """Return the default space, with the entries of a dict laid over it."""
+    changes = dict(given) if isinstance(given, Mapping) else {"auto": True}
+    if not isinstance(auto := changes.pop("auto"), bool):
+        raise TypeError(
+            "search_spaces: 'auto' must be True, for the default space, or False, got "
+            f"{auto!r}."
+        )
+    if not auto:
+        return changes
+    facts = DataFacts.of(X, y, train_share(search, X, y))
+    parts = parts_of(search.estimator, facts)
+    search.untuned_ = unknown_parts(parts)
+    space = space_of_parts(parts, facts)
+    return space | changes if changes else space
+
+
+def train_share(search: Any, X: Any, y: Any) -> float:
+    """Return the least share of the rows that a trial may be fitted to."""
+    n_samples = DataFacts.of(X, y).n_rows or 1
+    share = _share_of_splits(search.cv, n_samples)
+    sizes = getattr(search, search._subset_parameter, 1.0)
+    sizes = sizes if isinstance(sizes, list | tuple) else [sizes]
+    shares = [
+        size / (share * n_samples) if isinstance(size, Integral) else size
+        for size in sizes
+        if isinstance(size, int | float) and not isinstance(size, bool)
+    ]
+    return share * min([1.0, *shares])
+
+
+def _share_of_splits(cv: Any, n_samples: int) -> float:
+    if isinstance(cv, list | tuple):
+        sizes = [len(one[0]) for one in cv if hasattr(one[0], "__len__")]
+        return min(sizes, default=0) / n_samples or CAUTIOUS_SHARE
+    if cv is None or isinstance(cv, Integral):
+        cv = check_cv(5 if cv is None else int(cv))
+    if hasattr(cv, "n_splits") and "Shuffle" not in type(cv).__name__:
+        return 1.0 - 1.0 / max(2, int(cv.n_splits))
+    return CAUTIOUS_SHARE
+
+
+def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
+    """Return the configurations that a search tries first.
+
+    With ``initial_points="default"`` it is the estimator as it was given, where its
+    values lie in the space.
+    """
+    given = getattr(search, "initial_points", None)
+    if not isinstance(given, str):
+        return list(given or [])
+    own = space.selection(search._own_values())
+    return [own] if own is not None and space.allows(own) else []

@@ -1,0 +1,161 @@
+"""Changes of a user that are laid over the search space of an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from skbayes.space import Choice
+from skbayes.spaces.catalog import Notation
+from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.own_values import make_choice, pairs_of
+from skbayes.spaces.parts import parts_of
+
+__all__ = ["lay_over"]
+
+
+def lay_over(space: Notation, changes: Mapping[str, Any], facts: DataFacts) -> Notation:
+    """Return a space with the entries of `changes` in place of its own.
+
+    Raises
+    ------
+    ValueError
+        If an entry is about a parameter of an option that another entry removes, or if
+        nothing is left.
+    """
+    conditions = dict(_conditions(space))
+    result = dict(space)
+    # Choices first: they decide where the other parameters are.
+    names = sorted(changes, key=lambda name: not _is_step(changes[name]))
+    names.sort(key=lambda name: name in conditions)
+    for name in names:
+        value = changes[name]
+        result = _without_below(result, name, value)
+        if value is None:
+            result = _removed(result, name)
+        elif isinstance(value, Choice):
+            opened = {inner for inner, _ in _conditions({name: value})}
+            for other in opened:
+                result = _removed(result, other)
+            result = _replaced(result, name, value)
+        else:
+            result = _replaced(result, name, _kept_options(result, name, value, facts))
+        if value is not None and name not in result and name in conditions:
+            if not _occurs(result, name):
+                raise _contradiction(name, conditions[name], changes)
+    if not result:
+        raise ValueError(
+            "search_spaces: without the entries that are None, nothing is left to "
+            "tune. Leave one of them, or give it values: "
+            f"{{{next(iter(space), 'name')!r}: [...]}}."
+        )
+    return result
+
+
+def _contradiction(
+    name: str, condition: tuple[str, list[Any]], changes: Mapping[str, Any]
+) -> ValueError:
+    owner, options = condition
+    listed = " or ".join(map(repr, options))
+    return ValueError(
+        f"search_spaces: {name!r} has an effect only with {owner!r} = {listed}, which "
+        f"{changes.get(owner)!r} leaves out. Remove one of the two entries, or write "
+        f"the choice by hand: {{{owner!r}: Choice({{{options[0]!r}: {{{name!r}: "
+        f"{changes[name]!r}}}}})}}."
+    )
+
+
+def _conditions(space: Notation) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
+    """Yield the parameters below choices, with the choice and the options of each."""
+    for owner, choice in space.items():
+        if not isinstance(choice, Choice):
+            continue
+        found: dict[str, list[Any]] = {}
+        for option, opened in pairs_of(choice):
+            for inner in opened or {}:
+                found.setdefault(inner, []).append(option)
+            yield from _conditions(opened or {})
+        yield from ((inner, (owner, options)) for inner, options in found.items())
+
+
+def _occurs(space: Notation, name: str) -> bool:
+    return name in space or any(inner == name for inner, _ in _conditions(space))
+
+
+def _replaced(space: Notation, name: str, value: Any) -> Notation:
+    """Return a space with an entry in all places where there is one, else on top."""
+    if not any(inner == name for inner, _ in _conditions(space)):
+        return {**space, name: value}
+    return _mapped(space, name, value)
+
+
+def _removed(space: Notation, name: str) -> Notation:
+    return _mapped(space, name, None)
+
+
+def _mapped(space: Notation, name: str, value: Any) -> Notation:
+    """Return a space with each entry of a name replaced; removed by None."""
+    result = {}
+    for own, notation in space.items():
+        if own == name:
+            if value is not None:
+                result[own] = value
+            continue
+        if isinstance(notation, Choice):
+            pairs = [
+                (opt, _mapped(sub, name, value)) for opt, sub in pairs_of(notation)
+            ]
+            notation = make_choice(pairs)
+        result[own] = notation
+    return result
+
+
+# -- options --------------------------------------------------------------------------
+
+
+def _is_step(value: Any) -> bool:
+    """Whether a list has estimators among its options."""
+    return isinstance(value, list) and any(hasattr(one, "get_params") for one in value)
+
+
+def _without_below(space: Notation, name: str, value: Any) -> Notation:
+    """Return a space without the parameters of a step that others may replace."""
+    if not _is_step(value):
+        return space
+    return {own: sub for own, sub in space.items() if not own.startswith(f"{name}__")}
+
+
+def _kept_options(space: Notation, name: str, value: Any, facts: DataFacts) -> Any:
+    """Return a choice for a list of options that open parameters of their own."""
+    if not isinstance(value, list) or not value:
+        return value
+    if _is_step(value):
+        pairs = [(option, _space_of(option, name, facts)) for option in value]
+    else:
+        old = space.get(name)
+        if not isinstance(old, Choice):
+            return value
+        opened = dict(_hashable(pairs_of(old)))
+        pairs = [(option, opened.get(_key(option), {})) for option in value]
+    return make_choice(pairs) if any(sub for _, sub in pairs) else value
+
+
+def _space_of(option: Any, name: str, facts: DataFacts) -> Notation:
+    if not hasattr(option, "get_params"):
+        return {}
+    found: Notation = {}
+    for part in parts_of(option, facts, prefix=f"{name}__"):
+        found.update(part.space)
+    return found
+
+
+def _hashable(pairs: list[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    return ((_key(option), opened) for option, opened in pairs)
+
+
+def _key(option: Any) -> Any:
+    try:
+        hash(option)
+    except TypeError:
+        return id(option)
+    return (type(option).__name__, option)
