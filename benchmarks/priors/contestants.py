@@ -1,0 +1,201 @@
+"""The methods that auto_spaces.py compares, behind one ask/tell interface.
+
+All begin with the estimator's own values where these lie in the space.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skbayes import Optimizer
+from skbayes.space import Integer, Real, Space
+from skbayes.spaces.first_points import first_points
+from skbayes.spaces.knowledge import learned_prior
+
+__all__ = ["METHODS", "Problem"]
+
+Params = dict[str, Any]
+
+
+class Problem:
+    """What a method is told: parts of an estimator, spaces, and what is known.
+
+    Parameters
+    ----------
+    parts : list of Part
+        The estimator.
+    space : Space
+        Its default search space.
+    hand_written : dict
+        A practitioner's space.
+    own : dict
+        The estimator's own values.
+    known : dict
+        Knowledge by class.
+    """
+
+    def __init__(
+        self, parts: Any, space: Space, hand_written: Any, own: Params, known: Any
+    ) -> None:
+        self.parts, self.space, self.own, self.known = parts, space, own, known
+        self.hand_written = hand_written
+
+    def own_point(self, space: Space) -> list[Params]:
+        """Return the estimator's own values as a configuration of a space, if it is."""
+        row = _own_row(space, self.own)
+        return [] if row is None else space.decode(row[None])
+
+
+def _own_row(space: Space, own: Params) -> np.ndarray | None:
+    """Return the row of an estimator's own values, None if they are not in a space."""
+    row = np.full(space.n_columns, np.nan)
+    todo = list(space.tree)
+    while todo:
+        place, options = todo.pop()
+        column = space.columns[place]
+        if column.name not in own or not column.dimension.contains(own[column.name]):
+            return None
+        row[place] = column.dimension.encode([own[column.name]])[0]
+        if options:
+            todo += options[int(column.dimension.place(row[[place]])[0])]
+    return row
+
+
+def auto(
+    problem: Problem, seed: int, n: int = 5, beta: float = 5.0, prior: bool = True
+) -> Any:
+    """The default space with portfolio and densities."""
+    points = first_points(problem.parts, problem.space, problem.own, problem.known)
+    points = [*problem.own_point(problem.space), *points][: n + 1]
+    known = learned_prior(problem.parts, problem.space, problem.known)
+    return Optimizer(
+        problem.space,
+        initial_points=points,
+        n_initial_points=len(points),
+        prior=known if prior else None,
+        random_state=seed,
+    )
+
+
+def without_knowledge(problem: Problem, seed: int) -> Any:
+    """The default space, the estimator's own values first."""
+    points = problem.own_point(problem.space)
+    return Optimizer(problem.space, initial_points=points, random_state=seed)
+
+
+def hand_written(problem: Problem, seed: int) -> Any:
+    """A practitioner's space, the estimator's own values first."""
+    space = Space.from_notation(problem.hand_written)
+    return Optimizer(space, initial_points=problem.own_point(space), random_state=seed)
+
+
+class Queue:
+    """The estimator's own values, then random configurations."""
+
+    def __init__(self, problem: Problem, seed: int) -> None:
+        self._optimizer = Optimizer(
+            problem.space,
+            surrogate="random",
+            initial_points=problem.own_point(problem.space),
+            random_state=seed,
+        )
+
+    def ask(self) -> Params:
+        return self._optimizer.ask()
+
+    def tell(self, params: Params, score: float) -> None:
+        self._optimizer.tell(params, score)
+
+
+class Optuna:
+    """Optuna with the estimator's own values enqueued.
+
+    The Gaussian process gets all parameters in each trial, of which those that do not
+    exist under the chosen options have no effect; TPE gets those that exist.
+    """
+
+    def __init__(self, problem: Problem, seed: int, sampler: str) -> None:
+        import optuna
+
+        warnings.simplefilter("ignore")
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self._space = problem.space
+        self._flat = sampler == "GPSampler"
+        self._of = optuna.distributions
+        self._study = optuna.create_study(
+            direction="maximize", sampler=getattr(optuna.samplers, sampler)(seed=seed)
+        )
+        for params in problem.own_point(problem.space):
+            row = problem.space.encode([params])[0]
+            self._study.enqueue_trial(
+                {
+                    str(j): self._value(j, row[j])
+                    for j in range(self._space.n_columns)
+                    if not np.isnan(row[j])
+                }
+            )
+        self._trial: Any = None
+
+    def _value(self, j: int, position: float) -> Any:
+        dimension = self._space.columns[j].dimension
+        if isinstance(dimension, Real | Integer):
+            return dimension.decode(np.array([position]))[0]
+        return int(np.argmin(np.abs(dimension.grid - position)))
+
+    def _position(self, j: int) -> float:
+        dimension = self._space.columns[j].dimension
+        name = str(j)
+        if isinstance(dimension, Integer):
+            value: Any = self._trial.suggest_int(
+                name, dimension.low, dimension.high, log=dimension.is_log
+            )
+        elif isinstance(dimension, Real):
+            value = self._trial.suggest_float(
+                name, dimension.low, dimension.high, log=dimension.is_log
+            )
+        else:
+            n = int(dimension.n_values)
+            if dimension.is_categorical:
+                place = self._trial.suggest_categorical(name, list(range(n)))
+            else:
+                place = self._trial.suggest_int(name, 0, n - 1)
+            return float(dimension.grid[place])
+        value = min(max(value, dimension.low), dimension.high)
+        return float(dimension.encode([value])[0])
+
+    def ask(self) -> Params:
+        self._trial = self._study.ask()
+        row = np.full(self._space.n_columns, np.nan)
+        if self._flat:
+            row[:] = [self._position(j) for j in range(self._space.n_columns)]
+            row[~self._space.active(row[None])[0]] = np.nan
+        else:
+            todo = list(self._space.tree)
+            while todo:
+                place, options = todo.pop()
+                row[place] = self._position(place)
+                if options:
+                    dimension: Any = self._space.columns[place].dimension
+                    todo += options[int(dimension.place(row[[place]])[0])]
+        return self._space.decode(row[None])[0]
+
+    def tell(self, params: Params, score: float) -> None:
+        if np.isnan(score):
+            failed = __import__("optuna").trial.TrialState.FAIL
+            self._study.tell(self._trial, state=failed)
+        else:
+            self._study.tell(self._trial, score)
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "auto": auto,
+    "space": without_knowledge,
+    "hand": hand_written,
+    "random": Queue,
+    "optuna-tpe": lambda problem, seed: Optuna(problem, seed, "TPESampler"),
+    "optuna-gp": lambda problem, seed: Optuna(problem, seed, "GPSampler"),
+}

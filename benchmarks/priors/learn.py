@@ -1,0 +1,313 @@
+"""Knowledge about estimators, learned from their tables of results.
+
+For each estimator with a file in results/priors/:
+
+- a density over each hyper-parameter, of where good values lie. On each table, the
+  density of the values of the best tenth of the configurations is divided by that of
+  all configurations, by kernels on the scale of the parameter; the mean over the tables
+  is mixed with a uniform density. Options have their share of the best tenth divided by
+  their share of all. For a parameter that is not always active, both are among the
+  configurations in which it is;
+- a portfolio, an ordered list of configurations to begin with: after the estimator's own,
+  always the one that lowers the mean over the tables of the normalized regret of the best
+  so far the most.
+
+The regret of a configuration is (best - score) / (best - median of the random ones), at
+most 2, and half of it is that predicted by a random forest from the other configurations
+(out of bag), since scores on small tables are noisy.
+
+Example: python benchmarks/priors/learn.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import one_thread  # noqa: F401
+
+# isort: split
+import argparse
+import json
+import math
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import numpy as np
+from common import HERE
+from priors import results
+from priors.results import Table
+from sklearn.ensemble import RandomForestRegressor
+
+KNOWLEDGE = HERE.parent / "skbayes" / "spaces" / "knowledge.json"
+N_PORTFOLIO = 9
+LARGEST_REGRET = 2.0
+# A score that varies less than this on a table tells nothing.
+SMALLEST_SPREAD = 1e-4
+SMOOTHING = 0.5
+BEST_SHARE = 0.1
+UNIFORM_SHARE = 0.2
+N_KNOTS = 9
+# Standard deviation of the kernels, as a part of the range.
+BANDWIDTH = 0.1
+# Configurations that each option has besides those counted.
+PSEUDO_COUNT = 2.0
+# Parameters that are proportional to the standard deviation of the target, which is 1 in
+# all tables.
+Y_SCALED = {"SVR": ["C", "epsilon"], "ElasticNet": ["alpha"]}
+
+Params = dict[str, Any]
+
+
+# -- regrets --------------------------------------------------------------------------
+
+
+@cache
+def regrets(name: str) -> list[np.ndarray]:
+    """Normalized regrets on each table, (n_configurations, n_metrics); NaN columns."""
+    return [_normalized(table.scores) for table in results.load(name)]
+
+
+def _normalized(scores: np.ndarray) -> np.ndarray:
+    failed = np.isnan(scores)
+    scores = np.where(failed, -np.inf, scores)
+    best, median = scores.max(axis=0), np.median(scores[1:], axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        regret = np.minimum((best - scores) / (best - median), LARGEST_REGRET)
+        regret[:, ~(best - median > SMALLEST_SPREAD)] = np.nan
+    return regret
+
+
+@cache
+def smoothed(name: str) -> list[np.ndarray]:
+    """Regrets, partly predicted from those of other configurations."""
+    found = []
+    for table, regret in zip(results.load(name), regrets(name), strict=True):
+        known = ~np.isnan(regret).any(axis=0)
+        out = regret.copy()
+        if known.any():
+            X = features(table.params[1:])
+            forest = RandomForestRegressor(
+                100, min_samples_leaf=2, max_features=0.5, oob_score=True, random_state=0
+            )
+            target = regret[1:, known]
+            forest.fit(X, target[:, 0] if target.shape[1] == 1 else target)
+            predicted = forest.oob_prediction_.reshape(target.shape)
+            out[1:, known] = (1.0 - SMOOTHING) * target + SMOOTHING * predicted
+        found.append(out)
+    return found
+
+
+def features(params: list[Params]) -> np.ndarray:
+    """Encode configurations for a forest."""
+    names = sorted({name for one in params for name in one})
+    columns = []
+    for name in names:
+        values = [one.get(name) for one in params]
+        columns.append([float(v) if is_number(v) else math.nan for v in values])
+        for option in options_of(values):
+            columns.append([float(not is_number(v) and v == option) for v in values])
+        columns.append([float(name not in one) for one in params])
+    X = np.array(columns).T
+    return np.where(np.isnan(X), -1.0, X)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def options_of(values: list[Any]) -> list[Any]:
+    """Return the values that are no numbers."""
+    return list(dict.fromkeys(v for v in values if not is_number(v)))
+
+
+# -- densities ------------------------------------------------------------------------
+
+
+def densities(tables: list[Table], losses: list[np.ndarray]) -> dict[str, Any]:
+    """Learn a density of each parameter; `losses` are regrets on each table."""
+    names = sorted({name for table in tables for one in table.params for name in one})
+    return {name: _density(name, tables, losses) for name in names}
+
+
+def _density(name: str, tables: list[Table], losses: list[np.ndarray]) -> Params:
+    every = [v for table in tables for one in table.params for v in _value(one, name)]
+    numbers = np.array(sorted({v for v in every if is_number(v)}), dtype=float)
+    options = options_of(every)
+    found: Params = {}
+    # A few numbers are options, and so is a number that is a choice.
+    if len(numbers) and len(numbers) <= N_KNOTS // 2:
+        options, numbers = [*numbers.tolist(), *options], numbers[:0]
+        options = [int(v) if is_number(v) and v == int(v) else v for v in options]
+    if len(numbers):
+        found |= _numeric(name, tables, losses, numbers)
+    if options:
+        weights = _weights(name, tables, losses, options, len(numbers) > 0)
+        found["options"] = [[o, w] for o, w in zip(options, weights, strict=True)]
+    return found
+
+
+def _value(params: Params, name: str) -> list[Any]:
+    return [params[name]] if name in params else []
+
+
+def _best(loss: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """Places of the best tenth of the active configurations without the first."""
+    places = np.flatnonzero(active[1:]) + 1
+    n = max(1, round(BEST_SHARE * len(places)))
+    return places[np.argsort(loss[places], kind="stable")[:n]]
+
+
+def _numeric(
+    name: str, tables: list[Table], losses: list[np.ndarray], numbers: np.ndarray
+) -> Params:
+    positive = numbers[numbers > 0]
+    log = len(positive) > 1 and positive[-1] >= 20 * positive[0]
+    # Zero is a step below the smallest number.
+    zero = positive[0] ** 2 / positive[1] if numbers[0] == 0 and log else math.nan
+    if log and len(positive) > 20:
+        zero = positive[0] / 10.0
+
+    def scaled(values: Any) -> np.ndarray:
+        values = np.asarray(values, dtype=float)
+        return np.log(np.where(values > 0, values, zero)) if log else values
+
+    ends = scaled(numbers[[0, -1]])
+    knots = np.linspace(*ends, N_KNOTS)
+    width = BANDWIDTH * (ends[1] - ends[0])
+
+    def mass(values: np.ndarray) -> np.ndarray:
+        distances = (knots[:, None] - scaled(values)) / width
+        return np.mean(np.exp(-0.5 * distances**2), axis=1)
+
+    ratios = []
+    for table, loss in zip(tables, losses, strict=True):
+        values = [one.get(name) for one in table.params]
+        active = np.array([is_number(v) for v in values])
+        if active[1:].sum() < 20:
+            continue
+        best = [values[i] for i in _best(loss, active)]
+        every = [values[i] for i in np.flatnonzero(active)]
+        ratio = (mass(best) + 1e-3) / (mass(every) + 1e-3)
+        ratios.append(ratio / ratio.mean())
+    mean = (1.0 - UNIFORM_SHARE) * np.mean(ratios, axis=0) + UNIFORM_SHARE
+    at = np.exp(knots) if log else knots
+    return {
+        "scale": "log" if log else "linear",
+        "at": [float(f"{v:.3g}") for v in at],
+        "log_density": np.round(np.log(mean), 2).tolist(),
+    }
+
+
+def _weights(
+    name: str,
+    tables: list[Table],
+    losses: list[np.ndarray],
+    options: list[Any],
+    besides_numbers: bool,
+) -> list[float]:
+    """Logarithms of how much more often options are among the best than among all."""
+    ratios = []
+    for table, loss in zip(tables, losses, strict=True):
+        active = np.array([name in one for one in table.params])
+        if active[1:].sum() < 20:
+            continue
+        best = Counter(table.params[i][name] for i in _best(loss, active))
+        every = Counter(one[name] for one in table.params[1:] if name in one)
+        n_best, n_every = sum(best.values()), sum(every.values())
+        shares = np.array([every[o] / n_every for o in options])
+        found = np.array([best[o] for o in options]) + PSEUDO_COUNT * shares
+        with np.errstate(invalid="ignore"):
+            ratios.append(found / (n_best + PSEUDO_COUNT) / shares)
+    mean = np.nan_to_num(np.nanmean(ratios, axis=0), nan=1.0)
+    mean = (1.0 - UNIFORM_SHARE) * mean + UNIFORM_SHARE
+    return np.round(np.log(mean), 2).tolist()
+
+
+# -- portfolio ------------------------------------------------------------------------
+
+
+def portfolio(losses: np.ndarray, n: int) -> list[int]:
+    """Choose configurations greedily; `losses` has shape (n_tables, n_configurations).
+
+    The first one is number 0.
+    """
+    chosen = [0]
+    so_far = losses[:, 0]
+    while len(chosen) < n:
+        totals = np.minimum(so_far[:, None], losses).mean(axis=0)
+        chosen.append(int(np.argmin(totals)))
+        so_far = np.minimum(so_far, losses[:, chosen[-1]])
+    return chosen
+
+
+def common_values(tables: list[Table], place: int) -> Params:
+    """Return a configuration as it is on most tables."""
+    texts = Counter(json.dumps(table.params[place]) for table in tables)
+    text = texts.most_common(1)[0][0]
+    return next(t.params[place] for t in tables if json.dumps(t.params[place]) == text)
+
+
+# -- all of it ------------------------------------------------------------------------
+
+
+def learn(name: str, without: tuple[str, ...] = ()) -> Params:
+    """Learn what there is to know of an estimator from all tables but some."""
+    kept = [
+        (table, loss)
+        for table, loss in zip(results.load(name), smoothed(name), strict=True)
+        if table.name not in without and not np.isnan(loss).all()
+    ]
+    tables = [table for table, _ in kept]
+    # The mean of the scores, of which the estimator's own counts as much as the others.
+    losses = [_mixed(loss) for _, loss in kept]
+    places = portfolio(np.array(losses), N_PORTFOLIO)[1:]
+    found: Params = {"tables": len(tables)}
+    if name in Y_SCALED:
+        found["y_scaled"] = Y_SCALED[name]
+    found["portfolio"] = [common_values(tables, place) for place in places]
+    found["densities"] = densities(tables, losses)
+    return found
+
+
+def _mixed(loss: np.ndarray) -> np.ndarray:
+    own, others = loss[:, 0], loss[:, 1:]
+    others = others[:, ~np.isnan(others).any(axis=0)]
+    if not others.size:
+        return own
+    if np.isnan(own).any():
+        return others.mean(axis=1)
+    return 0.5 * own + 0.5 * others.mean(axis=1)
+
+
+def text_of(knowledge: Params) -> str:
+    """Write knowledge as JSON with one line for each density and configuration."""
+    lines = []
+    for name, one in sorted(knowledge.items()):
+        rows = [f'  "tables": {one["tables"]},']
+        if "y_scaled" in one:
+            rows.append(f'  "y_scaled": {json.dumps(one["y_scaled"])},')
+        points = ",\n".join(f"   {json.dumps(point)}" for point in one["portfolio"])
+        rows.append(f'  "portfolio": [\n{points}\n  ],')
+        own = ",\n".join(
+            f"   {json.dumps(key)}: {json.dumps(density)}"
+            for key, density in one["densities"].items()
+        )
+        rows.append(f'  "densities": {{\n{own}\n  }}')
+        lines.append(f' "{name}": {{\n' + "\n".join(rows) + "\n }")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def main() -> None:
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
+    knowledge = {name: learn(name) for name in results.names()}
+    KNOWLEDGE.write_text(text_of(knowledge))
+    print(f"written: {KNOWLEDGE} ({KNOWLEDGE.stat().st_size} bytes)")
+
+
+if __name__ == "__main__":
+    main()
