@@ -53,6 +53,9 @@ NOT_OF_THE_SEARCH = frozenset(
     }
 )
 
+# Parameters that older journals do not have; None is what they were made with.
+_LATER = frozenset({"trial_memory"})
+
 # Parameters that have parts of their own.
 _PARTS = frozenset(
     {"constraint", "cv", "estimator", "scoring", "search_spaces", "target_metric"}
@@ -107,7 +110,8 @@ def describe_search(
         "splits": _splitter(params.get("cv")),
         **{f"fit_params: {name}": fit_params[name] for name in sorted(fit_params)},
     }
-    for name in sorted(params.keys() - NOT_OF_THE_SEARCH - _PARTS):
+    unset = {name for name in _LATER if params.get(name) is None}
+    for name in sorted(params.keys() - NOT_OF_THE_SEARCH - _PARTS - unset):
         known = name == "warm_start_from"
         parts[f"settings: {name}"] = _knowledge(params[name]) if known else params[name]
     describer = _Describer()

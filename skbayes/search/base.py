@@ -20,8 +20,9 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
+from skbayes.evaluation.limits import limits_text
 from skbayes.evaluation.run import Objective, SearchRun
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import History, Trial, name_blank_scores
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results.correction import corrected_best_score
@@ -92,6 +93,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     {n_points}
     {stopper}
     {trial_timeout}
+    {trial_memory}
     {racing}
     {warm_start_from}
     {journal}
@@ -156,6 +158,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             compat.StrOptions({"auto"}),
         ],
         "trial_timeout": [compat.Interval(Real, 0, None, closed="neither"), None],
+        "trial_memory": [compat.Interval(Integral, 1, None, closed="left"), str, None],
         "racing": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
         "warm_start_from": "no_validation",
         "journal": [str, PathLike, None],
@@ -193,6 +196,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         n_points: int | str = "auto",
         stopper: Any = None,
         trial_timeout: float | None = None,
+        trial_memory: int | str | None = None,
         racing: bool | float = False,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
@@ -246,8 +250,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV has not."""
-        options = run.options
-        if options.trial_timeout is None and options.pruning_risk is None:
+        if not run.options.cuts_trials:
             return {}
         return {"state": [trial.state for trial in history]}
 
@@ -275,8 +278,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             )
         if best.state.is_partial:
             raise ValueError(
-                f"No trial was finished within trial_timeout={self.trial_timeout}; "
-                "cv_results_ and trials_ hold what there is."
+                f"No trial was finished within {limits_text(run.options)}; cv_results_ "
+                "and trials_ hold what there is."
             )
         if not callable(self.refit):
             self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
@@ -434,6 +437,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         compat.report_failures(fitted, self.error_score)
         if callable(self.scoring):
             compat.insert_error_scores(history.folds, self.error_score)
+            name_blank_scores(history.folds)
         self.cv_results_ = self._tabulate(run, outcome)
         self.trials_ = history
         self._ranked_numbers = [trial.number for trial in run.ranked]

@@ -77,6 +77,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     {n_points}
     {stopper}
     {trial_timeout}
+    {trial_memory}
     {racing}
     {warm_start_from}
     {journal}
@@ -88,7 +89,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     ----------
     cv_results_ : dict of str to ndarray
         One row per trial, with the columns that GridSearchCV has. With `racing` or
-        `trial_timeout` the column `state` says which trials were cut short; their mean
+        `trial_timeout` or `trial_memory` the column `state` says which trials were cut short; their mean
         scores are NaN.
     {best_estimator_}
     {best_score_}
@@ -202,6 +203,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         n_points: int | str = "auto",
         stopper: Any = None,
         trial_timeout: float | None = None,
+        trial_memory: int | str | None = None,
         racing: bool | float = False,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
@@ -224,7 +226,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         open_ended = any(budget is not None for budget in budgets)
         everything = not open_ended and space.n_configurations <= n_iter
         rest = _all_points(self.search_spaces, space) if everything else []
-        if self.racing or self.trial_timeout is not None:
+        if self.racing or not self.trial_timeout is self.trial_memory is None:
             # Trials that are cut short are less certain than others.
             check_noise(1.0, self.surrogate)
         optimizer = Optimizer(
