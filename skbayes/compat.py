@@ -211,7 +211,10 @@ def fit_and_score(estimator: Any, X: Any, y: Any, **kwargs: Any) -> dict[str, An
 def insert_error_scores(folds: Sequence[Any], error_score: Any) -> None:
     """Give failed folds of a multi-metric callable one error score per metric."""
     bare = [
-        f for f in folds if f.fit_error is None or not isinstance(f.test_scores, dict)
+        f
+        for f in folds
+        if not f.skipped
+        and (f.fit_error is None or not isinstance(f.test_scores, dict))
     ]
     results = [fold.as_dict() for fold in bare]
     _insert_error_scores(results, error_score)

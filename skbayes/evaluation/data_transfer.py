@@ -14,6 +14,7 @@ import pickle
 import shutil
 import tempfile
 import threading
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ import numpy as np
 from skbayes import compat
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 
-__all__ = ["Inputs", "DataHandle", "DataTransfer", "transfer_data"]
+__all__ = ["DataHandle", "DataTransfer", "Inputs", "PortableHandle", "transfer_data"]
 
 # Arrays begin at multiples of this many bytes, as processors like it.
 ALIGNMENT = 64
@@ -78,6 +79,27 @@ class DataHandle(Protocol):
     def room(self) -> AbstractContextManager:
         """Wait until a fit may run; it runs in this context."""
 
+    def portable(self) -> PortableHandle | None:
+        """Return the handle for another process of this machine, if there is one."""
+
+
+class PortableHandle(Protocol):
+    """Handle for another process of this machine."""
+
+    @property
+    def key(self) -> str:
+        """Name of the data, the same for all handles that lead to them."""
+
+    @property
+    def n_shared(self) -> int:
+        """Bytes of files that the process maps into memory."""
+
+    def load(self) -> Inputs:
+        """Return the inputs, where the fit runs."""
+
+    def is_gone(self) -> bool | None:
+        """Whether the search has ended; None if that cannot be seen."""
+
 
 class DataTransfer:
     """Inputs on their way to the fits; a context manager that cleans up behind it.
@@ -87,7 +109,14 @@ class DataTransfer:
     handle : object
         What to send along with each fit: a :class:`DataHandle`, or what becomes one on
         the way.
+
+    Attributes
+    ----------
+    transport : str
+        How it was sent, as :func:`transfer_data` names it.
     """
+
+    transport = "value"
 
     def __init__(self, handle: Any) -> None:
         self.handle = handle
@@ -111,14 +140,23 @@ class DataTransfer:
 class _Here:
     """Inputs at hand where the fit runs."""
 
+    n_shared = 0
+
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
+        self.key = uuid.uuid4().hex
 
     def load(self) -> Inputs:
         return self._inputs
 
     def stopped(self) -> bool:
         return False
+
+    def portable(self) -> PortableHandle | None:
+        return self
+
+    def is_gone(self) -> bool | None:
+        return None
 
     def room(self) -> AbstractContextManager:
         return contextlib.nullcontext()
@@ -127,11 +165,17 @@ class _Here:
 class _Heard(_Here):
     """The same, in the memory of the search."""
 
-    def __init__(self, inputs: Inputs, n_slots: int) -> None:
+    def __init__(
+        self, inputs: Inputs, n_slots: int, on_disk: PortableHandle | None = None
+    ) -> None:
         super().__init__(inputs)
         self.stop = threading.Event()
         # Each trial in flight has threads enough for all slots.
         self._slots = threading.BoundedSemaphore(n_slots)
+        self._on_disk = on_disk
+
+    def portable(self) -> PortableHandle | None:
+        return self._on_disk
 
     def room(self) -> AbstractContextManager:
         return self._slots
@@ -182,6 +226,20 @@ class _OnDisk:
             for array, (_, _, shared) in zip(arrays, self.places, strict=True)
         ]
         return pickle.loads(head, buffers=buffers), mapped
+
+    @property
+    def key(self) -> str:
+        return self.folder
+
+    @property
+    def n_shared(self) -> int:
+        return sum(end - begin for begin, end, shared in self.places if shared)
+
+    def portable(self) -> PortableHandle | None:
+        return self
+
+    def is_gone(self) -> bool | None:
+        return not os.path.exists(self.folder)
 
     def stopped(self) -> bool:
         return os.path.exists(os.path.join(self.folder, "stop"))
@@ -297,6 +355,19 @@ class _Folder(DataTransfer):
                 self._write()
 
 
+class _Copied(_Folder):
+    """Keep inputs in the memory of the search, and a copy for other processes."""
+
+    def __init__(
+        self, inputs: Inputs, n_slots: int, temp_folder: str | None, max_nbytes: float
+    ) -> None:
+        super().__init__(inputs, temp_folder, max_nbytes)
+        self.handle = _Heard(inputs, n_slots, self.handle)
+
+    def stop(self) -> None:
+        self.handle.stop.set()
+
+
 class _Scattered(DataTransfer):
     """Hand inputs to the workers of a Dask cluster."""
 
@@ -327,13 +398,18 @@ def transfer_data(
     """Bring the inputs to where the fits run, until the context is left.
 
     That is "memory", this process; "disk", other processes of this machine, which map
-    arrays of more than `max_nbytes` into memory; "scatter", the Dask cluster of
+    arrays of more than `max_nbytes` into memory; "copy", both of these; "scatter", the Dask cluster of
     `client`; or "value", elsewhere, with the inputs sent along with every fit.
     """
     if transport == "disk":
-        return _Folder(inputs, temp_folder, max_nbytes)
-    if transport == "scatter":
-        return _Scattered(inputs, client)
-    if transport == "memory":
-        return _InMemory(inputs, n_slots)
-    return DataTransfer(_Here(inputs))
+        transfer: DataTransfer = _Folder(inputs, temp_folder, max_nbytes)
+    elif transport == "copy":
+        transfer = _Copied(inputs, n_slots, temp_folder, max_nbytes)
+    elif transport == "scatter":
+        transfer = _Scattered(inputs, client)
+    elif transport == "memory":
+        transfer = _InMemory(inputs, n_slots)
+    else:
+        transfer = DataTransfer(_Here(inputs))
+    transfer.transport = transport
+    return transfer

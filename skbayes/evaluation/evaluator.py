@@ -26,6 +26,7 @@ from skbayes.evaluation.racing import Race
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+from skbayes.evaluation.trial_limits import TrialLimits
 from skbayes.utils.did_you_mean import did_you_mean
 
 __all__ = ["CandidateEvaluator", "Evaluation", "check_candidates", "on_full_data"]
@@ -107,6 +108,8 @@ class Evaluation:
         folds are then run one after the other.
     complete_scores : sequence of ndarray
         Scores by split of the complete trials that were told when it was prepared.
+    limits : TrialLimits or None
+        Limits at which running fits are ended.
     duration : float
         Seconds it took.
     started : float or None
@@ -121,33 +124,41 @@ class Evaluation:
     timeout: float | None = None
     should_prune: Callable[[list[FoldOutcome]], bool] | None = None
     complete_scores: Sequence[np.ndarray] = ()
+    limits: TrialLimits | None = None
     duration: float = 0.0
     started: float | None = None
+    # Seconds for starts of processes, which are no cost of the trial.
+    _waited: float = field(default=0.0, init=False)
 
     def __call__(self, parallel: Parallel) -> list[FoldOutcome]:
         """Run it; return an outcome for each fold, fewer if it was pruned."""
         if self.refusal is not None:
             return []
-        begin = time.perf_counter()
+        begin, self._waited = time.perf_counter(), 0.0
         self.started = time.time()
         try:
-            if self.should_prune is None and self.timeout is None:
+            if self.should_prune is self.timeout is self.limits is None:
                 return list(parallel(self.folds()))
             return self._run_in_groups(parallel)
         finally:
-            self.duration = time.perf_counter() - begin
+            self.duration = time.perf_counter() - begin - self._waited
 
     def _run_in_groups(self, parallel: Parallel) -> list[FoldOutcome]:
         """Run folds until the trial is pruned or has taken too long."""
         calls = list(self.folds())
         size = 1 if self.should_prune is not None else max(1, parallel.n_jobs)
         outcomes: list[FoldOutcome] = []
-        seconds = 0.0
+        seconds, has_ended = 0.0, False
         while len(outcomes) < len(calls):
-            if self.timeout is not None and seconds > self.timeout:
+            if has_ended or (self.timeout is not None and seconds > self.timeout):
                 n_left = len(calls) - len(outcomes)
                 return outcomes + [FoldOutcome(too_late=True)] * n_left
-            group = parallel(calls[len(outcomes) : len(outcomes) + size])
+            begun = calls[len(outcomes) : len(outcomes) + size]
+            if self.limits is not None:
+                begun = self.limits.after(seconds, begun)
+            group = parallel(begun)
+            has_ended = any(outcome.ended is not None for outcome in group)
+            self._waited += max(outcome.waited for outcome in group)
             # Measured where they run, so that no waiting for a worker counts.
             seconds += max(outcome.seconds for outcome in group)
             outcomes += group
@@ -177,9 +188,13 @@ class CandidateEvaluator:
     assign : callable, default=on_full_data
         Given a trial's number and what was proposed, returns the parameters to set and
         the :class:`~skbayes.evaluation.subsets.Fidelity` of the trial.
+    limits : TrialLimits or None, default=None
+        Limits at which running fits are ended.
 
     Attributes
     ----------
+    task : FoldTask
+        What all fits share.
     kept : dict of int to list
         Fitted estimators, by the trial's number.
     """
@@ -189,6 +204,7 @@ class CandidateEvaluator:
     catch_errors: bool = False
     n_planned: int = 1
     assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
+    limits: TrialLimits | None = None
     kept: dict[int, list] = field(default_factory=dict, init=False)
     _best: Trial | None = field(default=None, init=False)
     _complete_scores: list[np.ndarray] = field(default_factory=list, init=False)
@@ -196,7 +212,7 @@ class CandidateEvaluator:
     def __post_init__(self) -> None:
         options, objective = self.run.options, self.run.objective
         self._n_splits = len(self.run.splits)
-        self._task = FoldTask(
+        self.task = FoldTask(
             self.run.estimator,
             {
                 "scorer": self.run.scorers,
@@ -229,7 +245,11 @@ class CandidateEvaluator:
             for i, callback_task in enumerate(callback_tasks):
                 fold = Fold(i, params, callback_task, progress, fidelity)
                 # The handle is another one if the first was lost.
-                yield delayed(run_fold)(self.transfer.handle, self._task, fold)
+                handle = self.transfer.handle
+                if self.limits is not None:
+                    yield self.limits.call(handle, fold)
+                else:
+                    yield delayed(run_fold)(handle, self.task, fold)
 
         # What is known now: what is told while it runs depends on the timing.
         scores = tuple(self._complete_scores)
@@ -243,6 +263,7 @@ class CandidateEvaluator:
             self.run.options.trial_timeout,
             None if risk is None else self._pruning_test(scores, risk),
             scores,
+            self.limits,
         )
 
     def _pruning_test(
@@ -314,6 +335,9 @@ class CandidateEvaluator:
             fits = [outcome.estimator for outcome in outcomes]
             self.kept[evaluation.number] = fits
         stop = any(outcome.stop_requested for outcome in outcomes)
+        for outcome in outcomes:
+            if outcome.ended is not None and outcome.ended.state == TrialState.FAILED:
+                return self.failed(evaluation, outcome.ended.text)
         if len(finished) == self._n_splits:
             score = self._mean(finished)
             state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE
@@ -332,30 +356,47 @@ class CandidateEvaluator:
     def _partial_trial(
         self, evaluation: Evaluation, outcomes: list[FoldOutcome], stop: bool
     ) -> Trial:
-        """Make a trial of its first folds: it was pruned, or timed out."""
-        first = next(o.result for o in outcomes if o.result is not None)
-        blank: Any = math.nan
-        if isinstance(first.test_scores, dict):
-            blank = dict.fromkeys(first.test_scores, math.nan)
+        """Make a trial of the folds that were finished: it was pruned, or ended."""
+        begun = [outcome for outcome in outcomes if outcome.result is not None]
+        known: Any = begun[0].result.test_scores if begun else None  # type: ignore
+        blank = self._blank_scores(known)
         by_split = [outcome.result for outcome in outcomes]
         by_split += [None] * (self._n_splits - len(by_split))
         folds = [
             fold or self._no_fold(blank, None, size)
             for fold, size in zip(by_split, self.run.test_sizes, strict=True)
         ]
-        begun = [outcome for outcome in outcomes if outcome.result is not None]
+        states = {outcome.ended.state for outcome in outcomes if outcome.ended}
+        for fold, outcome in zip(folds, outcomes, strict=False):
+            if outcome.ended is not None:
+                fold.fit_error = outcome.ended.text
         scores = self._first_scores(begun)
-        score, noise = self._mean([fold for fold in by_split if fold is not None]), None
-        if scores is not None:
+        score, noise = math.nan, None
+        if begun:
+            score = self._mean([fold for fold in by_split if fold is not None])
+        if begun and scores is not None:
             places = [i for i, fold in enumerate(by_split) if fold is not None]
-            known = [
+            rows = [
                 np.concatenate([row[places], np.delete(row, places)])
                 for row in evaluation.complete_scores
             ]
-            score, noise = Race(known).estimate(scores)
+            score, noise = Race(rows).estimate(scores)
         timed_out = any(outcome.too_late for outcome in outcomes)
         state = TrialState.TIMED_OUT if timed_out else TrialState.PRUNED
+        for one in (TrialState.TIMED_OUT, TrialState.OUT_OF_MEMORY):
+            state = one if one in states else state
         return self._make(evaluation, folds, score, state, stop, noise)
+
+    def _blank_scores(self, known: Any) -> Any:
+        """Return what stands for scores like those of another fold, if there is one."""
+        if isinstance(known, dict):
+            return dict.fromkeys(known, math.nan)
+        scorers = compat.public_scorers(self.run.scorers)
+        if known is None and isinstance(scorers, dict):
+            separate = self.run.objective.separate_costs
+            measures = [] if separate else self.run.objective.measures
+            return dict.fromkeys([*scorers, *measures], math.nan)
+        return math.nan
 
     def _make(
         self,

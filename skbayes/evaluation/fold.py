@@ -18,10 +18,11 @@ from sklearn.base import clone
 from skbayes import compat
 from skbayes.evaluation.constraints import OutcomeMeasures
 from skbayes.evaluation.data_transfer import DataHandle, Inputs
+from skbayes.evaluation.limits import Ended
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult
 
-__all__ = ["Fold", "FoldOutcome", "FoldTask", "run_fold"]
+__all__ = ["Fold", "FoldOutcome", "FoldTask", "portable_error", "run_fold"]
 
 # Called with a fitted estimator and the result of its fit.
 Measure = Callable[[Any, dict[str, Any]], float]
@@ -47,6 +48,10 @@ class FoldOutcome:
         Exception that was raised, and its traceback as text.
     too_late : bool
         Whether it was not begun because of the limit per trial.
+    ended : Ended or None
+        Why it was ended before its end, if it was.
+    waited : float
+        Seconds until its process could begin.
     interrupted : bool
         Whether Ctrl-C kept it from being finished.
     seconds : float
@@ -59,6 +64,8 @@ class FoldOutcome:
     exception: BaseException | None = None
     traceback_text: str = ""
     too_late: bool = False
+    ended: Ended | None = None
+    waited: float = 0.0
     interrupted: bool = False
     seconds: float = 0.0
 
@@ -174,13 +181,13 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
         if not task.catch_errors:
             raise
         text = traceback.format_exc()
-        return FoldOutcome(exception=_portable(error), traceback_text=text)
+        return FoldOutcome(exception=portable_error(error), traceback_text=text)
     if callback_task is not None:
         outcome.stop_requested = callback_task.stop_requested
     return outcome
 
 
-def _portable(error: BaseException) -> BaseException:
+def portable_error(error: BaseException) -> BaseException:
     """Return the exception, or one with its text if it cannot leave this process.
 
     One that cannot be unpickled where it arrives breaks the pool, like a dead worker.

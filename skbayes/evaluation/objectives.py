@@ -298,9 +298,9 @@ class Objectives:
 
     def of_trial(self, trial: Trial) -> list[float]:
         """Return the mean objectives of a trial over the folds that were fitted."""
-        if trial.state == TrialState.FAILED:
-            return [math.nan] * len(self.names)
         folds = [fold.test_scores for fold in trial.folds if not fold.skipped]
+        if trial.state == TrialState.FAILED or not folds:
+            return [math.nan] * len(self.names)
         means = [np.mean([scores[name] for scores in folds]) for name in self.names]
         return [float(y) for y in self.signs * means]
 

@@ -56,11 +56,13 @@ class FitOptions:
     return_train_score : bool
     verbose : int
     trial_timeout : float or None
-        Seconds after which no further fold of a trial is begun.
+        Seconds for the fits of a trial.
     pruning_risk : float or None
         Chance to become the best below which a trial is pruned; None: none is.
     keep_fits : {"best", "all"} or None
         Trials whose fitted estimators are kept.
+    trial_memory : int or None
+        Bytes that a fit may have in memory.
     """
 
     error_score: float | str = np.nan
@@ -69,6 +71,17 @@ class FitOptions:
     trial_timeout: float | None = None
     pruning_risk: float | None = None
     keep_fits: str | None = None
+    trial_memory: int | None = None
+
+    @property
+    def ends_fits(self) -> bool:
+        """Whether a running fit is ended at a limit."""
+        return self.trial_timeout is not None or self.trial_memory is not None
+
+    @property
+    def cuts_trials(self) -> bool:
+        """Whether some folds of a trial may be left out."""
+        return self.ends_fits or self.pruning_risk is not None
 
 
 @dataclass
@@ -119,6 +132,8 @@ class SearchRun:
         Trials in the rows of `cv_results_`.
     constraints : Constraints or None
         Bounds on outcomes of trials.
+    limits : TrialLimits or None
+        While the trials run, the limits at which fits are ended.
     """
 
     estimator: Any
@@ -145,6 +160,7 @@ class SearchRun:
     ranked: History = field(default_factory=History)
     constraints: Constraints | None = None
     outcome_params: dict[str, Any] = field(default_factory=dict)
+    limits: Any = None
 
     @property
     def n_samples(self) -> int:

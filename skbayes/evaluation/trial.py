@@ -10,7 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 
-__all__ = ["FoldResult", "History", "Trial", "TrialState"]
+__all__ = ["FoldResult", "History", "Trial", "TrialState", "name_blank_scores"]
 
 
 class TrialState(StrEnum):
@@ -23,6 +23,8 @@ class TrialState(StrEnum):
     """Its first folds left it no chance to become the best."""
     TIMED_OUT = "timed_out"
     """The limit per trial kept some of its folds from being fitted."""
+    OUT_OF_MEMORY = "out_of_memory"
+    """One of its fits needed more memory than it may."""
 
     def __repr__(self) -> str:
         return repr(self.value)
@@ -30,7 +32,7 @@ class TrialState(StrEnum):
     @property
     def is_partial(self) -> bool:
         """Whether some folds were not fitted."""
-        return self in (TrialState.PRUNED, TrialState.TIMED_OUT)
+        return self not in (TrialState.COMPLETE, TrialState.FAILED)
 
 
 @dataclass
@@ -48,9 +50,9 @@ class FoldResult:
     train_scores : float, dict or None
         Scores on the training set, where asked for.
     fit_error : str or None
-        Traceback of a fit that failed.
+        Traceback of a fit that failed; why a fit was ended.
     skipped : bool
-        Whether the fold was not fitted; scores and times are NaN.
+        Whether the fold was not fitted, or not to the end; scores and times are NaN.
     costs : dict of str to float or None
         Costs that are kept apart from the scores.
     warm_up : bool
@@ -91,14 +93,15 @@ class Trial:
         One result per split.
     score : float
         The mean of the metric that guides the search over the splits, NaN for a failed
-        trial: what the optimizer was told. For a pruned trial or one that timed out
-        the mean that its first folds predict.
+        trial: what the optimizer was told. For a trial that was not finished the mean
+        that its first folds predict, NaN if there are none.
     duration : float
         Wall time of the trial's fits in seconds.
-    state : {"complete", "failed", "timed_out", "pruned"}
-        A trial failed if it has no usable score; it timed out if the limit per trial
-        kept some of its folds from being fitted, and was pruned if its first folds left
-        it no chance to become the best. A string of the class `TrialState`.
+    state : {"complete", "failed", "timed_out", "out_of_memory", "pruned"}
+        A trial failed if it has no usable score; it timed out if a limit of time kept
+        some of its folds from being fitted, was out of memory if one of its fits was
+        ended at the limit of memory, and was pruned if its first folds left it no
+        chance to become the best. A string of the class `TrialState`.
     error : str or None
         The first traceback among its fits; None if all of them succeeded.
     stop_requested : bool
@@ -206,6 +209,16 @@ def _numbers(values: list[Any]) -> np.ndarray:
     """Return an array of numbers, also of integers that NumPy keeps as objects."""
     array = np.array(values)
     return array.astype(float) if array.dtype == object else array
+
+
+def name_blank_scores(folds: Sequence[FoldResult]) -> None:
+    """Give folds that were not fitted the names of the metrics that others have."""
+    named = next((f.test_scores for f in folds if isinstance(f.test_scores, dict)), {})
+    for fold in folds:
+        if named and fold.skipped and not isinstance(fold.test_scores, dict):
+            blank = dict.fromkeys(named, math.nan)
+            fold.test_scores = blank
+            fold.train_scores = None if fold.train_scores is None else dict(blank)
 
 
 class History(Sequence[Trial]):

@@ -39,7 +39,7 @@ class ConvergenceDisplay(_Display):
         The best score until then, NaN before there is one. Only trials that can be
         compared count: complete ones on the most training rows.
     state : ndarray of shape (n_trials,), str
-        "complete", "failed", "timed_out" or "pruned".
+        "complete", "failed", "timed_out", "out_of_memory" or "pruned".
     comparable : ndarray of shape (n_trials,), bool
         Which trials count.
     by : {"trials", "seconds"}, default="trials"

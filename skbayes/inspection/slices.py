@@ -36,7 +36,7 @@ class SliceDisplay(_Display):
     number : ndarray of shape (n_trials,), int
         Numbers of the trials.
     state : ndarray of shape (n_trials,), str
-        "complete", "failed", "timed_out" or "pruned".
+        "complete", "failed", "timed_out", "out_of_memory" or "pruned".
     best : int, default=None
         Place of the best trial.
     %(label)s

@@ -102,6 +102,7 @@ STATES = {
     "complete": StateStyle("complete", "#0072B2", "", "o"),
     "failed": StateStyle("failed", "#D55E00", "xxx", "x"),
     "timed_out": StateStyle("timed out", "#E69F00", "////", "v"),
+    "out_of_memory": StateStyle("out of memory", "#56B4E9", "++++", "P"),
     "pruned": StateStyle("pruned", "#CC79A7", "\\\\\\\\", "<"),
     "running": StateStyle("not finished", None, "....", "*"),
 }

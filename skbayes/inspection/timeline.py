@@ -40,7 +40,8 @@ class TimelineDisplay(_Display):
     lane : ndarray of shape (n_trials,), int
         At which height each is drawn, from 0: the lowest that was free.
     state : ndarray of shape (n_trials,), str
-        "complete", "failed", "timed_out", "pruned" or "running".
+        "complete", "failed", "timed_out", "out_of_memory",
+        "pruned" or "running".
     name : str, default=None
         Name of the search.
 

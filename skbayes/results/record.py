@@ -58,7 +58,7 @@ class SearchRecord:
     scores : dict of str to ndarray
         Means by metric, as the metric has them.
     state : ndarray of shape (n_trials,), str
-        "complete", "failed", "timed_out" or "pruned".
+        "complete", "failed", "timed_out", "out_of_memory" or "pruned".
     stage : ndarray of shape (n_trials,), int
         The stage of the search, from 0.
     train_fraction : ndarray of shape (n_trials,)

@@ -111,13 +111,21 @@ class SharedEntries:
         True, and the trials under way are finished. Ready-made ones are in
         :mod:`skbayes.loop`.
     trial_timeout : float or None, default=None
-        Seconds after which no further fit of a trial is begun. Only the running time of
-        its fits counts, and the workers measure it. The time that a fit waits for a
-        worker, or for the start of a worker, does not count. The fits run in groups of
-        as many as there are workers (one after the other with `racing`), and a group
-        takes as long as its longest fit. Running fits are not cut short. What the
-        finished ones predict is told to the model; the trial cannot be chosen. With
-        it, what is tried depends on timing.
+        Seconds for the fits of a trial, without the time that a fit waits for a worker
+        or for the start of a process. The fits run in groups of as many as there are
+        workers (one after the other with `racing`), and a group takes as long as its
+        longest fit. A fit that is running when the time is up is ended, and so is one
+        that would pass `timeout`; no further fit of the trial is begun, and its state
+        is "timed_out". What the finished fits predict is told to the model; the trial
+        cannot be chosen. Each worker runs its fits in a process of its own, also with
+        one worker, as in :ref:`limits`. With it, what is tried depends on timing.
+    trial_memory : int, str or None, default=None
+        Memory for a fit, in bytes or as a text such as "2 GB" or "500 MiB": resident
+        memory of the process that runs it, which includes Python and its libraries
+        (about 150 MB), and of the processes that it starts. Data that all workers map
+        into memory do not count. A fit that has more is ended, and the state of its
+        trial is "out_of_memory"; otherwise as for `trial_timeout`. Needs psutil, which
+        the extra `limits` installs.
     racing : bool or float, default=False
         Whether a trial is pruned when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import pickle
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
@@ -17,11 +18,13 @@ from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import check_random_state
 
 from skbayes import compat
-from skbayes.evaluation.data_transfer import transfer_data
+from skbayes.evaluation.data_transfer import DataTransfer, transfer_data
 from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
+from skbayes.evaluation.limits import FitLimits, parse_memory
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, TrialState
+from skbayes.evaluation.trial_limits import limit_fits, warn_of_soft_limits
 from skbayes.journal.fingerprint import (
     describe_search,
     search_facts,
@@ -95,6 +98,7 @@ def fit_options(search: Any) -> FitOptions:
         search.trial_timeout,
         risk,
         keep_fits,
+        parse_memory(search.trial_memory),
     )
 
 
@@ -283,6 +287,11 @@ def failing_start(search: Any, run: SearchRun, stage: Stage) -> FailingStart:
     inputs = run.inputs
 
     def fit(params: dict[str, Any], split: int) -> None:
+        if run.limits is not None and run.limits.local_handle is not None:
+            error = run.limits.error_of(params, split)
+            if error is not None:
+                raise error
+            return
         splits = [inputs.split(split)]
         fit_folds(
             search.estimator, params, inputs.X, inputs.y, splits, inputs.fit_params
@@ -349,14 +358,7 @@ def trial_workers(
     n_points = max(run.n_points, *(stage.n_points for stage in stages))
     with (
         run.trial_data or contextlib.nullcontext(run.X) as X,
-        transfer_data(
-            dataclasses.replace(run.inputs, X=X),
-            context.transport,
-            n_slots=context.n_workers,
-            client=getattr(context.backend, "client", None),
-            temp_folder=context.temp_folder,
-            max_nbytes=context.max_nbytes,
-        ) as transfer,
+        _transfer(run, X) as transfer,
         context.bounded_blas(),
         run.tasks.searching(n_planned),
         TrialExecutor(context, n_points, n_splits) as executor,
@@ -364,7 +366,41 @@ def trial_workers(
     ):
         catch_errors = not executor.in_this_thread
         evaluator = CandidateEvaluator(run, transfer, catch_errors, n_planned)
-        yield evaluator, executor, report
+        with _limited(run, evaluator, search.timeout) as evaluator.limits:
+            run.limits = evaluator.limits
+            yield evaluator, executor, report
+
+
+def _transfer(run: SearchRun, X: Any) -> DataTransfer:
+    """Bring the data to where the fits run."""
+    context = run.context
+    ends_fits = run.options.ends_fits and context.transport == "memory"
+    for transport in ["copy"] * ends_fits + [context.transport]:
+        try:
+            return transfer_data(
+                dataclasses.replace(run.inputs, X=X),
+                transport,
+                n_slots=context.n_workers,
+                client=getattr(context.backend, "client", None),
+                temp_folder=context.temp_folder,
+                max_nbytes=context.max_nbytes,
+            )
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            if transport != "copy":
+                raise
+            warn_of_soft_limits(error)
+    raise AssertionError
+
+
+def _limited(
+    run: SearchRun, evaluator: CandidateEvaluator, timeout: float | None
+) -> contextlib.AbstractContextManager:
+    """Have running fits ended at the limits, if there are some."""
+    options, handle = run.options, evaluator.transfer.handle
+    if not options.ends_fits or evaluator.transfer.transport == "memory":
+        return contextlib.nullcontext()
+    limits = FitLimits(options.trial_timeout, options.trial_memory, timeout)
+    return limit_fits(handle, evaluator.task, limits, evaluator.transfer.transport)
 
 
 @contextlib.contextmanager

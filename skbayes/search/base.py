@@ -21,8 +21,9 @@ from sklearn.utils.metadata_routing import MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
+from skbayes.evaluation.limits import limits_text
 from skbayes.evaluation.run import Objective, SearchRun
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import History, Trial, name_blank_scores
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results.correction import corrected_best_score
@@ -105,6 +106,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     {n_points}
     {stopper}
     {trial_timeout}
+    {trial_memory}
     {racing}
     {warm_start_from}
     {journal}
@@ -173,6 +175,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             compat.StrOptions({"auto"}),
         ],
         "trial_timeout": [compat.Interval(Real, 0, None, closed="neither"), None],
+        "trial_memory": [compat.Interval(Integral, 1, None, closed="left"), str, None],
         "racing": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
         "warm_start_from": "no_validation",
         "journal": [str, PathLike, None],
@@ -214,6 +217,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         n_points: int | str = "auto",
         stopper: Any = None,
         trial_timeout: float | None = None,
+        trial_memory: int | str | None = None,
         racing: bool | float = False,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
@@ -267,8 +271,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV has not."""
-        options, columns = run.options, constraint_columns(run, history)
-        if options.trial_timeout is not None or options.pruning_risk is not None:
+        columns = constraint_columns(run, history)
+        if run.options.cuts_trials:
             columns["state"] = [trial.state for trial in history]
         return columns
 
@@ -300,8 +304,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             )
         if best.state.is_partial:
             raise ValueError(
-                f"No trial was finished within trial_timeout={self.trial_timeout}; "
-                "cv_results_ and trials_ hold what there is."
+                f"No trial was finished within {limits_text(run.options)}; cv_results_ "
+                "and trials_ hold what there is."
             )
         if not callable(self.refit):
             self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
@@ -493,6 +497,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         compat.report_failures(fitted, self.error_score)
         if callable(self.scoring):
             compat.insert_error_scores(history.folds, self.error_score)
+            name_blank_scores(history.folds)
         self.cv_results_ = self._tabulate(run, outcome)
         self.trials_ = history
         self._ranked_numbers = [trial.number for trial in run.ranked]

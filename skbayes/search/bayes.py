@@ -77,6 +77,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     {n_points}
     {stopper}
     {trial_timeout}
+    {trial_memory}
     {racing}
     {warm_start_from}
     {journal}
@@ -88,7 +89,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     ----------
     cv_results_ : dict of str to ndarray
         One row per trial, with the columns that GridSearchCV has. With `racing` or
-        `trial_timeout` the column `state` says which trials were cut short; their mean
+        `trial_timeout` or `trial_memory` the column `state` says which trials were cut short; their mean
         scores are NaN.
     {best_estimator_}
     {best_score_}
@@ -206,6 +207,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         n_points: int | str = "auto",
         stopper: Any = None,
         trial_timeout: float | None = None,
+        trial_memory: int | str | None = None,
         racing: bool | float = False,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
@@ -230,7 +232,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         rest = _all_points(self.search_spaces_, space) if everything else []
         if everything and isinstance(self.initial_points, str):
             points = []  # they are among the rest
-        if self.racing or self.trial_timeout is not None:
+        if self.racing or not self.trial_timeout is self.trial_memory is None:
             # Trials that are cut short are less certain than others.
             check_noise(1.0, self.surrogate)
         optimizer = Optimizer(

@@ -133,6 +133,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         belongs to, on small samples or on all data; that part ends when one returns
         True. Ready-made ones are in :mod:`skbayes.loop`.
     {trial_timeout}
+    {trial_memory}
     {racing}
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         What is known already of scores on all data, as for :class:`BayesSearchCV`. The
@@ -287,6 +288,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         n_points: int | str = "auto",
         stopper: Any = None,
         trial_timeout: float | None = None,
+        trial_memory: int | str | None = None,
         racing: bool | float = False,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,

@@ -110,6 +110,7 @@ class MultiStageSearchCV(BayesSearchCV):
         one returns True, the trials under way are finished, and the next stage begins.
         Ready-made ones are in :mod:`skbayes.loop`.
     {trial_timeout}
+    {trial_memory}
     {racing}
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
@@ -284,6 +285,7 @@ class MultiStageSearchCV(BayesSearchCV):
         n_points: int | str = "auto",
         stopper: Any = None,
         trial_timeout: float | None = None,
+        trial_memory: int | str | None = None,
         racing: bool | float = False,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,

@@ -114,8 +114,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
         True. The score of a trial is its first objective (negated if it is to be
         small), its expected improvement that of the hypervolume, as a share of the box.
     trial_timeout : float or None, default=None
-        Seconds after which no further fit of a trial is begun. What the finished ones
-        gave is told to the models; the trial is on no front.
+        Seconds for the fits of a trial; a fit that is running is ended.
+    trial_memory : int, str or None, default=None
+        Memory for a fit, in bytes or as a text such as "2 GB".
     warm_start_from : search, data frame, path or None, default=None
         What is known already: a fitted search for the same objectives, its
         `cv_results_`, or the path of its journal. The front that is known is tried
@@ -260,6 +261,7 @@ float
         n_points: int | str = "auto",
         stopper: Any = None,
         trial_timeout: float | None = None,
+        trial_memory: int | str | None = None,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
         progress_bar: bool = False,

@@ -165,7 +165,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     stopper : callable, list of callable or None, default=None
         Ends the search when it returns True.
     trial_timeout : float or None, default=None
-        Seconds after which no further fit of a trial is begun.
+        Seconds for the fits of a trial; a fit that is running is ended.
+    trial_memory : int, str or None, default=None
+        Memory for a fit, in bytes or as a text such as "2 GB".
     racing : bool or float, default=False
         Whether a trial is pruned when its first folds leave it no chance.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
@@ -296,6 +298,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         n_points: int | str = "auto",
         stopper: Any = None,
         trial_timeout: float | None = None,
+        trial_memory: int | str | None = None,
         racing: bool | float = False,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,

@@ -130,6 +130,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         True. Ready-made ones are in :mod:`skbayes.loop`; they go by scores
         alone.
     {trial_timeout}
+    {trial_memory}
     warm_start_from : search, dict, data frame, study, path or None, default=None
         What is known already: a fitted search, its `cv_results_`, a data frame of
         these, the path of a journal, or a study of Optuna with one objective (negated
@@ -319,6 +320,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         n_points: int | str = "auto",
         stopper: Any = None,
         trial_timeout: float | None = None,
+        trial_memory: int | str | None = None,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
         progress_bar: bool = False,

@@ -15,7 +15,12 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_blas_thread", "shared_blas_threads"]
+__all__ = [
+    "blas_threads",
+    "one_blas_thread",
+    "set_blas_threads",
+    "shared_blas_threads",
+]
 
 
 @cache
@@ -65,3 +70,15 @@ def one_blas_thread() -> Iterator[None]:
     """Let the linear algebra libraries use one thread inside of the context."""
     with shared_blas_threads(float("inf")):
         yield
+
+
+def blas_threads() -> int | None:
+    """Return how many threads linear algebra may use; None if it is not known."""
+    return max((library.num_threads for library in _libraries()), default=None)
+
+
+def set_blas_threads(n: int | None) -> None:
+    """Let the linear algebra libraries use so many threads from now on."""
+    for library in _libraries():
+        if n is not None and library.num_threads != n:
+            library.set_num_threads(n)

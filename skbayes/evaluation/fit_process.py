@@ -1,0 +1,245 @@
+"""Process that runs fits for another one, which may end it at any time.
+
+It is told what to fit over a connection, and answers with `BEGUN` when it has the data,
+and with the outcome when the fit has ended. Nothing else is sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any
+
+import cloudpickle
+import joblib
+import numpy as np
+from sklearn import config_context
+
+from skbayes.evaluation.data_transfer import PortableHandle
+from skbayes.evaluation.fold import FoldOutcome, FoldTask, portable_error, run_fold
+from skbayes.utils.blas import set_blas_threads
+from skbayes.utils.process_tree import die_with_parent, end_group
+
+__all__ = ["BEGUN", "FitRequest", "Settings", "serve"]
+
+# Sent when a fit begins.
+BEGUN = b"begun"
+
+# Seconds between looks at whether anybody still needs this process.
+WATCH_INTERVAL = 0.2
+
+# Seconds without a fit after which it ends, where the end of a search is not seen.
+IDLE_SECONDS = 10.0
+
+# Bytes of data beyond the limit of memory that a process may reserve, not use.
+RESERVE = 1 << 30
+
+
+@dataclass
+class Settings:
+    """Settings of the thread that wants a fit.
+
+    Parameters
+    ----------
+    sklearn : dict
+        Configuration of scikit-learn.
+    joblib : bytes
+        Settings of joblib, pickled.
+    errstate : dict
+        What NumPy does with floating-point errors.
+    filters : bytes
+        Filters of warnings, pickled.
+    blas_threads : int or None
+        Threads of linear algebra.
+    authkey : bytes
+        Key for processes that `multiprocessing` started.
+    """
+
+    sklearn: Mapping[str, Any]
+    joblib: bytes
+    errstate: Mapping[str, Any]
+    filters: bytes
+    blas_threads: int | None
+    authkey: bytes
+
+
+@dataclass
+class FitRequest:
+    """Request for a fit.
+
+    Parameters
+    ----------
+    fold : bytes or None
+        What to fit, a pickled `Fold`; None only loads data and task.
+    settings : Settings
+        Settings to do it with.
+    data, task : bytes or None
+        Pickled `PortableHandle` and `FoldTask`; None for those of the fit before.
+    memory : int or None
+        Bytes of memory for a fit.
+    """
+
+    fold: bytes | None
+    settings: Settings
+    data: bytes | None = None
+    task: bytes | None = None
+    memory: int | None = None
+
+
+@dataclass
+class _Server:
+    """State of the process between two fits."""
+
+    connection: Connection
+    handle: PortableHandle | None = None
+    task: FoldTask | None = None
+    idle_since: float | None = field(default_factory=time.monotonic)
+
+    def answer(self, request: FitRequest) -> None:
+        """Run one fit, and send its outcome."""
+        pid = os.getpid()
+        with _as_told(request.settings) as caught:
+            try:
+                if request.data is not None:
+                    self.handle = pickle.loads(request.data)
+                if request.task is not None:
+                    self.task = pickle.loads(request.task)
+                assert self.handle is not None and self.task is not None
+                self.handle.load()
+            except Exception as error:
+                return self._reply(_failed(error), [])
+            if request.memory is not None and request.data is not None:
+                _limit_data(request.memory)
+            self.connection.send_bytes(BEGUN)
+            if request.fold is None:
+                outcome = FoldOutcome()
+            else:
+                outcome = self._outcome(request.fold)
+        if os.getpid() != pid:  # a fit forked, and its child returned
+            os._exit(0)
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        self._reply(outcome, caught)
+
+    def _outcome(self, fold: bytes) -> FoldOutcome:
+        try:
+            loaded = pickle.loads(fold)
+        except Exception as error:
+            return _failed(error)
+        return run_fold(self.handle, self.task, loaded)  # type: ignore[arg-type]
+
+    def _reply(self, outcome: FoldOutcome, caught: list[Any]) -> None:
+        try:
+            reply = cloudpickle.dumps((outcome, _portable(caught)))
+        except Exception as error:
+            error.add_note("The result of a fit cannot be pickled.")
+            reply = cloudpickle.dumps((_failed(error), []))
+        self.connection.send_bytes(reply)
+
+    def is_needed(self) -> bool:
+        """Whether another fit may come."""
+        if self.idle_since is None:
+            return True
+        gone = None if self.handle is None else self.handle.is_gone()
+        if gone is None:
+            return time.monotonic() - self.idle_since < IDLE_SECONDS
+        return not gone
+
+
+def _failed(error: Exception) -> FoldOutcome:
+    """Return the outcome of a fit that could not begin, or not be sent."""
+    text = traceback.format_exc()
+    return FoldOutcome(exception=portable_error(error), traceback_text=text)
+
+
+def serve(connection: Connection, parent: int) -> None:
+    """Answer requests until the other process ends, or the search."""
+    die_with_parent(parent)
+    process = multiprocessing.current_process()
+    process.name = "skbayes-fit"
+    server = _Server(connection)
+    threading.Thread(target=_watch, args=(server, parent), daemon=True).start()
+    try:
+        while True:
+            server.idle_since = time.monotonic()
+            # The first request comes at once.
+            request = pickle.loads(connection.recv_bytes())
+            server.idle_since = None
+            process.authkey = request.settings.authkey
+            server.answer(request)
+    except (EOFError, OSError, KeyboardInterrupt):
+        pass  # nobody listens any more
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        end_group()
+
+
+def _watch(server: _Server, parent: int) -> None:
+    """End this process, with all that its fits started, when nobody needs it."""
+    while server.is_needed():
+        time.sleep(WATCH_INTERVAL)
+        if hasattr(signal, "SIGKILL") and os.getppid() != parent:
+            break
+    end_group()
+
+
+@contextlib.contextmanager
+def _as_told(settings: Settings) -> Iterator[list[Any]]:
+    """Run the block with some settings; yield the list of its warnings."""
+    set_blas_threads(settings.blas_threads)
+    with (
+        config_context(**settings.sklearn),
+        joblib.parallel_config(**pickle.loads(settings.joblib)),
+        np.errstate(**settings.errstate),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.filters[:] = pickle.loads(settings.filters)  # type: ignore[index]
+        yield caught
+
+
+def _portable(caught: list[Any]) -> list[tuple]:
+    """Return warnings that can be pickled."""
+    told = []
+    for one in caught:
+        message = one.message
+        try:
+            pickle.loads(cloudpickle.dumps(message))
+        except Exception:
+            message = UserWarning(str(message))
+        told.append((message, type(message), one.filename, one.lineno))
+    return told
+
+
+def _limit_data(n_bytes: int) -> None:
+    """Let allocations fail that are far beyond the limit."""
+    try:
+        import resource
+    except ImportError:
+        return
+    if not hasattr(resource, "RLIMIT_DATA"):
+        return
+    with contextlib.suppress(OSError, ValueError):
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        soft = _data_size() + n_bytes + RESERVE
+        if hard == resource.RLIM_INFINITY or soft < hard:
+            resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _data_size() -> int:
+    """Return the bytes of data of this process."""
+    import psutil
+
+    return int(getattr(psutil.Process().memory_info(), "data", 0))

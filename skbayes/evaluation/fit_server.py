@@ -1,0 +1,467 @@
+"""Fits in a process that can be ended: its start, its limits, and its successor."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import json
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.spawn import get_executable
+from typing import Any
+
+import cloudpickle
+import numpy as np
+from sklearn import get_config
+
+from skbayes import compat
+from skbayes.evaluation.data_transfer import DataHandle, PortableHandle
+from skbayes.evaluation.fit_process import BEGUN, FitRequest, Settings
+from skbayes.evaluation.fold import FoldOutcome
+from skbayes.evaluation.limits import Ended, FitLimits
+from skbayes.evaluation.trial import TrialState
+from skbayes.utils.blas import blas_threads
+from skbayes.utils.process_tree import TreeMemory, end_tree
+
+__all__ = ["FitServer", "PortableTask", "end_servers", "run_limited_fold", "start_server"]
+
+# Seconds between looks at the memory of a fit, and at whether the search goes on.
+PATIENCE = 0.05
+
+# Share of the memory that is left to the first fit which a process may lose to leaks
+# and caches before another takes its place.
+MAX_LOST = 0.2
+
+# Starts of a process that ends before its fit begins.
+N_STARTS = 3
+
+_PROGRAM = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from multiprocessing import connection
+from skbayes.evaluation.fit_process import serve
+kind = getattr(connection, "PipeConnection", connection.Connection)
+serve(kind(int(sys.argv[2])), int(sys.argv[3]))
+"""
+
+
+@dataclass(frozen=True)
+class PortableTask:
+    """What all folds of a search share, pickled once.
+
+    Parameters
+    ----------
+    key : str
+        Name of the task.
+    content : bytes
+        Pickled `FoldTask`.
+    """
+
+    key: str
+    content: bytes
+
+
+class FitServer:
+    """Process that runs fits for this one.
+
+    Attributes
+    ----------
+    data_key : str or None
+        Data that it has.
+    first_size : int
+        Bytes that it had in memory before its first fit; 0 without `trial_memory`.
+    """
+
+    def __init__(self) -> None:
+        self.data_key: str | None = None
+        self._task_key: str | None = None
+        self._is_loading = False
+        self._n_shared = 0
+        self._memory: TreeMemory | None = None
+        self.first_size = 0
+        self._process, self._connection = _started()
+
+    def load(
+        self, handle: PortableHandle, task: PortableTask, limits: FitLimits
+    ) -> None:
+        """Have data and task loaded; do not wait for it."""
+        self.data_key, self._task_key = handle.key, task.key
+        self._n_shared, self._is_loading = handle.n_shared, True
+        data = cloudpickle.dumps(handle)
+        self._send(FitRequest(None, _settings(), data, task.content, limits.trial_memory))
+
+    def run(
+        self,
+        handle: PortableHandle,
+        task: PortableTask,
+        fold: bytes,
+        limits: FitLimits,
+        stopped: Callable[[], bool],
+    ) -> FoldOutcome:
+        """Run one fit; the process has ended if the outcome says that the fit was.
+
+        EOFError is raised if the process ends before the fit has begun.
+        """
+        begin = time.perf_counter()
+        if (self.data_key, self._task_key) != (handle.key, task.key):
+            self.load(handle, task, limits)
+        outcome = self.loaded(limits, stopped) if self._is_loading else None
+        if outcome is None:
+            self._send(FitRequest(fold, _settings()))
+            outcome = self._begun(limits, stopped)
+        waited = time.perf_counter() - begin
+        outcome = outcome or self._fitted(limits, stopped)
+        outcome.waited = waited
+        return outcome
+
+    def loaded(
+        self, limits: FitLimits, stopped: Callable[[], bool]
+    ) -> FoldOutcome | None:
+        """Wait until the data are there; return why they are not, if so."""
+        outcome = self._begun(limits, stopped)
+        if outcome is not None:
+            self._task_key = None
+            return outcome
+        self._connection.recv_bytes()
+        self._is_loading = False
+        if limits.trial_memory is not None:
+            self._memory = TreeMemory(self._process.pid, self._n_shared)
+            self.first_size = self._memory.size()
+        return None
+
+    def _send(self, request: FitRequest) -> None:
+        try:
+            self._connection.send_bytes(pickle.dumps(request))
+        except OSError as error:
+            raise EOFError from error
+
+    def _begun(
+        self, limits: FitLimits, stopped: Callable[[], bool]
+    ) -> FoldOutcome | None:
+        """Wait until the answer begins; return the outcome if there is one already."""
+        try:
+            ended = self._wait(stopped, limits.overrun_search)
+            if ended is not None:
+                return self._cut(ended, 0.0)
+            message = self._connection.recv_bytes()
+        except OSError as error:
+            raise EOFError from error
+        return None if message == BEGUN else _received(message)
+
+    def _fitted(self, limits: FitLimits, stopped: Callable[[], bool]) -> FoldOutcome:
+        """Wait for the outcome of the fit that has begun."""
+        begin = time.perf_counter()
+
+        def excess() -> Ended | None:
+            ended = limits.overrun(time.perf_counter() - begin)
+            if ended is None and self._memory is not None:
+                assert limits.trial_memory is not None
+                ended = limits.oversize(self._memory.exceeds(limits.trial_memory))
+            return ended
+
+        def left() -> float:
+            return limits.seconds_left(time.perf_counter() - begin)
+
+        try:
+            ended = self._wait(stopped, excess, left)
+            if ended is None:
+                return _judged(_received(self._connection.recv_bytes()), limits)
+        except (OSError, EOFError):
+            ended = Ended(TrialState.FAILED, self._death_text())
+        return self._cut(ended, time.perf_counter() - begin)
+
+    def _wait(
+        self,
+        stopped: Callable[[], bool],
+        excess: Callable[[], Ended | None],
+        left: Callable[[], float] = lambda: PATIENCE,
+    ) -> Ended | None:
+        """Wait for a message; return why the process is to be ended instead, if so.
+
+        _Stopped is raised if the search has stopped, EOFError if the process has ended.
+        """
+        while not self._connection.poll(min(PATIENCE, max(0.0, left()))):
+            if stopped():
+                raise _Stopped
+            # A child that the fit forked may hold the connection open.
+            if self._process.poll() is not None and not self._connection.poll():
+                raise EOFError
+            ended = excess()
+            if ended is not None and not self._connection.poll():
+                return ended
+        return None
+
+    def _cut(self, ended: Ended, seconds: float) -> FoldOutcome:
+        self.end()
+        return FoldOutcome(ended=ended, seconds=seconds)
+
+    def _death_text(self) -> str:
+        """Tell how the process ended that nobody had ended."""
+        try:
+            code = self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            return "The process of the fit closed its connection to the search."
+        how = f"exit code {code}"
+        with contextlib.suppress(ValueError):
+            how += f" ({signal.Signals(-code).name})"
+        return f"The process of the fit ended with {how}."
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can run another fit."""
+        return self._process.poll() is None
+
+    def is_fresh(self, limits: FitLimits) -> bool:
+        """Whether earlier fits have left the memory to the next one."""
+        if self._memory is None or limits.trial_memory is None:
+            return True
+        lost = self._memory.size() - self.first_size
+        return lost <= MAX_LOST * (limits.trial_memory - self.first_size)
+
+    def end(self) -> None:
+        """End the process, and all that its fits started."""
+        end_tree(self._process)
+        self._connection.close()
+
+
+class _Stopped(Exception):
+    """The search has stopped while a fit was running."""
+
+
+class _Servers:
+    """Processes of this one that wait for a fit."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[FitServer] = []
+        self._starter: ThreadPoolExecutor | None = None
+
+    def take(self, data_key: str) -> FitServer:
+        """Return a server that has the data, or a new one."""
+        with self._lock:
+            alike = [s for s in self._waiting if s.data_key in (data_key, None)]
+            for server in alike:
+                self._waiting.remove(server)
+                if server.is_alive:
+                    return server
+                server.end()
+        return FitServer()
+
+    def put_back(self, server: FitServer) -> None:
+        """Keep a server for the next fit."""
+        with self._lock:
+            self._waiting.append(server)
+
+    def end(self, data_key: str | None = None) -> None:
+        """End the servers that have the data, or all."""
+        with self._lock:
+            ending = [
+                s
+                for s in self._waiting
+                if data_key is None or s.data_key in (data_key, None) or not s.is_alive
+            ]
+            self._waiting = [s for s in self._waiting if s not in ending]
+        for server in ending:
+            server.end()
+
+    def start(self, function: Callable[[], Any]) -> Any:
+        """Call what starts a process in a thread that lasts as long as this process.
+
+        The death of the thread that started a process counts as that of its parent.
+        """
+        if threading.current_thread() is threading.main_thread():
+            return function()
+        with self._lock:
+            if self._starter is None:
+                self._starter = ThreadPoolExecutor(1)
+        return self._starter.submit(function).result()
+
+    def forget(self) -> None:
+        """Leave the servers to the process that this one was forked from."""
+        for server in self._waiting:
+            server._process.returncode = 0
+        self.__init__()  # type: ignore[misc]
+
+
+_SERVERS = _Servers()
+atexit.register(_SERVERS.end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_SERVERS.forget)
+
+
+def end_servers(data_key: str) -> None:
+    """End the waiting processes of this one that have some data."""
+    _SERVERS.end(data_key)
+
+
+def start_server(
+    handle: DataHandle, task: PortableTask, limits: FitLimits
+) -> tuple[FoldOutcome | None, int]:
+    """Start a process for the first fit.
+
+    Return why it cannot fit, if so, and the bytes that it has in memory.
+    """
+    portable = _portable(handle)
+    for _ in range(N_STARTS):
+        server = _SERVERS.take(portable.key)
+        try:
+            server.load(portable, task, limits)
+            outcome = server.loaded(limits, handle.stopped)
+        except EOFError:
+            server.end()
+            continue
+        except BaseException:
+            server.end()
+            raise
+        _SERVERS.put_back(server)
+        return outcome, server.first_size
+    raise RuntimeError(
+        f"trial_timeout and trial_memory: a process for the fits was started "
+        f"{N_STARTS} times, and ended each time before the first fit."
+    )
+
+
+def run_limited_fold(
+    handle: DataHandle, task: PortableTask, fold: bytes, limits: FitLimits
+) -> FoldOutcome:
+    """Fit and score one fold in another process, which is ended at a limit.
+
+    Nothing is raised: what a fit raises is a part of the outcome, and so is Ctrl-C.
+    """
+    limits = limits.received()
+    try:
+        with handle.room():
+            return _limited(handle, task, fold, limits)
+    except (_Stopped, KeyboardInterrupt):
+        return FoldOutcome(interrupted=True)
+
+
+def _portable(handle: DataHandle) -> PortableHandle:
+    portable = handle.portable()
+    assert portable is not None
+    return portable
+
+
+def _limited(
+    handle: DataHandle, task: PortableTask, fold: bytes, limits: FitLimits
+) -> FoldOutcome:
+    portable = _portable(handle)
+    for _ in range(N_STARTS):
+        if handle.stopped():
+            raise _Stopped
+        ended = limits.overrun_search()
+        if ended is not None:
+            return FoldOutcome(ended=ended)
+        server = _SERVERS.take(portable.key)
+        try:
+            outcome = server.run(portable, task, fold, limits, handle.stopped)
+        except EOFError:
+            server.end()
+            continue
+        except BaseException:
+            server.end()
+            raise
+        if outcome.ended is None and server.is_fresh(limits):
+            _SERVERS.put_back(server)
+            return outcome
+        server.end()
+        if limits.overrun_search() is None:
+            # It is ready by the time of the next fit.
+            _SERVERS.put_back(successor := FitServer())
+            with contextlib.suppress(EOFError):
+                successor.load(portable, task, limits)
+        return outcome
+    text = f"The process of the fit ended {N_STARTS} times before the fit began."
+    return FoldOutcome(ended=Ended(TrialState.FAILED, text))
+
+
+def _started() -> tuple[subprocess.Popen, Connection]:
+    """Start a process that serves fits, in a group of its own."""
+    ours, theirs = multiprocessing.Pipe()
+    path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
+    number = str(theirs.fileno())
+    command = [get_executable(), "-c", _PROGRAM, path, number, str(os.getpid())]
+    more: dict[str, Any] = {"pass_fds": [theirs.fileno()], "start_new_session": True}
+    if sys.platform == "win32":
+        os.set_handle_inheritable(theirs.fileno(), True)
+        more = {"close_fds": False}
+    start = functools.partial(
+        subprocess.Popen, command, stdin=subprocess.DEVNULL, **more
+    )
+    process = _SERVERS.start(start)
+    theirs.close()
+    return process, ours
+
+
+def _settings() -> Settings:
+    """Return the settings of this thread."""
+    return Settings(
+        get_config(),
+        _joblib_settings(),
+        np.geterr(),
+        cloudpickle.dumps(list(warnings.filters)),
+        blas_threads(),
+        bytes(multiprocessing.current_process().authkey),
+    )
+
+
+def _joblib_settings() -> bytes:
+    """Return what joblib was told in this thread, as far as it can be pickled."""
+    settings = compat.joblib_settings()
+    for backend in (settings.get("backend"), None):
+        with contextlib.suppress(Exception):
+            if backend is None:
+                settings.pop("backend", None)
+            return cloudpickle.dumps(settings)
+    return cloudpickle.dumps({})
+
+
+def _received(message: bytes) -> FoldOutcome:
+    """Return an outcome, and warn of what the fit warned of."""
+    outcome, caught = pickle.loads(message)
+    for text, category, filename, line in caught:
+        # Where warnings are errors, they were in the fit, too.
+        with contextlib.suppress(Warning):
+            warnings.warn_explicit(
+                text,
+                category,
+                filename,
+                line,
+                module=_module_of(filename),
+                registry=_WARNED.setdefault(filename, {}),
+            )
+    return outcome
+
+
+# What was warned of before, by file.
+_WARNED: dict[str, dict] = {}
+
+
+@functools.cache
+def _module_of(filename: str) -> str | None:
+    """Return the name of the module that is in a file."""
+    modules = list(sys.modules.items())
+    return next((k for k, v in modules if getattr(v, "__file__", 0) == filename), None)
+
+
+def _judged(outcome: FoldOutcome, limits: FitLimits) -> FoldOutcome:
+    """Return the outcome of a fit; a failed allocation is the end of it."""
+    error = outcome.traceback_text
+    if outcome.result is not None:
+        error = outcome.result.fit_error or ""
+    ended = limits.unallocated(error)
+    if ended is None:
+        return outcome
+    return FoldOutcome(ended=ended, seconds=outcome.seconds)

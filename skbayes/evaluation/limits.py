@@ -1,0 +1,177 @@
+"""Limits on a single fit: its time, its memory, and the time left to the search."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+from skbayes.evaluation.trial import TrialState
+from skbayes.utils.process_tree import require_psutil
+
+__all__ = ["Ended", "FitLimits", "limits_text", "memory_text", "parse_memory"]
+
+_UNITS = {
+    "B": 1,
+    **{f"{name}B": 1000**k for k, name in enumerate("kMGT", 1)},
+    **{f"{name}iB": 1024**k for k, name in enumerate("KMGT", 1)},
+}
+_FACTORS = {name.lower(): factor for name, factor in _UNITS.items()}
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+
+
+def parse_memory(given: Any) -> int | None:
+    """Return `trial_memory` in bytes; it may be a text such as "2 GB".
+
+    ImportError is raised if there is no psutil to measure it.
+
+    Examples
+    --------
+    >>> from skbayes.evaluation.limits import parse_memory
+    >>> parse_memory("2 GB"), parse_memory("1.5GiB"), parse_memory(10**9)
+    (2000000000, 1610612736, 1000000000)
+    """
+    if given is None:
+        return None
+    require_psutil("trial_memory")
+    if isinstance(given, Integral) and not isinstance(given, bool) and given > 0:
+        return int(given)
+    found = _AMOUNT.fullmatch(given) if isinstance(given, str) else None
+    factor = _FACTORS.get(found[2].lower()) if found else None
+    if found is None or factor is None or float(found[1]) <= 0.0:
+        raise ValueError(
+            f"trial_memory must be a positive number of bytes, or a text with one of "
+            f"the units {', '.join(_UNITS)}, such as '2 GB'; got {given!r}."
+        )
+    return math.ceil(float(found[1]) * factor)
+
+
+def memory_text(size: float) -> str:
+    """Return a size for messages.
+
+    Examples
+    --------
+    >>> from skbayes.evaluation.limits import memory_text
+    >>> memory_text(312_400_000), memory_text(2_000_000_000)
+    ('312 MB', '2 GB')
+    """
+    unit, factor = ("GB", 1e9) if size >= 1e9 else ("MB", 1e6)
+    return f"{float(f'{size / factor:.3g}'):g} {unit}"
+
+
+def limits_text(options: Any) -> str:
+    """Return the limits of a trial among the options of a search, for messages."""
+    given = [f"trial_timeout={options.trial_timeout}"]
+    given *= options.trial_timeout is not None
+    if options.trial_memory is not None:
+        given.append(f"trial_memory={options.trial_memory}")
+    return " and ".join(given)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """End of a fit that did not end by itself.
+
+    Parameters
+    ----------
+    state : TrialState
+        State of its trial.
+    text : str
+        Why, with figures.
+    """
+
+    state: TrialState
+    text: str
+
+
+@dataclass(frozen=True)
+class FitLimits:
+    """Limits on one fit.
+
+    Parameters
+    ----------
+    trial_timeout : float or None
+        Seconds for the fits of a trial.
+    trial_memory : int or None
+        Bytes that the process of a fit and its children may have in memory.
+    timeout : float or None
+        Seconds for the search.
+    deadline : float or None
+        When these are over, by `time.monotonic`.
+    spent : float
+        Seconds that earlier fits of the trial took.
+    left : float or None
+        Seconds until the deadline, where the fits run on machines with other clocks.
+    """
+
+    trial_timeout: float | None = None
+    trial_memory: int | None = None
+    timeout: float | None = None
+    deadline: float | None = None
+    spent: float = 0.0
+    left: float | None = None
+
+    def after(self, spent: float, same_clock: bool) -> FitLimits:
+        """Return the limits of a fit whose trial took some seconds before."""
+        if same_clock or self.deadline is None:
+            return replace(self, spent=spent)
+        left = self.deadline - time.monotonic()
+        return replace(self, spent=spent, deadline=None, left=left)
+
+    def received(self) -> FitLimits:
+        """Return the limits by the clock of this machine."""
+        if self.left is None:
+            return self
+        return replace(self, deadline=time.monotonic() + self.left, left=None)
+
+    def seconds_left(self, seconds: float) -> float:
+        """Return how long a fit may go on that has run for some seconds."""
+        left = [math.inf]
+        if self.trial_timeout is not None:
+            left.append(self.trial_timeout - self.spent - seconds)
+        if self.deadline is not None:
+            left.append(self.deadline - time.monotonic())
+        return min(left)
+
+    def overrun(self, seconds: float) -> Ended | None:
+        """Tell that a fit must end that has run for some seconds."""
+        used = self.spent + seconds
+        if self.trial_timeout is None or used <= self.trial_timeout:
+            return self.overrun_search(seconds)
+        before = ""
+        if self.spent > 0.0:
+            before = f", and the folds before it took {self.spent:.3g} s"
+        text = f"trial_timeout is {self.trial_timeout:g} s{before}"
+        return self._too_long(seconds, text)
+
+    def overrun_search(self, seconds: float = 0.0) -> Ended | None:
+        """Tell that the time of the search is up."""
+        if self.deadline is None or time.monotonic() <= self.deadline:
+            return None
+        return self._too_long(seconds, f"the timeout of {self.timeout:g} s was over")
+
+    @staticmethod
+    def _too_long(seconds: float, reason: str) -> Ended:
+        text = f"The fit was ended after {seconds:.3g} s: {reason}."
+        return Ended(TrialState.TIMED_OUT, text)
+
+    def oversize(self, size: int | None) -> Ended | None:
+        """Tell that a fit must end that has too many bytes in memory; None is few."""
+        if size is None:
+            return None
+        text = f"The fit was ended with {memory_text(size)} in memory"
+        return Ended(TrialState.OUT_OF_MEMORY, self._of_memory(text))
+
+    def unallocated(self, error: str | None) -> Ended | None:
+        """Tell that a fit ended with a traceback of a MemoryError at the limit."""
+        last = (error or "").rstrip().rpartition("\n")[2].partition(":")[0]
+        if self.trial_memory is None or not last.endswith("MemoryError"):
+            return None
+        text = self._of_memory("The fit could not allocate memory")
+        return Ended(TrialState.OUT_OF_MEMORY, f"{text}\n{error}")
+
+    def _of_memory(self, text: str) -> str:
+        return f"{text}: trial_memory is {memory_text(self.trial_memory or 0)}."

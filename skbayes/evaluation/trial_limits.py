@@ -1,0 +1,167 @@
+"""Limits of the trials of a search: how their fits are sent to processes of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import pickle
+import time
+import uuid
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import cloudpickle
+from sklearn.utils.parallel import delayed
+
+from skbayes.evaluation.data_transfer import DataHandle
+from skbayes.evaluation.fit_server import (
+    PortableTask,
+    end_servers,
+    start_server,
+    run_limited_fold,
+)
+from skbayes.evaluation.fold import Fold, FoldTask, run_fold
+from skbayes.evaluation.limits import FitLimits, memory_text
+
+__all__ = ["TrialLimits", "limit_fits", "warn_of_soft_limits"]
+
+
+@dataclasses.dataclass
+class TrialLimits:
+    """Limits of the trials of a search, whose fits run in processes that can be ended.
+
+    Parameters
+    ----------
+    limits : FitLimits
+        Those of the first fit of a trial.
+    task : PortableTask
+        What all fits share.
+    local_handle : DataHandle or None
+        What leads to the data on this machine, if the fits run there.
+    in_process : FoldTask or None
+        The task for fits whose parameters cannot be pickled, where they can run in the
+        process of the search.
+    """
+
+    limits: FitLimits
+    task: PortableTask
+    local_handle: DataHandle | None
+    in_process: FoldTask | None
+    _has_warned: bool = dataclasses.field(default=False, init=False)
+
+    def call(self, handle: Any, fold: Fold) -> Any:
+        """Return the call for joblib that runs a fold."""
+        try:
+            content = cloudpickle.dumps(fold)
+        except Exception as error:
+            if self.in_process is None:
+                raise
+            if not self._has_warned:
+                self._has_warned = True
+                warn_of_soft_limits(error)
+            return delayed(run_fold)(handle, self.in_process, fold)
+        return delayed(run_limited_fold)(handle, self.task, content, self.limits)
+
+    def after(self, seconds: float, calls: list[Any]) -> list[Any]:
+        """Return calls for folds whose trial has run for some seconds."""
+        limits = self.limits.after(seconds, self.local_handle is not None)
+        return [
+            (function, (*args[:-1], limits) if args[-1] is self.limits else args, kwargs)
+            for function, args, kwargs in calls
+        ]
+
+    def error_of(
+        self, task: FoldTask, params: dict[str, Any], split: int
+    ) -> BaseException | None:
+        """Return what a fit raises with some parameters set, if anything."""
+        assert self.local_handle is not None
+        options = {**task.options, "error_score": "raise", "verbose": 0}
+        task = dataclasses.replace(task, options=options, measures={})
+        fold = cloudpickle.dumps(Fold(split, params, None, (0, 1)))
+        outcome = run_limited_fold(
+            self.local_handle, _portable(task), fold, self.limits
+        )
+        return outcome.exception
+
+
+@contextlib.contextmanager
+def limit_fits(
+    handle: Any, task: FoldTask, limits: FitLimits, transport: str
+) -> Iterator[TrialLimits | None]:
+    """Start what the fits of a search run in, and end it after them.
+
+    Yields None if something cannot be sent to another process. The timeout of the
+    search begins in here.
+
+    Parameters
+    ----------
+    handle : DataHandle or other
+        What leads to the data; for Dask a future.
+    task : FoldTask
+        What all fits share.
+    limits : FitLimits
+        The limits.
+    transport : str
+        How the data are sent, as `transfer_data` names it.
+
+    Raises
+    ------
+    ValueError
+        If the limit of memory is less than what a process needs before its first fit.
+    """
+    in_process = task if transport == "copy" else None
+    local = transport in ("copy", "disk")
+    try:
+        portable, error = _portable(task), None
+        if local:
+            error = _first_start(handle, portable, limits)
+            if in_process is None:
+                end_servers(handle.portable().key)
+    except (pickle.PicklingError, TypeError, AttributeError) as problem:
+        error = problem
+    try:
+        if error is not None:
+            if in_process is not None:
+                warn_of_soft_limits(error)
+            yield None
+            return
+        if limits.timeout is not None:
+            deadline = time.monotonic() + limits.timeout
+            limits = dataclasses.replace(limits, deadline=deadline)
+        yield TrialLimits(limits, portable, handle if local else None, in_process)
+    finally:
+        if local:
+            end_servers(handle.portable().key)
+
+
+def _portable(task: FoldTask) -> PortableTask:
+    content = cloudpickle.dumps(dataclasses.replace(task, catch_errors=True))
+    return PortableTask(uuid.uuid4().hex, content)
+
+
+def _first_start(
+    handle: DataHandle, task: PortableTask, limits: FitLimits
+) -> BaseException | None:
+    """Start a process for fits; return why it cannot load what it needs, if so."""
+    outcome, size = start_server(handle, task, limits)
+    if outcome is not None:
+        return outcome.exception
+    if limits.trial_memory is not None and size >= limits.trial_memory:
+        raise ValueError(
+            f"trial_memory={memory_text(limits.trial_memory)} is not enough: before its "
+            f"first fit, a process has {memory_text(size)} in memory."
+        )
+    return None
+
+
+def warn_of_soft_limits(error: BaseException) -> None:
+    """Warn that fits run in the process of the search."""
+    warnings.warn(
+        "trial_timeout and trial_memory cannot end a fit that is running: it cannot be "
+        f"sent to a process of its own ({type(error).__name__}: {error}). "
+        "trial_timeout is checked between the folds of a trial, trial_memory is not "
+        "checked.",
+        UserWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,169 @@
+"""Processes that a process starts: their memory, and how all of them are ended."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from skbayes.utils.optional import import_optional
+
+__all__ = ["TreeMemory", "die_with_parent", "end_group", "end_tree", "require_psutil"]
+
+# Options of prctl on Linux.
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+
+# Rounds of looking for children that were started while others were ended.
+N_ROUNDS = 20
+
+# Seconds between two looks at all processes of the machine, which takes long.
+TREE_INTERVAL = 0.5
+
+
+def require_psutil(purpose: str) -> Any:
+    """Import psutil, or say which extra brings it."""
+    return import_optional("psutil", extra="limits", purpose=purpose)
+
+
+def _psutil() -> Any:
+    """Return psutil, or None without it."""
+    try:
+        import psutil
+    except ImportError:
+        return None
+    return psutil
+
+
+class TreeMemory:
+    """Resident memory of a process and of all processes that it started.
+
+    Parameters
+    ----------
+    pid : int
+        The process.
+    shared : int, default=0
+        Bytes of files that it maps into memory and shares with others; they do not
+        count.
+    """
+
+    def __init__(self, pid: int, shared: int = 0) -> None:
+        self._psutil = require_psutil("trial_memory")
+        self._process = self._psutil.Process(pid)
+        self._shared = shared
+        self._next_look = 0.0
+
+    def exceeds(self, limit: float) -> int | None:
+        """Return the bytes in use, if these are more than a limit.
+
+        The process itself is measured at each call, its children less often.
+        """
+        own = self._own(self._process)
+        if own > limit:
+            return own
+        if time.monotonic() < self._next_look:
+            return None
+        children = self._children()
+        self._next_look = time.monotonic() + TREE_INTERVAL
+        if not children or own + sum(map(self._own, children)) <= limit:
+            return None
+        # Pages that a forked child shares with its parent count once.
+        size = sum(map(self._proportional, [self._process, *children]))
+        return size if size > limit else None
+
+    def size(self) -> int:
+        """Return the bytes in use by the process itself."""
+        return self._own(self._process)
+
+    def _children(self) -> list[Any]:
+        try:
+            return list(self._process.children(recursive=True))
+        except self._psutil.Error:
+            return []
+
+    def _own(self, process: Any) -> int:
+        try:
+            info = process.memory_info()
+        except self._psutil.Error:
+            return 0
+        return int(info.rss - min(getattr(info, "shared", 0), self._shared))
+
+    def _proportional(self, process: Any) -> int:
+        try:
+            info = process.memory_full_info()
+        except self._psutil.Error:
+            return 0
+        return int(getattr(info, "pss", info.uss))
+
+
+def end_tree(process: subprocess.Popen) -> None:
+    """Kill a process that leads a group of its own, and all that it started.
+
+    Without psutil, children that have left the group stay.
+    """
+    psutil = _psutil()
+    if psutil is not None and process.poll() is None:
+        with contextlib.suppress(psutil.Error):
+            _end_children(psutil, psutil.Process(process.pid))
+    if hasattr(os, "killpg"):
+        # Its id is that of the group, also if the process has ended before.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        process.kill()
+    process.wait()
+
+
+def _end_children(psutil: Any, process: Any) -> None:
+    """Kill the children of a process until there are no more."""
+    # Stopped, it starts no further ones, and stays the parent of those there are.
+    process.suspend()
+    for _ in range(N_ROUNDS):
+        children = [
+            child
+            for child in process.children(recursive=True)
+            if child.status() != psutil.STATUS_ZOMBIE
+        ]
+        if not children:
+            return
+        for child in children:
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+
+
+def end_group() -> None:
+    """Kill this process and all of its group."""
+    if hasattr(os, "killpg"):
+        os.killpg(os.getpgid(0), signal.SIGKILL)
+    os._exit(1)
+
+
+def die_with_parent(parent: int) -> None:
+    """Have this process, and the children it forks, killed when the parent ends.
+
+    Where the system cannot, nothing is done. Processes whose parents end become
+    children of this one.
+    """
+    for prctl in _prctl():
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # A fork loses it.
+        os.register_at_fork(
+            after_in_child=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        )
+    if hasattr(os, "killpg") and os.getppid() != parent:
+        end_group()
+
+
+def _prctl() -> Iterator[Any]:
+    """Yield the function, if there is one."""
+    if not sys.platform.startswith("linux"):
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        yield ctypes.CDLL(None, use_errno=True).prctl
