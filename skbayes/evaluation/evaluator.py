@@ -211,6 +211,7 @@ class CandidateEvaluator:
             self.catch_errors,
             objective.measures,
             objective.separate_costs,
+            self.run.cache,
         )
 
     def prepare(self, number: int, params: Params) -> Evaluation:

@@ -16,7 +16,8 @@ import numpy as np
 from sklearn.base import clone
 
 from skbayes import compat
-from skbayes.evaluation.data_transfer import DataHandle
+from skbayes.evaluation.data_transfer import DataHandle, Inputs
+from skbayes.evaluation.prefix import PrefixCache, SavedTime, shared_steps
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult
 
@@ -80,6 +81,8 @@ class FoldTask:
     separate_costs : bool
         Whether costs are kept apart from the test scores, as `costs`; `warm_up` then
         says whether this was the first fit of its kind in the process.
+    cache : PrefixCache or None
+        First steps of pipelines that the fits share; None: they share none.
     """
 
     estimator: Any
@@ -87,6 +90,7 @@ class FoldTask:
     catch_errors: bool = False
     measures: Mapping[str, Measure] = field(default_factory=dict)
     separate_costs: bool = False
+    cache: PrefixCache | None = None
 
 
 @dataclass(frozen=True)
@@ -129,24 +133,30 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
                 options["caller"] = callback_task.search
                 options["callback_ctx"] = callback_task
             begin, begin_cpu = time.perf_counter(), time.process_time()
-            result = compat.fit_and_score(
-                clone(task.estimator),
-                inputs.X,
-                inputs.y,
-                train=train,
-                test=test,
-                parameters=fold.params,
-                fit_params=inputs.fit_params,
-                score_params=inputs.score_params,
-                split_progress=(fold.index, len(inputs.splits)),
-                candidate_progress=fold.candidate_progress,
-                **options,
-            )
+            estimator = clone(task.estimator)
+            key = (fold.index, fold.fidelity)
+            with shared_steps(
+                estimator, task.cache, fold.params, key, _test_rows(inputs, task, fold)
+            ) as saved:
+                result = compat.fit_and_score(
+                    estimator,
+                    inputs.X,
+                    inputs.y,
+                    train=train,
+                    test=test,
+                    parameters=fold.params,
+                    fit_params=inputs.fit_params,
+                    score_params=inputs.score_params,
+                    split_progress=(fold.index, len(inputs.splits)),
+                    candidate_progress=fold.candidate_progress,
+                    **options,
+                )
             cpu_seconds = time.process_time() - begin_cpu
             seconds = time.perf_counter() - begin
-            outcome = FoldOutcome(
-                _fold_result(result, task, cpu_seconds), seconds=seconds
-            )
+            _add_saved(result, saved)
+            fold_result = _fold_result(result, task, cpu_seconds + saved.cpu)
+            fold_result.shared_time = saved.total
+            outcome = FoldOutcome(fold_result, seconds=seconds)
             if task.options["return_estimator"]:
                 outcome.estimator = result["estimator"]
     except KeyboardInterrupt:
@@ -162,6 +172,22 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
     if callback_task is not None:
         outcome.stop_requested = callback_task.stop_requested
     return outcome
+
+
+def _test_rows(inputs: Inputs, task: FoldTask, fold: Fold) -> Callable[[], Any]:
+    """Return what cuts the test rows out as scikit-learn does."""
+
+    def cut() -> Any:
+        train, test = inputs.split(fold.index, fold.fidelity)
+        return compat.safe_split(task.estimator, inputs.X, None, test, train)[0]
+
+    return cut
+
+
+def _add_saved(result: dict[str, Any], saved: SavedTime) -> None:
+    """Add the time of shared steps, so that all trials are charged for their steps."""
+    result["fit_time"] += saved.fit
+    result["score_time"] += saved.score
 
 
 def _portable(error: BaseException) -> BaseException:

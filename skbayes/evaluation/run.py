@@ -12,6 +12,7 @@ import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.data_transfer import Inputs
+from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, Trial
 from skbayes.space import Space
@@ -107,6 +108,8 @@ class SearchRun:
         Workers and settings of the thread that called `fit`.
     known : list of tuple
         Observations of earlier searches: parameters, scores, noise.
+    cache : PrefixCache or None
+        First steps of pipelines that the fits share.
     trial_data : context manager or None
         Gives, while the trials run, what they are made on in place of `X`, such as
         texts with their counts.
@@ -133,6 +136,7 @@ class SearchRun:
     journal: Any = None
     context: Any = None
     known: list[tuple] = field(default_factory=list)
+    cache: PrefixCache | None = None
     trial_data: AbstractContextManager | None = None
     ranked: History = field(default_factory=History)
 

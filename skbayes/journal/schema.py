@@ -272,6 +272,7 @@ _FOLD: dict[str, Test] = {
     "skipped": _is_bool,
     "costs": _maybe(_dict_of(_is_score)),
     "warm_up": _is_bool,
+    "shared_time": _is_real,
 }
 
 _TRIAL: dict[str, Test] = {

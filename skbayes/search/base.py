@@ -98,6 +98,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     {progress_bar}
     {return_fold_estimators}
     {return_oof}
+    {cache}
+    {cache_limit}
 
     Attributes
     ----------
@@ -162,6 +164,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         "progress_bar": ["boolean"],
         "return_fold_estimators": ["boolean"],
         "return_oof": [str, None],
+        "cache": ["boolean"],
+        "cache_limit": [compat.Interval(Real, 0, None, closed="neither")],
     }
 
     # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
@@ -199,6 +203,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         progress_bar: bool = False,
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
+        cache: bool = True,
+        cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())
 
@@ -246,10 +252,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV has not."""
-        options = run.options
-        if options.trial_timeout is None and options.pruning_risk is None:
-            return {}
-        return {"state": [trial.state for trial in history]}
+        options, columns = run.options, {}
+        if options.trial_timeout is not None or options.pruning_risk is not None:
+            columns["state"] = [trial.state for trial in history]
+        if run.cache is not None:
+            columns["mean_shared_time"] = [trial.shared_time for trial in history]
+        return columns
 
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any
