@@ -252,7 +252,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV has not."""
-        options, columns = run.options, {}
+        options = run.options
+        columns: dict[str, list] = {}
         if options.trial_timeout is not None or options.pruning_risk is not None:
             columns["state"] = [trial.state for trial in history]
         if run.cache is not None:

@@ -21,7 +21,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel, SelectKBest
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.kernel_approximation import Nystroem
-from sklearn.model_selection import StratifiedKFold
+from sklearn.linear_model import LassoCV
+from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
@@ -124,7 +125,7 @@ def test_steps_after_a_choice_are_fitted_once_per_choice(iris, log):
         PCA(2),
         TargetEncoder(),
         PCA(2, random_state=np.random.RandomState(0)),
-        TargetEncoder(cv=StratifiedKFold(3, shuffle=True)),
+        SelectFromModel(LassoCV(cv=KFold(3, shuffle=True))),
     ],
 )
 def test_what_follows_a_random_step_is_fitted_each_time(iris, log, first):
@@ -247,15 +248,18 @@ def test_frames_stay_frames(iris):
     fit_both(estimator, X, iris[1], {"s0__a__with_mean": [True, False], **SPACE})
 
 
+def _accuracy(estimator, X, y):
+    return float(np.mean(estimator.predict(X) == y))
+
+
 def test_weights_reach_the_steps(iris):
     set_config(enable_metadata_routing=True)
     try:
         scaler = StandardScaler().set_fit_request(sample_weight=True)
         model = GaussianNB().set_fit_request(sample_weight=True)
-        model.set_score_request(sample_weight=True)
         estimator = Pipeline([("s0", scaler), ("clf", model)])
         weights = {"sample_weight": np.linspace(0.1, 2.0, len(iris[1]))}
-        shared, _ = fit_both(estimator, *iris, fit_params=weights)
+        shared, _ = fit_both(estimator, *iris, fit_params=weights, scoring=_accuracy)
     finally:
         set_config(enable_metadata_routing=False)
     assert np.all(shared.cv_results_["mean_shared_time"][1:] > 0.0)
