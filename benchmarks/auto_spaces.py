@@ -136,8 +136,12 @@ def score(name: str, table: str, place: int, params: Params) -> float:
     """Return the score of a configuration; NaN if its fit fails."""
     if name == XGBOOST:
         return float(yahpo_xgboost.evaluate([params], table)[0, place])
-    if estimators.ESTIMATORS[name][2] == 2 and params in estimators.space_of(name, table):
-        return float(_simulator(name, table, place).predict(_rows(name, table, [params]))[0])
+    if estimators.ESTIMATORS[name][2] == 2 and params in estimators.space_of(
+        name, table
+    ):
+        return float(
+            _simulator(name, table, place).predict(_rows(name, table, [params]))[0]
+        )
     return float(collect.evaluate(name, table, params)[place])
 
 
@@ -201,9 +205,7 @@ def regrets(
     return regret, gain
 
 
-def summarize(
-    regret: dict[str, dict], gain: dict[str, dict], n: int
-) -> dict[str, Any]:
+def summarize(regret: dict[str, dict], gain: dict[str, dict], n: int) -> dict[str, Any]:
     """Print and return means over the runs that all methods have finished."""
     shown = [t for t in SHOWN if t <= n]
     places = np.array(shown) - 1
@@ -217,7 +219,10 @@ def summarize(
         tasks = sorted({task for task, _ in own})
         for method, runs in regret.items():
             values = np.array(
-                [np.mean([runs[k][places] for k in own if k[0] == t], axis=0) for t in tasks]
+                [
+                    np.mean([runs[k][places] for k in own if k[0] == t], axis=0)
+                    for t in tasks
+                ]
             )
             entry = {"tasks": len(tasks), "runs": len(own), **mean_se(values)}
             summary["groups"][group][method] = entry
@@ -227,7 +232,9 @@ def summarize(
         own = [k for k in keys if k[0][2] == 0]
         values = 1000.0 * np.array([runs[k][places] for k in own])
         gains[method] = mean_se(values)
-        print(f"own score × 1000 above the first trial  {method:20}{means_text(gains[method])}")
+        print(
+            f"own score × 1000 above the first trial  {method:20}{means_text(gains[method])}"
+        )
     summary["gain"] = gains
     return summary
 

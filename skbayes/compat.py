@@ -424,6 +424,11 @@ def hand_on_callbacks(search: Any, inner: Any) -> None:
             setattr(inner, name, getattr(search, name))
 
 
+def has_callbacks(estimator: Any) -> bool:
+    """Tell whether callbacks are registered with an estimator."""
+    return bool(vars(estimator).get("_skl_callbacks"))
+
+
 # --- joblib ---------------------------------------------------------------------------
 
 

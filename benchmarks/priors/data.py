@@ -128,7 +128,12 @@ def _read(name: str) -> tuple[Any, np.ndarray, list[str], bool]:
     else:
         one = shared.load().load_uci(name)
         regression = one["task"] == "regression"
-        table = (pd.DataFrame(one["data"]), one["target"], one["categorical"], regression)
+        table = (
+            pd.DataFrame(one["data"]),
+            one["target"],
+            one["categorical"],
+            regression,
+        )
     return _changed(table, change)
 
 

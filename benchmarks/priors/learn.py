@@ -90,7 +90,11 @@ def smoothed(name: str) -> list[np.ndarray]:
         if known.any():
             X = features(table.params[1:])
             forest = RandomForestRegressor(
-                100, min_samples_leaf=2, max_features=0.5, oob_score=True, random_state=0
+                100,
+                min_samples_leaf=2,
+                max_features=0.5,
+                oob_score=True,
+                random_state=0,
             )
             target = regret[1:, known]
             forest.fit(X, target[:, 0] if target.shape[1] == 1 else target)

@@ -228,6 +228,7 @@ class CandidateEvaluator:
             objective.measures,
             objective.separate_costs,
             None if self.run.constraints is None else self.run.constraints.measures,
+            self.run.cache,
         )
 
     def prepare(self, number: int, params: Params) -> Evaluation:

@@ -19,6 +19,7 @@ from skbayes import compat
 from skbayes.evaluation.constraints import OutcomeMeasures
 from skbayes.evaluation.data_transfer import DataHandle, Inputs
 from skbayes.evaluation.limits import Ended
+from skbayes.evaluation.prefix import PrefixCache, SavedTime, shared_steps
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult
 
@@ -90,6 +91,8 @@ class FoldTask:
         says whether this was the first fit of its kind in the process.
     outcomes : OutcomeMeasures or None
         Measures the outcomes on which there are constraints.
+    cache : PrefixCache or None
+        First steps of pipelines that the fits share; None: they share none.
     """
 
     estimator: Any
@@ -98,6 +101,7 @@ class FoldTask:
     measures: Mapping[str, Measure] = field(default_factory=dict)
     separate_costs: bool = False
     outcomes: OutcomeMeasures | None = None
+    cache: PrefixCache | None = None
 
     @property
     def keeps_estimator(self) -> bool:
@@ -146,30 +150,35 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
                 options["caller"] = callback_task.search
                 options["callback_ctx"] = callback_task
             begin, begin_cpu = time.perf_counter(), time.process_time()
-            result = compat.fit_and_score(
-                clone(task.estimator),
-                inputs.X,
-                inputs.y,
-                train=train,
-                test=test,
-                parameters=fold.params,
-                fit_params=inputs.fit_params,
-                score_params=inputs.score_params,
-                split_progress=(fold.index, len(inputs.splits)),
-                candidate_progress=fold.candidate_progress,
-                **options,
-            )
+            estimator = clone(task.estimator)
+            key = (fold.index, fold.fidelity)
+            with shared_steps(
+                estimator, task.cache, fold.params, key, _test_rows(inputs, task, fold)
+            ) as saved:
+                result = compat.fit_and_score(
+                    estimator,
+                    inputs.X,
+                    inputs.y,
+                    train=train,
+                    test=test,
+                    parameters=fold.params,
+                    fit_params=inputs.fit_params,
+                    score_params=inputs.score_params,
+                    split_progress=(fold.index, len(inputs.splits)),
+                    candidate_progress=fold.candidate_progress,
+                    **options,
+                )
             cpu_seconds = time.process_time() - begin_cpu
             seconds = time.perf_counter() - begin
-            outcome = FoldOutcome(
-                _fold_result(result, task, cpu_seconds), seconds=seconds
-            )
+            _add_saved(result, saved)
+            cpu_seconds += saved.cpu
+            fold_result = _fold_result(result, task, cpu_seconds)
+            fold_result.shared_time = saved.total
+            outcome = FoldOutcome(fold_result, seconds=seconds)
             if task.outcomes is not None:
-                assert outcome.result is not None
                 result["cpu_time"] = _of_fit(result, cpu_seconds)
-                result["test_scores"] = outcome.result.test_scores
-                outcomes = _outcomes(task, inputs, train, test, result)
-                outcome.result.outcomes = outcomes
+                result["test_scores"] = fold_result.test_scores
+                fold_result.outcomes = _outcomes(task, inputs, train, test, result)
             if task.options["return_estimator"]:
                 outcome.estimator = result["estimator"]
     except KeyboardInterrupt:
@@ -185,6 +194,22 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
     if callback_task is not None:
         outcome.stop_requested = callback_task.stop_requested
     return outcome
+
+
+def _test_rows(inputs: Inputs, task: FoldTask, fold: Fold) -> Callable[[], Any]:
+    """Return what cuts the test rows out as scikit-learn does."""
+
+    def cut() -> Any:
+        train, test = inputs.split(fold.index, fold.fidelity)
+        return compat.safe_split(task.estimator, inputs.X, None, test, train)[0]
+
+    return cut
+
+
+def _add_saved(result: dict[str, Any], saved: SavedTime) -> None:
+    """Add the time of shared steps, so that all trials are charged for their steps."""
+    result["fit_time"] += saved.fit
+    result["score_time"] += saved.score
 
 
 def portable_error(error: BaseException) -> BaseException:

@@ -13,6 +13,7 @@ import numpy as np
 from skbayes import compat
 from skbayes.evaluation.constraints import Constraints
 from skbayes.evaluation.data_transfer import Inputs
+from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, Trial
 from skbayes.space import Space
@@ -125,6 +126,8 @@ class SearchRun:
         Observations of earlier searches: parameters, scores, noise.
     sources : list of Source
         Earlier searches on other data.
+    cache : PrefixCache or None
+        First steps of pipelines that the fits share.
     trial_data : context manager or None
         Gives, while the trials run, what they are made on in place of `X`, such as
         texts with their counts.
@@ -156,6 +159,7 @@ class SearchRun:
     context: Any = None
     known: list[tuple] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
+    cache: PrefixCache | None = None
     trial_data: AbstractContextManager | None = None
     ranked: History = field(default_factory=History)
     constraints: Constraints | None = None

@@ -59,6 +59,9 @@ class FoldResult:
         Whether it was the first fit of its kind in its process.
     outcomes : dict of str to float or None
         Outcomes on which the search has constraints.
+    shared_time : float
+        Seconds of `fit_time` and `score_time` that were not spent, because another
+        trial had fitted the same first steps before.
     """
 
     test_scores: Any = math.nan
@@ -71,6 +74,7 @@ class FoldResult:
     costs: dict[str, float] | None = None
     warm_up: bool = False
     outcomes: dict[str, float] | None = None
+    shared_time: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return what scikit-learn makes columns of `cv_results_` of."""
@@ -176,6 +180,12 @@ class Trial:
     def train_scores(self) -> dict[str, np.ndarray]:
         """Training scores by metric, each of shape (n_splits,); empty if not kept."""
         return self._by_metric("train_scores")
+
+    @property
+    def shared_time(self) -> float:
+        """Mean seconds of a fold that shared first steps of a pipeline have saved."""
+        seconds = [fold.shared_time for fold in self.folds if not fold.skipped]
+        return float(np.mean(seconds)) if seconds else 0.0
 
     @property
     def fitted(self) -> np.ndarray:

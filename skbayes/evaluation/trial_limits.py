@@ -67,7 +67,11 @@ class TrialLimits:
         """Return calls for folds whose trial has run for some seconds."""
         limits = self.limits.after(seconds, self.local_handle is not None)
         return [
-            (function, (*args[:-1], limits) if args[-1] is self.limits else args, kwargs)
+            (
+                function,
+                (*args[:-1], limits) if args[-1] is self.limits else args,
+                kwargs,
+            )
             for function, args, kwargs in calls
         ]
 

@@ -38,6 +38,8 @@ __all__ = ["describe", "describe_search", "search_facts", "splits_are_reproducib
 NOT_OF_THE_SEARCH = frozenset(
     {
         "best_of",
+        "cache",
+        "cache_limit",
         "journal",
         "n_iter",
         "n_jobs",

@@ -273,6 +273,7 @@ _FOLD: dict[str, Test] = {
     "costs": _maybe(_dict_of(_is_score)),
     "warm_up": _is_bool,
     "outcomes": _maybe(_dict_of(_is_score)),
+    "shared_time": _is_real,
 }
 
 _TRIAL: dict[str, Test] = {

@@ -156,6 +156,16 @@ class SharedEntries:
         The name of a method such as "predict" or "predict_proba": what it gives for
         each sample, by the best parameters fitted on a split without it, becomes
         `oof_predictions_`. Needs a `cv` that tests each sample once.
+    cache : bool, default=True
+        Whether trials share the first steps of a pipeline. A transformer whose outcome
+        no searched parameter changes, or only few distinct settings change, is fitted
+        once per fold and setting; later trials take the fitted transformer and its
+        output from temporary files. Scores are those of the plain pipeline. A
+        transformer with ``random_state=None`` is fitted in each trial, and nothing is
+        shared on a Dask cluster.
+    cache_limit : float, default=1e9
+        Bytes that the temporary files take at most. The least recently used are removed
+        first.
 
     Attributes
     ----------

@@ -15,12 +15,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from skbayes import compat
 from skbayes.evaluation.data_transfer import DataTransfer, transfer_data
 from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
 from skbayes.evaluation.limits import FitLimits, parse_memory
+from skbayes.evaluation.prefix import PrefixCache
+from skbayes.evaluation.prefix_store import temporary_store
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, TrialState
@@ -357,6 +360,7 @@ def trial_workers(
     n_planned = sum(stage.n_trials for stage in plan)
     n_points = max(run.n_points, *(stage.n_points for stage in stages))
     with (
+        _shared_prefixes(search, run) as run.cache,
         run.trial_data or contextlib.nullcontext(run.X) as X,
         _transfer(run, X) as transfer,
         context.bounded_blas(),
@@ -401,6 +405,18 @@ def _limited(
         return contextlib.nullcontext()
     limits = FitLimits(options.trial_timeout, options.trial_memory, timeout)
     return limit_fits(handle, evaluator.task, limits, evaluator.transfer.transport)
+
+
+@contextlib.contextmanager
+def _shared_prefixes(search: Any, run: SearchRun) -> Iterator[PrefixCache | None]:
+    """Yield what the fits share, if they run on this machine and there is something."""
+    has_steps = type(run.estimator) is Pipeline and len(run.estimator.steps) > 1
+    here = run.context.transport in ("memory", "disk")
+    if not (search.cache and has_steps and here and run.trial_data is None):
+        yield None
+        return
+    with temporary_store(run.context.temp_folder, float(search.cache_limit)) as store:
+        yield None if store is None else PrefixCache(store, run.space.n_values)
 
 
 @contextlib.contextmanager

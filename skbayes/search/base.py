@@ -113,6 +113,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     {progress_bar}
     {return_fold_estimators}
     {return_oof}
+    {cache}
+    {cache_limit}
 
     Attributes
     ----------
@@ -182,6 +184,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         "progress_bar": ["boolean"],
         "return_fold_estimators": ["boolean"],
         "return_oof": [str, None],
+        "cache": ["boolean"],
+        "cache_limit": [compat.Interval(Real, 0, None, closed="neither")],
     }
 
     # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
@@ -224,6 +228,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         progress_bar: bool = False,
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
+        cache: bool = True,
+        cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())
 
@@ -274,6 +280,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         columns = constraint_columns(run, history)
         if run.options.cuts_trials:
             columns["state"] = [trial.state for trial in history]
+        if run.cache is not None:
+            columns["mean_shared_time"] = [trial.shared_time for trial in history]
         return columns
 
     def _select(

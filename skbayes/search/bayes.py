@@ -84,6 +84,8 @@ class BayesSearchCV(BaseBayesSearchCV):
     {progress_bar}
     {return_fold_estimators}
     {return_oof}
+    {cache}
+    {cache_limit}
 
     Attributes
     ----------
@@ -214,6 +216,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         progress_bar: bool = False,
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
+        cache: bool = True,
+        cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())
 

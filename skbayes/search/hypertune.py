@@ -143,6 +143,8 @@ class HyperTuneSearchCV(BayesSearchCV):
     {progress_bar}
     {return_fold_estimators}
     {return_oof}
+    {cache}
+    {cache_limit}
 
     Attributes
     ----------
@@ -295,6 +297,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         progress_bar: bool = False,
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
+        cache: bool = True,
+        cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())
 

@@ -124,6 +124,8 @@ class MultiStageSearchCV(BayesSearchCV):
     {progress_bar}
     {return_fold_estimators}
     {return_oof}
+    {cache}
+    {cache_limit}
 
     Attributes
     ----------
@@ -292,6 +294,8 @@ class MultiStageSearchCV(BayesSearchCV):
         progress_bar: bool = False,
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
+        cache: bool = True,
+        cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())
 

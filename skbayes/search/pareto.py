@@ -126,6 +126,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         :class:`~skbayes.BayesSearchCV`.
     progress_bar : bool, default=False
         Whether a bar shows the progress; needs tqdm.
+    {cache}
+    {cache_limit}
 
     Attributes
     ----------
@@ -265,6 +267,8 @@ float
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
         progress_bar: bool = False,
+        cache: bool = True,
+        cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())
 

@@ -181,6 +181,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Whether the best trial's fits are kept, as `fold_estimators_`.
     return_oof : str or None, default=None
         The method whose out-of-fold results become `oof_predictions_`.
+    {cache}
+    {cache_limit}
 
     Attributes
     ----------
@@ -305,6 +307,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         progress_bar: bool = False,
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
+        cache: bool = True,
+        cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())
 

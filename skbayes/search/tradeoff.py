@@ -142,6 +142,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     {progress_bar}
     {return_fold_estimators}
     {return_oof}
+    {cache}
+    {cache_limit}
 
     Attributes
     ----------
@@ -326,6 +328,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         progress_bar: bool = False,
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
+        cache: bool = True,
+        cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())
 

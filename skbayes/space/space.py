@@ -252,6 +252,15 @@ class Space:
             for column in self.columns
         ]
 
+    @property
+    def n_values(self) -> dict[str, float]:
+        """Number of values of each parameter; infinite for a continuous range."""
+        counts: dict[str, float] = dict.fromkeys(self.parameter_names, 0.0)
+        for column in self.columns:
+            if column.name is not None:
+                counts[column.name] += column.dimension.n_values
+        return counts
+
     def active(self, X: FloatArray) -> np.ndarray:
         """Which columns are active in rows of positions, shape (n, n_columns), bool."""
         mask = np.zeros(X.shape, dtype=bool)

@@ -1,0 +1,486 @@
+"""Sharing of the first steps of pipelines among the trials of a search.
+
+A step whose outcome depends on few searched settings is fitted once per fold, fidelity
+and setting. Later trials take its fitted state and its output from a store. The steps
+stay what they are: for the time of a fit, their methods `fit_transform` and `transform`
+are covered by attributes of the same names, which scikit-learn's pipelines call.
+
+Symbols: the *settings* of a step are the values of the searched parameters that it, or
+a step before it, depends on. A *run* is a sequence of shared steps of one pipeline; a
+*segment* is a part of a run whose steps depend on the same parameters.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import joblib
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import TargetEncoder
+from sklearn.utils import get_tags
+
+from skbayes import compat
+from skbayes.evaluation.prefix_store import PrefixStore
+
+__all__ = ["PrefixCache", "SavedTime", "find_runs", "shared_steps"]
+
+# Distinct settings of a step above which it is fitted in each trial.
+MAX_SETTINGS = 32
+
+# Steps without a transformer.
+NO_STEP = (None, "passthrough", "drop")
+
+# Parameters of a composite that change what its parts are, or how they are fitted.
+STRUCTURE = {
+    Pipeline: ("steps", "memory", "transform_input"),
+    ColumnTransformer: ("transformers", "n_jobs"),
+    FeatureUnion: ("transformer_list", "n_jobs"),
+}
+
+# Methods of a step that are covered while its pipeline is fitted and scored.
+COVERED = ("fit_transform", "transform", "__sklearn_clone__")
+
+
+@dataclass(frozen=True)
+class PrefixCache:
+    """What the fits of a search need to share steps.
+
+    Parameters
+    ----------
+    store : PrefixStore
+        Where the fitted steps are.
+    n_values : dict of str to float
+        Number of values of each searched parameter; infinite for a range.
+    """
+
+    store: PrefixStore
+    n_values: Mapping[str, float]
+
+
+@dataclass
+class SavedTime:
+    """Time that a fit of a whole pipeline would have taken in addition.
+
+    Parameters
+    ----------
+    fit, score, cpu : float
+        Seconds of the fit, of scoring, and of the processor.
+    """
+
+    fit: float = 0.0
+    score: float = 0.0
+    cpu: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Seconds of the fit and of scoring."""
+        return self.fit + self.score
+
+
+# -- which steps are shared ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """Step that can be shared.
+
+    Parameters
+    ----------
+    path : str
+        Its name in `get_params` of the pipeline.
+    transformer : transformer
+        The step.
+    names : frozenset of str
+        Searched parameters that its outcome depends on.
+    """
+
+    path: str
+    transformer: Any
+    names: frozenset[str]
+
+
+def find_runs(
+    estimator: Any, n_values: Mapping[str, float]
+) -> Iterator[tuple[str, list[Step]]]:
+    """Yield the runs of an estimator, each with the path of its pipeline."""
+    yield from _runs_in(estimator, "", frozenset(), n_values)
+
+
+def _runs_in(
+    estimator: Any, path: str, names: frozenset[str], n_values: Mapping[str, float]
+) -> Iterator[tuple[str, list[Step]]]:
+    kind = type(estimator)
+    if kind not in STRUCTURE:
+        return
+    if any(_join(path, name) in n_values for name in STRUCTURE[kind]):
+        return
+    if kind is Pipeline:
+        yield from _runs_of_pipeline(estimator, path, names, n_values)
+    elif estimator.n_jobs in (None, 1):
+        for name, part, *_ in getattr(estimator, STRUCTURE[kind][0]):
+            at = _join(path, name)
+            step = _shareable(part, at, names, n_values)
+            if step is not None:
+                yield at, [step]
+            if step is None or step.names != names:
+                yield from _runs_in(part, at, _inside(at, names, n_values), n_values)
+
+
+def _runs_of_pipeline(
+    pipeline: Pipeline, path: str, names: frozenset[str], n_values: Mapping[str, float]
+) -> Iterator[tuple[str, list[Step]]]:
+    if pipeline.memory is not None or getattr(pipeline, "transform_input", None):
+        return
+    run: list[Step] = []
+    for i, (name, part) in enumerate(pipeline.steps):
+        at = _join(path, name)
+        last = i == len(pipeline.steps) - 1
+        if isinstance(part, str | None) and part in NO_STEP:
+            names |= _touching(at, n_values)
+            continue
+        step = None if last else _shareable(part, at, names, n_values)
+        if step is None:
+            if run:
+                yield path, run
+            yield from _runs_in(part, at, _inside(at, names, n_values), n_values)
+            return
+        if step.names != names:
+            # For the first fit of a setting, the parts that it does not touch.
+            yield from _runs_in(part, at, _inside(at, names, n_values), n_values)
+        run.append(step)
+        names = step.names
+    if run:
+        yield path, run
+
+
+def _shareable(
+    part: Any, path: str, names: frozenset[str], n_values: Mapping[str, float]
+) -> Step | None:
+    """Return the step if its outcome is the same for all trials of a setting."""
+    if isinstance(part, str | None):
+        return None
+    names = names | _touching(path, n_values)
+    n_settings = math.prod(n_values[name] for name in names)
+    if n_settings > MAX_SETTINGS or not _is_deterministic(part):
+        return None
+    if not (hasattr(part, "fit_transform") and hasattr(part, "transform")):
+        return None
+    return Step(path, part, names)
+
+
+def _touching(path: str, n_values: Mapping[str, float]) -> frozenset[str]:
+    """Return the searched parameters that replace a step or are inside it."""
+    return frozenset(
+        name for name in n_values if name == path or name.startswith(f"{path}__")
+    )
+
+
+def _inside(
+    path: str, names: frozenset[str], n_values: Mapping[str, float]
+) -> frozenset[str]:
+    """Return what the parts of a composite depend on: also on what replaced it."""
+    return names | ({path} & n_values.keys())
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}__{name}" if path else name
+
+
+def _is_deterministic(transformer: Any) -> bool:
+    """Tell whether a transformer always does the same with the same data."""
+    if not hasattr(transformer, "get_params"):
+        return False
+    inner = transformer.get_params(deep=True).values()
+    parts = [transformer, *filter(_is_estimator, inner)]
+    return all(map(_draws_no_numbers, parts)) and not any(
+        compat.has_callbacks(part) for part in parts
+    )
+
+
+def _is_estimator(value: Any) -> bool:
+    return hasattr(value, "get_params") and not isinstance(value, type)
+
+
+def _draws_no_numbers(part: Any) -> bool:
+    """Tell whether an estimator draws no random numbers, or always the same ones."""
+    params = part.get_params(deep=False)
+    if any(map(_draws_anew, params.values())):
+        return False
+    if "random_state" not in params:
+        return not get_tags(part).non_deterministic
+    if isinstance(params["random_state"], Integral):
+        return True
+    if type(part) is PCA:
+        return part.svd_solver in ("full", "covariance_eigh")
+    # Its splitter draws the numbers.
+    return type(part) is TargetEncoder and hasattr(part.cv, "split")
+
+
+def _draws_anew(value: Any) -> bool:
+    """Tell whether a parameter is a source of random numbers, such as a splitter."""
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return True
+    if hasattr(value, "get_params") or not hasattr(value, "random_state"):
+        return False
+    shuffles = getattr(value, "shuffle", True)
+    return shuffles and not isinstance(value.random_state, Integral)
+
+
+# -- a fit with shared steps -----------------------------------------------------------
+
+
+@contextlib.contextmanager
+def shared_steps(
+    estimator: Any,
+    cache: PrefixCache | None,
+    params: Mapping[str, Any],
+    fold: tuple,
+    expected_test: Callable[[], Any],
+) -> Iterator[SavedTime]:
+    """Share the first steps of an estimator that is fitted and scored in this context.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted; its parameters may be set in the context, before `fit` is called.
+    cache : PrefixCache or None
+        What is shared; None: nothing.
+    params : dict
+        Parameters of the trial.
+    fold : tuple
+        What tells the fold and its training rows from others of the search.
+    expected_test : callable
+        Returns the test rows as the estimator will be given them.
+    """
+    saved = SavedTime()
+    if cache is None or type(estimator) is not Pipeline:
+        yield saved
+        return
+    fit = _SharedFit(cache, params, fold, expected_test, saved)
+    # The parameters are set after this: the steps are known when `fit` is called.
+    estimator.__dict__["fit"] = functools.partial(fit.fit, estimator)
+    try:
+        yield saved
+    finally:
+        estimator.__dict__.pop("fit", None)
+        fit.uncover_all()
+
+
+@dataclass
+class _SharedFit:
+    """One fit of an estimator with shared steps."""
+
+    cache: PrefixCache
+    params: Mapping[str, Any]
+    fold: tuple
+    expected_test: Callable[[], Any]
+    saved: SavedTime
+    _covered: list[Any] = field(default_factory=list)
+
+    def fit(self, estimator: Any, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit the estimator with its shared steps covered."""
+        del estimator.__dict__["fit"]
+        n_values = {
+            name: self.cache.n_values.get(name, math.inf) for name in self.params
+        }
+        for path, steps in find_runs(estimator, n_values):
+            # Steps inside a ColumnTransformer see columns that are cut out anew.
+            test = _Test(self.expected_test) if path == "" else None
+            _Run(self, steps, test).prepare()
+        return estimator.fit(X, y, **fit_params)
+
+    def key(self, step: Step) -> str:
+        """Return the key of a step with its settings, on this fold."""
+        values = sorted((name, self.params[name]) for name in step.names)
+        return str(joblib.hash((self.fold, step.path, values)))
+
+    def cover(self, transformer: Any, methods: Mapping[str, Callable]) -> None:
+        """Cover methods of one transformer."""
+        transformer.__dict__.update(methods)
+        self._covered.append(transformer)
+
+    def uncover_all(self) -> None:
+        """Give all transformers their own methods back."""
+        for transformer in self._covered:
+            uncover(transformer)
+        self._covered.clear()
+
+
+def uncover(transformer: Any) -> None:
+    """Give a transformer its own methods back."""
+    for name in COVERED:
+        transformer.__dict__.pop(name, None)
+
+
+class _NotLoaded:
+    """Output of a step that the next step does not look at."""
+
+
+@dataclass
+class _Test:
+    """Recognizes the test rows, and what the steps made of them."""
+
+    expected: Callable[[], Any]
+    _known: list[Any] = field(default_factory=list)
+
+    def recognizes(self, X: Any, first: bool) -> bool:
+        """Tell whether `X` is the test rows, or the output of the step before."""
+        if any(X is one for one in self._known):
+            return True
+        if not first or not _same(X, self.expected()):
+            return False
+        self._known.append(X)
+        return True
+
+    def note(self, output: Any) -> None:
+        """Remember what a step made of the test rows."""
+        self._known.append(output)
+
+
+class _Run:
+    """Consecutive shared steps of one pipeline in one fit."""
+
+    def __init__(
+        self, fit: _SharedFit, steps: Sequence[Step], test: _Test | None
+    ) -> None:
+        self._fit, self._steps, self._test = fit, steps, test
+        ends = [
+            i
+            for i, step in enumerate(steps)
+            if i == len(steps) - 1 or steps[i + 1].names != step.names
+        ]
+        self._keys: list[str] = []
+        for begin, end in zip([0, *(e + 1 for e in ends[:-1])], ends, strict=True):
+            self._keys += [fit.key(steps[end])] * (end + 1 - begin)
+        self._ends = set(ends)
+        self._states: list[dict[str, Any]] = []
+        self._output: Any = None
+        self._fitted: list[dict[str, Any]] = []
+
+    def prepare(self) -> None:
+        """Load what is stored of the first steps, and cover all of them."""
+        store = self._fit.cache.store
+        loaded: list[list[dict[str, Any]]] = []
+        for end in sorted(self._ends):
+            states = store.load(f"{self._keys[end]}-states")
+            if states is None:
+                break
+            loaded.append(states)
+        while loaded and self._output is None:
+            n_steps = sum(map(len, loaded))
+            stored = store.load(f"{self._keys[n_steps - 1]}-output")
+            if stored is None:
+                loaded.pop()
+            else:
+                self._output = stored
+        self._states = [state for states in loaded for state in states]
+        for i, step in enumerate(self._steps):
+            self._cover(i, step.transformer)
+
+    def _cover(self, i: int, transformer: Any) -> None:
+        methods: dict[str, Callable] = {
+            "fit_transform": functools.partial(self._fit_transform, i, transformer),
+            "__sklearn_clone__": functools.partial(self._clone, i, transformer),
+        }
+        self._fit.cover(transformer, methods)
+
+    def _clone(self, i: int, transformer: Any) -> Any:
+        """Clone a step; the clone is covered, too."""
+        uncover(transformer)
+        copy = clone(transformer)
+        self._cover(i, transformer)
+        self._cover(i, copy)
+        return copy
+
+    def _fit_transform(
+        self, i: int, transformer: Any, X: Any, y: Any = None, **params: Any
+    ) -> Any:
+        if i < len(self._states):
+            return self._restore(i, transformer)
+        uncover(transformer)
+        begin, begin_cpu = time.perf_counter(), time.process_time()
+        output = transformer.fit_transform(X, y, **params)
+        seconds = time.perf_counter() - begin
+        cpu_seconds = time.process_time() - begin_cpu
+        for part in filter(_is_estimator, transformer.get_params(deep=True).values()):
+            uncover(part)
+        state = {"fitted": dict(transformer.__dict__), "seconds": seconds}
+        self._fitted.append({**state, "cpu_seconds": cpu_seconds})
+        if i in self._ends:
+            store = self._fit.cache.store
+            store.save(f"{self._keys[i]}-states", self._fitted)
+            store.save(f"{self._keys[i]}-output", (output,))
+            self._fitted = []
+        self._cover_transform(i, transformer)
+        return output
+
+    def _restore(self, i: int, transformer: Any) -> Any:
+        state = self._states[i]
+        uncover(transformer)
+        transformer.__dict__.update(state["fitted"])
+        self._fit.saved.fit += state["seconds"]
+        self._fit.saved.cpu += state["cpu_seconds"]
+        self._cover_transform(i, transformer)
+        if i < len(self._states) - 1:
+            return _NotLoaded()
+        (output,), self._output = self._output, None
+        return output
+
+    def _cover_transform(self, i: int, transformer: Any) -> None:
+        if self._test is not None:
+            method = functools.partial(self._transform, i, transformer)
+            self._fit.cover(transformer, {"transform": method})
+
+    def _transform(self, i: int, transformer: Any, X: Any, **params: Any) -> Any:
+        transform = functools.partial(type(transformer).transform, transformer)
+        if params or self._test is None or not self._test.recognizes(X, first=i == 0):
+            return transform(X, **params)
+        store, key = self._fit.cache.store, f"{self._keys[i]}-{i}-test"
+        stored = store.load(key)
+        if stored is not None:
+            output, seconds, cpu_seconds = stored
+            self._fit.saved.score += seconds
+            self._fit.saved.cpu += cpu_seconds
+        else:
+            begin, begin_cpu = time.perf_counter(), time.process_time()
+            output = transform(X)
+            seconds = time.perf_counter() - begin
+            cpu_seconds = time.process_time() - begin_cpu
+            store.save(key, (output, seconds, cpu_seconds))
+        self._test.note(output)
+        return output
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Tell whether two containers of rows are equal in all of their elements."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return _same_arrays(one, other)
+    if sparse.issparse(one):
+        if one.format not in ("csr", "csc") or one.shape != other.shape:
+            return False
+        parts = ("data", "indices", "indptr")
+        return all(_same_arrays(getattr(one, p), getattr(other, p)) for p in parts)
+    if isinstance(one, list):
+        return bool(one == other)
+    equals = getattr(one, "equals", None)
+    return bool(equals(other)) if callable(equals) else False
+
+
+def _same_arrays(one: np.ndarray, other: np.ndarray) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))

@@ -1,0 +1,471 @@
+"""First steps of pipelines that the trials of a search share."""
+
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from counting_steps import CountingScaler, WritingStep, count
+from scipy import sparse
+from sklearn import set_config
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectFromModel, SelectKBest
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LassoCV
+from sklearn.model_selection import KFold
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from skbayes import BayesSearchCV, MultiStageSearchCV, ParetoSearchCV
+from skbayes.evaluation import prefix_store
+from skbayes.evaluation.prefix_store import PrefixStore, temporary_store
+
+SPACE = {"clf__var_smoothing": (1e-9, 1e-1, "log-uniform")}
+N_ITER, N_FOLDS = 4, 2
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    return X[order], y[order]
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "log"
+
+
+def pipeline(*steps, model=None):
+    named = [(f"s{i}", step) for i, step in enumerate(steps)]
+    return Pipeline([*named, ("clf", GaussianNB() if model is None else model)])
+
+
+def search(estimator, space=None, kind=BayesSearchCV, **kwargs):
+    kwargs = {"n_iter": N_ITER, "cv": N_FOLDS, "random_state": 0, **kwargs}
+    kwargs = {"refit": False, "n_points": 1, "error_score": "raise", **kwargs}
+    return kind(estimator, SPACE if space is None else space, **kwargs)
+
+
+def assert_same_scores(one, other):
+    """Compare all columns but the times, to the last bit."""
+    assert one.cv_results_["params"] == other.cv_results_["params"]
+    for name, column in one.cv_results_.items():
+        if "score" in name and "time" not in name:
+            np.testing.assert_array_equal(column, other.cv_results_[name], name)
+
+
+def fit_both(estimator, X, y, space=None, fit_params=None, **kwargs):
+    """Fit with the cache and without it; return both."""
+    both = [
+        search(estimator, space, cache=cache, **kwargs).fit(X, y, **(fit_params or {}))
+        for cache in (True, False)
+    ]
+    assert_same_scores(*both)
+    return both
+
+
+# -- what is fitted how often ----------------------------------------------------------
+
+
+def test_a_step_without_searched_parameters_is_fitted_once_per_fold(iris, log):
+    estimator = pipeline(CountingScaler(str(log)), MinMaxScaler())
+    done = search(estimator).fit(*iris)
+    assert count(log, "f") == N_FOLDS
+    # Training rows and test rows of each fold.
+    assert count(log, "t") == 2 * N_FOLDS
+    shared = done.cv_results_["mean_shared_time"]
+    assert np.all(shared[1:] > 0.0)
+    assert np.all(done.cv_results_["mean_fit_time"][1:] > 0.0)
+
+
+def test_without_a_cache_each_trial_fits_all_steps(iris, log):
+    done = search(pipeline(CountingScaler(str(log))), cache=False).fit(*iris)
+    assert count(log, "f") == N_FOLDS * N_ITER
+    assert "mean_shared_time" not in done.cv_results_
+
+
+def test_a_step_is_fitted_once_per_setting(iris, log):
+    estimator = pipeline(CountingScaler(str(log)), SelectKBest(k=1))
+    space = {"s0__with_mean": [True, False], "s1__k": [1, 2, 3]}
+    fit_both(estimator, *iris, space, n_iter=6)
+    assert count(log, "f") == N_FOLDS * (2 + 6)
+
+
+def test_steps_after_a_choice_are_fitted_once_per_choice(iris, log):
+    estimator = pipeline(StandardScaler(), CountingScaler(str(log)))
+    space = {"s0": [StandardScaler(), MinMaxScaler(), "passthrough"], **SPACE}
+    fit_both(estimator, *iris, space, n_iter=12)
+    assert count(log, "f") == N_FOLDS * (3 + 12)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        PCA(2),
+        TargetEncoder(),
+        PCA(2, random_state=np.random.RandomState(0)),
+        SelectFromModel(LassoCV(cv=KFold(3, shuffle=True))),
+    ],
+)
+def test_what_follows_a_random_step_is_fitted_each_time(iris, log, first):
+    estimator = pipeline(first, CountingScaler(str(log)))
+    search(estimator).fit(*iris)
+    assert count(log, "f") == N_FOLDS * N_ITER
+
+
+def test_what_follows_a_step_of_many_settings_is_fitted_each_time(iris, log):
+    first = QuantileTransformer(n_quantiles=2, random_state=0)
+    estimator = pipeline(first, CountingScaler(str(log)))
+    space = {"s0__n_quantiles": (2, 40), **SPACE}
+    search(estimator, space).fit(*iris)
+    assert count(log, "f") == N_FOLDS * N_ITER
+
+
+def test_parts_of_a_column_transformer_are_shared_where_another_is_searched(iris, log):
+    columns = ColumnTransformer(
+        [
+            ("searched", QuantileTransformer(n_quantiles=20, random_state=0), [0]),
+            ("scaled", CountingScaler(str(log)), [1, 2]),
+            ("inner", make_pipeline(CountingScaler(str(log)), PCA(1)), [2, 3]),
+        ]
+    )
+    space = {"s0__searched__n_quantiles": (5, 60), **SPACE}
+    fit_both(pipeline(columns), *iris, space)
+    # Two counting steps, by the search with a cache and by that without.
+    assert count(log, "f") == 2 * N_FOLDS * (1 + N_ITER)
+
+
+def test_parts_of_a_feature_union_are_shared(iris, log):
+    union = FeatureUnion([("a", SelectKBest(k=1)), ("b", CountingScaler(str(log)))])
+    fit_both(pipeline(union), *iris, {"s0__a__k": [1, 2, 3, 4], **SPACE}, n_iter=5)
+    assert count(log, "f") == N_FOLDS * (1 + 5)
+
+
+def test_each_stage_fits_its_own(iris, log):
+    estimator = pipeline(CountingScaler(str(log)))
+    done = search(estimator, kind=MultiStageSearchCV, n_iter=6, stages=(0.5, 1.0)).fit(
+        *iris
+    )
+    assert {trial.stage for trial in done.trials_} == {0, 1}
+    assert count(log, "f") == 2 * N_FOLDS
+
+
+# -- the same scores -------------------------------------------------------------------
+
+TRANSFORMERS = {
+    "imputer": SimpleImputer(),
+    "neighbors": KNNImputer(n_neighbors=2),
+    "polynomial": make_pipeline(SimpleImputer(), PolynomialFeatures()),
+    "spline": make_pipeline(SimpleImputer(), SplineTransformer()),
+    "quantile": QuantileTransformer(n_quantiles=10, random_state=0),
+    "power": PowerTransformer(),
+    "pca": make_pipeline(SimpleImputer(), PCA(2, svd_solver="full")),
+    "svd": make_pipeline(SimpleImputer(), TruncatedSVD(2, random_state=0)),
+    "nystroem": make_pipeline(
+        SimpleImputer(), Nystroem(n_components=9, random_state=0)
+    ),
+    "forest": make_pipeline(
+        SimpleImputer(),
+        SelectFromModel(RandomForestClassifier(5, random_state=0)),
+    ),
+    "kmeans": make_pipeline(SimpleImputer(), KMeans(3, n_init=1, random_state=0)),
+    "function": FunctionTransformer(np.nan_to_num),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "container"),
+    [
+        *((name, "array") for name in TRANSFORMERS),
+        *((name, "frame") for name in ("imputer", "polynomial", "pca", "forest")),
+        *((name, "fortran") for name in ("neighbors", "power", "kmeans")),
+    ],
+)
+def test_scores_are_those_of_the_plain_pipeline(iris, name, container):
+    X, y = iris[0].copy(), iris[1]
+    X[::7, 1] = np.nan
+    if container == "frame":
+        X = pd.DataFrame(X, columns=list("abcd"))
+    elif container == "fortran":
+        X = np.asfortranarray(X)
+    estimator = pipeline(TRANSFORMERS[name], SimpleImputer())
+    shared, _ = fit_both(
+        estimator, X, y, n_iter=3, return_train_score=True, scoring=["accuracy"]
+    )
+    assert np.all(shared.cv_results_["mean_shared_time"][1:] > 0.0)
+
+
+def _presence(X):
+    return (X > 2.0).astype(float)
+
+
+def test_sparse_matrices_stay_sparse(iris):
+    X = sparse.csr_matrix(np.round(iris[0]))
+    model = MultinomialNB()
+    binner = FunctionTransformer(_presence, accept_sparse=True)
+    fit_both(pipeline(binner, model=model), X, iris[1], {"clf__alpha": (0.1, 9.0)})
+
+
+def test_texts(log):
+    texts = ["one two three", "two three four", "five six", "six five seven"] * 6
+    y = [0, 0, 1, 1] * 6
+    estimator = pipeline(TfidfVectorizer(), model=MultinomialNB())
+    shared, _ = fit_both(estimator, texts, y, {"clf__alpha": (0.1, 9.0)})
+    assert np.all(shared.cv_results_["mean_shared_time"][1:] > 0.0)
+
+
+def test_frames_stay_frames(iris):
+    X = pd.DataFrame(iris[0], columns=list("abcd"))
+    columns = ColumnTransformer(
+        [("a", StandardScaler(), ["a", "b"]), ("b", MinMaxScaler(), ["c", "d"])],
+        verbose_feature_names_out=False,
+    )
+    last = ColumnTransformer([("c", StandardScaler(), ["a", "d"])])
+    estimator = pipeline(columns, last)
+    estimator.set_output(transform="pandas")
+    fit_both(estimator, X, iris[1])
+    fit_both(estimator, X, iris[1], {"s0__a__with_mean": [True, False], **SPACE})
+
+
+def _accuracy(estimator, X, y):
+    return float(np.mean(estimator.predict(X) == y))
+
+
+def test_weights_reach_the_steps(iris):
+    set_config(enable_metadata_routing=True)
+    try:
+        scaler = StandardScaler().set_fit_request(sample_weight=True)
+        model = GaussianNB().set_fit_request(sample_weight=True)
+        estimator = Pipeline([("s0", scaler), ("clf", model)])
+        weights = {"sample_weight": np.linspace(0.1, 2.0, len(iris[1]))}
+        shared, _ = fit_both(estimator, *iris, fit_params=weights, scoring=_accuracy)
+    finally:
+        set_config(enable_metadata_routing=False)
+    assert np.all(shared.cv_results_["mean_shared_time"][1:] > 0.0)
+
+
+def _looks_inside(estimator, X, y):
+    """Scores with rows and steps of its own, and writes into what it gets."""
+    first = estimator[:1].transform(X[5:])
+    whole = estimator[:-1].transform(X)
+    whole += 1.0
+    total = first.sum() + estimator.predict_proba(X[::-1])[:, 0].sum()
+    return float(total + estimator.named_steps["s0"].mean_.sum())
+
+
+def test_a_scorer_may_look_inside(iris):
+    fit_both(pipeline(StandardScaler(), MinMaxScaler()), *iris, scoring=_looks_inside)
+
+
+def _one(estimator, X, y):
+    return float(np.sum(estimator[0].transform(X)))
+
+
+def test_a_later_step_may_write_into_its_input(iris):
+    X, y = iris
+    fit_both(pipeline(StandardScaler(), WritingStep()), X, y)
+    # A random step is not shared, and writes into the output of one that is.
+    last = pipeline(StandardScaler(), PCA(3, random_state=None), WritingStep())
+    fit_both(last.set_params(s1__svd_solver="auto"), X, y)
+    fit_both(pipeline(StandardScaler(), PCA(2), StandardScaler(copy=False)), X, y)
+
+
+def test_fitted_estimators_are_plain(iris):
+    shared, plain = fit_both(
+        pipeline(StandardScaler(), MinMaxScaler()),
+        *iris,
+        refit=True,
+        return_fold_estimators=True,
+        return_oof="predict_proba",
+    )
+    for one, other in zip(shared.fold_estimators_, plain.fold_estimators_, strict=True):
+        assert "fit" not in vars(one)
+        for step, expected in zip(one.named_steps, other.named_steps, strict=True):
+            assert vars(one[step]).keys() == vars(other[expected]).keys()
+        pickle.dumps(one)
+    np.testing.assert_array_equal(shared.oof_predictions_, plain.oof_predictions_)
+
+
+def test_two_workers_find_the_same(iris, log):
+    estimator = pipeline(CountingScaler(str(log)))
+    alone, _ = fit_both(estimator, *iris)
+    log.unlink()
+    together = search(estimator, n_jobs=2).fit(*iris)
+    assert_same_scores(alone, together)
+    assert count(log, "f") == N_FOLDS
+
+
+def test_costs_are_those_of_the_whole_pipeline(iris):
+    objectives = {"accuracy": "max", "model_size": "min", "fit_time": "min"}
+    steps = pipeline(PolynomialFeatures(4), StandardScaler())
+    both = [
+        ParetoSearchCV(
+            steps, SPACE, objectives=objectives, n_iter=4, cv=2, random_state=0,
+            refit=False, n_points=1, n_initial_points=4, cache=cache,
+        ).fit(*iris)
+        for cache in (True, False)
+    ]  # fmt: skip
+    sizes = [one.cv_results_["mean_test_model_size"] for one in both]
+    np.testing.assert_array_equal(*sizes)
+    shared = both[0].cv_results_
+    assert np.all(shared["mean_shared_time"][1:] > 0.0)
+    assert np.all(shared["mean_fit_time"][1:] > 0.0)
+
+
+def test_a_step_that_fails_does_so_in_each_trial(iris):
+    estimator = pipeline(SelectKBest(k=2), PCA("wrong"))
+    with pytest.raises(ValueError, match="n_components"):
+        search(estimator).fit(*iris)
+    choice = pipeline(StandardScaler(), PCA(2, svd_solver="full"))
+    space = {"s1__n_components": [1, 2, 200], **SPACE}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        done = search(choice, space, n_iter=8, error_score=np.nan).fit(*iris)
+    failed = [trial.state == "failed" for trial in done.trials_]
+    assert failed == [trial.params["s1__n_components"] == 200 for trial in done.trials_]
+    assert 0 < sum(failed) < 8
+
+
+def test_a_resumed_search_goes_on(iris, tmp_path):
+    path = tmp_path / "run.journal"
+    estimator = pipeline(StandardScaler())
+    whole = search(estimator, n_iter=6).fit(*iris)
+    search(estimator, n_iter=3, journal=path).fit(*iris)
+    resumed = search(estimator, n_iter=6, journal=path).fit(*iris)
+    assert_same_scores(whole, resumed)
+    # The store of the first fit is gone.
+    shared = resumed.cv_results_["mean_shared_time"] > 0.0
+    assert shared.tolist() == [False, True, True, False, True, True]
+
+
+# -- the store -------------------------------------------------------------------------
+
+
+def _broken_loads(monkeypatch, spoil):
+    """Have each file spoiled before it is read."""
+    load = PrefixStore.load
+
+    def spoiled(self, key):
+        spoil(os.path.join(self.folder, key))
+        return load(self, key)
+
+    monkeypatch.setattr(PrefixStore, "load", spoiled)
+
+
+def _truncate(path):
+    if os.path.exists(path):
+        os.truncate(path, os.path.getsize(path) // 2)
+
+
+def _remove(path):
+    if os.path.exists(path):
+        os.unlink(path)
+
+
+@pytest.mark.parametrize("spoil", [_truncate, _remove])
+def test_a_file_that_cannot_be_read_costs_time_only(iris, log, monkeypatch, spoil):
+    _broken_loads(monkeypatch, spoil)
+    fit_both(pipeline(CountingScaler(str(log)), MinMaxScaler()), *iris)
+    assert count(log, "f") == 2 * N_FOLDS * N_ITER
+
+
+def test_only_one_of_two_files_is_there(iris, log, monkeypatch):
+    _broken_loads(monkeypatch, lambda path: path.endswith("output") and _remove(path))
+    fit_both(pipeline(StandardScaler(), SelectKBest(k=2)), *iris)
+    space = {"s1__k": [1, 2], **SPACE}
+    fit_both(pipeline(StandardScaler(), SelectKBest(k=2)), *iris, space)
+
+
+def test_a_full_disk_costs_time_only(iris, monkeypatch):
+    def full(path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(prefix_store.os, "replace", lambda *paths: full(paths))
+    shared, _ = fit_both(pipeline(StandardScaler()), *iris)
+    assert np.all(shared.cv_results_["mean_shared_time"] == 0.0)
+
+
+def test_no_folder_can_be_made(iris, monkeypatch):
+    def denied(**kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(prefix_store.tempfile, "mkdtemp", denied)
+    fit_both(pipeline(StandardScaler()), *iris)
+
+
+def test_a_limit_below_everything_shares_nothing(iris):
+    shared, _ = fit_both(pipeline(StandardScaler()), *iris, cache_limit=10)
+    assert np.all(shared.cv_results_["mean_shared_time"] == 0.0)
+
+
+def test_the_least_recently_used_is_removed_first(tmp_path):
+    store = PrefixStore(str(tmp_path), limit=3500)
+    for i, key in enumerate("abc"):
+        store.save(key, bytes(1000))
+        os.utime(tmp_path / key, ns=(i, i))
+    assert store.load("a") == bytes(1000)
+    store.save("d", bytes(1000))
+    assert store.load("b") is None
+    assert all(store.load(key) == bytes(1000) for key in "acd")
+    store.save("e", bytes(5000))
+    assert store.load("e") is None
+    assert sorted(os.listdir(tmp_path)) == ["a", "c", "d"]
+
+
+def test_strided_arrays_are_not_stored(tmp_path):
+    store = PrefixStore(str(tmp_path), limit=1e6)
+    store.save("strided", (np.zeros((6, 6))[::2, ::2],))
+    store.save("fortran", (np.zeros((6, 6), order="F"),))
+    assert store.load("strided") is None
+    assert store.load("fortran")[0].flags.f_contiguous
+
+
+def test_nothing_is_left_behind(iris, tmp_path, monkeypatch):
+    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
+    search(pipeline(StandardScaler())).fit(*iris)
+    assert not list(tmp_path.iterdir())
+
+
+def test_folders_of_dead_processes_are_removed(tmp_path):
+    code = (
+        "import os, sys\n"
+        "from skbayes.evaluation.prefix_store import temporary_store\n"
+        "with temporary_store(sys.argv[1], 1e6) as store:\n"
+        "    store.save('key', 1)\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    (abandoned,) = tmp_path.iterdir()
+    with temporary_store(str(tmp_path), 1e6) as store:
+        assert not abandoned.exists()
+        assert [str(path) for path in tmp_path.iterdir()] == [store.folder]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("cache", "yes"), ("cache_limit", 0), ("cache_limit", "1 GB")]
+)
+def test_wrong_arguments(iris, name, value):
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        search(pipeline(StandardScaler()), **{name: value}).fit(*iris)
