@@ -289,9 +289,10 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             `constraints` no list of numbers.
         ValueError
             If `params` is not a configuration of the space, a number is out of range,
-            there are more or fewer scores or constraints than before, `censored` comes without a cost,
-            `noise` is told to an optimizer whose `surrogate` cannot take it, or several
-            scores to one whose `surrogate` or `acquisition` is good for one only.
+            there are more or fewer scores or constraints than before, `censored` comes
+            without a cost, `noise` is told to an optimizer whose `surrogate` cannot
+            take it, or several scores to one whose `surrogate` or `acquisition` is good
+            for one only.
         """
         cost = check_cost(cost, censored)
         scores, variances = self._check_scores(score, noise)

@@ -313,7 +313,7 @@ def test_scorers_of_outcomes_get_their_metadata(backend):
     )
 
 
-# -- mistakes ---------------------------------------------------------------------------
+# -- mistakes -------------------------------------------------------------------------
 
 
 class Unfitted(DecisionTreeClassifier):
