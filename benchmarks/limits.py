@@ -6,13 +6,16 @@ runs are kept in `cache/limits-runs/`, single evaluations in `cache/limits-trial
 
 from __future__ import annotations
 
+import one_thread  # noqa: F401
+
+# isort: split
 import argparse
 import json
 import time
+import warnings
 from typing import Any
 
 import numpy as np
-import one_thread  # noqa: F401, I001
 from common import HERE, Cache, names, run_all
 from limit_tasks import TASKS
 from methods import Params, Space, _Optuna, _Skbayes
@@ -91,8 +94,6 @@ def evaluate(task: str, params: Params, cache: Cache, known: dict) -> Any:
 
 def run(method: str, task: str, seed: int) -> dict[str, Any]:
     """Return scores and violations of the trials of one run."""
-    import warnings
-
     warnings.simplefilter("ignore")
     cache = Cache("limits-trials")
     known = {one["key"]: one["value"] for one in cache.load(task)}
