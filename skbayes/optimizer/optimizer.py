@@ -23,6 +23,7 @@ from skbayes.acquisition.terms import LogTerm
 from skbayes.optimizer.cost_model import CostModel
 from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
+from skbayes.optimizer.limits import CostLimits, EndedTrials, TrialLimits
 from skbayes.optimizer.observations import ObservationList, join
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.optimizer.validation import (
@@ -48,7 +49,7 @@ __all__ = ["Optimizer", "SpaceExhausted"]
 Params = dict[str, Any]
 
 
-class Optimizer(OptimizerDisplay, PickledVersion):
+class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     """Propose configurations, learn from their scores; maximizes.
 
     It knows no estimator and no data: use it for any Python function. Several
@@ -73,9 +74,10 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         quasi-random search. Or an instance: a class of :mod:`skbayes.surrogates`, or an
         object with ``fit(X, y)``, ``predict(X, gradient)`` and ``condition(X)``, and,
         for scores told with `noise`, ``fit(X, y, noise)``.
-    acquisition : {"ei", "pi", "ucb", "eif"} or object, default="ei"
-        What a proposal maximizes: expected improvement, probability of improvement,
-        upper confidence bound, or (on a graph) expected influence; or an instance of a
+    acquisition : {"ei", "ei-per-second", "pi", "ucb", "eif"} or object, default="ei"
+        What a proposal maximizes: expected improvement, the same per unit of the cost
+        that is expected (see :attr:`cost_budget`), probability of improvement, upper
+        confidence bound, or (on a graph) expected influence; or an instance of a
         class of :mod:`skbayes.acquisition`. "tpe", "random" and "sobol" have no
         choice: it is left at "ei"; so it is with several objectives, where it stands
         for the expected improvement of the hypervolume.
@@ -151,6 +153,8 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         self.acquisition = check_acquisition(acquisition)
         self._seed = check_random_state(random_state)
         self._costs = CostModel(self.space.n_options)
+        self._ended = EndedTrials(self.space.n_options)
+        self._limits = TrialLimits(self._costs, self._ended)
         self._told, self._learned = ObservationList(), ObservationList()
         # Told and comparable: neither failed nor cut short.
         self._eligible: list[tuple[list[float], Params]] = []
@@ -248,6 +252,7 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         cost: float | None = None,
         noise: float | Sequence[float] | None = None,
         censored: bool = False,
+        ended: bool = False,
     ) -> None:
         """Learn the score of a configuration.
 
@@ -271,6 +276,10 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             Whether the trial was cut short, so that it would have cost more than
             `cost`. Its score may be NaN, or what is known by then, with its `noise`;
             it is not eligible for :attr:`best_params` and :attr:`pareto_front`.
+        ended : bool, default=False
+            Whether the trial was ended at a limit other than that of its cost, such as
+            one of memory. Configurations that would surely be ended, too, are not
+            proposed.
 
         Raises
         ------
@@ -293,6 +302,8 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             self._eligible.append((scores, configuration.params))
         if cost is not None:
             self._costs.add(row, cost, censored)
+        if ended or not censored:
+            self._ended.add(row, bool(ended))
 
     def _check_scores(self, score: Any, noise: Any) -> tuple[list[float], list[float]]:
         """Return scores and variances; the first ones say how many objectives."""
@@ -561,17 +572,22 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             proposer = self._proposer.fit(observations)
             proposer = proposer.with_terms(self._terms(observations))
             ranked = proposer.rank(self._candidates, observations.incumbents, rng)
-            if len(ranked):
-                return ranked[0], proposer.expected_improvement(ranked[0])
-        elif (
-            k < len(self._design) and self._candidates.filter_new(self._design[[k]])[0]
-        ):
-            return self._design[k], None
-        return self._candidates.draw(rng)[0], None
+            if self._proposer.needs_scores:
+                row = self._limits.first(ranked, self._candidates, rng)
+            else:
+                row = ranked[0] if len(ranked) else self._candidates.draw(rng)[0]
+            return row, proposer.expected_improvement(row) if len(ranked) else None
+        design = self._design[k : k + 1]
+        if len(design) and not self._candidates.filter_new(design)[0]:
+            design = design[:0]
+        return self._limits.first(design, self._candidates, rng), None
 
     def _terms(self, observations: Observations) -> list[LogTerm]:
         """Return what is added to the logarithm of the acquisition function."""
-        return []
+        if not self._proposer.needs_scores:
+            return []
+        per_cost = getattr(self.acquisition, "per_cost", False)
+        return self._limits.terms(per_cost)
 
     def _can_decide(self, observations: Observations) -> bool:
         if not self._proposer.needs_scores:
