@@ -7,6 +7,10 @@ process time: mean and largest. "cold" is the telling of the whole history and t
 first ask, which is not among the steps: a library that keeps what it learned for the
 next steps (skbayes learns its hyper-parameters anew only now and then) pays it there.
 
+With `--conditional` the space has 15 dimensions, 12 of which depend on others, and
+skbayes alone is timed. With `--against DIR` the skbayes in another directory is timed,
+too, each size right before the same size of this one.
+
 Example: python benchmarks/overhead.py --sizes 10,100 --methods skbayes,skopt
 """
 
@@ -16,7 +20,12 @@ import one_thread  # noqa: F401
 
 # isort: split
 import argparse
+import json
+import os
+import subprocess
+import sys
 import time
+from typing import Any
 
 import numpy as np
 from common import names, save_results
@@ -78,6 +87,85 @@ def steps(name: str, size: int, n_steps: int, seed: int) -> tuple[float, np.ndar
     return cold, seconds
 
 
+def conditional_space() -> dict[str, Any]:
+    """Space of 15 dimensions with conditions, in the notation of skbayes."""
+    from skbayes.space import Choice
+
+    kernel = {"rbf": {"gamma": (1e-4, 1e1, "log-uniform")}, "linear": {}}
+    return {
+        "scale": [True, False],
+        "features": (0.1, 1.0),
+        "model": Choice(
+            {
+                "boosting": {
+                    "rate": (1e-3, 1.0, "log-uniform"),
+                    "leaves": (4, 256, "log-uniform"),
+                    "rounds": (20, 500, "log-uniform"),
+                    "l2": (1e-8, 1e2, "log-uniform"),
+                    "subsample": (0.3, 1.0),
+                    "columns": (0.3, 1.0),
+                },
+                "forest": {
+                    "depth": (2, 30),
+                    "split": (2, 20),
+                    "criterion": ["gini", "entropy", "log_loss"],
+                },
+                "svm": {
+                    "C": (1e-3, 1e3, "log-uniform"),
+                    "kernel": Choice(kernel),
+                },
+            }
+        ),
+    }
+
+
+def conditional_score(params: Params, rng: np.random.Generator) -> float:
+    """Smooth in every dimension that is active, with noise of sd 0.02."""
+    value = {"boosting": 0.2, "forest": 0.1, "svm": 0.0}[params["model"]]
+    for name, one in sorted(params.items()):
+        if isinstance(one, float):
+            value -= 0.01 * (np.log10(one) + 0.5 * len(name) % 3) ** 2
+    return float(value + 0.02 * rng.standard_normal())
+
+
+def conditional_steps(size: int, n_steps: int, seed: int) -> tuple[float, np.ndarray]:
+    """As `steps`, of skbayes on the conditional space."""
+    from skbayes import Optimizer
+
+    rng = np.random.default_rng(seed)
+    space = conditional_space()
+    history = Optimizer(space, surrogate="random", random_state=seed).ask(size)
+    optimizer = Optimizer(space, random_state=seed)
+    began = time.process_time()
+    for params in history:
+        optimizer.tell(params, conditional_score(params, rng))
+    params = optimizer.ask()
+    cold = time.process_time() - began
+    seconds = np.empty(n_steps)
+    for step in range(n_steps):
+        value = conditional_score(params, rng)
+        began = time.process_time()
+        optimizer.tell(params, value)
+        params = optimizer.ask()
+        seconds[step] = time.process_time() - began
+    return cold, seconds
+
+
+def time_other(directory: str, size: int, args: argparse.Namespace) -> dict[str, float]:
+    """Time the skbayes in another directory, in a process of its own."""
+    command = [sys.executable, __file__, "--sizes", str(size), "--json"]
+    command += ["--steps", str(args.steps), "--seed", str(args.seed)]
+    command += ["--methods", "skbayes"] + ["--conditional"] * args.conditional
+    done = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": directory},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])[str(size)]["skbayes"]
+
+
 def tell_history(method: Method, history: list[Params], values: list[float]) -> None:
     """Tell a whole history, at once where the library would refit at every tell."""
     if hasattr(method, "tell_many"):
@@ -97,34 +185,50 @@ def main() -> None:
     add("--sizes", default=",".join(map(str, SIZES)), help="numbers of told trials")
     add("--steps", type=int, default=5, help="timed steps")
     add("--seed", type=int, default=0)
+    add("--conditional", action="store_true", help="the space with conditions")
+    add("--against", metavar="DIR", help="directory of another skbayes")
+    add("--json", action="store_true", help="print the figures as JSON")
     add("--save", action="store_true", help="write the figures into results/")
     args = parser.parse_args()
+    if args.conditional:
+        args.methods = ["skbayes"]
     summary: dict[str, dict[str, dict[str, float]]] = {}
     print(
         "seconds of process time per tell + ask: mean (largest), cold, "
         "mean / skbayes' mean"
     )
     for size in map(int, args.sizes.split(",")):
+        entries = summary[str(size)] = {}
+        if args.against:
+            entries["before"] = time_other(args.against, size, args)
         for name in args.methods:
-            few = name != "skbayes" and size >= LONG
-            cold, seconds = steps(
-                name, size, FEW_STEPS if few else args.steps, args.seed
-            )
-            entry = {
-                "mean": round(float(seconds.mean()), 5),
-                "max": round(float(seconds.max()), 5),
-                "cold": round(cold, 5),
-            }
-            summary.setdefault(str(size), {})[name] = entry
-            ours = summary[str(size)].get("skbayes")
+            entries[name] = time_steps(name, size, args)
+        for name, entry in entries.items():
             ratio = ""
-            if ours:
-                entry["ratio"] = round(entry["mean"] / ours["mean"], 2)
+            if "skbayes" in entries:
+                entry["ratio"] = round(entry["mean"] / entries["skbayes"]["mean"], 2)
                 ratio = f"{entry['ratio']:8.2f}"
-            times = f"{entry['mean']:9.4f} ({entry['max']:.4f}){cold:9.4f}"
+            times = f"{entry['mean']:9.4f} ({entry['max']:.4f}){entry['cold']:9.4f}"
             print(f"{size:5} {name:12}{times}{ratio}", flush=True)
+    if args.json:
+        print(json.dumps(summary))
     if args.save:
         save_results("overhead", {"told": summary})
+
+
+def time_steps(name: str, size: int, args: argparse.Namespace) -> dict[str, float]:
+    """Figures of one method after a history of one size."""
+    few = name != "skbayes" and size >= LONG
+    n_steps = FEW_STEPS if few else args.steps
+    if args.conditional:
+        cold, seconds = conditional_steps(size, n_steps, args.seed)
+    else:
+        cold, seconds = steps(name, size, n_steps, args.seed)
+    return {
+        "mean": round(float(seconds.mean()), 5),
+        "max": round(float(seconds.max()), 5),
+        "cold": round(cold, 5),
+    }
 
 
 if __name__ == "__main__":

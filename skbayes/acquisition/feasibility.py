@@ -159,7 +159,7 @@ def fit_constrained(
         ordered = dataclasses.replace(observations, scores=feasible_first(observations))
         return proposer.fit(ordered).with_terms([feasibility]), observations
     fitted: Proposer = _AnyProposer()
-    if len(observations.rivals):
+    if np.any(observations.is_rival):
         fitted = proposer.fit(observations)
     return fitted.with_terms([feasibility]), observations
 

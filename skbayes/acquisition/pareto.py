@@ -17,6 +17,7 @@ from skbayes.acquisition.fronts import on_log_scale, reference_point
 from skbayes.acquisition.hypervolume import ExpectedHypervolumeImprovement
 from skbayes.acquisition.improvement import ExpectedImprovement, Utility
 from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.base import known_means
 from skbayes.surrogates.registry import capability
 
 __all__ = ["ParetoProposer"]
@@ -63,8 +64,10 @@ class ParetoProposer(Proposer):
         ]
         # As for one objective, what the models make of the scores is improved on, and
         # what is pending counts as if it were told.
-        rivals = observations.rivals
-        believed, _ = _joined([one.predict(rivals) for one in fitted.surrogates])
+        known, is_rival = observations.known, observations.is_rival
+        (believed,) = _joined(
+            [(known_means(one, known)[:, is_rival],) for one in fitted.surrogates]
+        )
         # Only those that are pending may keep the constraints.
         Y = Y[observations.kept] if np.any(observations.kept) else Y
         reference = reference_point(Y)

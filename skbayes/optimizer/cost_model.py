@@ -15,11 +15,11 @@ data".
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.special import erfcx
 
+from skbayes.optimizer.bounded_process import fit_bounded
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates import GaussianProcess
 
@@ -27,10 +27,6 @@ __all__ = ["CostModel", "truncated_mean"]
 
 # With fewer costs than this, their median is as good a guess as any.
 MIN_COSTS = 4
-
-# Rounds of imputing after the first guess. They settle where few costs are censored;
-# where most are, nothing bounds them from above and each round raises them further.
-N_ROUNDS = 2
 
 
 def truncated_mean(mean: FloatArray, sd: FloatArray, bound: FloatArray) -> FloatArray:
@@ -47,11 +43,11 @@ def truncated_mean(mean: FloatArray, sd: FloatArray, bound: FloatArray) -> Float
 class CostModel:
     """Expected costs of configurations: a Gaussian process on logarithms of costs.
 
-    A censored cost is replaced by its mean (:func:`truncated_mean`) given the bound
-    and what is predicted for it: first from the costs that are not censored (at the
-    bound where those are too few), then, in two rounds, from all the others, censored
-    or not. It is left out itself: a process that has seen a value predicts just that
-    value. What is expected is a function of what was added alone.
+    Hyper-parameters are learned with each censored cost replaced by its mean
+    (:func:`truncated_mean`) given the bound and what the costs that are not censored
+    predict for it (by the bound where those are too few). Then censored costs count as
+    bounds, by expectation propagation (:func:`fit_bounded`). What is expected is a
+    function of what was added alone.
 
     Parameters
     ----------
@@ -91,17 +87,29 @@ class CostModel:
         self._censored.append(censored)
         self._fitted = None
 
+    @property
+    def total(self) -> float:
+        """Sum of the costs, without those of an earlier search."""
+        return math.fsum(self._costs)
+
     def expected(self, row: FloatArray) -> float | None:
         """Cost that is to be expected."""
         if self._earlier is not None and len(self._costs) < MIN_COSTS:
             return self._by_earlier(self._earlier, row)
         if not self._costs:
             return None
-        if len(self._costs) < MIN_COSTS:
+        process = self.process()
+        if process is None:
             return float(np.median(self._costs))
+        return math.exp(float(process.predict(row[None, :])[0][0, 0]))
+
+    def process(self) -> GaussianProcess | None:
+        """Return the model of the logarithms of costs; None with few costs."""
+        if len(self._costs) < MIN_COSTS:
+            return None
         if self._fitted is None:
             self._fitted = self._fit()
-        return math.exp(float(self._fitted.predict(row[None, :])[0][0, 0]))
+        return self._fitted
 
     def _by_earlier(self, earlier: CostModel, row: FloatArray) -> float:
         """Cost by an earlier search, which took longer or less by a common factor."""
@@ -115,17 +123,8 @@ class CostModel:
         censored = np.array(self._censored)
         if not np.any(censored):
             return self._learner.fit(X, bounds)
-        y = self._first_guess(X, bounds, censored)
-        *length_scales, amplitude, noise = np.exp(self._process().fit(X, y).thetas_[0])
-        process = self._process(
-            {"length_scales": length_scales, "amplitude": amplitude, "noise": noise}
-        )
-        for _ in range(N_ROUNDS):
-            mean, sd = process.fit(X, y).leave_one_out()
-            y[censored] = truncated_mean(
-                mean[0, censored], sd[0, censored], bounds[censored]
-            )
-        return process.fit(X, y)
+        learner = self._process().fit(X, self._first_guess(X, bounds, censored))
+        return fit_bounded(learner, X, bounds, censored.astype(np.float64))
 
     def _first_guess(
         self, X: FloatArray, bounds: FloatArray, censored: np.ndarray
@@ -139,13 +138,10 @@ class CostModel:
             y[censored] = truncated_mean(mean[0], sd[0], bounds[censored])
         return y
 
-    def _process(
-        self, hyperparameters: dict[str, Any] | None = None
-    ) -> GaussianProcess:
+    def _process(self) -> GaussianProcess:
         return GaussianProcess(
             n_options=self.n_options,
             n_samples=0,
-            hyperparameters=hyperparameters,
             # What is cheap must be known as well as what is expensive.
             winsorize_scores=False,
         )

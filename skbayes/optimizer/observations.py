@@ -52,24 +52,21 @@ def join(
     slacks: FloatArray | None = None,
 ) -> Observations:
     """Put together all that is known, as arrays."""
-    nothing = np.empty((0, n_columns))
     shape = (-1, n_objectives) if n_objectives > 1 else -1
     scores, noise = (
-        np.array([_widened(one, n_objectives) for one in numbers]).reshape(shape)
+        np.array(_joined(numbers, n_objectives), dtype=np.float64).reshape(shape)
         for numbers in (learned.scores + told.scores, learned.noise + told.noise)
     )
-    return Observations(
-        X=np.vstack([nothing, *learned.rows, *told.rows]),
-        scores=scores,
-        noise=noise,
-        pending=np.vstack([nothing, *pending]),
-        slacks=slacks,
+    X, waiting = (
+        np.array(rows, dtype=np.float64).reshape(len(rows), n_columns)
+        for rows in (learned.rows + told.rows, list(pending))
     )
+    return Observations(X, scores, noise, waiting, slacks=slacks)
 
 
-def _widened(numbers: list[float], n: int) -> float | list[float]:
-    """Return one number, or one for each of several objectives."""
+def _joined(numbers: list[list[float]], n: int) -> list[list[float]]:
+    """Return a number for each of `n` objectives, for each observation."""
     if n == 1:
-        return numbers[0]
-    # A failure that was told by one number before there were several.
-    return numbers if len(numbers) == n else numbers * n
+        return numbers
+    # A failure may have been told by one number before there were several.
+    return [one if len(one) == n else one * n for one in numbers]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.acquisition.base import Observations
 from skbayes.acquisition.tradeoff import RULES, TradeoffObservations, TradeoffProposer
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import Stream, make_generator
@@ -107,8 +108,8 @@ class TradeoffOptimizer(Optimizer):
             )
         self._n_objectives = n
 
-    def _can_decide(self) -> bool:
-        scores = self._observations().scores[:, 0]
+    def _can_decide(self, observations: Observations) -> bool:
+        scores = observations.scores[:, 0]
         return not self._proposer.needs_scores or bool(np.any(np.isfinite(scores)))
 
     def _observations(self) -> TradeoffObservations:

@@ -15,7 +15,7 @@ import numpy as np
 
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.space.space import key_of
+from skbayes.space.space import key_of, keys_of
 
 __all__ = ["MAX_ASKED", "Candidates", "SpaceExhausted", "key_of", "order_to_ask"]
 
@@ -74,14 +74,14 @@ class Candidates:
             return None
         X = self.space.enumerate(np.arange(int(self.space.n_configurations)))
         if self.space.overlaps:
-            _, first = np.unique([key_of(row) for row in X], return_index=True)
+            _, first = np.unique(keys_of(X), return_index=True)
             X = X[np.sort(first)]
         return X
 
     def _set_rows(self, rows: FloatArray | None) -> None:
         self.rows = rows
         own = np.empty((0, self.space.n_columns)) if rows is None else rows
-        self._places = {key_of(row): place for place, row in enumerate(own)}
+        self._places = {key: place for place, key in enumerate(keys_of(own))}
         self._open = np.array([key not in self._known for key in self._places], bool)
         self._n_rejected = 0
 
@@ -131,7 +131,7 @@ class Candidates:
 
     def filter_new(self, X: FloatArray) -> np.ndarray:
         """Which rows, shape (n, D), are new and allowed by the constraint."""
-        mask = np.array([not self.is_known(row) for row in X], dtype=bool)
+        mask = np.array([key not in self._known for key in keys_of(X)], dtype=bool)
         new = np.flatnonzero(mask)
         mask[new] = self.space.allowed(X[new])
         if not self._is_judged and self.rows is not None:

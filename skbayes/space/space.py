@@ -45,6 +45,12 @@ def key_of(row: FloatArray) -> bytes:
     return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
 
 
+def keys_of(X: FloatArray) -> list[bytes]:
+    """Return the identities of encoded configurations, shape (n, D)."""
+    joined, width = key_of(X), X.itemsize * X.shape[1]
+    return [joined[i * width : (i + 1) * width] for i in range(len(X))]
+
+
 class Space:
     """Configurations that may be chosen, and their encoding.
 
@@ -377,7 +383,7 @@ class Space:
         """Whether the constraint allows configurations, shape (n, n_columns), bool."""
         mask = np.ones(len(X), dtype=bool)
         if self.constraint is not None:
-            keys = [key_of(row) for row in X]
+            keys = keys_of(X)
             for i, params in enumerate(self.decode(X)):
                 mask[i] = self._answer(keys[i], params)
         return mask

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import Surrogate, posterior_of_mean
+from skbayes.surrogates.base import Surrogate, known_means, posterior_of_mean
 from skbayes.surrogates.registry import capability
 
 __all__ = ["MultiFidelity"]
@@ -100,6 +100,10 @@ class MultiFidelity(Surrogate):
             self._widened(X), **({"gradient": True} if gradient else {})
         )
         return mean, sd, *(one[..., :-1] for one in derivatives)
+
+    def known_means(self, X: FloatArray) -> FloatArray:
+        """Mean at configurations of the fidelity in question that it has learned."""
+        return known_means(self.surrogate, self._widened(X))
 
     def average(
         self, X: FloatArray, weights: FloatArray

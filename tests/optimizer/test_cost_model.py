@@ -119,22 +119,6 @@ def test_a_space_without_columns():
 # -- costs that are censored ----------------------------------------------------------
 
 
-def test_one_censored_cost_is_imputed_as_it_should_be():
-    """Its value is the truncated mean by the model of all the others."""
-    X, costs, rng = make_data(12, D=1, seed=3)
-    censored = np.arange(12) == int(np.argmax(costs))
-    costs[censored] /= 3
-    model = make(X, costs, censored)
-    process = model._fit()
-    y = (process._target[0] * process._unit + process._offset)[censored]
-    mean, sd = process.leave_one_out()
-    bound = np.log(costs[censored])
-    np.testing.assert_allclose(
-        y, truncated_mean(mean[0, censored], sd[0, censored], bound), rtol=0.02
-    )
-    assert np.all(y > bound)
-
-
 def test_a_bound_far_below_what_is_known_changes_nothing():
     X, costs, rng = make_data(20, D=1)
     candidates = rng.random((20, 1))

@@ -168,16 +168,16 @@ class AdditiveGaussianProcess(GaussianProcess):
         )
 
     def _correlations(
-        self, scaled: FloatArray, others: FloatArray
+        self, scaled: FloatArray, others: FloatArray, slopes: bool = False
     ) -> tuple[FloatArray, Any]:
         columns = [
-            self._column(scaled[..., own], others[..., own])
+            self._column(scaled[..., own], others[..., own], slopes)
             for own in self._embedding.coordinates
         ]
         shape = (*scaled.shape[:-1], others.shape[-2])
         return _combine(columns, self.pair_share, shape), columns
 
-    def _column(self, own: FloatArray, others: FloatArray) -> _Column:
+    def _column(self, own: FloatArray, others: FloatArray, slopes: bool) -> _Column:
         """Correlations (S, m, n) in the coordinates of one column."""
         # On a grid most positions are the same, and are worked out once.
         _, first, place = np.unique(
@@ -185,7 +185,7 @@ class AdditiveGaussianProcess(GaussianProcess):
             return_index=True,
             return_inverse=True,
         )
-        k, dk = KERNELS[self.kernel](squared_distances(own[:, first], others))
+        k, dk = KERNELS[self.kernel](squared_distances(own[:, first], others), slopes)
         return _Column(k[:, place], lambda: dk[:, place])
 
     def _by_position(

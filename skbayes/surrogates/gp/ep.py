@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.special import log_ndtr
 
-from skbayes.surrogates.gp.hyperparameters import cholesky
+from skbayes.surrogates.gp.factor import cholesky
 from skbayes.surrogates.gp.kernels import FloatArray
 
 __all__ = ["Sites", "propagate"]

@@ -3,8 +3,8 @@
 Symbols (n observations, m candidates, D columns, S samples of hyper-parameters):
 
 - ``X``: (n, D) observed configurations; ``y``: (n,) their scores.
-- ``L``: (S, n, n) Cholesky factors of K = amplitude * k(X, X) + noise * I
-  + diag(extra).
+- ``M``: (S, n, n) inverse Cholesky factors of K = amplitude * k(X, X) + noise * I
+  + diag(extra), which turn predictions into matrix products.
 - ``extra``: (n,) known variances of the standardized scores, beyond the noise.
 - ``alpha``: (S, n), K^-1 y for standardized y.
 - ``kx``: (S, m, n) covariances of candidates with observations.
@@ -19,13 +19,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import Surrogate
+from skbayes.surrogates.gp.factor import InverseFactor
 from skbayes.surrogates.gp.hyperparameters import (
     LogPosterior,
-    cholesky,
     find_mode,
     sample_posterior,
 )
@@ -45,6 +44,9 @@ LEARN_ALWAYS, LEARN_GROWTH = 20, 1.1
 
 # They are learned from at most this many observations.
 MAX_LEARNING_POINTS = 200
+
+# Covariances are factorized anew whenever so many observations were appended.
+MAX_APPENDED = 16
 
 # Work spent on samples of the hyper-parameters: their number falls as n grows and
 # their posterior narrows, so that S * n stays near this figure.
@@ -88,7 +90,9 @@ class GaussianProcess(Surrogate):
         to 8, fewer the more observations there are.
     hyperparameters : dict, default=None
         Fixed values under the keys ``"length_scales"`` (D,), ``"amplitude"`` and
-        ``"noise"`` (variances, of standardized outputs). None: they are learned.
+        ``"noise"`` (variances, of standardized outputs). With ``"offset"`` and
+        ``"unit"``, outputs are not standardized by their own mean and standard
+        deviation, but by these. None: they are learned.
     random_state : int, default=0
         Seed of the samples.
     winsorize_scores : bool, default=True
@@ -128,6 +132,8 @@ class GaussianProcess(Surrogate):
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
         self._training_key: tuple[bytes, ...] | None = None
+        # Of the first observations, kept while the hyper-parameters stay.
+        self._base: tuple[tuple[bytes, ...], InverseFactor] | None = None
 
     # -- learning -----------------------------------------------------------------
 
@@ -171,7 +177,7 @@ class GaussianProcess(Surrogate):
         self._embedding = Embedding(self.n_options or [0] * X.shape[1])
         m = n_learning_points(len(X))
         self._update_thetas(X[:m], y[:m], None if noise is None else noise[:m])
-        target, self._offset, self._unit = standardize(y, self.winsorize_scores)
+        target, self._offset, self._unit = self._standardized(y)
         least = self._offset + self._unit * float(np.min(target))
         # But for rounding.
         raised = least - np.min(y) > 1e-9 * np.ptp(y)
@@ -183,6 +189,13 @@ class GaussianProcess(Surrogate):
         )
         return self
 
+    def _standardized(self, y: FloatArray) -> tuple[FloatArray, float, float]:
+        given = self.hyperparameters or {}
+        if "unit" not in given:
+            return standardize(y, self.winsorize_scores)
+        offset, unit = given["offset"], given["unit"]
+        return (y - offset) / unit, offset, unit
+
     def _update_thetas(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None
     ) -> None:
@@ -191,7 +204,7 @@ class GaussianProcess(Surrogate):
             part.tobytes() for part in (X, y, noise) if part is not None
         )
         if training_key != self._training_key:
-            target, _, unit = standardize(y, self.winsorize_scores)
+            target, _, unit = self._standardized(y)
             self.thetas_ = self._learn(X, target, relative_noise(noise, unit))
             self._training_key = training_key
 
@@ -234,37 +247,69 @@ class GaussianProcess(Surrogate):
         return np.sort(np.concatenate([best, drawn]))
 
     def _observe(
-        self, X: FloatArray, target: FloatArray, extra: FloatArray | None
+        self,
+        X: FloatArray,
+        target: FloatArray,
+        extra: FloatArray | None,
+        known: InverseFactor | None = None,
     ) -> None:
-        """Condition on scores at X, with targets of shape (S, n)."""
+        """Condition on scores at X, with targets of shape (S, n).
+
+        `known` is the factor of the first of them, if it is known.
+        """
         D = X.shape[1]
         self._X, self._target, self._extra = X, np.array(target), extra
         self._embedding = self._embedding.covering(self._known_rows())
         self._length_scales = np.exp(self.thetas_[:, :D])
         self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
-        self._factorize()
+        self._factorize(known)
 
     def _known_rows(self) -> FloatArray:
         """Return what all covariances are taken with."""
         return self._X
 
-    def _factorize(self) -> None:
+    def _factorize(self, known: InverseFactor | None) -> None:
         """Compute what predictions need of the covariance of all observations."""
         self._scaled = self._place(self._known_rows())
-        k, _ = self._correlations(self._scaled, self._scaled)
-        identity = np.eye(len(self._X))
-        # L^-1 turns each prediction into matrix products, for all samples at once.
-        self._L_inverse = np.empty_like(k)
-        for s, correlations in enumerate(k):
-            K = self._amplitude[s] * correlations + self._noise[s] * identity
-            if self._extra is not None:
-                K += np.diag(self._extra)
-            L = cholesky(K)
-            self._L_inverse[s] = solve_triangular(
-                L, identity, lower=True, check_finite=False
-            )
-        half = np.matmul(self._L_inverse, self._target[..., None])
-        self._alpha = np.matmul(np.swapaxes(self._L_inverse, 1, 2), half)[..., 0]
+        factor = self._base_factor() if known is None else known
+        n = len(factor)
+        if n < len(self._X):
+            B = self._covariance(slice(n), slice(n, None))
+            C = self._covariance(slice(n, None), slice(n, None))
+            factor = factor.extend(B, C)
+        self._factor = factor
+        self._alpha = factor.solve(self._target)
+
+    def _base_factor(self) -> InverseFactor:
+        """Factor of the first observations, which is kept.
+
+        How many they are depends on their number alone, so that predictions do not
+        depend on what was fitted before.
+        """
+        n = len(self._X)
+        # The units of known variances change with each score.
+        if self._extra is None:
+            n -= (n - n_learning_points(n)) % MAX_APPENDED
+        parts = [self.thetas_, self._X[:n], self._extra]
+        key = tuple(part.tobytes() for part in parts if part is not None)
+        if self._base is None or self._base[0] != key:
+            K = self._covariance(slice(n), slice(n))
+            self._base = key, InverseFactor.of_covariances(K)
+        return self._base[1]
+
+    def _covariance(self, rows: slice, columns: slice) -> FloatArray:
+        """Covariances of observations, with noise where they are the same."""
+        k, _ = self._correlations(self._scaled[:, rows], self._scaled[:, columns])
+        K = np.multiply(self._amplitude[:, None, None], k, out=k)
+        if rows == columns:
+            own = np.arange(K.shape[1])
+            K[:, own, own] += self._diagonal()[:, rows]
+        return K
+
+    def _diagonal(self) -> FloatArray:
+        """Variances (S, n) of the noise of each observation."""
+        noise = np.repeat(self._noise[:, None], len(self._X), axis=1)
+        return noise if self._extra is None else noise + self._extra
 
     def condition(self, X: FloatArray) -> GaussianProcess:
         """Process that also knows that `X` will be observed.
@@ -279,7 +324,10 @@ class GaussianProcess(Surrogate):
             extra = np.append(extra, np.zeros(len(X)))
         process = copy.copy(self)
         process._observe(
-            np.vstack([self._X, X]), np.hstack([self._target, believed]), extra
+            np.vstack([self._X, X]),
+            np.hstack([self._target, believed]),
+            extra,
+            self._factor,
         )
         return process
 
@@ -287,9 +335,9 @@ class GaussianProcess(Surrogate):
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
         """Mean and standard deviation of the score itself, without noise."""
-        kx, context = self._covariances(np.asarray(X, dtype=np.float64))
+        kx, context = self._covariances(np.asarray(X, dtype=np.float64), gradient)
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
-        v = np.matmul(kx, np.swapaxes(self._L_inverse, 1, 2))
+        v = self._factor.whiten(kx)
         # Rounding may leave less than nothing at an observed point without noise.
         floor = 1e-12 * self._amplitude[:, None]
         variance = np.maximum(
@@ -299,12 +347,24 @@ class GaussianProcess(Surrogate):
         if not gradient:
             return self._to_scores(mean, sd)
         d_mean = self._slope(self._alpha[:, None, :], context)
-        through = self._slope(np.matmul(v, self._L_inverse), context)  # by K^-1 kx
+        through = self._slope(self._factor.unwhiten(v), context)  # by K^-1 kx
         d_sd = self._slope_of_sd(through, sd[..., None])
         return *self._to_scores(mean, sd), self._unit * d_mean, d_sd
 
     def _slope_of_sd(self, through: FloatArray, sd: FloatArray) -> FloatArray:
         return self._unit * (through / -sd)
+
+    def known_means(self, X: FloatArray) -> FloatArray:
+        """Mean of the score at observed configurations.
+
+        With D the variances of the noise, (K - D) K^-1 y = y - D alpha.
+        """
+        n = len(X)
+        if not np.array_equal(X, self._X[:n], equal_nan=True):
+            return self.predict(X)[0]
+        noise = self._diagonal() + self._factor.jitter
+        mean = (self._target - noise * self._alpha)[:, :n]
+        return self._to_scores(mean, mean)[0]
 
     def average(
         self, X: FloatArray, weights: FloatArray
@@ -316,10 +376,10 @@ class GaussianProcess(Surrogate):
         these predictions share do not average out, and others do.
         """
         with_known = np.matmul(
-            weights, self._covariances(np.asarray(X, dtype=np.float64))[0]
+            weights, self._covariances(np.asarray(X, dtype=np.float64), False)[0]
         )  # (S, n)
         mean = np.einsum("sn,sn->s", with_known, self._alpha)
-        v = np.matmul(self._L_inverse, with_known[..., None])[..., 0]
+        v = self._factor.whiten(with_known[:, None, :])[:, 0]
         process = copy.copy(self)
         process._embedding = self._embedding.covering(X)
         scaled = process._place(X)
@@ -329,11 +389,43 @@ class GaussianProcess(Surrogate):
         sd = np.sqrt(np.maximum(variance, 1e-12 * self._amplitude))
         return self._to_scores(mean, sd)
 
+    @property
+    def units(self) -> tuple[float, float]:
+        """Offset and unit by which outputs were standardized."""
+        return self._offset, self._unit
+
+    def joint(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of the scores of configurations, without noise.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+
+        Returns
+        -------
+        mean : ndarray of shape (S, m)
+            As by :meth:`predict`.
+        covariance : ndarray of shape (S, m, m)
+            Under each sample of the hyper-parameters.
+        """
+        kx, _ = self._covariances(np.asarray(X, dtype=np.float64), False)
+        mean = np.matmul(kx, self._alpha[..., None])[..., 0]
+        v = self._factor.whiten(kx)
+        process = copy.copy(self)
+        process._embedding = self._embedding.covering(X)
+        scaled = process._place(X)
+        k, _ = process._correlations(scaled, scaled)
+        k *= self._amplitude[:, None, None]
+        k -= np.matmul(v, np.swapaxes(v, 1, 2))
+        return self._offset + self._unit * mean, self._unit**2 * k
+
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Predict each score from the others.
 
         Rasmussen & Williams (2006), equation 5.12, under the hyper-parameters learned
-        from all scores: mean y_i - alpha_i / (K^-1)_ii, variance 1 / (K^-1)_ii.
+        from all scores: mean y_i - alpha_i / (K^-1)_ii, variance 1 / (K^-1)_ii. What is
+        known of derivatives counts as it was learned with all scores.
 
         Returns
         -------
@@ -341,8 +433,9 @@ class GaussianProcess(Surrogate):
             Prediction of the scores as they are observed, with noise, under each
             sample of the hyper-parameters.
         """
-        precision = np.sum(np.square(self._L_inverse), axis=1)  # diagonal of K^-1
-        mean = self._target - self._alpha / precision
+        n = len(self._X)
+        precision = self._factor.precision()[:, :n]
+        mean = self._target - self._alpha[:, :n] / precision
         return self._to_scores(mean, 1.0 / np.sqrt(precision))
 
     def _place(self, X: FloatArray) -> FloatArray:
@@ -350,11 +443,12 @@ class GaussianProcess(Surrogate):
         placed = self._embedding.place(np.asarray(X, dtype=np.float64))
         return self._embedding.scale(placed, self._length_scales)
 
-    def _covariances(self, X: FloatArray) -> tuple[FloatArray, Any]:
+    def _covariances(self, X: FloatArray, slopes: bool) -> tuple[FloatArray, Any]:
         """Covariances (S, m, n) with all that is known, and what slopes are made of."""
         scaled = self._place(X)
-        k, slopes = self._correlations(scaled, self._scaled)
-        return self._amplitude[:, None, None] * k, (slopes, scaled)
+        k, by_r2 = self._correlations(scaled, self._scaled, slopes)
+        k *= self._amplitude[:, None, None]
+        return k, (by_r2, scaled)
 
     def _slope(self, weights: FloatArray, context: Any) -> FloatArray:
         """Differentiate the sum over n of weights (S, m, n) times covariances."""
@@ -362,10 +456,10 @@ class GaussianProcess(Surrogate):
         return self._by_position(by_k, *context)
 
     def _correlations(
-        self, scaled: FloatArray, others: FloatArray
+        self, scaled: FloatArray, others: FloatArray, slopes: bool = False
     ) -> tuple[FloatArray, Any]:
         """Correlations (S, m, n) with others, and derivatives by r2."""
-        return KERNELS[self.kernel](squared_distances(scaled, others))
+        return KERNELS[self.kernel](squared_distances(scaled, others), slopes)
 
     def _by_position(
         self, by_k: FloatArray, slopes: Any, scaled: FloatArray

@@ -23,9 +23,10 @@ import numpy as np
 from scipy import optimize
 from scipy.linalg import lapack
 
+from skbayes.surrogates.gp.factor import cholesky
 from skbayes.surrogates.gp.kernels import Correlation, FloatArray
 
-__all__ = ["LogPosterior", "cholesky", "find_mode", "sample_posterior"]
+__all__ = ["LogPosterior", "find_mode", "sample_posterior"]
 
 # Prior of log theta: normal with these means and standard deviations.
 LENGTH_SCALE_FACTOR, LENGTH_SCALE_SD = 0.5, 1.0
@@ -38,25 +39,8 @@ LENGTH_SCALE_BOUNDS = (-4.0, 5.0)
 AMPLITUDE_BOUNDS = (-5.0, 4.0)
 NOISE_BOUNDS = (-14.0, 1.0)
 
-# Jitters tried in turn, relative to the mean of the diagonal.
-JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
-
 MAX_ITERATIONS = 40
 FINITE_DIFFERENCE = 1e-4
-
-
-def cholesky(K: FloatArray) -> FloatArray:
-    """Lower Cholesky factor, with the smallest jitter that lets it succeed."""
-    scale = float(np.mean(np.diagonal(K)))
-    for jitter in JITTERS:
-        shifted = K if jitter == 0.0 else K + jitter * scale * np.eye(len(K))
-        L, info = lapack.dpotrf(shifted, lower=1, clean=1)
-        if info == 0:
-            return L
-    raise np.linalg.LinAlgError(
-        f"A covariance of {len(K)} points is not positive definite, not even with a "
-        f"jitter of {JITTERS[-1]:g} of its diagonal."
-    )
 
 
 @dataclass

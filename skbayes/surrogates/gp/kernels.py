@@ -16,6 +16,7 @@ cannot matter.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,8 @@ from numpy.typing import NDArray
 __all__ = ["KERNELS", "Embedding", "check_kernel", "matern32", "matern52", "rbf"]
 
 FloatArray = NDArray[np.float64]
-Correlation = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+# From r2, and whether derivatives by r2 are wanted, to correlations and derivatives.
+Correlation = Callable[..., tuple[FloatArray, Any]]
 
 # The place of an inactive configuration in an ordered column.
 INACTIVE = 0.5
@@ -33,24 +35,30 @@ INACTIVE = 0.5
 MAX_CORNERS = 100
 
 
-def rbf(r2: FloatArray) -> tuple[FloatArray, FloatArray]:
+def rbf(r2: FloatArray, slopes: bool = True) -> tuple[FloatArray, Any]:
     """Squared exponential, k = exp(-r2 / 2)."""
     k = np.exp(-0.5 * r2)
-    return k, -0.5 * k
+    return k, -0.5 * k if slopes else None
 
 
-def matern52(r2: FloatArray) -> tuple[FloatArray, FloatArray]:
+def matern52(r2: FloatArray, slopes: bool = True) -> tuple[FloatArray, Any]:
     """Matérn with smoothness 5/2, k = (1 + a + a^2 / 3) exp(-a), a = sqrt(5 r2)."""
     a = np.sqrt(5.0 * r2)
     e = np.exp(-a)
-    return (1.0 + a + (5.0 / 3.0) * r2) * e, (-5.0 / 6.0) * (1.0 + a) * e
+    a += 1.0
+    k = (5.0 / 3.0) * r2
+    k += a
+    k *= e
+    return k, (-5.0 / 6.0) * a * e if slopes else None
 
 
-def matern32(r2: FloatArray) -> tuple[FloatArray, FloatArray]:
+def matern32(r2: FloatArray, slopes: bool = True) -> tuple[FloatArray, Any]:
     """Matérn with smoothness 3/2, k = (1 + a) exp(-a), a = sqrt(3 r2)."""
     a = np.sqrt(3.0 * r2)
     e = np.exp(-a)
-    return (1.0 + a) * e, -1.5 * e
+    a += 1.0
+    a *= e
+    return a, -1.5 * e if slopes else None
 
 
 KERNELS: dict[str, Correlation] = {

@@ -4,7 +4,7 @@ Symbols (n observations, k signs, R = n + k rows, m candidates, D columns, S sam
 hyper-parameters):
 
 - a row is an observed score or a sign, which is a derivative by one column at a point;
-  ``_scaled``, ``_alpha`` and ``_L_inverse`` of the plain process have R rows here.
+  ``_scaled``, ``_alpha`` and ``_factor`` of the plain process have R rows here.
 - ``kx``: (S, m, R) covariances of candidates with scores and derivatives.
 - ``u``: (S, m, k), (x - x_p) / l_p^2 in the column of each sign.
 
@@ -14,7 +14,6 @@ Rana, Gupta & Venkatesh (2019) for its use in hyper-parameter search.
 
 from __future__ import annotations
 
-import copy
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -25,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS, JointCovariance
 from skbayes.surrogates.gp.ep import Sites
+from skbayes.surrogates.gp.factor import InverseFactor
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.hyperparameters import LogPosterior
 from skbayes.surrogates.gp.kernels import INACTIVE, squared_distances
@@ -188,7 +188,7 @@ class MonotonicGP(GaussianProcess):
     def _known_rows(self) -> FloatArray:
         return np.vstack([self._X, self._signs.points])
 
-    def _factorize(self) -> None:
+    def _factorize(self, known: InverseFactor | None) -> None:
         n, extra = len(self._X), self._extra
         self._scaled = self._place(self._known_rows())
         joint = self._joint(self._X)
@@ -199,7 +199,9 @@ class MonotonicGP(GaussianProcess):
             K[np.arange(n), np.arange(n)] += noise
             sites = None if self._sites is None else self._sites[s]
             factors.append(factorize(K, one, self._signs, sites))
-        self._L_inverse = np.array([factor.M for factor in factors])
+        self._factor = InverseFactor.of_inverse(
+            np.array([factor.M for factor in factors])
+        )
         self._alpha = np.array([factor.weights for factor in factors])
         self._sites = [factor.sites for factor in factors]
         self.converged_ = all(sites.converged for sites in self._sites)
@@ -224,7 +226,7 @@ class MonotonicGP(GaussianProcess):
 
     # -- predicting ---------------------------------------------------------------
 
-    def _covariances(self, X: FloatArray) -> tuple[FloatArray, Any]:
+    def _covariances(self, X: FloatArray, slopes: bool) -> tuple[FloatArray, Any]:
         """Covariances with scores and derivatives, and what slopes are made of."""
         scaled = self._place(X)
         r2 = squared_distances(scaled, self._scaled)
@@ -256,18 +258,5 @@ class MonotonicGP(GaussianProcess):
         signs = self._signs
         return signs.points[np.arange(len(signs.columns)), signs.columns]
 
-    def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
-        """Predict each score from the others and from the signs.
-
-        The sites are those that were found with all scores.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S, n)
-            As :meth:`GaussianProcess.leave_one_out`.
-        """
-        n = self._target.shape[1]
-        plain = copy.copy(self)
-        plain._L_inverse = self._L_inverse[..., :n]
-        plain._alpha = self._alpha[:, :n]
-        return super(MonotonicGP, plain).leave_one_out()
+    def known_means(self, X: FloatArray) -> FloatArray:  # noqa: D102
+        return self.predict(X)[0]

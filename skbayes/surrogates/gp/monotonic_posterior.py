@@ -21,7 +21,8 @@ from scipy.linalg import solve_triangular
 
 from skbayes.surrogates.gp.derivative_kernels import JointCovariance
 from skbayes.surrogates.gp.ep import NO_SITES, Sites, propagate
-from skbayes.surrogates.gp.hyperparameters import LogPosterior, cholesky
+from skbayes.surrogates.gp.factor import cholesky
+from skbayes.surrogates.gp.hyperparameters import LogPosterior
 from skbayes.surrogates.gp.kernels import FloatArray
 
 __all__ = ["NU", "Factors", "MonotonicLogPosterior", "Signs", "factorize"]

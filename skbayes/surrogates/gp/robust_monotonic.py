@@ -175,6 +175,10 @@ class RobustMonotonicGP(Surrogate):
         """Mean and standard deviation of the score itself, without noise."""
         return self._model.predict(X, gradient)
 
+    def known_means(self, X: FloatArray) -> FloatArray:
+        """Mean of the score at observed configurations."""
+        return self._model.known_means(X)
+
     def average(
         self, X: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skbayes.surrogates.gp import hyperparameters
 from skbayes.surrogates.gp.hyperparameters import (
     LogPosterior,
-    cholesky,
     find_mode,
     sample_posterior,
 )
@@ -105,27 +103,3 @@ def test_samples_come_in_pairs_and_respect_the_bounds():
     assert pairs
     for one, other in pairs:
         np.testing.assert_allclose((thetas[one] + thetas[other]) / 2, mode)
-
-
-def test_cholesky_adds_no_jitter_where_none_is_needed():
-    A = np.random.default_rng(0).random((6, 6))
-    K = A @ A.T + np.eye(6)
-    np.testing.assert_allclose(cholesky(K), np.linalg.cholesky(K), atol=1e-12)
-
-
-def test_cholesky_of_duplicates_needs_a_small_jitter_only():
-    K = np.ones((20, 20))
-    L = cholesky(K)
-    error = np.abs(L @ L.T - K).max()
-    assert 0 < error <= 1e-8
-    np.testing.assert_array_equal(L, np.tril(L))
-
-
-def test_the_jitter_is_bounded():
-    K = np.eye(3)
-    K[2, 2] = -1e-5
-    L = cholesky(K)
-    largest = hyperparameters.JITTERS[-1]
-    assert np.abs(L @ L.T - K).max() <= largest * np.mean(np.diagonal(K)) * (1 + 1e-6)
-    with pytest.raises(np.linalg.LinAlgError, match="3 points"):
-        cholesky(np.diag([1.0, 1.0, -1.0]))

@@ -1,0 +1,92 @@
+"""Gaussian process of values of some of which only a bound is known.
+
+Symbols (n values, k of them bounds, D columns):
+
+- ``y``: (n,) values, or their bounds.
+- ``sides``: (n,) 0 for a value, +1 where it is at least y, -1 where it is at most y.
+- ``g``: (k,) f - y at the bounds, with f the process. A bound says that g plus noise
+  has the sign of its side: its likelihood is Phi(side g / nu), where nu is the standard
+  deviation of the noise (Tobit model).
+
+Expectation propagation replaces each of these likelihoods by an observation with a
+variance of its own. Groot & Lucas (2012), "Gaussian process regression with censored
+data using expectation propagation".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates import GaussianProcess
+from skbayes.surrogates.gp.ep import propagate
+
+__all__ = ["fit_bounded", "noise_variance"]
+
+# Least noise, and least precision of an observation that stands for a bound, both for
+# standardized values.
+MIN_NU, MIN_TAU = 1e-3, 1e-6
+
+# Variance of an observation that says nothing.
+NO_INFORMATION = 1e9
+
+
+def noise_variance(process: GaussianProcess) -> float:
+    """Variance of single values around a process, in their squared units."""
+    unit = process.units[1]
+    return float(np.exp(process.thetas_[0, -1])) * unit**2
+
+
+def fit_bounded(
+    learner: GaussianProcess, X: FloatArray, y: FloatArray, sides: FloatArray
+) -> GaussianProcess:
+    """Fit values and bounds with the hyper-parameters and units of a fitted process.
+
+    Parameters
+    ----------
+    learner : GaussianProcess
+        The fitted process, of one sample of hyper-parameters.
+    X : ndarray of shape (n, D)
+        Encoded configurations.
+    y : ndarray of shape (n,)
+        Values and bounds.
+    sides : ndarray of shape (n,)
+        Which are bounds, and of which side.
+
+    Returns
+    -------
+    process : GaussianProcess
+        Fitted to the values, and to what stands for the bounds.
+    """
+    offset, unit = learner.units
+    *length_scales, amplitude, noise = np.exp(learner.thetas_[0])
+    process = GaussianProcess(
+        learner.kernel,
+        n_options=learner.n_options,
+        winsorize_scores=False,
+        hyperparameters={
+            "length_scales": length_scales,
+            "amplitude": amplitude,
+            "noise": noise,
+            "offset": offset,
+            "unit": unit,
+        },
+    )
+    bound = sides != 0.0
+    known = ~bound
+    if np.any(known):
+        process.fit(X[known], y[known])
+    else:
+        process.fit(X[:1], np.array([offset]), np.array([NO_INFORMATION * unit**2]))
+    mean, covariance = process.joint(X[bound])
+    nu = np.full(np.sum(bound), max(np.sqrt(noise), MIN_NU))
+    sites = propagate(
+        (mean[0] - y[bound]) / unit, covariance[0] / unit**2, sides[bound], nu
+    )
+    tells = sites.tau > MIN_TAU
+    tau = np.where(tells, sites.tau, MIN_TAU)
+    values, extra = y.copy(), np.zeros(len(y))
+    values[bound] += unit * np.where(tells, sites.shift / tau, 0.0)
+    # The process adds the noise that all values have.
+    extra[bound] = unit**2 * np.maximum(1.0 / tau - noise, 0.0)
+    return process.fit(X, values, extra)

@@ -1,0 +1,150 @@
+"""Inverse Cholesky factors that grow by rows, and products with them.
+
+Symbols (n observations, p more, m candidates, S samples of hyper-parameters):
+
+- ``K``: (S, n, n) covariances of what is observed; ``L``: their Cholesky factors.
+- ``M``: (S, n, n) lower triangular, L^-1.
+- ``B``: (S, n, p) covariances with p more observations; ``C``: (S, p, p) of these.
+
+With V = M B and the Cholesky factor l of C - V^T V, the inverse factor of all n + p is
+M above [-l^-1 V^T M, l^-1]: the rows of M stay as they are (Rasmussen & Williams 2006,
+appendix A.3). M is stored as blocks of rows without the zeros to their right, so that
+products take half of the operations of a square matrix, and appending copies nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from skbayes.surrogates.gp.kernels import FloatArray
+
+__all__ = ["InverseFactor", "cholesky"]
+
+# Jitters tried in turn, relative to the mean of the diagonal.
+JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
+
+# Rows of a block. Smaller ones save more operations and make smaller products.
+BLOCK_ROWS = 128
+
+
+def cholesky(K: FloatArray, scale: float | None = None) -> FloatArray:
+    """Lower Cholesky factor, with the smallest jitter that lets it succeed.
+
+    Jitters are relative to `scale`, by default the mean of the diagonal.
+    """
+    return _jittered_cholesky(K, scale)[0]
+
+
+def _jittered_cholesky(
+    K: FloatArray, scale: float | None = None
+) -> tuple[FloatArray, float]:
+    """Lower Cholesky factor, and the jitter that was added to the diagonal."""
+    if scale is None:
+        scale = float(np.mean(np.diagonal(K)))
+    for jitter in JITTERS:
+        shifted = K if jitter == 0.0 else K + jitter * scale * np.eye(len(K))
+        L, info = lapack.dpotrf(shifted, lower=1, clean=1)
+        if info == 0:
+            return L, jitter * scale
+    raise np.linalg.LinAlgError(
+        f"A covariance of {len(K)} points is not positive definite, not even with a "
+        f"jitter of {JITTERS[-1]:g} of its diagonal."
+    )
+
+
+def _invert(K: FloatArray, scale: float | None = None) -> tuple[FloatArray, float]:
+    """Inverse of the lower Cholesky factor, and the jitter."""
+    L, jitter = _jittered_cholesky(K, scale)
+    M, _ = lapack.dtrtri(L, lower=1, overwrite_c=1)
+    return M, jitter
+
+
+@dataclass(frozen=True)
+class InverseFactor:
+    """Inverse Cholesky factor M of covariances, for each sample of hyper-parameters.
+
+    Parameters
+    ----------
+    blocks : sequence of ndarray of shape (S, rows, n_so_far)
+        Consecutive rows of M, up to their last column that is not 0.
+    jitter : ndarray of shape (S, n)
+        What was added to the diagonal of the covariances.
+    """
+
+    blocks: Sequence[FloatArray]
+    jitter: FloatArray
+
+    @classmethod
+    def of_covariances(cls, K: FloatArray) -> InverseFactor:
+        """Factorize covariances (S, n, n)."""
+        parts = [_invert(one) for one in K]
+        M = parts[0][0][None] if len(K) == 1 else np.array([one for one, _ in parts])
+        jitter = np.array([one for _, one in parts])
+        return cls.of_inverse(M, np.repeat(jitter[:, None], K.shape[-1], axis=1))
+
+    @classmethod
+    def of_inverse(
+        cls, M: FloatArray, jitter: FloatArray | None = None
+    ) -> InverseFactor:
+        """Store a lower triangular matrix (S, n, n)."""
+        S, n, _ = M.shape
+        ends = [*range(BLOCK_ROWS, n, BLOCK_ROWS), n]
+        starts = [0, *ends[:-1]]
+        blocks = [M[:, a:b, :b] for a, b in zip(starts, ends, strict=True)]
+        return cls(blocks, np.zeros((S, n)) if jitter is None else jitter)
+
+    def __len__(self) -> int:
+        return self.jitter.shape[1]
+
+    def extend(self, B: FloatArray, C: FloatArray) -> InverseFactor:
+        """Append p rows, by their covariances (S, n, p) and (S, p, p)."""
+        Vt = self.whiten(np.swapaxes(B, 1, 2))
+        schur = C - np.matmul(Vt, np.swapaxes(Vt, 1, 2))
+        parts = [
+            _invert(one, scale=float(np.mean(np.diagonal(corner))))
+            for one, corner in zip(schur, C, strict=True)
+        ]
+        corner = np.array([one for one, _ in parts])
+        rows = np.concatenate([-np.matmul(corner, self.unwhiten(Vt)), corner], axis=-1)
+        jitter = np.array([one for _, one in parts])[:, None]
+        jitter = np.broadcast_to(jitter, C.shape[:2])
+        return InverseFactor([*self.blocks, rows], np.hstack([self.jitter, jitter]))
+
+    def whiten(self, kx: FloatArray) -> FloatArray:
+        """Return kx M^T (S, m, n) of covariances with candidates (S, m, n)."""
+        if len(self.blocks) == 1:
+            return np.matmul(kx, np.swapaxes(self.blocks[0], 1, 2))
+        result = np.empty(kx.shape)
+        for block in self.blocks:
+            end = block.shape[2]
+            np.matmul(
+                kx[..., :end],
+                np.swapaxes(block, 1, 2),
+                out=result[..., end - block.shape[1] : end],
+            )
+        return result
+
+    def unwhiten(self, v: FloatArray) -> FloatArray:
+        """Return v M (S, m, n), which for v = kx M^T is kx K^-1."""
+        if len(self.blocks) == 1:
+            return np.matmul(v, self.blocks[0])
+        result = np.zeros(v.shape)
+        for block in self.blocks:
+            end = block.shape[2]
+            result[..., :end] += np.matmul(v[..., end - block.shape[1] : end], block)
+        return result
+
+    def solve(self, y: FloatArray) -> FloatArray:
+        """Return K^-1 y (S, n) of targets (S, n)."""
+        return self.unwhiten(self.whiten(y[:, None, :]))[:, 0]
+
+    def precision(self) -> FloatArray:
+        """Return the diagonals (S, n) of K^-1."""
+        result = np.zeros(self.jitter.shape)
+        for block in self.blocks:
+            result[:, : block.shape[2]] += np.sum(np.square(block), axis=1)
+        return result
