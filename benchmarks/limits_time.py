@@ -3,17 +3,21 @@
     python benchmarks/limits_time.py ended
     python benchmarks/limits_time.py time --jobs 2
 
-`ended`: 24 trials, each ended after one second, on three tasks of which a part never
-ends: one option of three, two options of six, and the upper 45 % of a range. A trial
-that ends takes 0.1 seconds. How many trials are ended, with the limit told to the
-optimizer ("limit") and without ("no limit"), and the regret × 1000 of the best score.
+`ended`: 24 trials, each ended after one second, on tasks of which a part never ends:
+one option of six, two of them, or the upper 45 % of a range. A trial that ends takes
+0.1 seconds. What never ends would have the best scores; "scored" says that trials that
+are ended have one, as those of which the first folds were finished. How many trials are
+ended, with the limit told to the optimizer ("limit") and without ("no limit"), and the
+best score × 1000 of the others.
 
 `time`: simulated wall time on surrogates of YAHPO Gym, which predict the seconds of a
-fit: XGBoost (14 dimensions, accuracy and log loss, the time that training takes) on
-three data sets. A search has as many seconds as so many fits of random configurations
-take on average (`--fits`); thinking takes none. A trial that does not end within it
-does not count. The figure is the normalized regret × 1000 of the best score at the end:
-0 is the best score known of the task, 1000 the median of 300 random configurations.
+fit: perceptrons (`lcbench`: seven dimensions, times that differ by a factor of 40) or
+XGBoost (`rbv2_xgboost`: 14 dimensions, a factor of 1,000), three data sets with two
+metrics each. A search has as many seconds as so many fits of random configurations
+take on average (`--fits`), and at most 60 trials; thinking takes no time. A trial that
+does not end within it does not count. The figure is the normalized regret × 1000 of the
+best score at the end: 0 is the best score known of the task, 1000 the median of 300
+random configurations.
 
 - ei: expected improvement; the search ends with the first trial that is expected to
   overrun.
@@ -41,21 +45,24 @@ from quick_tasks import _notation, yahpo, yahpo_space
 from skbayes import Optimizer
 from skbayes.optimizer import SpaceExhausted
 
+Params = dict[str, Any]
 N_TRIALS, LIMIT, SECONDS = 24, 1.0, 0.1
 MAX_TRIALS = 60
-ENDED = {
-    "one of three": (
-        {"kind": list("abc"), "x": (0.0, 1.0)},
-        lambda p: p["kind"] == "c",
-    ),
-    "two of six": (
-        {"kind": list("abcdef"), "x": (0.0, 1.0)},
-        lambda p: p["kind"] > "d",
-    ),
-    "range": ({"kind": list("abc"), "x": (0.0, 1.0)}, lambda p: p["x"] > 0.55),
+SPACE = {"kind": list("abcdef"), "x": (0.0, 1.0)}
+# What never ends, and whether trials that are ended have a score, the better the longer
+# they would take.
+ENDED: dict[str, tuple[Callable[[Params], bool], bool]] = {
+    "one option": (lambda p: p["kind"] == "f", False),
+    "two options": (lambda p: p["kind"] > "d", False),
+    "range": (lambda p: p["x"] > 0.55, False),
+    "one option, scored": (lambda p: p["kind"] == "f", True),
+    "range, scored": (lambda p: p["x"] > 0.55, True),
 }
-SCENARIO = "rbv2_xgboost"
-METRICS = {"acc": 1.0, "logloss": -1.0}
+# The seconds of a fit, and scores with their signs.
+SCENARIOS: dict[str, tuple[str, dict[str, float]]] = {
+    "lcbench": ("time", {"val_accuracy": 1.0, "val_cross_entropy": -1.0}),
+    "rbv2_xgboost": ("timetrain", {"acc": 1.0, "logloss": -1.0}),
+}
 N_INSTANCES, N_REFERENCE = 3, 300
 METHODS = (
     "ei",
@@ -66,28 +73,28 @@ METHODS = (
     "random",
     "optuna-tpe",
 )
-Params = dict[str, Any]
 
 
 # -- trials that never end ---------------------------------------------------------
 
 
 def count_ended(task: str, limit: float | None, seed: int) -> tuple[int, float]:
-    """Return how many of the trials were ended, and the regret × 1000 of the best."""
-    space, never_ends = ENDED[task]
-    optimizer = Optimizer(space, random_state=seed)
+    """Return how many of the trials were ended, and the score × 1000 of the best."""
+    never_ends, scored = ENDED[task]
+    optimizer = Optimizer(SPACE, random_state=seed)
     optimizer.cost_limit = limit
     ended, best = 0, -math.inf
     for _ in range(N_TRIALS):
         params = optimizer.ask()
+        score = params["x"] + 0.1 * "abcdef".index(params["kind"])
         if never_ends(params):
             ended += 1
-            optimizer.tell(params, math.nan, cost=LIMIT, censored=True)
+            told = score if scored else math.nan
+            optimizer.tell(params, told, cost=LIMIT, censored=True)
         else:
-            score = -((params["x"] - 0.5) ** 2) - 0.1 * (params["kind"] != "b")
             optimizer.tell(params, score, cost=SECONDS)
             best = max(best, score)
-    return ended, -1000.0 * best
+    return ended, 1000.0 * best
 
 
 def run_ended(n_seeds: int) -> dict[str, Any]:
@@ -98,7 +105,7 @@ def run_ended(n_seeds: int) -> dict[str, Any]:
             values = np.array([count_ended(task, limit, s) for s in range(n_seeds)])
             entry = mean_se(values)
             summary.setdefault(task, {})[label] = entry
-            print(f"{task:14}{label:10} ended, regret: {means_text(entry)}", flush=True)
+            print(f"{task:20}{label:10} ended, score: {means_text(entry)}", flush=True)
     return summary
 
 
@@ -107,22 +114,23 @@ def run_ended(n_seeds: int) -> dict[str, Any]:
 
 def make_timed(task: str) -> Callable[[Params], tuple[float, float]]:
     """Return what computes score and seconds of a configuration of a task."""
-    instance, _, metric = task.partition("/")
-    outputs = yahpo(SCENARIO).outputs
-    places = outputs.index(metric), outputs.index("timetrain")
+    scenario, instance, metric = task.split("/")
+    timer, metrics = SCENARIOS[scenario]
+    outputs = yahpo(scenario).outputs
+    places = outputs.index(metric), outputs.index(timer)
 
     def evaluate(params: Params) -> tuple[float, float]:
-        values = yahpo(SCENARIO).predict([params], instance)[0]
-        return METRICS[metric] * float(values[places[0]]), max(
-            float(values[places[1]]), 1e-3
-        )
+        values = yahpo(scenario).predict([params], instance)[0]
+        score = metrics[metric] * float(values[places[0]])
+        return score, max(float(values[places[1]]), 1e-3)
 
     return evaluate
 
 
 def reference(task: str) -> tuple[float, float, float]:
     """Return median and best score, and mean seconds, of random configurations."""
-    method = make_method("random", yahpo_space(SCENARIO), 10_000)
+    space = yahpo_space(task.partition("/")[0])
+    method = make_method("random", space, 10_000)
     evaluate = make_timed(task)
     scores, seconds = zip(
         *(evaluate(method.ask()) for _ in range(N_REFERENCE)), strict=True
@@ -132,7 +140,7 @@ def reference(task: str) -> tuple[float, float, float]:
 
 def search(name: str, task: str, seed: int, total: float) -> tuple[list, list]:
     """Return scores and ends of the trials of one search of `total` seconds."""
-    space, evaluate = yahpo_space(SCENARIO), make_timed(task)
+    space, evaluate = yahpo_space(task.partition("/")[0]), make_timed(task)
     if name in ("random", "optuna-tpe"):
         return _search_plainly(make_method(name, space, seed), evaluate, total)
     rule, _, last = name.partition("+")
@@ -196,10 +204,11 @@ def run_timed(name: str, task: str, seed: int, fits: int) -> dict[str, Any]:
 
 def run_times(args: argparse.Namespace) -> dict[str, Any]:
     """Run all searches that are not cached; print and return the summary."""
-    store = Cache(f"limits-time-{args.fits}")
-    instances = yahpo(SCENARIO).instances
+    store = Cache(f"limits-time-{args.scenario}-{args.fits}")
+    instances = yahpo(args.scenario).instances
     chosen = instances[:: len(instances) // N_INSTANCES][:N_INSTANCES]
-    tasks = [f"{one}/{metric}" for one in chosen for metric in METRICS]
+    metrics = SCENARIOS[args.scenario][1]
+    tasks = [f"{args.scenario}/{one}/{metric}" for one in chosen for metric in metrics]
     done = {(m, r["task"], r["seed"]) for m in args.methods for r in store.load(m)}
     wanted = [
         (m, task, seed)
@@ -257,14 +266,16 @@ def main() -> None:
     add("what", choices=("ended", "time"))
     add("--methods", type=names(METHODS), default=list(METHODS))
     add("--seeds", type=int, default=10)
-    add("--fits", type=int, default=2, help="seconds, in mean times of random fits")
+    add("--scenario", choices=tuple(SCENARIOS), default="lcbench")
+    add("--fits", type=int, default=15, help="seconds, in mean times of random fits")
     add("--jobs", type=int, default=1, help="processes at a time")
     add("--cached", action="store_true", help="summarize what is cached")
     add("--save", action="store_true", help="write the summary into results/")
     args = parser.parse_args()
     summary = run_ended(args.seeds) if args.what == "ended" else run_times(args)
     if args.save:
-        save_results(f"limits_time/{args.what}", summary)
+        kind = "" if args.what == "ended" else f"-{args.scenario}"
+        save_results(f"limits_time/{args.what}{kind}", summary)
 
 
 if __name__ == "__main__":
