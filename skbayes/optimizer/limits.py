@@ -5,8 +5,9 @@ Symbols (m candidates, D columns).
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -88,6 +89,17 @@ class TrialLimits:
         self.limit: float | None = None
         self.budget: float | None = None
 
+    @contextlib.contextmanager
+    def at_most(self, cost: float | None) -> Iterator[None]:
+        """Lower the limit for a while; None: leave it."""
+        limit = self.limit
+        if cost is not None:
+            self.limit = cost if limit is None else min(cost, limit)
+        try:
+            yield
+        finally:
+            self.limit = limit
+
     def terms(self, per_cost: bool) -> list[LogTerm]:
         """Return the terms of the next proposal, with `per_cost` that of the price."""
         terms = self._of_limits()
@@ -153,6 +165,10 @@ class CostLimits:
     """What an optimizer lets be set about the costs of trials."""
 
     _limits: TrialLimits
+
+    def limit_costs(self, limit: float | None, budget: float | None) -> None:
+        """Set :attr:`cost_limit` and :attr:`cost_budget`."""
+        self.cost_limit, self.cost_budget = limit, budget
 
     @property
     def cost_limit(self) -> float | None:

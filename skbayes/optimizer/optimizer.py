@@ -224,8 +224,13 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             raise
         return [one.params for one in proposed]
 
-    def propose(self) -> Configuration:
+    def propose(self, max_cost: float | None = None) -> Configuration:
         """Propose one configuration, with its encoding.
+
+        Parameters
+        ----------
+        max_cost : float or None, default=None
+            What the trial may cost; as :attr:`cost_limit`, for this proposal alone.
 
         Returns
         -------
@@ -240,7 +245,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         SpaceExhausted
             If no new configuration is left.
         """
-        with one_blas_thread():
+        with one_blas_thread(), self._limits.at_most(max_cost):
             configuration, improvement = self._next()
         self.pend(configuration)
         self.last_expected_improvement = improvement

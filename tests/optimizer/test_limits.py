@@ -9,10 +9,13 @@ from skbayes.optimizer.limits import MIN_PROBABILITY, EndedTrials, TrialLimits
 from skbayes.space.candidates import SpaceExhausted
 
 
-def run(n, surrogate="gp", limit=1.0, never=("c",), told="cost", **options):
-    """Search where some options never end; return how often these were tried."""
+def run(n, surrogate="gp", limit=1.0, never=("c",), told="cost", score=np.nan):
+    """Search where some options never end; return how often these were tried.
+
+    What is ended has a score, maybe, as of the folds that were finished.
+    """
     space = {"kind": ["a", "b", "c"], "x": (0.0, 1.0)}
-    optimizer = Optimizer(space, surrogate=surrogate, random_state=0, **options)
+    optimizer = Optimizer(space, surrogate=surrogate, random_state=0)
     optimizer.cost_limit = limit
     tried = []
     for _ in range(n):
@@ -21,24 +24,23 @@ def run(n, surrogate="gp", limit=1.0, never=("c",), told="cost", **options):
         if params["kind"] not in never:
             optimizer.tell(params, -((params["x"] - 0.8) ** 2), cost=0.1)
         elif told == "cost":
-            optimizer.tell(params, np.nan, cost=1.0, censored=True)
+            optimizer.tell(params, score, cost=1.0, censored=True)
         else:
-            optimizer.tell(params, np.nan, cost=0.05, censored=True, ended=True)
+            optimizer.tell(params, score, cost=0.05, censored=True, ended=True)
     return optimizer, tried
 
 
 @pytest.mark.parametrize("surrogate", ["gp", "tpe"])
-def test_what_never_ends_is_hardly_tried(surrogate):
-    _, tried = run(24, surrogate)
-    assert 1 <= tried.count("c") <= 8
-    # Not one that is surely ended is begun later.
-    assert "c" not in tried[16:]
+def test_what_never_ends_is_hardly_tried_however_good_it_seems(surrogate):
+    _, tried = run(24, surrogate, score=1.0)
+    _, without = run(24, surrogate, score=1.0, limit=None)
+    assert 1 <= tried.count("c") < 0.5 * without.count("c")
 
 
 def test_what_needs_too_much_memory_is_hardly_tried():
-    optimizer, tried = run(24, told="memory", limit=None)
-    assert 1 <= tried.count("c") <= 8
-    assert "c" not in tried[16:]
+    optimizer, tried = run(24, told="memory", limit=None, score=1.0)
+    _, without = run(24, limit=None, score=1.0)
+    assert 1 <= tried.count("c") < 0.5 * without.count("c")
     again = pickle.loads(pickle.dumps(optimizer))
     assert again.ask() == optimizer.ask()
 
@@ -102,10 +104,10 @@ def test_where_nothing_ever_ends_a_continuous_space_still_has_proposals():
     assert optimizer.n_told == 14
 
 
-def slow_and_fast(acquisition, budget=None):
+def slow_and_fast(acquisition, budget=None, seed=1):
     """Mean cost of trials of a score that hardly depends on what is expensive."""
     optimizer = Optimizer(
-        {"x": (0.0, 1.0), "y": (0.0, 1.0)}, acquisition=acquisition, random_state=1
+        {"x": (0.0, 1.0), "y": (0.0, 1.0)}, acquisition=acquisition, random_state=seed
     )
     optimizer.cost_budget = budget
     costs = []
@@ -118,10 +120,13 @@ def slow_and_fast(acquisition, budget=None):
 
 
 def test_improvement_per_second_prefers_what_is_cheap():
-    plain, per_second = slow_and_fast("ei"), slow_and_fast("ei-per-second")
-    assert per_second < plain - 0.25
+    plain, per_second = (
+        [slow_and_fast(name, seed=seed) for seed in range(3)]
+        for name in ("ei", "ei-per-second")
+    )
+    assert np.mean(per_second) < np.mean(plain) - 0.1
     # A budget that is spent leaves the improvement alone.
-    assert slow_and_fast("ei-per-second", budget=1e-3) == plain
+    assert slow_and_fast("ei-per-second", budget=1e-3, seed=0) == plain[0]
 
 
 @pytest.mark.parametrize("name", ["cost_limit", "cost_budget"])
