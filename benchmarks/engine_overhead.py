@@ -62,7 +62,7 @@ class Thoughtless:
         self._names = names
         self._rng = np.random.default_rng(0)
 
-    def propose(self) -> Configuration:
+    def propose(self, max_cost: float | None = None) -> Configuration:
         """Draw at random."""
         row = self._rng.random(len(self._names))
         return Configuration(dict(zip(self._names, row.tolist(), strict=True)), row)

@@ -4,6 +4,7 @@ from skbayes.acquisition.hypervolume import ExpectedHypervolumeImprovement
 from skbayes.acquisition.improvement import (
     Acquisition,
     ExpectedImprovement,
+    ExpectedImprovementPerSecond,
     ProbabilityOfImprovement,
     UpperConfidenceBound,
     Utility,
@@ -14,6 +15,7 @@ __all__ = [
     "Acquisition",
     "ExpectedHypervolumeImprovement",
     "ExpectedImprovement",
+    "ExpectedImprovementPerSecond",
     "ExpectedInfluence",
     "ProbabilityOfImprovement",
     "UpperConfidenceBound",

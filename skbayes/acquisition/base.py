@@ -102,12 +102,17 @@ class Observations:
         return self.violation == 0.0
 
     @property
-    def rivals(self) -> FloatArray:
-        """What is to be improved on: all told or pending that keep the constraints."""
-        pending = self.pending
-        if self.pending_kept is not None:
-            pending = pending[self.pending_kept]
-        return np.vstack([self.X[self.kept], pending])
+    def known(self) -> FloatArray:
+        """All configurations that were told, learned or asked for, (n + p, D)."""
+        return np.vstack([self.X, self.pending])
+
+    @property
+    def is_rival(self) -> np.ndarray:
+        """Which of those are to be improved on: they keep the constraints, (n + p,)."""
+        pending = self.pending_kept
+        if pending is None:
+            pending = np.ones(len(self.pending), dtype=bool)
+        return np.concatenate([self.kept, pending])
 
     def kept_first(self, order: np.ndarray) -> np.ndarray:
         """Move to the front what violates the constraints least."""
@@ -254,7 +259,8 @@ class ModelProposer(Proposer):
         # The best score is partly luck where scores are noisy, as those of a few folds
         # are; the best of what the model makes of the scores is not. What is pending
         # counts as if it were told, or all would be asked for around the same place.
-        believed = known_means(fitted.surrogate, observations.rivals)
+        believed = known_means(fitted.surrogate, observations.known)
+        believed = believed[:, observations.is_rival]
         fitted.best_f = np.max(believed, axis=1, keepdims=True)
         if not self.acquisition.is_log:
             fitted.term_unit = float(np.std(observations.y)) or 1.0

@@ -77,7 +77,8 @@ class Feasibility(LogTerm):
     def _values(self, X: FloatArray) -> FloatArray:
         total = np.zeros(len(X))
         for model in self.models:
-            utility = self._probability(*predict(model, X, False), 0.0)
+            mean, sd = predict(model, X, False)
+            utility = self._probability(mean, sd, 0.0)
             total += self._probability.average(utility)[0]
         return total
 
@@ -96,9 +97,9 @@ class Feasibility(LogTerm):
         """Which configurations (m, D) are expected to keep all constraints."""
         kept = np.ones(len(X), dtype=bool)
         for model in self.models:
-            kept &= self._probability.average(
-                self._probability(*predict(model, X, False), 0.0)
-            )[0] >= log_ndtr(0.0)
+            mean, sd = predict(model, X, False)
+            utility = self._probability(mean, sd, 0.0)
+            kept &= self._probability.average(utility)[0] >= log_ndtr(0.0)
         return kept
 
 
@@ -158,7 +159,7 @@ def fit_constrained(
         ordered = dataclasses.replace(observations, scores=feasible_first(observations))
         return proposer.fit(ordered).with_terms([feasibility]), observations
     fitted: Proposer = _AnyProposer()
-    if len(observations.rivals):
+    if np.any(observations.is_rival):
         fitted = proposer.fit(observations)
     return fitted.with_terms([feasibility]), observations
 

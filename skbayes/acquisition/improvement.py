@@ -24,6 +24,7 @@ from skbayes.space.dimensions import FloatArray
 __all__ = [
     "Acquisition",
     "ExpectedImprovement",
+    "ExpectedImprovementPerSecond",
     "ProbabilityOfImprovement",
     "UpperConfidenceBound",
     "Utility",
@@ -91,11 +92,14 @@ class Acquisition:
         objectives and for samplers, too.
     needs_graph : bool
         Whether it is defined on a graph of all configurations only.
+    per_cost : bool
+        Whether it is divided by the expected cost of a trial.
     """
 
     is_log: ClassVar[bool] = True
     is_improvement: ClassVar[bool] = False
     needs_graph: ClassVar[bool] = False
+    per_cost: ClassVar[bool] = False
 
     def __call__(
         self, mean: FloatArray, sd: FloatArray, best_f: FloatArray | float
@@ -152,6 +156,31 @@ class ExpectedImprovement(Acquisition):
         z = (mean - np.asarray(best_f)) / sd
         log_h, slope = _log_h(z)
         return Utility(np.log(sd) + log_h, slope / sd, (1.0 - z * slope) / sd)
+
+
+class ExpectedImprovementPerSecond(ExpectedImprovement):
+    """Expected improvement divided by cost^alpha.
+
+    The cost of a trial, such as its seconds, is expected by a model of those told to
+    the optimizer; alpha is the share of its `cost_budget` that is left, so that trials
+    are cheap at first and as good as they can be in the end (Lee et al. 2020,
+    "Cost-aware Bayesian optimization"). Without a budget alpha is 1 (Snoek, Larochelle
+    & Adams 2012, "Practical Bayesian optimization of machine learning algorithms").
+
+    Examples
+    --------
+    >>> from skbayes import Optimizer
+    >>> optimizer = Optimizer(
+    ...     {"x": (0.0, 1.0)}, acquisition="ei-per-second", random_state=0
+    ... )
+    >>> for _ in range(8):
+    ...     params = optimizer.ask()
+    ...     optimizer.tell(params, params["x"], cost=10 ** (2 * params["x"]))
+    >>> optimizer.best_params["x"] > 0.5
+    True
+    """
+
+    per_cost = True
 
 
 class ProbabilityOfImprovement(Acquisition):

@@ -64,9 +64,9 @@ class ParetoProposer(Proposer):
         ]
         # As for one objective, what the models make of the scores is improved on, and
         # what is pending counts as if it were told.
-        rivals = observations.rivals
+        known, is_rival = observations.known, observations.is_rival
         (believed,) = _joined(
-            [(known_means(one, rivals),) for one in fitted.surrogates]
+            [(known_means(one, known)[:, is_rival],) for one in fitted.surrogates]
         )
         # Only those that are pending may keep the constraints.
         Y = Y[observations.kept] if np.any(observations.kept) else Y

@@ -8,6 +8,7 @@ from skbayes.acquisition.base import ModelProposer, Proposer, SamplingProposer
 from skbayes.acquisition.improvement import (
     Acquisition,
     ExpectedImprovement,
+    ExpectedImprovementPerSecond,
     ProbabilityOfImprovement,
     UpperConfidenceBound,
 )
@@ -21,6 +22,7 @@ __all__ = ["ACQUISITIONS", "make_proposer"]
 #: The acquisition functions by the names that users write.
 ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
     "ei": ExpectedImprovement,
+    "ei-per-second": ExpectedImprovementPerSecond,
     "eif": ExpectedInfluence,
     "pi": ProbabilityOfImprovement,
     "ucb": UpperConfidenceBound,

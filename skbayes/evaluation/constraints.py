@@ -19,6 +19,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -158,13 +159,14 @@ class OutcomeMeasures:
         """
         if result["fit_error"] is not None:
             return dict.fromkeys(self.names, math.nan)
-        estimator, calls = result["estimator"], {}
+        estimator, scores = result["estimator"], result["test_scores"]
+        calls: dict[str, Callable[[], Any]] = {}
         for name, measure in self.measures.items():
-            calls[name] = lambda measure=measure: measure(estimator, result)
+            calls[name] = partial(measure, estimator, result)
         for name, metric in self.metrics.items():
-            calls[name] = lambda metric=metric: _metric(result["test_scores"], metric)
+            calls[name] = partial(_metric, scores, metric)
         for name in self.times_predict:
-            calls[name] = lambda: predict_time(estimator, X)
+            calls[name] = partial(predict_time, estimator, X)
         outcomes = {name: _guarded(name, call, raises) for name, call in calls.items()}
         if self.scorers:
             outcomes |= self._scores(estimator, X, y, score_params, raises)
@@ -187,8 +189,12 @@ class OutcomeMeasures:
             if isinstance(score, str):
                 _warn(name, score)
             value = math.nan if isinstance(score, str) else score
-            found[name] = _guarded(name, lambda value=value: value, raises)
+            found[name] = _guarded(name, partial(_itself, value), raises)
         return found
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _metric(scores: Any, name: str) -> float:

@@ -47,7 +47,7 @@ class _AskTell(Protocol):
     last_expected_improvement: float | None
     space: Space
 
-    def propose(self) -> Configuration: ...
+    def propose(self, max_cost: float | None = None) -> Configuration: ...
 
     def tell(self, params: Configuration, score: Any, **more: Any) -> Any: ...
 
@@ -108,7 +108,8 @@ class Budget:
     n_iter : int
         Most trials.
     timeout : float or None, default=None
-        Seconds. No trial is started that is expected to overrun; the first always is.
+        Seconds. No trial is started that is expected to overrun, but one that is not,
+        if the optimizer finds any; the first always is.
     n_configurations : float, default=inf
         Size of the search space.
     stoppers : sequence of callable, default=()
@@ -254,8 +255,11 @@ class Scheduler:
             return
         if self._would_overrun(configuration):
             self._withdraw(number)
-            self._reason = StopReason.TIMEOUT
-            return
+            shorter = None if recalled else self._propose_shorter(number)
+            if shorter is None:
+                self._reason = StopReason.TIMEOUT
+                return
+            configuration, improvement = shorter
         if not recalled:
             self.journal.record_proposal(number, configuration, improvement)
         self._n_asked += 1
@@ -272,6 +276,27 @@ class Scheduler:
         elapsed = self.budget.clock() - self._start
         expected = self.optimizer.expected_cost(configuration) or 0.0
         return elapsed + expected > self.budget.timeout
+
+    def _propose_shorter(
+        self, number: int
+    ) -> tuple[Configuration, float | None] | None:
+        """Ask for a trial that is expected to end in time; None if there is none.
+
+        Which one depends on the time that is left: it is the only proposal that does.
+        """
+        assert self.budget.timeout is not None
+        left = self.budget.timeout - (self.budget.clock() - self._start)
+        if left <= 0.0:
+            return None
+        try:
+            configuration = self.optimizer.propose(max_cost=left)
+        except SpaceExhausted:
+            return None
+        self._asked[number] = configuration, self.optimizer.last_expected_improvement
+        if self._would_overrun(configuration):
+            self._withdraw(number)
+            return None
+        return self._asked[number]
 
     # -- finishing ----------------------------------------------------------------
 
@@ -356,6 +381,8 @@ class Scheduler:
             more["noise"] = trial.noise
         if self.constraints_of is not None:
             more["constraints"] = self.constraints_of(trial)
+        if trial.state == "out_of_memory":
+            more["ended"] = True
         self.optimizer.tell(configuration, self.score_of(trial), **more)
         self.evaluator.learn(trial)
         self.history.append(trial)

@@ -122,16 +122,22 @@ def run_stages(
         its_evaluator = dataclasses.replace(
             evaluator, assign=_in_stage(stage, index, first)
         )
+        n_points = max(run.n_points, stage.n_points)
+        seconds = None if its_budget.timeout is None else its_budget.timeout * n_points
+        if hasattr(optimizer, "limit_costs"):
+            optimizer.limit_costs(run.options.trial_timeout, seconds or None)
         scheduler = Scheduler(
             optimizer,
             its_evaluator,
             executor,
             its_budget,
-            n_points=max(run.n_points, stage.n_points),
+            n_points=n_points,
             journal=journal,
             report=report,
             score_of=run.objective.of_trial,
-            constraints_of=run.constraints and run.constraints.of_trial,
+            constraints_of=None
+            if run.constraints is None
+            else run.constraints.of_trial,
             history=outcome.history,
         )
         transfer = evaluator.transfer

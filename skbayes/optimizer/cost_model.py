@@ -87,6 +87,11 @@ class CostModel:
         self._censored.append(censored)
         self._fitted = None
 
+    @property
+    def total(self) -> float:
+        """Sum of the costs, without those of an earlier search."""
+        return math.fsum(self._costs)
+
     def expected(self, row: FloatArray) -> float | None:
         """Cost that is to be expected."""
         if self._earlier is not None and len(self._costs) < MIN_COSTS:

@@ -61,7 +61,7 @@ def join(
         np.array(rows, dtype=np.float64).reshape(len(rows), n_columns)
         for rows in (learned.rows + told.rows, list(pending))
     )
-    return Observations(X=X, scores=scores, noise=noise, pending=waiting, slacks=slacks)
+    return Observations(X, scores, noise, waiting, slacks=slacks)
 
 
 def _joined(numbers: list[list[float]], n: int) -> list[list[float]]:

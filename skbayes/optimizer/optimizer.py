@@ -24,6 +24,7 @@ from skbayes.acquisition.terms import LogTerm
 from skbayes.optimizer.cost_model import CostModel
 from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
+from skbayes.optimizer.limits import CostLimits, EndedTrials, TrialLimits
 from skbayes.optimizer.observations import ObservationList, join
 from skbayes.optimizer.outcome_constraints import OutcomeConstraints, total_violation
 from skbayes.optimizer.random_streams import Stream, make_generator
@@ -54,7 +55,7 @@ __all__ = ["Optimizer", "SpaceExhausted"]
 Params = dict[str, Any]
 
 
-class Optimizer(OptimizerDisplay, PickledVersion):
+class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     """Propose configurations, learn from their scores; maximizes.
 
     It knows no estimator and no data: use it for any Python function. Several
@@ -79,9 +80,10 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         quasi-random search. Or an instance: a class of :mod:`skbayes.surrogates`, or an
         object with ``fit(X, y)``, ``predict(X, gradient)`` and ``condition(X)``, and,
         for scores told with `noise`, ``fit(X, y, noise)``.
-    acquisition : {"ei", "pi", "ucb", "eif"} or object, default="ei"
-        What a proposal maximizes: expected improvement, probability of improvement,
-        upper confidence bound, or (on a graph) expected influence; or an instance of a
+    acquisition : {"ei", "ei-per-second", "pi", "ucb", "eif"} or object, default="ei"
+        What a proposal maximizes: expected improvement, the same per unit of the cost
+        that is expected (see :attr:`cost_budget`), probability of improvement, upper
+        confidence bound, or (on a graph) expected influence; or an instance of a
         class of :mod:`skbayes.acquisition`. "tpe", "random" and "sobol" have no
         choice: it is left at "ei"; so it is with several objectives, where it stands
         for the expected improvement of the hypervolume.
@@ -164,13 +166,15 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         self.acquisition = check_acquisition(acquisition)
         self._seed = check_random_state(random_state)
         self._costs = CostModel(self.space.n_options)
+        self._ended = EndedTrials(self.space.n_options)
+        self._limits = TrialLimits(self._costs, self._ended)
         self._told, self._learned = ObservationList(), ObservationList()
         # Told and comparable: neither failed nor cut short.
         self._eligible: list[tuple[list[float], Params, float]] = []
         self._n_objectives: int | None = None
         self._pending: dict[bytes, FloatArray] = {}
         self._candidates = Candidates(self.space)
-        self._limits = OutcomeConstraints(self._candidates, self._seed)
+        self._constraints = OutcomeConstraints(self._candidates, self._seed)
         self._proposer: Any = make_proposer(
             self.surrogate, self.acquisition, self._candidates, self._seed
         )
@@ -234,8 +238,13 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             raise
         return [one.params for one in proposed]
 
-    def propose(self) -> Configuration:
+    def propose(self, max_cost: float | None = None) -> Configuration:
         """Propose one configuration, with its encoding.
+
+        Parameters
+        ----------
+        max_cost : float or None, default=None
+            What the trial may cost; as :attr:`cost_limit`, for this proposal alone.
 
         Returns
         -------
@@ -250,7 +259,7 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         SpaceExhausted
             If no new configuration is left.
         """
-        with one_blas_thread():
+        with one_blas_thread(), self._limits.at_most(max_cost):
             configuration, improvement = self._next()
         self.pend(configuration)
         self.last_expected_improvement = improvement
@@ -265,6 +274,7 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         noise: float | Sequence[float] | None = None,
         censored: bool = False,
         constraints: Sequence[float] | None = None,
+        ended: bool = False,
     ) -> None:
         """Learn the score of a configuration.
 
@@ -295,6 +305,10 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             that must reach a bound. Each is learned by a Gaussian process of its own,
             and configurations are proposed for the improvement on the best that keeps
             all constraints, times the probability that they do, too.
+        ended : bool, default=False
+            Whether the trial was ended at a limit other than that of its cost, such as
+            one of memory. Configurations that would surely be ended, too, are not
+            proposed.
 
         Raises
         ------
@@ -303,13 +317,14 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             `constraints` no list of numbers.
         ValueError
             If `params` is not a configuration of the space, a number is out of range,
-            there are more or fewer scores or constraints than before, `censored` comes without a cost,
-            `noise` is told to an optimizer whose `surrogate` cannot take it, or several
-            scores to one whose `surrogate` or `acquisition` is good for one only.
+            there are more or fewer scores or constraints than before, `censored` comes
+            without a cost, `noise` is told to an optimizer whose `surrogate` cannot
+            take it, or several scores to one whose `surrogate` or `acquisition` is good
+            for one only.
         """
         cost = check_cost(cost, censored)
         scores, variances = self._check_scores(score, noise)
-        slacks = self._limits.check(constraints)
+        slacks = self._constraints.check(constraints)
         configuration = Configuration.of(self.space, params)
         row = configuration.row
         self._pending.pop(key_of(row), None)
@@ -320,6 +335,8 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             self._eligible.append((scores, configuration.params, violation))
         if cost is not None:
             self._costs.add(row, cost, censored)
+        if ended or not censored:
+            self._ended.add(row, bool(ended))
 
     def _check_scores(self, score: Any, noise: Any) -> tuple[list[float], list[float]]:
         """Return scores and variances; the first ones say how many objectives."""
@@ -445,7 +462,7 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         """
         cost = check_cost(cost, False)
         row = Configuration.of(self.space, params).row
-        slacks = self._limits.check(constraints)
+        slacks = self._constraints.check(constraints)
         self._learned.add(row, *self._check_scores(score, noise), slacks)
         if cost is not None:
             self._costs.learn(row, cost)
@@ -626,25 +643,30 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         n_known = len(self._learned.scores) + k
         observations = self._observations()
         if n_known >= self._n_initial and self._can_decide(observations):
-            proposer, observations = self._limits.fit(self._proposer, observations)
+            proposer, observations = self._constraints.fit(self._proposer, observations)
             terms = [*proposer.terms, *self._terms(observations)]
             proposer = proposer.with_terms(terms)
             ranked = proposer.rank(self._candidates, observations.incumbents, rng)
-            if len(ranked):
-                improvement = proposer.expected_improvement(ranked[0])
-                return ranked[0], self._limits.expected(
-                    proposer, ranked[0], improvement
-                )
-        elif (
-            k < len(self._design) and self._candidates.filter_new(self._design[[k]])[0]
-        ):
-            return self._design[k], None
-        return self._candidates.draw(rng)[0], None
+            if self._proposer.needs_scores:
+                row = self._limits.first(ranked, self._candidates, rng)
+            else:
+                row = ranked[0] if len(ranked) else self._candidates.draw(rng)[0]
+            if not len(ranked):
+                return row, None
+            improvement = proposer.expected_improvement(row)
+            return row, self._constraints.expected(proposer, row, improvement)
+        design = self._design[k : k + 1]
+        if len(design) and not self._candidates.filter_new(design)[0]:
+            design = design[:0]
+        return self._limits.first(design, self._candidates, rng), None
 
     def _terms(self, observations: Observations) -> list[LogTerm]:
         """Return what is added to the logarithm of the acquisition function."""
-        prior = self.prior if self._proposer.needs_scores else None
-        return [*prior_terms(prior, observations)]
+        if not self._proposer.needs_scores:
+            return []
+        per_cost = getattr(self.acquisition, "per_cost", False)
+        prior = prior_terms(self.prior, observations)
+        return [*prior, *self._limits.terms(per_cost)]
 
     def _can_decide(self, observations: Observations) -> bool:
         if not self._proposer.needs_scores:
@@ -659,5 +681,5 @@ class Optimizer(OptimizerDisplay, PickledVersion):
             list(self._pending.values()),
             self.space.n_columns,
             self._n_objectives or 1,
-            self._limits.slacks(self._learned, self._told),
+            self._constraints.slacks(self._learned, self._told),
         )

@@ -84,11 +84,11 @@ class TradeoffOptimizer(Optimizer):
         score: Any,
         noise: Any = None,
         cost: Any = None,
-        **more: Any,
+        constraints: Any = None,
     ) -> None:
         """Take knowledge from an earlier search."""
         noise = None if noise is None else [noise, 0.0]
-        super().learn(params, score, noise, cost, **more)
+        super().learn(params, score, noise, cost, constraints)
 
     def _set_n_objectives(self, n: int) -> None:
         if capability(self.surrogate, "predicts_scores"):

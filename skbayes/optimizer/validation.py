@@ -19,6 +19,7 @@ from skbayes.utils.did_you_mean import surrogate_elsewhere
 __all__ = [
     "check_acquisition",
     "check_cost",
+    "check_cost_limit",
     "check_initial_points",
     "check_n_initial_points",
     "check_n_objectives",
@@ -112,6 +113,16 @@ def check_cost(cost: Any, censored: Any) -> float | None:
     if not 0.0 < value < math.inf:
         raise ValueError(f"cost must be > 0 and finite, or None, got {cost!r}.")
     return value
+
+
+def check_cost_limit(name: str, value: Any) -> float | None:
+    """Return a limit of costs, > 0, or None."""
+    if value is None:
+        return None
+    limit = _as_float(name, value)
+    if not 0.0 < limit < math.inf:
+        raise ValueError(f"{name} must be > 0 and finite, or None, got {value!r}.")
+    return limit
 
 
 def check_random_state(random_state: Any) -> int:

@@ -221,7 +221,7 @@ def _numbers(by: str | Callable, params: Sequence[dict[str, Any]]) -> FloatArray
 def _usable_means(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
     means = mean_scores(cv_results, metric)
     if "feasible" in cv_results:
-        # A rule chooses among the candidates that keep the constraints, if there is one.
+        # Candidates that violate constraints are chosen only if all of them do.
         kept = np.asarray(cv_results["feasible"], dtype=bool)
         if np.any(kept & np.isfinite(means)):
             means[~kept] = np.nan

@@ -39,9 +39,10 @@ class SharedEntries:
         the estimator as it is given, if the space holds its values. None for none.
     timeout : float or None, default=None
         Seconds the search may take, without the refit. Times are modeled like scores,
-        and no trial is started that is expected to overrun; the search ends there,
-        cheaper trials are not looked for. The first trial always runs, and those that
-        are running when the time is up are finished and count.
+        and no trial is started that is expected to overrun. In its place one is looked
+        for that is expected to end in time; the search ends when there is none. The
+        first trial always runs, and those that are running when the time is up are
+        finished and count.
     constraint : callable or None, default=None
         ``constraint(params) -> bool``; combinations for which it is False are never
         tried. If it raises an exception, the search ends with a ValueError.

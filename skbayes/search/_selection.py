@@ -74,8 +74,9 @@ def _warn(run: SearchRun, chosen: int) -> None:
         for text in [str(bound).removeprefix(f"{bound.name} ")]
     ]
     warnings.warn(
-        f"constraints: none of {len(run.ranked)} trials keeps all of them; the one that "
-        f"violates them least is chosen, trial {trial.number}: {', '.join(broken)}.",
+        f"constraints: none of {len(run.ranked)} trials keeps all of them; the one "
+        f"that violates them least is chosen, trial {trial.number}: "
+        f"{', '.join(broken)}.",
         UserWarning,
         stacklevel=5,
     )

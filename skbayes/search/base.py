@@ -293,17 +293,15 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             refit_metric = self.refit
         if not self.refit and self.multimetric_:
             return
-        scores = self._selection_scores(results)
-        if callable(self.refit) or (scores is None and run.constraints is None):
+        scores = None if callable(self.refit) else self._selection_scores(results)
+        if not callable(self.refit) and scores is None and run.constraints is not None:
+            scores = results[f"mean_test_{refit_metric}"]
+        if scores is None:
             self.best_index_: int = compat.select_best_index(
                 self.refit, refit_metric, results
             )
-        elif run.constraints is not None:
-            if scores is None:
-                scores = results[f"mean_test_{refit_metric}"]
-            self.best_index_ = best_allowed_row(run, scores)
         else:
-            self.best_index_ = best_row(scores)
+            self.best_index_ = best_allowed_row(run, scores)
         best = run.ranked[self.best_index_]
         if best.state.is_partial and callable(self.refit):
             raise ValueError(

@@ -82,16 +82,22 @@ class RoundRobinOptimizer:
         """Number of configurations that can be proposed by all of them together."""
         return len(self.optimizers) * self.optimizers[0].n_configurations
 
+    def limit_costs(self, limit: float | None, budget: float | None) -> None:
+        """Set limit and budget of the costs; each has its share of the budget."""
+        share = None if budget is None else budget / len(self.optimizers)
+        for optimizer in self.optimizers:
+            optimizer.limit_costs(limit, share)
+
     def ask(self, n: int | None = None) -> Params | list[Params]:
         """Ask whose turn it is for a configuration, or for a list of `n`."""
         if n is None:
             return self.propose().params
         return [self.propose().params for _ in range(n)]
 
-    def propose(self) -> Configuration:
+    def propose(self, max_cost: float | None = None) -> Configuration:
         """Ask whose turn it is for one configuration, with its encoding."""
         whose = self.optimizers[self._n_asked % len(self.optimizers)]
-        configuration = whose.propose()
+        configuration = whose.propose(max_cost)
         self.last_expected_improvement = whose.last_expected_improvement
         self._take_turn(configuration)
         return configuration

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.loop.scheduler import Budget, NullJournal, Scheduler, StopReason
 from skbayes.optimizer import SpaceExhausted
 from skbayes.space import Integer, Space
@@ -37,7 +37,7 @@ class Fake:
 
     # the optimizer
 
-    def propose(self):
+    def propose(self, max_cost=None):
         if self.n_asked >= self.size:
             raise SpaceExhausted
         configuration = Configuration.of(self.space, {"x": self.n_asked})
@@ -240,6 +240,60 @@ def test_timeout_plans_with_the_expected_cost(seconds, timeout, n_trials):
     assert len(numbers) == n_trials
     assert reason == ("timeout" if n_trials < len(seconds) else "n_iter")
     # What is not begun is no longer pending.
+    assert fake.pending == []
+
+
+@pytest.mark.parametrize("state", list(TrialState))
+def test_trials_that_were_ended_for_their_memory_are_told_so(state):
+    class Heavy(Fake):
+        def conclude(self, evaluation, outcome):
+            number, params = evaluation
+            return Trial(number, params, [], math.nan, duration=1.0, state=state)
+
+    fake = Heavy()
+    fake.run(n_iter=1)
+    assert fake.more.get("ended", False) == (state == "out_of_memory")
+
+
+class Planner(Fake):
+    """Proposes trials of 4 seconds, and one of `short` seconds if asked for one."""
+
+    short = 1.0
+
+    def __init__(self):
+        super().__init__()
+        self.within = []
+
+    def propose(self, max_cost=None):
+        self.within.append(max_cost)
+        x = self.n_asked + (0 if max_cost is None else 100)
+        configuration = Configuration.of(self.space, {"x": x})
+        self.pend(configuration)
+        return configuration
+
+    def expected_cost(self, configuration):
+        return 4.0 if configuration.params["x"] < 100 else self.short
+
+    def start(self, number, task, alone=False):
+        self.seconds = {number: 4.0 if task[1]["x"] < 100 else self.short}
+        super().start(number, task, alone)
+
+
+def test_what_is_expected_to_end_in_time_is_begun_at_the_end():
+    fake = Planner()
+    numbers, reason = fake.run(n_iter=9, timeout=10.5)
+    assert (numbers, reason) == ([0, 1, 2, 3], "timeout")
+    assert [one["x"] >= 100 for one, _ in fake.told] == [False, False, True, True]
+    limits = [one for one in fake.within if one is not None]
+    assert limits == [2.5, 1.5, 0.5]
+    assert fake.pending == []
+
+
+def test_no_trial_is_asked_for_within_no_time():
+    fake = Planner()
+    numbers, reason = fake.run(n_iter=9, timeout=8.0)
+    assert (numbers, reason) == ([0, 1], "timeout")
+    assert fake.within == [None] * 3
     assert fake.pending == []
 
 

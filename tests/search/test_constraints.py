@@ -243,14 +243,17 @@ def test_small_samples_name_their_best_by_the_constraints():
 
 
 def test_fronts_and_curves_have_nothing_that_violates_a_constraint():
-    front = search(ParetoSearchCV, n_iter=12, constraints={"leaves": "<= 4"}).fit(X, y)
+    large = [{"max_depth": 12, "min_samples_leaf": 1}]
+    limit = {"leaves": "<= 4"}
+    front = search(ParetoSearchCV, constraints=limit, initial_points=large).fit(X, y)
     leaves = front.cv_results_["mean_test_leaves"]
     assert front.cv_results_["feasible"].tolist() == (leaves <= 4).tolist()
     assert np.any(leaves > 4)
     rows = vars(front)["pareto_front_"]["trial"]
     assert np.all(leaves[rows] <= 4)
     assert front.select("accuracy", X, y).cv_results_["feasible"][front.best_index_]
-    tradeoff = search(TradeoffSearchCV, n_iter=12).fit(X, y)
+    tradeoff = search(TradeoffSearchCV, initial_points=large).fit(X, y)
+    assert not tradeoff.cv_results_["feasible"].all()
     rows = vars(tradeoff)["tradeoff_curve_"]["trial"]
     assert tradeoff.cv_results_["feasible"][rows].all()
     tradeoff.select(0.0, X, y)
@@ -313,13 +316,13 @@ def test_scorers_of_outcomes_get_their_metadata(backend):
     )
 
 
-# -- mistakes ---------------------------------------------------------------------------
+# -- mistakes -------------------------------------------------------------------------
 
 
 class Unfitted(DecisionTreeClassifier):
     """Must not be fitted."""
 
-    def fit(self, *args, **kwargs):
+    def fit(self, X, y, sample_weight=None, check_input=True):
         raise AssertionError("a fit was paid for")
 
 
@@ -354,3 +357,17 @@ def test_mistakes_cost_no_fit(constraints, error, match):
 def test_no_constraints_are_none():
     plain, empty = (search(constraints=one, n_iter=3).fit(X, y) for one in (None, {}))
     assert plain.cv_results_.keys() == empty.cv_results_.keys()
+
+
+def test_other_programs_see_what_is_feasible():
+    optuna = pytest.importorskip("optuna")
+    from skbayes.tracking import export_to_optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    found = search().fit(X, y)
+    study = export_to_optuna(found)
+    assert [one.user_attrs["feasible"] for one in study.trials] == [
+        one.feasible for one in found.trials_
+    ]
+    assert study.best_trial.number == found.best_index_
+    assert "violate constraints" in found._repr_html_()

@@ -1,0 +1,282 @@
+"""Searches within limits of time: trials that never end, and equal wall time.
+
+    python benchmarks/limits_time.py ended
+    python benchmarks/limits_time.py time --jobs 2
+
+`ended`: 24 trials, each ended after one second, on tasks of which a part never ends:
+one option of six, two of them, or the upper 45 % of a range. A trial that ends takes
+0.1 seconds. What never ends would have the best scores; "scored" says that trials that
+are ended have one, as those of which the first folds were finished. How many trials are
+ended, with the limit told to the optimizer ("limit") and without ("no limit"), and the
+best score × 1000 of the others.
+
+`time`: simulated wall time on surrogates of YAHPO Gym, which predict the seconds of a
+fit: perceptrons (`lcbench`: seven dimensions, times that differ by a factor of 40) or
+XGBoost (`rbv2_xgboost`: 14 dimensions, a factor of 1,000), three data sets with two
+metrics each. A search has as many seconds as so many fits of random configurations
+take on average (`--fits`), and at most 60 trials; thinking takes no time. A trial that
+does not end within it does not count. The figure is the normalized regret × 1000 of the
+best score at the end: 0 is the best score known of the task, 1000 the median of 300
+random configurations.
+
+- ei: expected improvement; the search ends with the first trial that is expected to
+  overrun.
+- ei+last: then trials are proposed that are expected to end in time.
+- eips: expected improvement per second; eips-cooled: with cooled costs; both with
+  "+last", too.
+- random, optuna-tpe: until the time is over.
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+import argparse
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from common import Cache, mean_se, means_text, names, run_all, save_results
+from methods import make_method
+from quick_tasks import _notation, yahpo, yahpo_space
+
+from skbayes import Optimizer
+from skbayes.optimizer import SpaceExhausted
+
+Params = dict[str, Any]
+N_TRIALS, LIMIT, SECONDS = 24, 1.0, 0.1
+MAX_TRIALS = 60
+SPACE = {"kind": list("abcdef"), "x": (0.0, 1.0)}
+# What never ends, and whether trials that are ended have a score, the better the longer
+# they would take.
+ENDED: dict[str, tuple[Callable[[Params], bool], bool]] = {
+    "one option": (lambda p: p["kind"] == "f", False),
+    "two options": (lambda p: p["kind"] > "d", False),
+    "range": (lambda p: p["x"] > 0.55, False),
+    "one option, scored": (lambda p: p["kind"] == "f", True),
+    "range, scored": (lambda p: p["x"] > 0.55, True),
+}
+# The seconds of a fit, and scores with their signs.
+SCENARIOS: dict[str, tuple[str, dict[str, float]]] = {
+    "lcbench": ("time", {"val_accuracy": 1.0, "val_cross_entropy": -1.0}),
+    "rbv2_xgboost": ("timetrain", {"acc": 1.0, "logloss": -1.0}),
+}
+N_INSTANCES, N_REFERENCE = 3, 300
+METHODS = (
+    "ei",
+    "ei+last",
+    "eips",
+    "eips-cooled",
+    "eips-cooled+last",
+    "random",
+    "optuna-tpe",
+)
+
+
+# -- trials that never end ---------------------------------------------------------
+
+
+def count_ended(task: str, limit: float | None, seed: int) -> tuple[int, float]:
+    """Return how many of the trials were ended, and the score × 1000 of the best."""
+    never_ends, scored = ENDED[task]
+    optimizer = Optimizer(SPACE, random_state=seed)
+    optimizer.cost_limit = limit
+    ended, best = 0, -math.inf
+    for _ in range(N_TRIALS):
+        params = optimizer.ask()
+        score = params["x"] + 0.1 * "abcdef".index(params["kind"])
+        if never_ends(params):
+            ended += 1
+            told = score if scored else math.nan
+            optimizer.tell(params, told, cost=LIMIT, censored=True)
+        else:
+            optimizer.tell(params, score, cost=SECONDS)
+            best = max(best, score)
+    return ended, 1000.0 * best
+
+
+def run_ended(n_seeds: int) -> dict[str, Any]:
+    """Print and return the numbers of ended trials."""
+    summary: dict[str, Any] = {}
+    for task in ENDED:
+        for label, limit in (("no limit", None), ("limit", LIMIT)):
+            values = np.array([count_ended(task, limit, s) for s in range(n_seeds)])
+            entry = mean_se(values)
+            summary.setdefault(task, {})[label] = entry
+            print(f"{task:20}{label:10} ended, score: {means_text(entry)}", flush=True)
+    return summary
+
+
+# -- equal wall time ---------------------------------------------------------------
+
+
+def make_timed(task: str) -> Callable[[Params], tuple[float, float]]:
+    """Return what computes score and seconds of a configuration of a task."""
+    scenario, instance, metric = task.split("/")
+    timer, metrics = SCENARIOS[scenario]
+    outputs = yahpo(scenario).outputs
+    places = outputs.index(metric), outputs.index(timer)
+
+    def evaluate(params: Params) -> tuple[float, float]:
+        values = yahpo(scenario).predict([params], instance)[0]
+        score = metrics[metric] * float(values[places[0]])
+        return score, max(float(values[places[1]]), 1e-3)
+
+    return evaluate
+
+
+def reference(task: str) -> tuple[float, float, float]:
+    """Return median and best score, and mean seconds, of random configurations."""
+    space = yahpo_space(task.partition("/")[0])
+    method = make_method("random", space, 10_000)
+    evaluate = make_timed(task)
+    scores, seconds = zip(
+        *(evaluate(method.ask()) for _ in range(N_REFERENCE)), strict=True
+    )
+    return float(np.median(scores)), max(scores), float(np.mean(seconds))
+
+
+def search(name: str, task: str, seed: int, total: float) -> tuple[list, list]:
+    """Return scores and ends of the trials of one search of `total` seconds."""
+    space, evaluate = yahpo_space(task.partition("/")[0]), make_timed(task)
+    if name in ("random", "optuna-tpe"):
+        return _search_plainly(make_method(name, space, seed), evaluate, total)
+    rule, _, last = name.partition("+")
+    acquisition = "ei" if rule == "ei" else "ei-per-second"
+    optimizer = Optimizer(_notation(space), acquisition=acquisition, random_state=seed)
+    if rule == "eips-cooled":
+        optimizer.cost_budget = total
+    scores: list[float] = []
+    ends: list[float] = []
+    now = 0.0
+    while len(scores) < MAX_TRIALS:
+        proposed = optimizer.propose()
+        if scores and now + (optimizer.expected_cost(proposed) or 0.0) > total:
+            optimizer.forget(proposed)
+            if not last or now >= total:
+                break
+            try:
+                proposed = optimizer.propose(max_cost=total - now)
+            except SpaceExhausted:
+                break
+            if now + (optimizer.expected_cost(proposed) or 0.0) > total:
+                break
+        score, seconds = evaluate(proposed.params)
+        now += seconds
+        scores.append(score)
+        ends.append(now)
+        optimizer.tell(proposed, score, cost=seconds)
+        if now > total:
+            break
+    return scores, ends
+
+
+def _search_plainly(method: Any, evaluate: Any, total: float) -> tuple[list, list]:
+    scores, ends, now = [], [], 0.0
+    while now < total and len(scores) < MAX_TRIALS:
+        params = method.ask()
+        score, seconds = evaluate(params)
+        method.tell(params, score)
+        now += seconds
+        scores.append(score)
+        ends.append(now)
+    return scores, ends
+
+
+def run_timed(name: str, task: str, seed: int, fits: int) -> dict[str, Any]:
+    """Run one search; a record for the cache."""
+    median, best, mean_seconds = reference(task)
+    total = fits * mean_seconds
+    scores, ends = search(name, task, seed, total)
+    in_time = [s for s, end in zip(scores, ends, strict=True) if end <= total]
+    return {
+        "task": task,
+        "seed": seed,
+        "best": max(in_time, default=None),
+        "known": max(best, *scores),
+        "median": median,
+        "n": len(in_time),
+        "used": ends[-1] / total if ends else 0.0,
+    }
+
+
+def run_times(args: argparse.Namespace) -> dict[str, Any]:
+    """Run all searches that are not cached; print and return the summary."""
+    store = Cache(f"limits-time-{args.scenario}-{args.fits}")
+    instances = yahpo(args.scenario).instances
+    chosen = instances[:: len(instances) // N_INSTANCES][:N_INSTANCES]
+    metrics = SCENARIOS[args.scenario][1]
+    tasks = [f"{args.scenario}/{one}/{metric}" for one in chosen for metric in metrics]
+    done = {(m, r["task"], r["seed"]) for m in args.methods for r in store.load(m)}
+    wanted = [
+        (m, task, seed)
+        for seed in range(args.seeds)
+        for task in tasks
+        for m in args.methods
+    ]
+    jobs = [(one[0], (*one, args.fits)) for one in wanted if one not in done]
+    if not args.cached:
+        run_all(run_timed, jobs, store, args.jobs)
+    return summarize_times(store, args.methods)
+
+
+def summarize_times(store: Cache, methods: list[str]) -> dict[str, Any]:
+    """Regret of the final score of each method, paired with the first one."""
+    records = {m: {(r["task"], r["seed"]): r for r in store.load(m)} for m in methods}
+    known: dict[str, float] = {}
+    for runs in records.values():
+        for (task, _), r in runs.items():
+            known[task] = max(known.get(task, -math.inf), r["known"])
+    common = set.intersection(*(set(runs) for runs in records.values()))
+    seeds = sorted({seed for _, seed in common})
+    tasks = {task for task, _ in common}
+    seeds = [s for s in seeds if all((task, s) in common for task in tasks)]
+    keys = [(task, s) for s in seeds for task in sorted(tasks)]
+    figures = {}
+    for method, runs in records.items():
+        regrets = []
+        for key in keys:
+            r = runs[key]
+            spread = max(known[key[0]] - r["median"], 1e-9)
+            best = r["median"] if r["best"] is None else r["best"]
+            regrets.append(min(1000.0 * (known[key[0]] - best) / spread, 2000.0))
+        by_seed = np.array(regrets).reshape(len(seeds), -1).mean(axis=1)
+        trials = np.array([runs[k]["n"] for k in keys]).reshape(len(seeds), -1)
+        used = np.array([runs[k]["used"] for k in keys]).reshape(len(seeds), -1)
+        figures[method] = np.column_stack([by_seed, trials.mean(1), used.mean(1)])
+    first = figures[methods[0]]
+    summary: dict[str, Any] = {"seeds": len(seeds), "tasks": len(tasks)}
+    print(f"{len(tasks)} tasks, {len(seeds)} seeds: regret × 1000, trials, time used")
+    for method, values in figures.items():
+        entry = mean_se(values)
+        entry["minus_first"] = mean_se(values[:, :1] - first[:, :1])
+        summary[method] = entry
+        apart = means_text(entry["minus_first"], "+")
+        print(f"{method:20}{means_text(entry)}   apart {apart}")
+    return summary
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("what", choices=("ended", "time"))
+    add("--methods", type=names(METHODS), default=list(METHODS))
+    add("--seeds", type=int, default=10)
+    add("--scenario", choices=tuple(SCENARIOS), default="lcbench")
+    add("--fits", type=int, default=15, help="seconds, in mean times of random fits")
+    add("--jobs", type=int, default=1, help="processes at a time")
+    add("--cached", action="store_true", help="summarize what is cached")
+    add("--save", action="store_true", help="write the summary into results/")
+    args = parser.parse_args()
+    summary = run_ended(args.seeds) if args.what == "ended" else run_times(args)
+    if args.save:
+        kind = "" if args.what == "ended" else f"-{args.scenario}"
+        save_results(f"limits_time/{args.what}{kind}", summary)
+
+
+if __name__ == "__main__":
+    main()
