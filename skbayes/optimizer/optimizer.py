@@ -436,7 +436,7 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         """Take knowledge from earlier searches on other data; before the first score.
 
         A model of each is weighed by how well its ranking agrees with the scores that
-        are told (:class:`~skbayes.surrogates.transfer.TransferSurrogate`). A few of
+        are told (:class:`~skbayes.surrogates.TransferSurrogate`). A few of
         their best configurations are enqueued; with ``n_initial_points="auto"`` the
         model decides after these. A surrogate that predicts no scores, and expected
         influence, use these configurations only.
@@ -445,7 +445,14 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         ----------
         sources : sequence of Source
             Earlier searches, encoded by :attr:`space`.
+
+        Raises
+        ------
+        ValueError
+            If there are several objectives.
         """
+        if self._n_objectives not in (None, 1):
+            raise ValueError("sources: they have one score; there are more objectives.")
         surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
         surrogate.prepare(self._candidates)
         rows = first_rows(self.space, sources, surrogate.models)

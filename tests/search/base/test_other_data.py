@@ -129,9 +129,7 @@ def test_a_journal_that_has_grown_is_another_source(tmp_path):
 
 def test_sources_that_are_too_small_are_ignored(grid):
     small = GridSearchCV(PIPELINE, {"svc__C": [1.0, 2.0]}, cv=3).fit(*OTHER)
-    with pytest.warns(
-        UserWarning, match=r"warm_start_from\[1\] is ignored: 2 of"
-    ):
+    with pytest.warns(UserWarning, match=r"warm_start_from\[1\] is ignored: 2 of"):
         search = search_of([grid, small], n_iter=3).fit(X, y)
     assert len(search.optimizer_.fitted_surrogate().weights_) == 2
     plain = search_of(None, n_iter=3).fit(X, y)
