@@ -1,4 +1,4 @@
-"""Priors over the best configuration: what good ones save, and what misleading ones cost.
+"""Priors over the best configuration: savings of good ones, costs of misleading ones.
 
 Tasks are the 36 tables of transfer_tables.py (svc, tree, lightgbm on 12 data sets) and
 YAHPO Gym's surrogates of perceptrons (lcbench, seven dimensions, accuracy) on 34 data
@@ -6,13 +6,12 @@ sets. The density of each dimension is learned from the other data sets of a lea
 the positions of the best twentieth of their configurations, with a Gaussian kernel of
 width 0.1, mixed with a tenth of the uniform density.
 
-Methods:
-
+Methods
+-------
 - none: no prior;
 - good: the density;
 - inverted: its inverse, 1 / density, so that the best is believed where it never was;
-- good-always, inverted-always: without the test that leaves out a prior that the scores
-  contradict.
+- good-always, inverted-always: whether or not the scores agree.
 
 The figure is the normalized regret × 1000: 0 is the best score known, 1000 the median
 score, and what is worse than 2000 counts as 2000. Standard errors are over tasks and
@@ -52,7 +51,7 @@ LARGEST = 2000.0
 
 
 def data_of(learner: str) -> list[str]:
-    """Data sets of a learner."""
+    """Name the data sets of a learner."""
     if learner == "lcbench":
         return list(map(str, yahpo("lcbench").instances))
     return list(tables.DATA)
@@ -83,7 +82,7 @@ def score_of(learner: str, data: str, configuration: Any) -> float:
 
 @cache
 def reference(learner: str, data: str) -> tuple[np.ndarray, np.ndarray]:
-    """Encoded configurations and their scores: a whole table, or random ones."""
+    """Return encoded configurations and scores: a table, or random ones."""
     space = space_of(learner)
     if learner in tables.GRIDS:
         return space.encode(tables.grid(learner)), tables.table(learner, data)
@@ -127,9 +126,9 @@ def run(method: str, learner: str, data: str, seed: int) -> dict[str, Any]:
     prior = None
     if kind != "none":
         prior = prior_of(learner, data, 1.0 if kind == "good" else -1.0)
-    test = skbayes.acquisition.prior.is_contradicted
+    agreement = skbayes.acquisition.prior.agreement
     if always:
-        skbayes.acquisition.prior.is_contradicted = lambda *_: False
+        skbayes.acquisition.prior.agreement = lambda *_: 1.0
     try:
         own = zlib.crc32(f"{learner} {data} {seed}".encode()) % 2**31
         optimizer = Optimizer(space_of(learner), prior=prior, random_state=own)
@@ -139,7 +138,7 @@ def run(method: str, learner: str, data: str, seed: int) -> dict[str, Any]:
             scores.append(score_of(learner, data, configuration))
             optimizer.tell(configuration, scores[-1])
     finally:
-        skbayes.acquisition.prior.is_contradicted = test
+        skbayes.acquisition.prior.agreement = agreement
     return {"learner": learner, "data": data, "seed": seed, "scores": scores}
 
 

@@ -105,8 +105,8 @@ class Optimizer(OptimizerDisplay, PickledVersion):
     prior : OptimumPrior or None, default=None
         Belief about where the best configuration lies. After n scores the acquisition
         function is multiplied by its density to the power 5 / n (πBO, Hvarfner et al.
-        2022), unless the scores are significantly better where the density is lower;
-        half of the initial configurations are drawn from it. "random" and "sobol"
+        2022), and to a smaller one, down to 0, if scores are better where the density
+        is lower. The first initial configuration is its center. "random" and "sobol"
         ignore it. None: nothing is believed.
     random_state : int, RandomState, Generator or None, default=None
         Source of randomness; an int makes proposals reproducible.
