@@ -13,7 +13,7 @@ from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.own_values import rebuilt, with_own_values
 from skbayes.spaces.scalers import is_scaler, scaler_choice
 
-__all__ = ["Part", "parts_of"]
+__all__ = ["Part", "own_params", "parts_of"]
 
 # Searches tune themselves, and what is frozen is not fitted again.
 NOT_ENTERED = ("BaseSearchCV", "FrozenEstimator")
@@ -137,7 +137,7 @@ def _part(estimator: Any, prefix: str, facts: DataFacts) -> Part:
         return Part(prefix, estimator, facts, None, {})
     if not _classifies(estimator):
         facts = dataclasses.replace(facts, imbalanced=False)
-    own = _own_params(estimator, entry)
+    own = own_params(estimator, entry)
     space = with_own_values(entry.build(own, facts), own, entry.stands_for)
     return Part(prefix, estimator, facts, entry, _prefixed(space, prefix))
 
@@ -149,7 +149,7 @@ def _classifies(estimator: Any) -> bool:
         return False
 
 
-def _own_params(estimator: Any, entry: KnownClass) -> dict[str, Any]:
+def own_params(estimator: Any, entry: KnownClass) -> dict[str, Any]:
     """Return the parameters of an estimator, not those of estimators inside it."""
     own = estimator.get_params(deep=False)
     if entry.package == "catboost":
