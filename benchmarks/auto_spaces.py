@@ -6,15 +6,17 @@ that it has (log loss, area under the ROC curve, mean absolute error). What is k
 the estimator was learned from all tables but this one. Tasks of estimators that are
 expensive are simulated: a random forest predicts the score of a configuration from the
 table of results; all others fit the estimator on three folds. Tasks of XGBoost are half
-of the data sets of YAHPO Gym's surrogate; what is known was learned from the other half.
+of the data sets of YAHPO Gym's surrogate; what is known was learned from the other
+half.
 
 Methods: "auto"; "space", the same space with the estimator's own values first and no
 knowledge; "hand", a space as practitioners write it; "random"; "optuna-tpe" and
-"optuna-gp". All begin with the estimator's own values. "auto" takes options: "auto:n=8".
+"optuna-gp". All begin with the estimator's own values. "auto" takes options:
+"auto:n=8".
 
 The figure is the regret × 1000 after each number of trials: 0 is the best score known,
-1000 the median of the random configurations, and what is worse than 2000 counts as 2000.
-Means are over tasks and seeds; standard errors are over tasks.
+1000 the median of the random configurations, and what is worse than 2000 counts as
+2000. Means are over tasks and seeds; standard errors are over tasks.
 
 Example: python benchmarks/auto_spaces.py --methods auto,space,random --jobs 2
 """
@@ -47,7 +49,6 @@ from priors.contestants import METHODS, Problem
 from priors.hand_written import HAND_WRITTEN
 from sklearn.ensemble import RandomForestRegressor
 
-from skbayes.space import Space
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.parts import parts_of
 
@@ -136,8 +137,12 @@ def score(name: str, table: str, place: int, params: Params) -> float:
     """Return the score of a configuration; NaN if its fit fails."""
     if name == XGBOOST:
         return float(yahpo_xgboost.evaluate([params], table)[0, place])
-    if estimators.ESTIMATORS[name][2] == 2 and params in estimators.space_of(name, table):
-        return float(_simulator(name, table, place).predict(_rows(name, table, [params]))[0])
+    if estimators.ESTIMATORS[name][2] == 2 and params in estimators.space_of(
+        name, table
+    ):
+        return float(
+            _simulator(name, table, place).predict(_rows(name, table, [params]))[0]
+        )
     return float(collect.evaluate(name, table, params)[place])
 
 
@@ -201,9 +206,7 @@ def regrets(
     return regret, gain
 
 
-def summarize(
-    regret: dict[str, dict], gain: dict[str, dict], n: int
-) -> dict[str, Any]:
+def summarize(regret: dict[str, dict], gain: dict[str, dict], n: int) -> dict[str, Any]:
     """Print and return means over the runs that all methods have finished."""
     shown = [t for t in SHOWN if t <= n]
     places = np.array(shown) - 1
@@ -217,7 +220,10 @@ def summarize(
         tasks = sorted({task for task, _ in own})
         for method, runs in regret.items():
             values = np.array(
-                [np.mean([runs[k][places] for k in own if k[0] == t], axis=0) for t in tasks]
+                [
+                    np.mean([runs[k][places] for k in own if k[0] == t], axis=0)
+                    for t in tasks
+                ]
             )
             entry = {"tasks": len(tasks), "runs": len(own), **mean_se(values)}
             summary["groups"][group][method] = entry
@@ -227,7 +233,7 @@ def summarize(
         own = [k for k in keys if k[0][2] == 0]
         values = 1000.0 * np.array([runs[k][places] for k in own])
         gains[method] = mean_se(values)
-        print(f"own score × 1000 above the first trial  {method:20}{means_text(gains[method])}")
+        print(f"own score × 1000 above trial 1  {method:20}{means_text(gains[method])}")
     summary["gain"] = gains
     return summary
 

@@ -21,8 +21,8 @@ N_CONFIGURATIONS = {3: 500, 2: 300}
 # Enough trees for the other parameters to tell.
 FOREST = {"n_estimators": 30}
 QUIET = {"verbose": -1, "n_jobs": 1}
-# In the order in which they are collected, cheap ones first: module, parameters that are
-# kept, and the number of folds.
+# In the order in which they are collected, cheap ones first: module, parameters that
+# are kept, and the number of folds.
 ESTIMATORS: dict[str, tuple[str, dict[str, Any], int]] = {
     "SVC": ("sklearn.svm", {"max_iter": 20_000}, 3),
     "LogisticRegression": ("sklearn.linear_model", {}, 3),

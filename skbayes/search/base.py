@@ -49,7 +49,11 @@ from skbayes.search._validation import (
     check_fit_names,
     check_stoppers,
 )
-from skbayes.search.default_space import points_to_begin_with, set_search_spaces
+from skbayes.search.default_space import (
+    points_to_begin_with,
+    prior_of,
+    set_search_spaces,
+)
 from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import set_winner_fits
@@ -385,6 +389,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         set_search_spaces(self, X, y)
         space = self._make_space()
         self.initial_points_ = points_to_begin_with(self, space)
+        self._prior = prior_of(self, space, X, y)
         run = SearchRun(
             estimator=self.estimator,
             objective=objective,
