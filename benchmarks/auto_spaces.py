@@ -247,6 +247,7 @@ def main() -> None:
     add("--estimators", help="comma-separated; all with tables if not given")
     add("--seeds", type=int, default=1)
     add("--trials", type=int, default=40)
+    add("--every", type=int, default=1, help="use each n-th task only")
     add("--fresh", action="store_true", help='drop the cached runs of "auto"')
     add("--jobs", type=int, default=1, help="processes at a time")
     add("--save", metavar="NAME", help="write the summary into results/auto_spaces/")
@@ -258,7 +259,7 @@ def main() -> None:
         for method in methods:
             if method.startswith("auto"):
                 store.clear(method)
-    tasks = [task for name in names for task in tasks_of(name)]
+    tasks = [task for name in names for task in tasks_of(name)][:: args.every]
     done = {
         (label, tuple(r["task"]), r["seed"])
         for label in methods

@@ -17,7 +17,7 @@ from skbayes.spaces.parts import Part
 __all__ = ["learned_portfolio"]
 
 # Configurations with which a search begins, the estimator's own among them.
-N_FIRST = 6
+N_FIRST = 4
 
 # It is no parameter where the classes are of one size, and has no effect there.
 WITHOUT_EFFECT = "class_weight"
@@ -34,8 +34,8 @@ def learned_portfolio(
     """Return the portfolio of an estimator as configurations of a space.
 
     Number k has the values of number k of each part that is known. All other
-    parameters, and those with a number outside of the space, keep the estimator's own value. One is
-    left out if it needs another option than the estimator's for a parameter that the
+    parameters, and those with a number outside of the space, keep the estimator's own
+    value. A configuration is left out if it needs another option than the estimator's for a parameter that the
     space does not have, or an option that the space does not have.
 
     Parameters
