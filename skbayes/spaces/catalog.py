@@ -80,7 +80,9 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 def class_weight(own: Params, facts: DataFacts) -> Notation:
     """Return class weights as a dimension where the classes differ in size."""
-    if not facts.imbalanced or own.get("class_weight") not in (None, "balanced"):
+    if not facts.imbalanced or "class_weight" not in own:
+        return {}
+    if own["class_weight"] is not None and not isinstance(own["class_weight"], str):
         return {}
     return {"class_weight": [None, "balanced"]}
 

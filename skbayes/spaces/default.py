@@ -8,7 +8,7 @@ from skbayes.space.dimensions import is_number
 from skbayes.spaces import learners, transformers, trees  # noqa: F401
 from skbayes.spaces.changes import EditableSpace
 from skbayes.spaces.facts import DataFacts
-from skbayes.spaces.parts import Part, parts_of
+from skbayes.spaces.parts import Part, own_params, parts_of
 
 __all__ = ["default_space", "own_values", "space_of_parts", "unknown_parts"]
 
@@ -77,8 +77,11 @@ def own_values(estimator: Any) -> dict[str, Any]:
     """
     values = dict(estimator.get_params())
     for part in parts_of(estimator, DataFacts()):
-        stands_for = {} if part.known is None else part.known.stands_for
-        for name, value in stands_for.items():
+        if part.known is None:
+            continue
+        for name, value in own_params(part.estimator, part.known).items():
+            if value is None:
+                value = part.known.stands_for.get(name)
             if values.get(part.prefix + name) is None:
                 values[part.prefix + name] = value
     return values

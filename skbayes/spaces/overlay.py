@@ -30,6 +30,8 @@ def lay_over(space: Notation, changes: Mapping[str, Any], facts: DataFacts) -> N
     names.sort(key=lambda name: name in conditions)
     for name in names:
         value = changes[name]
+        if value is not None and name in conditions and not _occurs(result, name):
+            raise _contradiction(name, conditions[name], changes)
         result = _without_below(result, name, value)
         if value is None:
             result = _removed(result, name)
@@ -40,9 +42,6 @@ def lay_over(space: Notation, changes: Mapping[str, Any], facts: DataFacts) -> N
             result = _replaced(result, name, value)
         else:
             result = _replaced(result, name, _kept_options(result, name, value, facts))
-        if value is not None and name not in result and name in conditions:
-            if not _occurs(result, name):
-                raise _contradiction(name, conditions[name], changes)
     if not result:
         raise ValueError(
             "search_spaces: without the entries that are None, nothing is left to "

@@ -58,6 +58,8 @@ def _include_all(space: Notation, own: Params, top: bool) -> Notation:
     for name, notation in space.items():
         if name not in own:  # of another release, or of a base class
             continue
+        if isinstance(notation, tuple) and notation[0] >= notation[1]:
+            notation = [notation[0]]  # the data allow no more
         # Below an option, a list of one value is what the option needs.
         fixed = not top and isinstance(notation, list) and len(notation) == 1
         if not fixed:

@@ -13,7 +13,7 @@ from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.own_values import rebuilt, with_own_values
 from skbayes.spaces.scalers import is_scaler, scaler_choice
 
-__all__ = ["Part", "parts_of"]
+__all__ = ["Part", "own_params", "parts_of"]
 
 # Searches tune themselves, and what is frozen is not fitted again.
 NOT_ENTERED = ("BaseSearchCV", "FrozenEstimator")
@@ -135,14 +135,21 @@ def _part(estimator: Any, prefix: str, facts: DataFacts) -> Part:
     entry = find(estimator)
     if entry is None:
         return Part(prefix, estimator, facts, None, {})
-    if not is_classifier(estimator):
+    if not _classifies(estimator):
         facts = dataclasses.replace(facts, imbalanced=False)
-    own = _own_params(estimator, entry)
+    own = own_params(estimator, entry)
     space = with_own_values(entry.build(own, facts), own, entry.stands_for)
     return Part(prefix, estimator, facts, entry, _prefixed(space, prefix))
 
 
-def _own_params(estimator: Any, entry: KnownClass) -> dict[str, Any]:
+def _classifies(estimator: Any) -> bool:
+    try:
+        return is_classifier(estimator)
+    except Exception:  # without tags, or not complete
+        return False
+
+
+def own_params(estimator: Any, entry: KnownClass) -> dict[str, Any]:
     """Return the parameters of an estimator, not those of estimators inside it."""
     own = estimator.get_params(deep=False)
     if entry.package == "catboost":
@@ -163,10 +170,8 @@ def _members(
 ) -> Iterator[Part]:
     """Yield the parts of the named estimators in a container."""
     if container == "steps" and members:
-        matters = not _ignores_scale(members[-1][1])
-        facts = dataclasses.replace(
-            facts, scale_matters=facts.scale_matters and matters
-        )
+        matters = facts.scale_matters and not _ignores_scale(members[-1][1])
+        facts = dataclasses.replace(facts, scale_matters=matters)
     for name, member, *columns in members:
         if isinstance(member, str) or member is None:
             continue
@@ -183,10 +188,11 @@ def _members(
 
 
 def _ignores_scale(estimator: Any) -> bool:
+    """Whether an estimator is a tree, or made of trees only."""
     entry = find(estimator)
-    trees = entry is not None and entry.build.__module__ == "skbayes.spaces.trees"
-    nested = any(map(_is_estimator, estimator.get_params(deep=False).values()))
-    return trees and not nested
+    if entry is None or entry.build.__module__ != "skbayes.spaces.trees":
+        return False
+    return not any(map(_is_estimator, estimator.get_params(deep=False).values()))
 
 
 def _n_columns(columns: Any) -> int | None:

@@ -185,16 +185,20 @@ def xgboost_forest(own: Params, facts: DataFacts) -> Notation:
     stands_for=XGBOOST_DEFAULTS,
 )
 def xgboost(own: Params, facts: DataFacts) -> Notation:
-    dropout = {"rate_drop": (0.0, 0.5), "skip_drop": (0.0, 1.0)}
-    return {
-        "n_estimators": (30, 500, LOG),
-        "booster": Choice({"gbtree": {}, "dart": dropout}),
-        "learning_rate": (0.01, 0.5, LOG),
+    trees = {
         "max_depth": (1, 12),
         "min_child_weight": (0.5, 128.0, LOG),
         "subsample": (0.3, 1.0),
         "colsample_bytree": (0.3, 1.0),
         "gamma": Ordinal([0.0, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0], scale="rank"),
+    }
+    boosters: dict[str, Notation] = {"gbtree": trees, "gblinear": {}}
+    if own["booster"] == "dart":
+        boosters["dart"] = trees
+    return {
+        "booster": Choice(boosters),
+        "n_estimators": (30, 500, LOG),
+        "learning_rate": (0.01, 0.5, LOG),
         "reg_alpha": Ordinal(PENALTY, scale="rank"),
         "reg_lambda": (1e-3, 1e3, LOG),
     }

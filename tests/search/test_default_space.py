@@ -1,0 +1,274 @@
+"""The search space "auto", and the estimator's own values as first trial."""
+
+import warnings
+
+import numpy as np
+import pytest
+from every_search import LABELS, MORE, SEARCHES, TEXTS, data, make
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import (
+    BayesSearchCV,
+    HyperTuneSearchCV,
+    MultiStageSearchCV,
+    TextRepresentationSearchCV,
+    TradeoffSearchCV,
+)
+from skbayes.search.default_space import train_share
+from skbayes.space import Choice, Ordinal, Space
+from skbayes.spaces import EditableSpace, default_space
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*has no name"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+X, y = load_iris(return_X_y=True)
+every_kind = pytest.mark.parametrize("kind", SEARCHES)
+SMALL = {"n_iter": 4, "cv": 2, "random_state": 0}
+
+
+def _fitted(kind, spaces="auto", **more):
+    search = make(kind, search_spaces=spaces, n_iter=6, **more)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return search.fit(*data(kind))
+
+
+def _trials(search):
+    return [(trial.params, trial.score) for trial in search.trials_]
+
+
+@every_kind
+def test_auto_is_the_space_of_the_estimator(kind):
+    search = _fitted(kind)
+    assert isinstance(search.search_spaces_, EditableSpace)
+    assert search.untuned_ == []
+    names = {name for trial in search.trials_ for name in trial.params}
+    known = Space.from_notation(search.search_spaces_).parameter_names
+    assert names - {"train_size"} <= set(known)
+    assert clone(search).search_spaces == "auto"
+
+
+@every_kind
+def test_the_estimator_as_it_is_given_is_tried_first(kind):
+    search = _fitted(kind)
+    (own,) = search.initial_points_
+    values = search.best_estimator_.get_params() | own
+    changed = clone(search.best_estimator_).set_params(
+        **{name: value for name, value in own.items() if name != "train_size"}
+    )
+    given = search.estimator.get_params()
+    if kind is not TextRepresentationSearchCV:
+        for name, value in changed.get_params().items():
+            assert value == given[name] or value is given[name], name
+    # The small samples of HyperTuneSearchCV come before.
+    tried = [trial.params for trial in search.trials_]
+    own.pop("train_size", None)
+    assert own in tried if kind is HyperTuneSearchCV else own == tried[0]
+    assert set(own) <= values.keys()
+
+
+@every_kind
+def test_a_journal_is_resumed_with_the_same_space(kind, tmp_path):
+    journal = tmp_path / "journal"
+    expected = _fitted(kind)
+    if kind is HyperTuneSearchCV:
+        search = _fitted(kind, journal=journal)  # its parts depend on n_iter
+    else:
+        short = make(kind, search_spaces="auto", n_iter=3, journal=journal)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            short.fit(*data(kind))
+        search = _fitted(kind, journal=journal)
+    if kind not in (MultiStageSearchCV, TextRepresentationSearchCV):
+        assert _trials(search) == _trials(expected)
+    assert repr(search.search_spaces_) == repr(expected.search_spaces_)
+
+
+def test_none_is_auto():
+    searches = [
+        BayesSearchCV(SVC(), given, **SMALL).fit(X, y)
+        for given in ("auto", None, {"auto": True})
+    ]
+    first = _trials(searches[0])
+    assert all(_trials(search) == first for search in searches)
+    assert _trials(BayesSearchCV(SVC(), **SMALL).fit(X, y)) == first
+
+
+def test_the_printed_space_makes_the_same_search():
+    search = BayesSearchCV(SVC(), **SMALL).fit(X, y)
+    names = {"Choice": Choice, "Ordinal": Ordinal}
+    pasted = BayesSearchCV(SVC(), eval(repr(search.search_spaces_), names), **SMALL)
+    assert _trials(pasted.fit(X, y)) == _trials(search)
+
+
+def test_entries_are_laid_over_the_space():
+    spaces = {"auto": True, "C": [3.0], "kernel": ["rbf"]}
+    search = BayesSearchCV(SVC(), spaces, **SMALL).fit(X, y)
+    assert {trial.params["C"] for trial in search.trials_} == {3.0}
+    assert all(set(t.params) == {"C", "gamma", "kernel"} for t in search.trials_)
+    # C=1 is not in the space.
+    assert search.initial_points_ == []
+
+
+def test_auto_of_false_is_no_auto():
+    search = BayesSearchCV(SVC(), {"auto": False, "C": [1, 2]}, **SMALL).fit(X, y)
+    assert search.search_spaces_ == {"C": [1, 2]}
+
+
+def test_a_list_may_have_auto_in_some_of_its_dicts():
+    spaces = [{"auto": True, "kernel": ["rbf"]}, {"kernel": ["linear"], "C": [7.0]}]
+    search = BayesSearchCV(SVC(), spaces, **{**SMALL, "n_iter": 6}).fit(X, y)
+    kernels = {trial.params["kernel"] for trial in search.trials_}
+    assert kernels == {"rbf", "linear"}
+
+
+@pytest.mark.parametrize(
+    ("spaces", "error", "message"),
+    [
+        ("atuo", TypeError, "must be 'auto', a dict or a list of dicts, got 'atuo'"),
+        ({"auto": "yes"}, TypeError, "'auto' must be True"),
+        ({"auto": True, "kernel": ["linear"], "gamma": [1]}, ValueError, "'gamma' has"),
+        ({"auto": True, "c": [1, 2]}, ValueError, "'c'"),
+    ],
+)
+def test_mistakes_are_reported_before_any_fit(spaces, error, message):
+    class Unfit(SVC):
+        def fit(self, X, y):
+            raise AssertionError
+
+    with pytest.raises(error, match=message):
+        BayesSearchCV(Unfit(), spaces, **SMALL).fit(X, y)
+
+
+class Unknown(TransformerMixin, BaseEstimator):
+    def __init__(self, strength=1.0):
+        self.strength = strength
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def test_parts_that_are_not_known_are_said(capsys):
+    pipeline = make_pipeline(Unknown(), KNeighborsClassifier())
+    search = BayesSearchCV(pipeline, verbose=1, **SMALL).fit(X, y)
+    assert search.untuned_ == ["unknown (Unknown)"]
+    assert "does not know unknown (Unknown): they keep" in capsys.readouterr().out
+
+
+def test_a_search_as_a_step_is_not_tuned():
+    inner = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]})
+    search = BayesSearchCV(make_pipeline(StandardScaler(), inner), **SMALL).fit(X, y)
+    assert set(search.search_spaces_) == {"standardscaler"}
+
+
+# -- bounds that depend on the rows that are trained on --------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cv", "share"),
+    [
+        (None, 0.8),
+        (4, 0.75),
+        (KFold(3), 2.0 / 3.0),
+        (ShuffleSplit(3), 0.5),
+        ([(np.arange(30), np.arange(30, 60))], 0.2),
+    ],
+)
+def test_the_share_of_rows_in_a_fold(cv, share):
+    search = BayesSearchCV(SVC(), cv=cv)
+    assert train_share(search, X, y) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("search", "share"),
+    [
+        (MultiStageSearchCV(SVC(), stages=(0.25, 1.0), cv=2), 0.125),
+        (MultiStageSearchCV(SVC(), stages=(15, 1.0), cv=2), 0.1),
+        (TradeoffSearchCV(SVC(), train_sizes=(0.4, 1.0), cv=2), 0.2),
+        (HyperTuneSearchCV(SVC(), subset_fraction=0.1, cv=2), 0.05),
+    ],
+)
+def test_the_smallest_training_set_counts(search, share):
+    assert train_share(search, X, y) == pytest.approx(share)
+
+
+def test_neighbors_are_no_more_than_rows():
+    search = MultiStageSearchCV(
+        KNeighborsClassifier(), stages=(0.2, 1.0), error_score="raise", **SMALL
+    ).fit(X, y)
+    assert search.search_spaces_["n_neighbors"][1] == 7
+
+
+# -- initial points -------------------------------------------------------------------
+
+
+def test_no_point_where_the_own_values_are_outside():
+    assert (
+        BayesSearchCV(SVC(), {"C": (2.0, 3.0)}, **SMALL).fit(X, y).initial_points_ == []
+    )
+    search = BayesSearchCV(SVC(), {"C": (0.5, 3.0)}, **SMALL).fit(X, y)
+    assert search.initial_points_ == [{"C": 1.0}] == [search.trials_[0].params]
+
+
+def test_a_constraint_may_forbid_the_own_values():
+    search = BayesSearchCV(
+        SVC(), {"C": (0.5, 3.0)}, constraint=lambda params: params["C"] > 1.5, **SMALL
+    )
+    assert search.fit(X, y).initial_points_ == []
+
+
+def test_none_is_no_point():
+    arguments = {**SMALL, "initial_points": None}
+    search = BayesSearchCV(SVC(), {"C": (0.5, 3.0)}, **arguments).fit(X, y)
+    assert search.initial_points_ == []
+    assert search.trials_[0].params != {"C": 1.0}
+
+
+def test_a_list_is_taken_as_it_is():
+    arguments = {**SMALL, "initial_points": [{"C": 2.5}]}
+    search = BayesSearchCV(SVC(), {"C": (0.5, 3.0)}, **arguments).fit(X, y)
+    assert search.initial_points_ == [{"C": 2.5}] == [search.trials_[0].params]
+
+
+def test_own_values_below_an_option_and_in_alternatives():
+    kernel = Choice({"linear": {}, "rbf": {"gamma": ["scale", "auto"]}})
+    search = BayesSearchCV(SVC(), {"kernel": kernel, "C": (0.1, 9.0)}, **SMALL)
+    own = {"C": 1.0, "gamma": "scale", "kernel": "rbf"}
+    assert search.fit(X, y).initial_points_ == [own]
+    spaces = [{"kernel": ["linear"], "C": (0.1, 9.0)}, {"kernel": ["rbf"], "C": [1.0]}]
+    search = BayesSearchCV(SVC(), spaces, **SMALL).fit(X, y)
+    assert search.initial_points_ == [{"C": 1.0, "kernel": "rbf"}]
+
+
+def test_a_grid_that_is_tried_whole_keeps_its_order():
+    grid = {"C": [0.5, 1.0, 2.0]}
+    search = BayesSearchCV(SVC(), grid, **SMALL).fit(X, y)
+    assert [trial.params["C"] for trial in search.trials_] == grid["C"]
+
+
+def test_the_pipeline_of_texts_may_be_searched_by_what_is_known_of_it():
+    arguments = {**SMALL, **MORE[TextRepresentationSearchCV], "stages": (1.0,)}
+    search = TextRepresentationSearchCV(LogisticRegression(), "auto", **arguments)
+    search.fit(TEXTS, LABELS)
+    assert "classifier__C" in search.search_spaces_
+    named = TextRepresentationSearchCV(search_spaces="auto", **SMALL)
+    plain = TextRepresentationSearchCV(**SMALL)
+    assert _trials(named.fit(TEXTS, LABELS)) == _trials(plain.fit(TEXTS, LABELS))
+
+
+def test_auto_agrees_with_default_space():
+    search = BayesSearchCV(SVC(), n_iter=1, random_state=0).fit(X, y)
+    assert repr(search.search_spaces_) == repr(default_space(SVC(), X, y))

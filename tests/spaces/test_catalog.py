@@ -1,0 +1,210 @@
+"""Properties of all classes that are known."""
+
+import importlib
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.utils import all_estimators
+
+from skbayes.space import Choice, Space
+from skbayes.spaces.catalog import CATALOG, find
+from skbayes.spaces.default import own_values, space_of_parts
+from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.own_values import pairs_of
+from skbayes.spaces.parts import parts_of
+
+SKLEARN = dict(all_estimators())
+# An odd number of rows, classes of different sizes, values of both signs.
+X, y = load_iris(return_X_y=True)
+X, y = (X - X.mean(axis=0))[:131:2], y[:131:2]
+FACTS = {
+    "no data": DataFacts(),
+    "few rows": DataFacts.of(X[:12], y[:12] + 0.5, 0.5),
+    "imbalanced": DataFacts.of(X, y, 0.8),
+    "many columns": DataFacts(n_rows=5000, n_features=3000, y_scale=100.0),
+}
+pytestmark = pytest.mark.filterwarnings("ignore:Class PassiveAggressive:FutureWarning")
+
+
+def _class(package, name):
+    if package == "sklearn":
+        return SKLEARN.get(name)
+    if package == "skbayes":
+        import skbayes.text
+
+        return getattr(skbayes.text, name)
+    return getattr(pytest.importorskip(package), name, None)
+
+
+def _make(package, name):
+    """Return an estimator with its defaults."""
+    kind = _class(package, name)
+    if kind is None:
+        pytest.skip("not in this release")
+    try:
+        return kind() if name != "SelfTrainingClassifier" else kind(SKLEARN["SVC"]())
+    except TypeError:
+        inner = SKLEARN["LogisticRegression"]()
+        named = name.startswith(("Voting", "Stacking", "Pipeline", "FeatureUnion"))
+        columns = name == "ColumnTransformer"
+        member = ("a", inner, [0]) if columns else ("a", inner)
+        return kind([member] if named or columns else inner)
+
+
+each = pytest.mark.parametrize(
+    ("package", "name"), sorted(CATALOG), ids=lambda part: str(part)
+)
+
+
+def _names(space):
+    for name, notation in space.items():
+        yield name
+        if isinstance(notation, Choice):
+            for _, opened in pairs_of(notation):
+                yield from _names(opened)
+
+
+@each
+def test_a_class_has_the_parameters_that_are_known(package, name):
+    estimator = _make(package, name)
+    if package == "catboost":
+        pytest.skip("get_params has only what was set")
+    own = estimator.get_params(deep=False)
+    for facts in FACTS.values():
+        space = CATALOG[package, name].build(own, facts)
+        assert set(_names(space)) <= own.keys()
+
+
+def _space(estimator, facts):
+    found = {}
+    for part in parts_of(estimator, facts):
+        found.update(part.space)
+    return found
+
+
+@each
+def test_the_own_values_lie_in_the_space(package, name):
+    estimator = _make(package, name)
+    for facts in FACTS.values():
+        space = Space.from_notation(_space(estimator, facts))
+        own = space.selection(own_values(estimator))
+        assert own is not None
+        assert set(own) <= set(space.parameter_names)
+
+
+@each
+def test_samples_of_a_space_are_allowed_by_the_class(package, name):
+    estimator = _make(package, name)
+    for facts in FACTS.values():
+        for params in _samples(_space(estimator, facts), 8):
+            model = clone(estimator).set_params(**params)
+            if hasattr(model, "_parameter_constraints"):
+                model._validate_params()
+
+
+def _samples(notation, n):
+    space = Space.from_notation(notation)
+    U = np.random.default_rng(0).random((n, space.n_columns))
+    return [*space.decode(space.from_uniform(U)), *space.covering_sample()]
+
+
+# Each fit takes some milliseconds, and two arguments suffice.
+CHEAP = [
+    *("AgglomerativeClustering", "BayesianRidge", "BernoulliNB", "Birch", "DBSCAN"),
+    *("DecisionTreeClassifier", "DecisionTreeRegressor", "ElasticNet"),
+    *("FactorAnalysis", "FastICA", "FeatureAgglomeration", "GaussianMixture"),
+    *("GaussianNB", "HuberRegressor", "KBinsDiscretizer", "KernelDensity"),
+    *("KernelPCA", "KernelRidge", "KNeighborsClassifier", "KNeighborsRegressor"),
+    *("LabelSpreading", "Lasso", "LinearDiscriminantAnalysis", "LinearSVC"),
+    *("LinearSVR", "LogisticRegression", "NearestCentroid", "Normalizer", "NuSVC"),
+    *("NuSVR", "Nystroem", "OneClassSVM", "OneHotEncoder", "OPTICS"),
+    *("OrthogonalMatchingPursuit", "PCA", "Perceptron", "PLSRegression"),
+    *("PolynomialFeatures", "QuadraticDiscriminantAnalysis", "RBFSampler", "Ridge"),
+    *("RidgeClassifier", "SelectKBest", "SelectPercentile", "SGDClassifier"),
+    *("SGDRegressor", "SplineTransformer", "SVC", "SVR", "TruncatedSVD"),
+]
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_samples_of_a_space_can_be_fitted(name):
+    estimator = SKLEARN[name]()
+    if "max_iter" in estimator.get_params():
+        estimator.set_params(max_iter=20)
+    space = _space(estimator, DataFacts.of(X, y))
+    for params in _samples(space, 6):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            clone(estimator).set_params(**params).fit(X, y)
+
+
+def test_a_class_is_found_by_its_base():
+    class Mine(SKLEARN["SVC"]):
+        pass
+
+    assert find(Mine()) is CATALOG["sklearn", "SVC"]
+    assert find(object()) is None
+
+
+def test_a_class_of_the_same_name_from_elsewhere_is_not_known():
+    class SVC:
+        pass
+
+    assert find(SVC()) is None
+
+
+def test_packages_that_the_user_has_not_imported_are_not_imported():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from skbayes.spaces import default_space; "
+        "from sklearn.linear_model import Ridge; default_space(Ridge()); "
+        "print({'lightgbm', 'xgboost', 'catboost', 'sklearn.ensemble'} "
+        "& set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
+def test_class_weights_are_there_where_classes_differ_in_size():
+    tree = SKLEARN["DecisionTreeClassifier"]()
+    even, uneven = [0] * 20 + [1] * 25, [0] * 20 + [1] * 31
+    for labels, expected in ((even, False), (uneven, True)):
+        facts = DataFacts.of(np.zeros((len(labels), 2)), labels)
+        assert ("class_weight" in _space(tree, facts)) == expected
+    own = SKLEARN["DecisionTreeClassifier"](class_weight={0: 2.0, 1: 1.0})
+    assert "class_weight" not in _space(own, facts)
+    regressor = SKLEARN["RandomForestRegressor"]()
+    assert "class_weight" not in _space(regressor, facts)
+
+
+def test_bounds_follow_the_data():
+    neighbors = SKLEARN["KNeighborsClassifier"]()
+    for n_rows in (12, 40, 90):
+        low, high, _ = _space(neighbors, DataFacts(n_rows=n_rows))["n_neighbors"]
+        assert (low, high) == (1, max(5, n_rows // 2))
+    lasso = SKLEARN["Lasso"]()
+    scaled = [_space(lasso, DataFacts(y_scale=s))["alpha"] for s in (1.0, 100.0)]
+    assert scaled[1][0] == 100.0 * scaled[0][0]
+
+
+def test_every_importable_class_is_in_the_catalog_under_its_package():
+    for package, name in CATALOG:
+        if package == "sklearn":
+            continue
+        try:
+            importlib.import_module(package)
+        except ImportError:
+            continue
+        assert find(_make(package, name)) is CATALOG[package, name]
+
+
+def test_an_empty_space_is_an_error():
+    parts = parts_of(SKLEARN["LinearRegression"](), DataFacts())
+    with pytest.raises(ValueError, match="LinearRegression has no parameters to tune"):
+        space_of_parts(parts, DataFacts())

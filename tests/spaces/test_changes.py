@@ -1,0 +1,164 @@
+"""Printing spaces as code, and laying changes over them."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn import linear_model, preprocessing, svm
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from skbayes.space import Choice, Ordinal, Space
+from skbayes.space.equality import same
+from skbayes.spaces import EditableSpace, default_space
+from skbayes.spaces.own_values import pairs_of
+
+NAMES = {"Choice": Choice, "Ordinal": Ordinal, "RBF": RBF, "Matern": Matern}
+NAMES |= {"RationalQuadratic": RationalQuadratic}
+for module in (preprocessing, svm, linear_model):
+    NAMES |= {name: getattr(module, name) for name in module.__all__}
+
+ESTIMATORS = [
+    SVC(gamma=0.3, C=1e5),
+    make_pipeline(StandardScaler(), LogisticRegression()),
+    RandomForestClassifier(),
+    GradientBoostingRegressor(),
+    HistGradientBoostingClassifier(),
+    SGDClassifier(loss="log_loss"),
+    GaussianProcessRegressor(),
+]
+
+
+def _plain(notation):
+    """Return what two notations have in common if they mean the same."""
+    if isinstance(notation, dict):
+        return {name: _plain(one) for name, one in notation.items()}
+    if isinstance(notation, Choice):
+        return [(option, _plain(sub)) for option, sub in pairs_of(notation)]
+    if isinstance(notation, Ordinal):
+        return ("Ordinal", notation.scale, notation.values)
+    return notation
+
+
+def _equal(one, other):
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(one[k], other[k]) for k in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return same(one, other)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
+def test_the_printed_code_is_the_space(estimator):
+    X, y = np.arange(80.0).reshape(20, 4), np.arange(20) % 3
+    space = default_space(estimator, X, y)
+    again = eval(repr(space), NAMES)
+    assert list(again) == list(space)
+    assert _equal(_plain(again), _plain(space))
+
+
+def test_options_that_are_no_keys_and_names_that_need_escapes():
+    space = EditableSpace(
+        {
+            'a"b\\c': Choice([([1], {"d": ("x",)}), ("e\n", {})]),
+            "f": Ordinal([0.0, 1.0], scale="rank"),
+        }
+    )
+    again = eval(repr(space), NAMES)
+    assert _equal(_plain(again), _plain(space))
+
+
+def test_copies_and_pickles():
+    space = default_space(SVC())
+    for again in (copy.deepcopy(space), pickle.loads(pickle.dumps(space))):
+        assert type(again) is EditableSpace
+        assert repr(again) == repr(space)
+
+
+# -- changes --------------------------------------------------------------------------
+
+SPACE = EditableSpace(
+    {
+        "C": (0.1, 10.0),
+        "kernel": Choice(
+            {"rbf": {"gamma": [1, 2]}, "poly": {"gamma": [1, 2], "degree": [3]}}
+        ),
+    }
+)
+
+
+def _options(space, name="kernel"):
+    return dict(pairs_of(space[name]))
+
+
+def test_an_entry_takes_the_place_of_another():
+    changed = SPACE | {"C": [1], "new": [2]}
+    assert type(changed) is EditableSpace
+    assert (changed["C"], changed["new"]) == ([1], [2])
+    assert SPACE["C"] == (0.1, 10.0)
+
+
+def test_an_entry_below_a_choice_takes_the_place_of_all():
+    options = _options(SPACE | {"gamma": (5, 6)})
+    assert [options[one]["gamma"] for one in ("rbf", "poly")] == [(5, 6), (5, 6)]
+
+
+def test_a_list_for_a_choice_keeps_what_its_options_open():
+    options = _options(SPACE | {"kernel": ["rbf", "linear"]})
+    assert options == {"rbf": {"gamma": [1, 2]}, "linear": {}}
+    assert (SPACE | {"kernel": ["linear"]})["kernel"] == ["linear"]
+
+
+def test_a_choice_of_the_user_stands_for_itself():
+    mine = Choice({"rbf": {"C": [1]}})
+    changed = SPACE | {"kernel": mine}
+    assert set(changed) == {"kernel"}
+    assert _options(changed) == {"rbf": {"C": [1]}}
+
+
+def test_none_removes_an_entry():
+    assert set(SPACE | {"C": None}) == {"kernel"}
+    options = _options(SPACE | {"gamma": None})
+    assert options == {"rbf": {}, "poly": {"degree": [3]}}
+    with pytest.raises(ValueError, match="nothing is left to tune"):
+        _ = SPACE | {"C": None, "kernel": None}
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_contradictory_entries_are_an_error(swap):
+    changes = {"kernel": ["rbf"], "degree": [2, 3]}
+    if swap:
+        changes = dict(reversed(changes.items()))
+    with pytest.raises(ValueError, match="'degree' has an effect only") as error:
+        _ = SPACE | changes
+    assert "Choice({'poly': {'degree': [2, 3]}})" in str(error.value)
+
+
+def test_estimators_for_a_step_bring_their_own_spaces():
+    steps = Pipeline([("scale", StandardScaler()), ("model", SVC())])
+    models = [SVC(), LogisticRegression(), GaussianNB()]
+    space = default_space(steps) | {"model": models, "model__C": (1.0, 2.0)}
+    options = pairs_of(space["model"])
+    assert [option for option, _ in options] == models
+    assert [opened.get("model__C") for _, opened in options] == [(1.0, 2.0)] * 2 + [
+        None
+    ]
+    assert list(space) == ["scale", "model"]
+    for params in Space.from_notation(space).covering_sample():
+        steps.set_params(**params)
+
+
+def test_only_a_dict_can_be_laid_over():
+    with pytest.raises(TypeError):
+        _ = SPACE | [1]

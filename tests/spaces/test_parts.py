@@ -1,0 +1,190 @@
+"""Parts of composed estimators."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    OneHotEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import BayesSearchCV
+from skbayes.space import Space
+from skbayes.spaces import default_space
+from skbayes.spaces.default import unknown_parts
+from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.parts import parts_of
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(60, 5)), np.arange(60) % 2
+LEARNER = LogisticRegression()
+WITH_ONE_LEARNER = {
+    "pipeline__": Pipeline([("pipeline", LEARNER)]),
+    "a__": VotingClassifier([("a", LEARNER)]),
+    "b__": StackingClassifier([("b", LEARNER)]),
+    "final_estimator__": StackingClassifier([], final_estimator=LEARNER),
+    "estimator__": CalibratedClassifierCV(LEARNER),
+    "estimator__estimator__": BaggingClassifier(AdaBoostClassifier(LEARNER)),
+    "c__estimator__": Pipeline([("c", MultiOutputClassifier(LEARNER))]),
+    "d__t__s__estimator__": FeatureUnion(
+        [("d", ColumnTransformer([("t", Pipeline([("s", RFE(LEARNER))]), [0])]))]
+    ),
+    "e__estimator__": Pipeline([("e", SelectFromModel(LEARNER))]),
+}
+
+
+@pytest.mark.parametrize("prefix", WITH_ONE_LEARNER)
+def test_names_are_those_of_get_params(prefix):
+    estimator = WITH_ONE_LEARNER[prefix]
+    space = Space.from_notation(default_space(estimator, X, y))
+    assert f"{prefix}C" in space.parameter_names
+    assert set(space.parameter_names) <= estimator.get_params().keys()
+    for params in space.covering_sample():
+        estimator.set_params(**params)
+
+
+@pytest.mark.parametrize(
+    "frozen",
+    [
+        GridSearchCV(SVC(), {"C": [1, 2]}),
+        BayesSearchCV(SVC()),
+        FrozenEstimator(SVC()),
+        "passthrough",
+        None,
+    ],
+)
+def test_searches_and_frozen_estimators_are_left_alone(frozen):
+    estimator = Pipeline([("pca", PCA()), ("last", frozen)])
+    space = default_space(estimator, X, y)
+    assert not [name for name in space if name.startswith("last")]
+    assert not unknown_parts(parts_of(estimator, DataFacts()))
+
+
+class Unknown(TransformerMixin, BaseEstimator):
+    def __init__(self, strength=1.0):
+        self.strength = strength
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
+class UnknownWrapper(ClassifierMixin, BaseEstimator):
+    def __init__(self, inner=None):
+        self.inner = inner
+
+    def fit(self, X, y):
+        return self
+
+
+def test_unknown_parts_are_named():
+    estimator = make_pipeline(Unknown(), SVC())
+    parts = parts_of(estimator, DataFacts())
+    assert unknown_parts(parts) == ["unknown (Unknown)"]
+    assert all(name.startswith("svc__") for name in default_space(estimator))
+
+
+def test_known_parts_of_an_unknown_wrapper_are_tuned():
+    space = default_space(UnknownWrapper(SVC()))
+    assert "inner__C" in space
+
+
+def test_an_estimator_without_known_parts_is_an_error_with_a_space_by_hand():
+    with pytest.raises(ValueError, match=r"\(Unknown\) are not known") as error:
+        default_space(make_pipeline(Unknown()))
+    assert "{'unknown__strength': (0.1, 10.0, 'log-uniform')}" in str(error.value)
+
+
+# -- scalers --------------------------------------------------------------------------
+
+
+def test_a_scaler_is_a_choice_that_begins_with_the_own_one():
+    robust = RobustScaler(quantile_range=(10.0, 90.0))
+    space = default_space(Pipeline([("scale", robust), ("svc", SVC())]), X, y)
+    assert space["scale"][0] is robust
+    kinds = [type(one) for one in space["scale"]]
+    assert len(set(kinds)) == len(kinds) > 2
+
+
+@pytest.mark.parametrize(
+    "scaler", [StandardScaler(with_mean=False), MinMaxScaler()], ids=repr
+)
+def test_a_scaler_for_sparse_or_positive_data_stays(scaler):
+    space = default_space(make_pipeline(scaler, SVC()), X, y)
+    assert all(name.startswith("svc__") for name in space)
+
+
+def test_a_scaler_before_trees_stays():
+    trees = [RandomForestClassifier(), DecisionTreeClassifier()]
+    for tree in trees:
+        space = default_space(make_pipeline(StandardScaler(), tree), X, y)
+        assert "standardscaler" not in space
+    boosted = AdaBoostClassifier(LogisticRegression())
+    space = default_space(make_pipeline(StandardScaler(), boosted), X, y)
+    assert "standardscaler" in space
+
+
+# -- facts ----------------------------------------------------------------------------
+
+
+def _facts(estimator, prefix, X=X, y=y):
+    found = {
+        part.prefix: part.facts for part in parts_of(estimator, DataFacts.of(X, y))
+    }
+    return found[prefix]
+
+
+def test_columns_are_counted_as_far_as_they_are_known():
+    steps = make_pipeline(SimpleImputer(), StandardScaler(), SVC())
+    assert _facts(steps, "svc__").n_features == 5
+    steps = make_pipeline(OneHotEncoder(), SVC())
+    assert _facts(steps, "svc__").n_features is None
+    columns = ColumnTransformer(
+        [("t", PCA(), [0, 1, 3]), ("u", PCA(n_components=1), 2)]
+    )
+    assert _facts(columns, "t__").n_features == 3
+    assert _facts(columns, "u__").n_features is None
+
+
+def test_missing_values_are_looked_for():
+    holes = X.copy()
+    assert not DataFacts.of(X).has_missing
+    holes[3, 2] = np.nan
+    steps = make_pipeline(SimpleImputer(), SVC())
+    assert "simpleimputer__strategy" in default_space(steps, holes, y)
+    assert "simpleimputer__strategy" not in default_space(steps, X, y)
+
+
+def test_rows_of_inner_folds_are_counted():
+    assert _facts(CalibratedClassifierCV(SVC(), cv=3), "estimator__").n_rows == 40
+    assert _facts(ClassifierChain(SVC()), ClassifierChain(SVC()) and "").n_rows == 60
+
+
+def test_a_transformed_target_has_another_scale():
+    estimator = TransformedTargetRegressor(Lasso(), func=np.log, inverse_func=np.exp)
+    assert _facts(estimator, "regressor__", y=1000.0 * y).y_scale == 1.0
+    plain = TransformedTargetRegressor(Ridge())
+    assert _facts(plain, "regressor__", y=1000.0 * y).y_scale == 1000.0
