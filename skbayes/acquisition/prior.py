@@ -2,8 +2,8 @@
 
 Hvarfner et al. (2022), "πBO: Augmenting acquisition functions with user beliefs for
 Bayesian optimization", multiply the acquisition function by density^(beta / n), with n
-the number of observations. It is added to the logarithm here, and left out while the
-scores contradict it.
+the number of observations. Its logarithm is added to that of the acquisition function
+here, with less weight the more the scores contradict the prior.
 """
 
 from __future__ import annotations
@@ -18,17 +18,13 @@ from skbayes.acquisition.terms import LogTerm
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.optimum_prior import OptimumPrior
 
-__all__ = ["PriorTerm", "is_contradicted", "prior_terms"]
+__all__ = ["PriorTerm", "agreement", "prior_terms"]
 
 # The logarithm of the density counts this many times with one observation.
 BETA = 5.0
 
-# Scores contradict a prior if a rank correlation as negative as theirs has at most this
-# probability where density and score are independent.
-LEVEL = 0.05
-
-# With fewer observations no rank correlation is significant.
-MIN_OBSERVATIONS = 4
+# With fewer observations a rank correlation says nothing.
+MIN_OBSERVATIONS = 3
 
 # Candidates drawn from the prior for each proposal.
 N_DRAWN = 128
@@ -62,31 +58,34 @@ class PriorTerm(LogTerm):
 def prior_terms(
     prior: OptimumPrior | None, observations: Observations
 ) -> list[LogTerm]:
-    """Return the term of a prior, or none if nothing or the contrary is to be believed.
+    """Return the term of a prior, or none if nothing is to be believed.
 
-    The weight of the logarithm is 5 / n after n observations.
+    After n observations the weight of the logarithm is 5 / n times its `agreement` with
+    the scores.
     """
-    if prior is None or prior.is_flat or is_contradicted(prior, observations):
+    if prior is None or prior.is_flat:
         return []
-    return [PriorTerm(prior, BETA / max(len(observations.X), 1))]
+    weight = BETA / max(len(observations.X), 1) * agreement(prior, observations)
+    return [PriorTerm(prior, weight)] if weight > 0.0 else []
 
 
-def is_contradicted(prior: OptimumPrior, observations: Observations) -> bool:
-    """Whether the scores are significantly better where the density is lower.
+def agreement(prior: OptimumPrior, observations: Observations) -> float:
+    """Return how far the scores let a prior be believed, from 0 to 1.
 
-    By Spearman's rank correlation of density and score, and a one-sided test with
-    Student's t distribution; of several objectives the mean rank is the score.
+    That is 1 if the rank correlation (Spearman) of density and score is not negative,
+    and else twice the probability of one as negative if they were independent, by
+    Student's t distribution: below a tenth where a one-sided test at the level of 0.05
+    says that scores are better where the density is lower. Of several objectives the
+    mean rank is the score.
     """
     n = len(observations.X)
     if n < MIN_OBSERVATIONS:
-        return False
+        return 1.0
     y = observations.y.reshape(n, -1)
     ranks = rankdata(np.mean(rankdata(y, axis=0), axis=1))
     densities = rankdata(prior.log_density(observations.X))
     if np.ptp(ranks) == 0.0 or np.ptp(densities) == 0.0:
-        return False
+        return 1.0
     r = float(np.corrcoef(ranks, densities)[0, 1])
-    if r >= 0.0:
-        return False
     statistic = r * math.sqrt((n - 2) / max(1.0 - r * r, 1e-12))
-    return bool(t.cdf(statistic, n - 2) <= LEVEL)
+    return min(1.0, 2.0 * float(t.cdf(statistic, n - 2)))

@@ -15,6 +15,7 @@ from skbayes.evaluation.data_transfer import Inputs
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, Trial
 from skbayes.space import Space
+from skbayes.surrogates.transfer import Source
 
 __all__ = ["FitOptions", "Objective", "SearchRun"]
 
@@ -107,6 +108,8 @@ class SearchRun:
         Workers and settings of the thread that called `fit`.
     known : list of tuple
         Observations of earlier searches: parameters, scores, noise.
+    sources : list of Source
+        Earlier searches on other data.
     trial_data : context manager or None
         Gives, while the trials run, what they are made on in place of `X`, such as
         texts with their counts.
@@ -133,6 +136,7 @@ class SearchRun:
     journal: Any = None
     context: Any = None
     known: list[tuple] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
     trial_data: AbstractContextManager | None = None
     ranked: History = field(default_factory=History)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
+import os
 import random
 import types
 import warnings
@@ -23,6 +24,7 @@ import numpy as np
 
 from skbayes.journal.code_digest import code_of
 from skbayes.journal.digest import Digest, is_data
+from skbayes.journal.reader import read_journal
 from skbayes.space import Distribution, Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
 from skbayes.space.equality import keeps_more_than_parameters, same
@@ -206,7 +208,17 @@ def _target_metric(params: Mapping[str, Any]) -> Any:
 
 
 def _knowledge(source: Any) -> Any:
-    """Return the results of a warm start without times, which no two runs share."""
+    """Return the results of a warm start without times, which no two runs share.
+
+    Of a list of searches on other data, journals are described by their trials.
+    """
+    if isinstance(source, list | tuple):
+        return [
+            _journal_scores(one)
+            if isinstance(one, str | os.PathLike)
+            else _knowledge(one)
+            for one in source
+        ]
     study = study_of(source)
     if study is not None:
         # A study that is loaded again is another object.
@@ -215,6 +227,13 @@ def _knowledge(source: Any) -> Any:
     if not isinstance(results, Mapping):
         return results
     return {name: results[name] for name in results if "_time" not in str(name)}
+
+
+def _journal_scores(path: Any) -> list[tuple]:
+    """Return configurations and scores of the trials in a journal."""
+    _, trials = read_journal(path)
+    finished = [one for one in trials if one.details is not None]
+    return [(one.record, one.trial({}).score) for one in finished]
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:

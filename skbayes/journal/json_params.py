@@ -20,7 +20,14 @@ from skbayes.space.dimensions import is_number
 from skbayes.space.equality import same
 from skbayes.space.space import Params
 
-__all__ = ["adapt_record", "from_record", "readable", "shown", "to_record"]
+__all__ = [
+    "adapt_record",
+    "from_record",
+    "readable",
+    "readable_by",
+    "shown",
+    "to_record",
+]
 
 # Texts that stand for objects, and strings shown as they are, are no longer than this.
 MAX_TEXT = 120
@@ -140,3 +147,12 @@ def readable(entry: Any) -> Any:
     if not isinstance(entry, Mapping):
         return entry
     return entry["value"] if "value" in entry else entry.get("text")
+
+
+def readable_by(space: Space, name: str, entry: Any) -> Any:
+    """Return the value of one parameter of a record that any space has, or a text."""
+    if isinstance(entry, Mapping) and "value" not in entry:
+        found = _options_with_text(space, name, entry.get("text"))
+        if len(found) == 1:
+            return found[0]
+    return readable(entry)

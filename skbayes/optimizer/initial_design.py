@@ -42,8 +42,7 @@ def draw_design(
     Ranges are written around what is expected to be good, and the usual option is named
     first: the middle of all ranges with the first of all options is a far better guess
     than a random one. With a prior over the best configuration, the center is that of
-    the prior, and every other point of the rest is drawn from it; the others show where
-    the prior is wrong.
+    the prior; the others show where it is wrong.
     """
     center = np.where(space.categorical, 0.0, 0.5)[None, :]
     n, n_columns = max(n_initial - 1, 0), space.n_columns
@@ -60,5 +59,4 @@ def draw_design(
     design = space.from_uniform(np.vstack([center, others, more]))
     if prior is not None:
         design[0] = prior.center
-        design[1::2] = prior.from_uniform(np.vstack([center, others, more])[1::2])
     return design

@@ -106,8 +106,8 @@ class Optimizer(OptimizerDisplay, PickledVersion):
     prior : OptimumPrior or None, default=None
         Belief about where the best configuration lies. After n scores the acquisition
         function is multiplied by its density to the power 5 / n (πBO, Hvarfner et al.
-        2022), unless the scores are significantly better where the density is lower;
-        half of the initial configurations are drawn from it. "random" and "sobol"
+        2022), and to a smaller one, down to 0, if scores are better where the density
+        is lower. The first initial configuration is its center. "random" and "sobol"
         ignore it. None: nothing is believed.
     random_state : int, RandomState, Generator or None, default=None
         Source of randomness; an int makes proposals reproducible.
@@ -440,7 +440,7 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         """Take knowledge from earlier searches on other data; before the first score.
 
         A model of each is weighed by how well its ranking agrees with the scores that
-        are told (:class:`~skbayes.surrogates.transfer.TransferSurrogate`). A few of
+        are told (:class:`~skbayes.surrogates.TransferSurrogate`). A few of
         their best configurations are enqueued; with ``n_initial_points="auto"`` the
         model decides after these. A surrogate that predicts no scores, and expected
         influence, use these configurations only.
@@ -449,7 +449,14 @@ class Optimizer(OptimizerDisplay, PickledVersion):
         ----------
         sources : sequence of Source
             Earlier searches, encoded by :attr:`space`.
+
+        Raises
+        ------
+        ValueError
+            If there are several objectives.
         """
+        if self._n_objectives not in (None, 1):
+            raise ValueError("sources: they have one score; there are more objectives.")
         surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
         surrogate.prepare(self._candidates)
         rows = first_rows(self.space, sources, surrogate.models)

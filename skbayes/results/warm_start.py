@@ -13,7 +13,15 @@ from skbayes.results.frame import mean_scores
 from skbayes.space import Space
 from skbayes.utils.optuna_study import results_of_study, study_of
 
-__all__ = ["KnownTrial", "known_results", "known_trials", "study_of"]
+__all__ = [
+    "KnownTrial",
+    "known_results",
+    "known_rows",
+    "known_trials",
+    "own_params",
+    "rows_of_trials",
+    "study_of",
+]
 
 Params = dict[str, Any]
 Known = tuple[Params, float, float | None]
@@ -104,7 +112,7 @@ def known_trials(
     source: Any, space: Space, metric: str = "score", failures: bool = True
 ) -> list[KnownTrial]:
     """Collect as `known_results` does, with the costs and failures of studies."""
-    rows = [KnownTrial(*row) for row in _known_rows(source, metric)]
+    rows = [KnownTrial(*row) for row in known_rows(source, metric)]
     known: list[KnownTrial] = []
     n_outside = 0
     for row in rows:
@@ -112,7 +120,7 @@ def known_trials(
         if not scored and not (failures and row.failed):
             continue
         try:
-            params = _own(space, row.params)
+            params = own_params(space, row.params)
         except ValueError:
             n_outside += scored
             continue
@@ -133,7 +141,7 @@ def known_trials(
     return known
 
 
-def _own(space: Space, params: Any) -> Params:
+def own_params(space: Space, params: Any) -> Params:
     """Return the configuration of `space` that `params` is, or ValueError."""
     try:
         return space.canonicalize(params)
@@ -147,7 +155,7 @@ def _own(space: Space, params: Any) -> Params:
     return space.canonicalize(rounded)
 
 
-def _known_rows(source: Any, metric: str) -> Sequence[tuple]:
+def known_rows(source: Any, metric: str) -> Sequence[tuple]:
     """Return everything known; of what has no score it is NaN."""
     study = study_of(source)
     if study is not None:
@@ -157,7 +165,7 @@ def _known_rows(source: Any, metric: str) -> Sequence[tuple]:
     trials = getattr(source, "trials_", source)
     if isinstance(trials, History):
         guiding = getattr(source, "target_metric_", "score")
-        return _rows_of_trials(trials, metric, guiding)
+        return rows_of_trials(trials, metric, guiding)
     results = getattr(source, "cv_results_", source)
     if results is source and hasattr(source, "fit") and not isinstance(source, type):
         raise ValueError(
@@ -176,7 +184,7 @@ def _known_rows(source: Any, metric: str) -> Sequence[tuple]:
             "got "
             f"{type(source).__name__}"
         )
-    return _rows_of_trials(trials, metric, "score")
+    return rows_of_trials(trials, metric, "score")
 
 
 def _rows_of_skopt(result: Any) -> list[KnownTrial]:
@@ -245,7 +253,7 @@ def _is_missing(value: Any) -> bool:
     return type(value).__name__ == "NAType"
 
 
-def _rows_of_trials(trials: Iterable[Trial], metric: str, guiding: str) -> list[Known]:
+def rows_of_trials(trials: Iterable[Trial], metric: str, guiding: str) -> list[Known]:
     """Return rows of trials; `guiding` names the metric that `Trial.score` is of."""
     trials = list(trials)
     whole = max((trial.train_fraction for trial in trials), default=1.0)

@@ -106,14 +106,16 @@ class SharedEntries:
         to become the best: a chance below 1 %, or below the number given. Its other
         folds are not fitted, and it cannot be chosen. The fits of a trial then run one
         after the other, so "auto" gives a larger `n_points_`, at most 16.
-    warm_start_from : search, dict, data frame, study, path or None, default=None
+    warm_start_from : search, dict, data frame, study, path, list or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
         a data frame of these, the path of a journal, an Optuna study with one objective
         (negated if it minimizes), or a result of scikit-optimize (negated), scored by
         the same metric. Failed trials of a study or of scikit-optimize are used, too,
         and costs as far as they are known. The space may be another one; what lies
         outside is ignored, with a warning. The best of what is known is tried first, or
-        after `initial_points`.
+        after `initial_points`. A list of these has searches on other data: up to three
+        of their best configurations are tried first, and a model of each is weighed by
+        how well its ranking agrees with the trials made so far (Feurer et al. 2018).
     journal : path or None, default=None
         A file in which every trial is recorded when it is finished. A search that is
         run again with the same journal, after a crash or with a larger `n_iter`, goes

@@ -34,9 +34,11 @@ from skbayes.loop.failures import FailingStart
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.loop.scheduler import NullJournal
 from skbayes.loop.stages import Stage
+from skbayes.results.transfer import read_sources
 from skbayes.search._validation import check_values
 from skbayes.search.out_of_fold import check_partition, fit_folds
 from skbayes.space import Space
+from skbayes.surrogates.transfer import Source
 
 __all__ = [
     "check_configurations",
@@ -301,6 +303,18 @@ def known_source(search: Any, space: Space) -> Any:
                 stacklevel=4,
             )
     return source
+
+
+def other_searches(search: Any, run: SearchRun) -> list[Source]:
+    """Return the searches on other data that `warm_start_from` lists."""
+    if not search._takes_sources:
+        raise ValueError(
+            "warm_start_from: a list of searches on other data cannot be used by "
+            f"{type(search).__name__}, whose trials have more than one objective; pass "
+            "one search on the same data."
+        )
+    metric = run.objective.name or "score"
+    return read_sources(search.warm_start_from, run.space, metric)
 
 
 def promising(run: SearchRun) -> list[tuple]:

@@ -26,6 +26,7 @@ from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results.correction import corrected_best_score
 from skbayes.results.frame import results_frame
+from skbayes.results.transfer import is_list_of_sources
 from skbayes.results.warm_start import known_trials
 from skbayes.search._docs import share_parameters
 from skbayes.search._preparation import (
@@ -38,6 +39,7 @@ from skbayes.search._preparation import (
     fit_options,
     known_source,
     open_journal,
+    other_searches,
     plan_stages,
     print_advice,
     promising,
@@ -176,6 +178,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
     # index arrays or a generator, which cannot be pickled.
     _stays_at_home = ("stopper", "constraint", "warm_start_from", "cv")
+
+    # Whether `warm_start_from` may list searches on other data.
+    _takes_sources = True
 
     # Parameter that says how large training subsets are, for messages.
     _subset_parameter = "train_size"
@@ -411,7 +416,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             sample = run.space.covering_sample()
             for candidate in sample[:: math.ceil(len(sample) / MAX_ASKED)]:
                 run.space.allows(candidate)
-        run.known = self._known_results(run)
+        if is_list_of_sources(self.warm_start_from):
+            run.sources = other_searches(self, run)
+        else:
+            run.known = self._known_results(run)
         return run, refit_metric
 
     def _own_values(self) -> dict[str, Any]:
@@ -429,7 +437,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return make
 
     def _warm_start(self, optimizer: Any, run: SearchRun) -> None:
-        """Tell an optimizer what is known from an earlier search."""
+        """Tell an optimizer what is known from earlier searches."""
+        if run.sources:
+            optimizer.transfer(run.sources)
         for params, score, noise, *cost in run.known:
             optimizer.learn(params, score, noise, *cost[:1])
         # So that the search ends with nothing worse than what was known.

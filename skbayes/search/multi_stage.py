@@ -110,14 +110,14 @@ class MultiStageSearchCV(BayesSearchCV):
         Ready-made ones are in :mod:`skbayes.loop`.
     {trial_timeout}
     {racing}
-    warm_start_from : search, dict, data frame, study, path or None, default=None
+    warm_start_from : search, dict, data frame, study, path, list or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
         a data frame of these, the path of a journal, or a study of Optuna with one
         objective (negated if it minimizes), scored by the same metric. The space may be
         another one; what lies outside is ignored, with a warning. The `n_promoted` best
         known configurations are tried first, or after `initial_points`. Their scores
         are told to the model only if there is one stage: those on smaller training sets
-        are others.
+        are others. A list has searches on other data, for the first stage.
     {journal}
     {progress_bar}
     {return_fold_estimators}
@@ -357,6 +357,8 @@ class MultiStageSearchCV(BayesSearchCV):
     ) -> Optimizer:
         """Make the optimizer of the first stage, which tries what is known first."""
         optimizer = self._make_optimizer(run.space, seed)
+        if run.sources:
+            optimizer.transfer(run.sources)
         # Scores on all rows are not those of the first stage.
         known = sorted(promising(run), key=lambda one: -one[1])
         for params, *_ in known[: self.n_promoted]:

@@ -252,6 +252,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     True
     """
 
+    # Sources have no models of costs and further objectives.
+    _takes_sources = False
+
     _parameter_constraints: dict = {
         **BaseBayesSearchCV._parameter_constraints,
         **MODEL_CONSTRAINTS,

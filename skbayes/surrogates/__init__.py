@@ -6,6 +6,7 @@ from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.monotonic import MonotonicGP
 from skbayes.surrogates.graph_field import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.surrogates.transfer import Source, TransferSurrogate
 from skbayes.surrogates.trees import TreeEnsemble
 
 __all__ = [
@@ -14,7 +15,9 @@ __all__ = [
     "GraphField",
     "ParzenEstimator",
     "MonotonicGP",
+    "Source",
     "Surrogate",
+    "TransferSurrogate",
     "TreeEnsemble",
 ]
 

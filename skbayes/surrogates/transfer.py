@@ -32,9 +32,11 @@ from skbayes.surrogates.scaling import standardize
 
 __all__ = ["Source", "SourceModel", "TransferSurrogate", "ranking_weights"]
 
-# With fewer scores than this a ranking says nothing: sources have equal weights, and
-# one that has fewer is ignored.
+# A source with fewer scores is ignored.
 MIN_SCORES = 3
+
+# With fewer scores of the search itself there is no ranking, and all sources have the
+# same weight.
 MIN_RANKED = 2
 
 # Of a source at most so many scores are learned from: the best half, and others.
@@ -105,6 +107,9 @@ def _learned_rows(y: FloatArray) -> np.ndarray:
 class TransferSurrogate(Surrogate):
     """A surrogate whose mean is a weighted mean with those of sources.
 
+    The standard deviation is that of the model of the search itself, so that it is
+    small near what was told and what is pending, whatever the sources say.
+
     Parameters
     ----------
     surrogate : str or object
@@ -147,35 +152,27 @@ class TransferSurrogate(Surrogate):
         """Make the models for a space."""
         n_options = candidates.space.n_options
         self.models = [SourceModel(source, n_options) for source in self.sources]
-        self._plain = make_surrogate(self.surrogate, candidates, self.random_state)
-        self._residual = copy.deepcopy(self._plain)
-
-    COMBINE = "rgpe"
-    SD = "target"
+        self._target = make_surrogate(self.surrogate, candidates, self.random_state)
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> TransferSurrogate:
         """Learn from the scores of the search itself, and weigh the sources by them."""
         more = {} if noise is None else {"noise": noise}
-        z = np.array([model.predict(X)[0] for model in self.models])
         _, self._offset, self._unit = standardize(y, winsorize=True)
+        self._target = self._target.fit(X, y, **more)
         k = len(self.models)
         if len(y) < MIN_RANKED:
             self.weights_ = np.append(np.full(k, 1.0 / k), 0.0)
-            self._target = self._plain.fit(X, y, **more)
-        else:
-            own = self._predict_each(X, y, more)
-            rng = np.random.default_rng((self.random_state, len(y)))
-            self.weights_ = ranking_weights(z, own, y, rng)
-        if self.COMBINE == "residual":
-            prior = self.weights_[:-1] @ z
-            self._target = self._residual.fit(X, y - self._unit * prior, **more)
+            return self
+        sources = np.array([model.predict(X)[0] for model in self.models])
+        own = self._predict_each(X, y, more)
+        rng = np.random.default_rng((self.random_state, len(y)))
+        self.weights_ = ranking_weights(sources, own, y, rng)
         return self
 
     def _predict_each(self, X: FloatArray, y: FloatArray, more: Any) -> FloatArray:
         """Predict each score from the others."""
-        self._target = self._plain.fit(X, y, **more)
         if hasattr(self._target, "leave_one_out"):
             return np.mean(self._target.leave_one_out()[0], axis=0)
         predicted = np.empty(len(y))
@@ -194,7 +191,7 @@ class TransferSurrogate(Surrogate):
         return model
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Mean and standard deviation of the score."""
+        """Mean and standard deviation of the score; the latter of the search's own."""
         own = self.weights_[-1]
         mean, sd, *slopes = self._target.predict(
             X, **({"gradient": True} if gradient else {})
@@ -206,11 +203,7 @@ class TransferSurrogate(Surrogate):
                 prior += weight * z
                 if d_z is not None:
                     d_prior += weight * d_z
-        if self.COMBINE == "residual":
-            own, rest = 1.0, 0.0
-        else:
-            rest = (1.0 - own) * self._offset
-        mean = own * mean + rest + self._unit * prior
+        mean = own * mean + (1.0 - own) * self._offset + self._unit * prior
         if not gradient:
             return mean, sd
         return mean, sd, own * slopes[0] + self._unit * d_prior, slopes[1]

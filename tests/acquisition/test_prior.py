@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from skbayes.acquisition.base import Observations
-from skbayes.acquisition.prior import PriorTerm, is_contradicted, prior_terms
+from skbayes.acquisition.prior import PriorTerm, agreement, prior_terms
 from skbayes.space import OptimumPrior, Space
 
 SPACE = Space.from_notation({"x": (0.0, 1.0), "y": (0.0, 1.0), "c": ["a", "b"]})
@@ -40,30 +40,33 @@ def test_nothing_is_believed_without_a_prior_or_of_a_flat_one():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_prior_is_contradicted_by_a_significantly_negative_correlation(seed):
+def test_agreement_is_twice_the_p_value_of_a_negative_correlation(seed):
     rng = np.random.default_rng(seed)
     X = rows(int(rng.integers(4, 12)), seed)
     scores = -PRIOR.log_density(X) + rng.normal(0.0, 4.0, len(X))
     expected = spearmanr(PRIOR.log_density(X), scores, alternative="less").pvalue
-    assert is_contradicted(PRIOR, observed(X, scores)) == (expected <= 0.05)
+    known = observed(X, scores)
+    assert agreement(PRIOR, known) == pytest.approx(min(1.0, 2.0 * expected))
+    (term,) = prior_terms(PRIOR, known)
+    assert term.weight == pytest.approx(5.0 / len(X) * min(1.0, 2.0 * expected))
 
 
-def test_what_agrees_or_says_nothing_contradicts_no_prior():
+def test_what_agrees_or_says_nothing_is_believed():
     X = rows(10)
     density = PRIOR.log_density(X)
-    assert is_contradicted(PRIOR, observed(X, -density))
-    assert not is_contradicted(PRIOR, observed(X, density))
-    assert not is_contradicted(PRIOR, observed(X, np.zeros(10)))
-    assert not is_contradicted(PRIOR, observed(X[:3], -density[:3]))
+    assert agreement(PRIOR, observed(X, -density)) < 1e-6
+    assert agreement(PRIOR, observed(X, density)) == 1.0
+    assert agreement(PRIOR, observed(X, np.zeros(10))) == 1.0
+    assert agreement(PRIOR, observed(X[:2], -density[:2])) == 1.0
     same = np.repeat(X[:1], 10, axis=0)
-    assert not is_contradicted(PRIOR, observed(same, np.arange(10.0)))
+    assert agreement(PRIOR, observed(same, np.arange(10.0))) == 1.0
 
 
 def test_failures_and_several_objectives_count_by_their_ranks():
     X = rows(12)
     density = PRIOR.log_density(X)
     scores = np.where(density > np.median(density), np.nan, 1.0 + rows(12, 1)[:, 0])
-    assert is_contradicted(PRIOR, observed(X, scores))
+    assert agreement(PRIOR, observed(X, scores)) < 0.05
     both = np.column_stack([-density, -np.exp(density)])
-    assert is_contradicted(PRIOR, observed(X, both))
-    assert not is_contradicted(PRIOR, observed(X, both * [1, -1]))
+    assert agreement(PRIOR, observed(X, both)) < 1e-6
+    assert agreement(PRIOR, observed(X, both * [1, -1])) == 1.0

@@ -1,0 +1,138 @@
+"""Earlier searches on other data, as sources of knowledge for a new search."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from skbayes.evaluation.trial import Trial
+from skbayes.journal.json_params import readable_by
+from skbayes.journal.reader import read_journal
+from skbayes.results.warm_start import known_rows, own_params, rows_of_trials
+from skbayes.space import Space
+from skbayes.space.dimensions import FloatArray, native
+from skbayes.surrogates.transfer import MIN_SCORES, Source
+
+__all__ = ["is_list_of_sources", "read_sources"]
+
+Params = Mapping[str, Any]
+
+
+def is_list_of_sources(value: Any) -> bool:
+    """Whether a `warm_start_from` lists searches on other data."""
+    if not isinstance(value, list | tuple) or not value:
+        return False
+    return not any(isinstance(one, Trial) for one in value)
+
+
+def read_sources(values: Sequence[Any], space: Space, metric: str) -> list[Source]:
+    """Read searches on other data, and encode their trials by a space.
+
+    Of each trial the parameters count that the space has. A trial with a value that the
+    space does not offer is left out.
+
+    Parameters
+    ----------
+    values : sequence
+        Fitted searches, their `cv_results_`, data frames of these, trials, studies of
+        Optuna, results of scikit-optimize, or paths of journals.
+    space : Space
+        The space of the search to come.
+    metric : str
+        Name of the metric, as in ``mean_test_<metric>``.
+
+    Returns
+    -------
+    sources : list of Source
+        Those with at least three finite scores.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        If one cannot be read; the message names it as ``warm_start_from[i]``.
+
+    Warns
+    -----
+    UserWarning
+        If one has fewer scores, and is ignored.
+    """
+    sources = []
+    for place, value in enumerate(values):
+        name = f"warm_start_from[{place}]"
+        try:
+            trials = list(_finite(_rows(value, space, metric)))
+        except (TypeError, ValueError, OSError) as error:
+            text = str(error).removeprefix("warm_start_from").removeprefix(":")
+            joint = "" if str(error).startswith("warm_start_from ") else ": "
+            message = f"{name}{joint}{text.strip() if joint else text}"
+            raise _plain_type(error)(message) from error
+        rows = [(_encode(space, params), score) for params, score in trials]
+        inside = [(row, score) for row, score in rows if row is not None]
+        if len(inside) < MIN_SCORES:
+            warnings.warn(
+                f"{name} is ignored: {len(inside)} of its {len(trials)} trials with a "
+                f"score are within search_spaces, and a source needs {MIN_SCORES}.",
+                UserWarning,
+                stacklevel=3,
+            )
+            continue
+        sources.append(
+            Source(
+                np.array([row for row, _ in inside]),
+                np.array([score for _, score in inside], dtype=float),
+            )
+        )
+    return sources
+
+
+def _plain_type(error: Exception) -> type[Exception]:
+    """Return the class of an error, or a base of it that takes one message."""
+    own = (FileNotFoundError, PermissionError, OSError, TypeError)
+    return next((kind for kind in own if isinstance(error, kind)), ValueError)
+
+
+def _rows(value: Any, space: Space, metric: str) -> Sequence[tuple]:
+    """Return parameters and scores of all trials, NaN for those without a score."""
+    if not isinstance(value, str | os.PathLike):
+        return known_rows(value, metric)
+    try:
+        _, stored = read_journal(value)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"there is no journal {os.fspath(value)!r}.") from error
+    trials = [
+        one.trial({k: readable_by(space, k, v) for k, v in one.record.items()})
+        for one in stored
+        if one.details is not None
+    ]
+    return rows_of_trials(trials, metric, "score")
+
+
+def _finite(rows: Sequence[tuple]) -> Iterator[tuple[Params, float]]:
+    for params, score, *_ in rows:
+        if isinstance(params, Mapping) and math.isfinite(score):
+            yield params, float(score)
+
+
+def _encode(space: Space, params: Params) -> FloatArray | None:
+    """Encode what a space knows of parameters; None if it is nothing, or outside."""
+    try:
+        return space.encode([own_params(space, params)])[0]
+    except ValueError:
+        pass
+    row = np.full(space.n_columns, np.nan)
+    inside, outside = set(), set()
+    for place, column in enumerate(space.columns):
+        name = column.name
+        if name is None or name not in params:
+            continue
+        try:
+            row[place] = column.dimension.encode([native(params[name])])[0]
+            inside.add(name)
+        except (TypeError, ValueError):
+            outside.add(name)
+    return row if inside and not outside - inside else None

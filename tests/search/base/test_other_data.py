@@ -1,0 +1,173 @@
+"""Searches that begin with what is known of other data."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
+
+import skbayes
+from skbayes import BayesSearchCV
+from skbayes.space import Space
+from tests.helpers.every_search import SEARCHES, TEXT_SPACE, data, make
+from tests.helpers.every_search import SPACE as TREE_SPACE
+
+X, y = load_iris(return_X_y=True)
+OTHER = load_wine(return_X_y=True)
+SPACE = {
+    "svc__C": (1e-3, 1e3, "log-uniform"),
+    "svc__gamma": (1e-4, 10.0, "log-uniform"),
+}
+PIPELINE = make_pipeline(StandardScaler(), SVC())
+TAKE = [kind for kind in SEARCHES if kind._takes_sources]
+
+
+def search_of(source, n_iter=6, **kwargs):
+    arguments = {"n_iter": n_iter, "cv": 3, "random_state": 0, **kwargs}
+    return BayesSearchCV(PIPELINE, SPACE, warm_start_from=source, **arguments)
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory):
+    path = tmp_path_factory.mktemp("journals") / "wine.journal"
+    search_of(None, n_iter=10, journal=path).fit(*OTHER)
+    return path
+
+
+@pytest.fixture(scope="module")
+def grid():
+    space = {"svc__C": [0.1, 1.0, 10.0], "svc__gamma": [1e-3, 0.1, 1.0]}
+    return GridSearchCV(PIPELINE, space, cv=3).fit(*OTHER)
+
+
+def test_the_best_of_the_sources_come_first_and_their_models_count(journal, grid):
+    pytest.importorskip("pandas")
+    search = search_of([journal, grid]).fit(X, y)
+    frame = skbayes.load_history(journal)
+    known = [*grid.cv_results_["params"]]
+    known += [
+        dict(zip(SPACE, pair, strict=True))
+        for pair in zip(*(frame[f"param_{name}"] for name in SPACE), strict=True)
+    ]
+    assert search.trials_[0].params in known
+    assert search.trials_[0].expected_improvement is None
+    # After at most three configurations of the sources the model decides.
+    assert all(t.expected_improvement is not None for t in search.trials_[3:])
+    weights = search.optimizer_.fitted_surrogate().weights_
+    assert weights.shape == (3,) and np.sum(weights) == pytest.approx(1.0)
+    assert search.optimizer_.n_told == 6
+
+
+def test_one_search_in_a_list_is_about_other_data(grid):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search = search_of([grid], n_iter=3).fit(X, y)
+        same = search_of(grid, n_iter=3).fit(X, y)
+    assert search.optimizer_._learned.scores == []
+    assert len(same.optimizer_._learned.scores) == 9
+
+
+@pytest.mark.parametrize("kind", TAKE)
+def test_every_search_takes_them_and_repeats_itself(kind):
+    space = Space.from_notation(TEXT_SPACE if "Text" in kind.__name__ else TREE_SPACE)
+    rows = space.from_uniform(np.random.default_rng(0).random((8, space.n_columns)))
+    source = {"params": space.decode(rows), "mean_test_score": np.arange(8.0)}
+    one, other = (
+        make(kind, n_iter=6, warm_start_from=[source], random_state=1).fit(*data(kind))
+        for _ in range(2)
+    )
+    assert [t.params for t in one.trials_] == [t.params for t in other.trials_]
+    assert source["params"][-1] in [t.params for t in one.trials_]
+
+
+@pytest.mark.parametrize("kind", [one for one in SEARCHES if one not in TAKE])
+def test_searches_with_several_objectives_refuse_them(kind, grid):
+    with pytest.raises(ValueError, match=f"^warm_start_from: a list.*{kind.__name__}"):
+        make(kind, warm_start_from=[grid]).fit(*data(kind))
+
+
+@pytest.mark.parametrize("surrogate", ["random", "tpe", "trees", "graph"])
+def test_other_surrogates(surrogate, grid):
+    if surrogate == "trees":
+        pytest.importorskip("lightgbm")
+    space = {"svc__C": [0.1, 1.0, 10.0], "svc__gamma": [1e-3, 1e-2, 0.1, 1.0]}
+    search = BayesSearchCV(
+        PIPELINE,
+        space,
+        surrogate=surrogate,
+        n_iter=5,
+        cv=3,
+        warm_start_from=[grid],
+        random_state=0,
+    ).fit(X, y)
+    assert search.trials_[0].params in grid.cv_results_["params"]
+
+
+def test_a_resumed_search_is_the_same(journal, grid, tmp_path):
+    sources = [journal, grid]
+    whole = search_of(sources).fit(X, y)
+    path = tmp_path / "iris.journal"
+    search_of(sources, n_iter=4, journal=path).fit(X, y)
+    resumed = search_of(sources, journal=path).fit(X, y)
+    assert [t.params for t in resumed.trials_] == [t.params for t in whole.trials_]
+    with pytest.raises(ValueError, match="settings: warm_start_from"):
+        search_of([grid, journal], journal=path).fit(X, y)
+
+
+def test_a_journal_that_has_grown_is_another_source(tmp_path):
+    source, path = tmp_path / "wine.journal", tmp_path / "iris.journal"
+    search_of(None, n_iter=3, journal=source).fit(*OTHER)
+    search_of([source], n_iter=3, journal=path).fit(X, y)
+    search_of(None, n_iter=4, journal=source).fit(*OTHER)
+    with pytest.raises(ValueError, match="settings: warm_start_from"):
+        search_of([source], n_iter=4, journal=path).fit(X, y)
+
+
+def test_sources_that_are_too_small_are_ignored(grid):
+    small = GridSearchCV(PIPELINE, {"svc__C": [1.0, 2.0]}, cv=3).fit(*OTHER)
+    with pytest.warns(UserWarning, match=r"warm_start_from\[1\] is ignored: 2 of"):
+        search = search_of([grid, small], n_iter=3).fit(X, y)
+    assert len(search.optimizer_.fitted_surrogate().weights_) == 2
+    plain = search_of(None, n_iter=3).fit(X, y)
+    with pytest.warns(UserWarning, match=r"warm_start_from\[0\] is ignored"):
+        alone = search_of([small], n_iter=3).fit(X, y)
+    assert [t.params for t in alone.trials_] == [t.params for t in plain.trials_]
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        (3, TypeError, r"^warm_start_from\[1\] must be a fitted search.*int"),
+        (SVC(), ValueError, r"^warm_start_from\[1\]: this SVC is not fitted"),
+        ("none.journal", FileNotFoundError, r"^warm_start_from\[1\]: there is no jour"),
+        ({"params": [{}]}, ValueError, r"^warm_start_from\[1\]: .*mean_test_score"),
+    ],
+)
+def test_a_wrong_source_is_named_by_its_place(grid, source, error, message):
+    with pytest.raises(error, match=message):
+        search_of([grid, source]).fit(X, y)
+
+
+def test_options_that_are_objects_are_found_in_a_journal(tmp_path):
+    scalers = {"standardscaler": [StandardScaler(), MinMaxScaler()]}
+    path = tmp_path / "wine.journal"
+    earlier = {**scalers, "svc__C": [1.0, 10.0]}
+    BayesSearchCV(PIPELINE, earlier, n_iter=4, cv=3, random_state=0, journal=path).fit(
+        *OTHER
+    )
+    search = BayesSearchCV(
+        PIPELINE,
+        {**scalers, **SPACE},
+        n_iter=3,
+        cv=3,
+        random_state=0,
+        warm_start_from=[path],
+    ).fit(X, y)
+    (model,) = search.optimizer_._proposer.model.models
+    names = [column.name for column in search.optimizer_.space.columns]
+    known = {name for name, one in zip(names, model.known, strict=True) if one}
+    assert known == {"standardscaler", "svc__C"}
