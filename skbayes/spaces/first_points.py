@@ -35,8 +35,9 @@ def learned_portfolio(
 
     Number k has the values of number k of each part that is known. All other
     parameters, and those with a number outside of the space, keep the estimator's own
-    value. A configuration is left out if it needs another option than the estimator's for a parameter that the
-    space does not have, or an option that the space does not have.
+    value. A configuration is left out if it needs an option that the space does not
+    have, or another one than the estimator's for a parameter that the space does not
+    have.
 
     Parameters
     ----------
