@@ -38,8 +38,8 @@ class SharedEntries:
         Configurations to try first, each with all parameters it needs. "default" is
         the estimator as it is given, if the space holds its values; of estimators that
         are known by their class, a few configurations that were good on other data
-        follow, and proposals are more often where good values were found on these
-        (:doc:`known_estimators`). None for none.
+        follow, and proposals are more often where good values were found on these. None
+        for none.
     timeout : float or None, default=None
         Seconds the search may take, without the refit. Times are modeled like scores,
         and no trial is started that is expected to overrun; the search ends there,
