@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmark_tables import BENCHMARKS, Table, command_of, tables_of
 from docutils import nodes
 from docutils.parsers.rst import directives
+from known_classes import HEADER, known_classes
 from latex2mathml.converter import convert
 from sphinx.util.docutils import SphinxDirective
 
@@ -57,6 +58,19 @@ class Measured(SphinxDirective):
         if "command" in self.options:
             code = textwrap.indent(command_of(name), "   ")
             lines += [".. code-block:: bash", "", *code.splitlines(), ""]
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+class KnownClasses(SphinxDirective):
+    """``.. known-classes::``: the classes whose search space is known."""
+
+    def run(self):
+        lines = []
+        for package, rows in known_classes().items():
+            lines += [f".. list-table:: {package}", "   :header-rows: 1", ""]
+            for first, second in [HEADER, *rows]:
+                lines += [f"   * - {first}", f"     - {second}"]
+            lines.append("")
         return self.parse_text_to_nodes("\n".join(lines))
 
 
@@ -116,5 +130,6 @@ class ExampleOptions:
 
 def setup(app):
     app.add_directive("measured", Measured)
+    app.add_directive("known-classes", KnownClasses)
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

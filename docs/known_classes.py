@@ -1,0 +1,78 @@
+"""Table of the classes whose search space is known."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+from sklearn.utils import all_estimators
+
+from skbayes.space import Choice
+from skbayes.spaces import default  # noqa: F401  fills the catalog
+from skbayes.spaces.catalog import CATALOG, KnownClass
+from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.own_values import pairs_of, with_own_values
+
+HEADER = ["Classes", "Parameters"]
+
+# The data of which the table shows the space.
+FACTS = DataFacts(n_rows=1000, n_features=20, n_classes=2, imbalanced=True)
+
+
+def known_classes() -> dict[str, list[list[str]]]:
+    """Return for each package the rows of its table: classes, and their parameters."""
+    tables: dict[str, dict[str, list[str]]] = {}
+    for (package, name), entry in sorted(CATALOG.items(), key=lambda one: one[0]):
+        own = _own(entry)
+        space = entry.build(own, FACTS)
+        if own.keys():
+            space = with_own_values(space, own, entry.stands_for)
+        parameters = ", ".join(_names(space)) or "none of its own"
+        tables.setdefault(package, {}).setdefault(parameters, []).append(name)
+    return {
+        package: [[", ".join(names), parameters] for parameters, names in rows.items()]
+        for package, rows in tables.items()
+    }
+
+
+class _Unset(dict):
+    """Parameters of a class that is not installed: all are None."""
+
+    def __missing__(self, name: str) -> None:
+        return None
+
+
+def _own(entry: KnownClass) -> dict[str, Any]:
+    """Return the default parameters of a class."""
+    if entry.package == "sklearn":
+        kind = dict(all_estimators()).get(entry.name)
+    else:
+        try:
+            home = {"skbayes": "skbayes.text"}.get(entry.package, entry.package)
+            kind = getattr(importlib.import_module(home), entry.name, None)
+        except ImportError:
+            kind = None
+    if kind is None:
+        return _Unset()
+    try:
+        return _Unset(kind().get_params(deep=False))
+    except TypeError:  # it has arguments without defaults
+        arguments = inspect.signature(kind).parameters.values()
+        own = {
+            one.name: None if one.default is one.empty else one.default
+            for one in arguments
+        }
+        return _Unset({**own, "estimators": []})
+
+
+def _names(space: dict[str, Any], nested: bool = False) -> list[str]:
+    """Return the names of parameters, those below options in parentheses."""
+    names = []
+    for name, notation in space.items():
+        shown = f"``{name}``"
+        names.append(f"({shown})" if nested else shown)
+        if isinstance(notation, Choice):
+            for _, opened in pairs_of(notation):
+                names += _names(opened, nested=True)
+    return list(dict.fromkeys(names))
