@@ -103,7 +103,7 @@ def _inside(
             return None
     dimensions: dict[str, list[Dimension]] = {}
     for column in space.columns:
-        if column.name in learned:
+        if column.name is not None and column.name in learned:
             dimensions.setdefault(column.name, []).append(column.dimension)
     for name, possible in dimensions.items():
         value = values[name]
