@@ -103,8 +103,12 @@ def _inside(
             return None
     dimensions: dict[str, list[Dimension]] = {}
     for column in space.columns:
-        if column.name is not None and column.name in learned:
+        if column.name is None:
+            continue
+        if column.name in learned:
             dimensions.setdefault(column.name, []).append(column.dimension)
+        elif column.dimension.n_values == 1:  # what an option needs
+            (values[column.name],) = column.dimension.decode(column.dimension.grid)
     for name, possible in dimensions.items():
         value = values[name]
         if is_number(value):
