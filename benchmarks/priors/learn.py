@@ -315,10 +315,14 @@ def text_of(knowledge: Params) -> str:
 
 
 def main() -> None:
-    argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
-    knowledge = {name: learn(name) for name in results.names()}
+    )
+    parser.add_argument("--estimators", help="comma-separated; the others are kept")
+    args = parser.parse_args()
+    knowledge = json.loads(KNOWLEDGE.read_text()) if args.estimators else {}
+    chosen = args.estimators.split(",") if args.estimators else results.names()
+    knowledge |= {name: learn(name) for name in chosen}
     KNOWLEDGE.write_text(text_of(knowledge))
     print(f"written: {KNOWLEDGE} ({KNOWLEDGE.stat().st_size} bytes)")
 

@@ -177,7 +177,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
     # index arrays or a generator, which cannot be pickled.
-    _stays_at_home = ("stopper", "constraint", "warm_start_from", "cv")
+    _stays_at_home = ("stopper", "constraint", "warm_start_from", "cv", "_prior")
 
     # Whether `warm_start_from` may list searches on other data.
     _takes_sources = True
