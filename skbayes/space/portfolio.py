@@ -55,7 +55,7 @@ class Portfolio:
     >>> from skbayes.space.portfolio import Portfolio
     >>> space = Space.from_notation({"C": [1, 10, 100]})
     >>> points = [{"C": 1}, {"C": 10}, {"C": 100}]
-    >>> portfolio = Portfolio(space, points, [[0.5, 0.1, 0.9], [0.5, 0.8, 0.0]], 3)
+    >>> portfolio = Portfolio(space, points, [[0.5, 0.1, 0.8], [0.5, 0.8, 0.0]], 3)
     >>> place = portfolio.choose(np.empty((0, 1)), np.empty(0), range(3))
     >>> points[place]
     {'C': 100}
