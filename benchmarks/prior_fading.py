@@ -142,13 +142,15 @@ def run(method: str, learner: str, data: str, seed: int) -> dict[str, Any]:
     return {"learner": learner, "data": data, "seed": seed, "scores": scores}
 
 
-def regrets(store: Cache, learners: list[str]) -> dict[str, dict[tuple, np.ndarray]]:
+def regrets(
+    store: Cache, learners: list[str], seeds: int
+) -> dict[str, dict[tuple, np.ndarray]]:
     """Regrets × 1000 after each trial, by method and by (learner, data, seed)."""
     records = [
         (m, (r["learner"], r["data"], r["seed"]), np.array(r["scores"]))
         for m in METHODS
         for r in store.load(m)
-        if r["learner"] in learners
+        if r["learner"] in learners and r["seed"] < seeds
     ]
     best: dict[tuple, float] = {}
     for _, key, scores in records:
@@ -209,7 +211,7 @@ def main() -> None:
     ]
     jobs = [(one[0], one) for one in wanted if one not in done]
     run_all(run, jobs, store, args.jobs)
-    summary = summarize(regrets(store, args.learners), args.learners)
+    summary = summarize(regrets(store, args.learners, args.seeds), args.learners)
     if args.save:
         save_results("prior_fading/prior_fading", summary)
 

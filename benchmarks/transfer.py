@@ -4,8 +4,8 @@ Tasks are the 36 tables of transfer_tables.py (svc, tree, lightgbm on 12 data se
 sources are four searches of 30 trials each, by the same optimizer, on four of the other
 data sets, drawn anew for each run; none of them knows the data set of the task.
 
-Methods
--------
+Variants:
+
 - none: no transfer;
 - transfer: the four sources;
 - adversary: the same and a fifth one, a search for the worst configurations of another

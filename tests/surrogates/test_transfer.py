@@ -79,7 +79,7 @@ def test_an_own_model_that_predicts_the_scores_excludes_all_that_do_worse():
 def test_the_losses_are_those_of_their_definition():
     rng = np.random.default_rng(2)
     y, own = rng.normal(size=6), rng.normal(size=6)
-    sources = y + rng.normal(0.0, 1.5, (2, 6))
+    sources = y + rng.normal(0.0, 1.0, (2, 6))
     weights = ranking_weights(sources, own, y, np.random.default_rng(5))
     drawn = np.random.default_rng(5).multinomial(6, np.full(6, 1 / 6), N_BOOTSTRAP)
 
@@ -94,7 +94,8 @@ def test_the_losses_are_those_of_their_definition():
 
     models = [(sources[0], sources[0]), (sources[1], sources[1]), (own, y)]
     losses = np.array([[loss(*one, counts) for counts in drawn] for one in models])
-    kept = np.median(losses, axis=1) <= np.quantile(losses[-1], 0.95)
+    kept = np.median(losses, axis=1) <= np.quantile(losses[-1], 0.2)
+    kept[-1] = True
     losses = np.where(kept[:, None], losses, np.inf)
     best = losses == np.min(losses, axis=0)
     np.testing.assert_allclose(weights, np.mean(best / np.sum(best, axis=0), axis=1))
