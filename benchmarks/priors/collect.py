@@ -2,9 +2,9 @@
 
 Each of the estimators in estimators.py is fitted with its default configuration and 300
 to 500 random ones, uniform in its default search space (a scrambled Sobol sequence), on
-each table of its task in data.py. One fit gives several scores: accuracy, balanced accuracy,
-area under the ROC curve and negative log loss, or R² and the negative mean absolute
-error; the mean over the folds is kept. A fit that fails has the score NaN.
+each table of its task in data.py. One fit gives several scores: accuracy, balanced
+accuracy, area under the ROC curve and negative log loss, or R² and the negative mean
+absolute error; the mean over the folds is kept. A fit that fails has the score NaN.
 
 Finished pairs of estimator and table are kept in cache/priors/. An estimator whose
 tables are complete goes into results/priors/, one file each. The command can be stopped

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from skbayes import Optimizer
-from skbayes.space import Integer, Real, Space
-from skbayes.spaces.first_points import first_points
-from skbayes.spaces.knowledge import learned_prior
+from skbayes.space import Integer, OptimumPrior, Real, Space
+from skbayes.spaces.learned_prior import learned_prior
 
 __all__ = ["METHODS", "Problem"]
 
@@ -46,49 +45,34 @@ class Problem:
 
     def own_point(self, space: Space) -> list[Params]:
         """Return the estimator's own values as a configuration of a space, if it is."""
-        row = _own_row(space, self.own)
-        return [] if row is None else space.decode(row[None])
+        found = space.selection(self.own)
+        return [] if found is None else [found]
 
 
-def _own_row(space: Space, own: Params) -> np.ndarray | None:
-    """Return the row of an estimator's own values, None if they are not in a space."""
-    row = np.full(space.n_columns, np.nan)
-    todo = list(space.tree)
-    while todo:
-        place, options = todo.pop()
-        column = space.columns[place]
-        if column.name not in own or not column.dimension.contains(own[column.name]):
-            return None
-        row[place] = column.dimension.encode([own[column.name]])[0]
-        if options:
-            todo += options[int(column.dimension.place(row[[place]])[0])]
-    return row
-
-
-def auto(
-    problem: Problem, seed: int, n: int = 5, beta: float = 5.0, prior: bool = True
-) -> Any:
-    """The default space with portfolio and densities."""
-    points = first_points(problem.parts, problem.space, problem.own, problem.known)
-    points = [*problem.own_point(problem.space), *points][: n + 1]
-    known = learned_prior(problem.parts, problem.space, problem.known)
+def auto(problem: Problem, seed: int, n: int = 0, densities: bool = True) -> Any:
+    """Search the default space with portfolio and densities."""
+    given = (problem.parts, problem.space, problem.own, problem.known)
+    prior = learned_prior(*given)
+    if prior is None:
+        return without_knowledge(problem, seed)
+    if not densities:
+        prior = OptimumPrior(problem.space, {}, prior.portfolio)
+    if n and prior.portfolio is not None:
+        prior.portfolio.n_first = n
+    points = problem.own_point(problem.space)
     return Optimizer(
-        problem.space,
-        initial_points=points,
-        n_initial_points=len(points),
-        prior=known if prior else None,
-        random_state=seed,
+        problem.space, initial_points=points, prior=prior, random_state=seed
     )
 
 
 def without_knowledge(problem: Problem, seed: int) -> Any:
-    """The default space, the estimator's own values first."""
+    """Search the default space, the estimator's own values first."""
     points = problem.own_point(problem.space)
     return Optimizer(problem.space, initial_points=points, random_state=seed)
 
 
 def hand_written(problem: Problem, seed: int) -> Any:
-    """A practitioner's space, the estimator's own values first."""
+    """Search a practitioner's space, the estimator's own values first."""
     space = Space.from_notation(problem.hand_written)
     return Optimizer(space, initial_points=problem.own_point(space), random_state=seed)
 

@@ -1,12 +1,12 @@
 """Small tables on which estimators are evaluated, cut to a few hundred rows.
 
-The 22 UCI tables, and iris, wine, breast_cancer, digits and diabetes of scikit-learn. To
-learn from, there are more: adult, letter, each regression table with its target cut into
-two classes ("abalone.cut"), and each classification table with its last number in place of
-the classes ("pima.number").
+The 22 UCI tables, and iris, wine, breast_cancer, digits and diabetes of scikit-learn.
+To learn from, there are more: adult, letter, each regression table with its target cut
+into two classes ("abalone.cut"), and each classification table with its last number in
+place of the classes ("pima.number").
 
-Within each fold, missing values are imputed, numbers standardized, and categories one-hot
-encoded; the target of a regression is standardized.
+Within each fold, missing values are imputed, numbers standardized, and categories
+one-hot encoded; the target of a regression is standardized.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SHIPPED = {
     "digits": "classification",
     "diabetes": "regression",
 }
-# Rows to fit on and to score on where a table has many; a smaller one is split in three.
+# Rows to fit on and to score on; a table with few rows is split in three.
 N_TRAIN, N_TEST = 400, 600
 N_SMALL = 800
 # Classes beyond the largest ones are left out, which keeps boosting cheap, and classes
@@ -78,7 +78,7 @@ def _last_number(X: Any) -> str | None:
 
 @cache
 def folds(name: str) -> list[Fold]:
-    """Prepared folds of a table."""
+    """Return the prepared folds of a table."""
     X, y, categorical, regression = _read(name)
     if regression:
         y = (y - y.mean()) / y.std()

@@ -21,8 +21,8 @@ N_CONFIGURATIONS = {3: 500, 2: 300}
 # Enough trees for the other parameters to tell.
 FOREST = {"n_estimators": 30}
 QUIET = {"verbose": -1, "n_jobs": 1}
-# In the order in which they are collected, cheap ones first: module, parameters that are
-# kept, and the number of folds.
+# In the order in which they are collected, cheap ones first: module, parameters that
+# are kept, and the number of folds.
 ESTIMATORS: dict[str, tuple[str, dict[str, Any], int]] = {
     "SVC": ("sklearn.svm", {"max_iter": 20_000}, 3),
     "LogisticRegression": ("sklearn.linear_model", {}, 3),
@@ -35,6 +35,9 @@ ESTIMATORS: dict[str, tuple[str, dict[str, Any], int]] = {
     "ElasticNet": ("sklearn.linear_model", {}, 3),
     "LinearSVC": ("sklearn.svm", {}, 3),
     "SGDClassifier": ("sklearn.linear_model", {"max_iter": 200}, 3),
+    "RidgeClassifier": ("sklearn.linear_model", {}, 3),
+    "SGDRegressor": ("sklearn.linear_model", {"max_iter": 200}, 3),
+    "KernelRidge": ("sklearn.kernel_ridge", {}, 3),
     "LGBMClassifier": ("lightgbm", QUIET, 2),
     "RandomForestClassifier": ("sklearn.ensemble", FOREST, 2),
     "LGBMRegressor": ("lightgbm", QUIET, 2),
@@ -44,6 +47,8 @@ ESTIMATORS: dict[str, tuple[str, dict[str, Any], int]] = {
     "GradientBoostingClassifier": ("sklearn.ensemble", {}, 2),
     "HistGradientBoostingClassifier": ("sklearn.ensemble", {}, 2),
 }
+
+REGRESSORS = ("Ridge", "SVR", "ElasticNet", "KernelRidge")
 
 
 def make(name: str) -> Any:
@@ -61,7 +66,7 @@ def folds(name: str, table: str) -> list[data.Fold]:
 
 def task_of(name: str) -> str:
     """Return "classification" or "regression"."""
-    regression = name.endswith("Regressor") or name in ("Ridge", "SVR", "ElasticNet")
+    regression = name.endswith("Regressor") or name in REGRESSORS
     return "regression" if regression else "classification"
 
 

@@ -1,4 +1,4 @@
-"""Search spaces as practitioners write them, after tutorials and competition notebooks."""
+"""Search spaces as practitioners write them."""
 
 from __future__ import annotations
 

@@ -8,13 +8,13 @@ For each estimator with a file in results/priors/:
   is mixed with a uniform density. Options have their share of the best tenth divided by
   their share of all. For a parameter that is not always active, both are among the
   configurations in which it is;
-- a portfolio, an ordered list of configurations to begin with: after the estimator's own,
-  always the one that lowers the mean over the tables of the normalized regret of the best
-  so far the most.
+- a portfolio of configurations to begin with, and their regrets on the tables: after
+  the estimator's own, always the one that lowers the mean over the tables of the
+  normalized regret of the best of all of them the most.
 
 The regret of a configuration is (best - score) / (best - median of the random ones), at
-most 2, and half of it is that predicted by a random forest from the other configurations
-(out of bag), since scores on small tables are noisy.
+most 2, and half of it is that predicted by a random forest from the other
+configurations (out of bag), since scores on small tables are noisy.
 
 Example: python benchmarks/priors/learn.py
 """
@@ -42,7 +42,9 @@ from priors.results import Table
 from sklearn.ensemble import RandomForestRegressor
 
 KNOWLEDGE = HERE.parent / "skbayes" / "spaces" / "knowledge.json"
-N_PORTFOLIO = 9
+N_PORTFOLIO = 16
+# The regrets are given on so many tables at most.
+MAX_TABLES = 40
 LARGEST_REGRET = 2.0
 # A score that varies less than this on a table tells nothing.
 SMALLEST_SPREAD = 1e-4
@@ -54,8 +56,8 @@ N_KNOTS = 9
 BANDWIDTH = 0.1
 # Configurations that each option has besides those counted.
 PSEUDO_COUNT = 2.0
-# Parameters that are proportional to the standard deviation of the target, which is 1 in
-# all tables.
+# Parameters that are proportional to the standard deviation of the target, which is 1
+# in all tables.
 Y_SCALED = {"SVR": ["C", "epsilon"], "ElasticNet": ["alpha"]}
 
 Params = dict[str, Any]
@@ -66,7 +68,7 @@ Params = dict[str, Any]
 
 @cache
 def regrets(name: str) -> list[np.ndarray]:
-    """Normalized regrets on each table, (n_configurations, n_metrics); NaN columns."""
+    """Return regrets on each table, (n_configurations, n_metrics); NaN columns."""
     return [_normalized(table.scores) for table in results.load(name)]
 
 
@@ -234,16 +236,16 @@ def _weights(
 
 
 def portfolio(losses: np.ndarray, n: int) -> list[int]:
-    """Choose configurations greedily; `losses` has shape (n_tables, n_configurations).
+    """Choose configurations; `losses` has shape (n_tables, n_configurations).
 
     The first one is number 0.
     """
     chosen = [0]
-    so_far = losses[:, 0]
     while len(chosen) < n:
-        totals = np.minimum(so_far[:, None], losses).mean(axis=0)
-        chosen.append(int(np.argmin(totals)))
-        so_far = np.minimum(so_far, losses[:, chosen[-1]])
+        so_far = losses[:, chosen].min(axis=1, keepdims=True)
+        gains = np.maximum(so_far - losses, 0.0).sum(axis=0)
+        gains[chosen] = -1.0
+        chosen.append(int(np.argmax(gains)))
     return chosen
 
 
@@ -267,11 +269,14 @@ def learn(name: str, without: tuple[str, ...] = ()) -> Params:
     tables = [table for table, _ in kept]
     # The mean of the scores, of which the estimator's own counts as much as the others.
     losses = [_mixed(loss) for _, loss in kept]
-    places = portfolio(np.array(losses), N_PORTFOLIO)[1:]
+    places = portfolio(np.array(losses), N_PORTFOLIO)
     found: Params = {"tables": len(tables)}
     if name in Y_SCALED:
         found["y_scaled"] = Y_SCALED[name]
     found["portfolio"] = [common_values(tables, place) for place in places]
+    shown = np.unique(np.linspace(0, len(losses) - 1, MAX_TABLES).astype(int))
+    regret = np.array([losses[i] for i in shown])[:, places].T
+    found["regrets"] = np.rint(100.0 * np.minimum(regret, 1.0)).astype(int).tolist()
     found["densities"] = densities(tables, losses)
     return found
 
@@ -295,6 +300,11 @@ def text_of(knowledge: Params) -> str:
             rows.append(f'  "y_scaled": {json.dumps(one["y_scaled"])},')
         points = ",\n".join(f"   {json.dumps(point)}" for point in one["portfolio"])
         rows.append(f'  "portfolio": [\n{points}\n  ],')
+        regrets = ",\n".join(
+            f"   {json.dumps(regret, separators=(',', ':'))}"
+            for regret in one["regrets"]
+        )
+        rows.append(f'  "regrets": [\n{regrets}\n  ],')
         own = ",\n".join(
             f"   {json.dumps(key)}: {json.dumps(density)}"
             for key, density in one["densities"].items()
@@ -305,10 +315,14 @@ def text_of(knowledge: Params) -> str:
 
 
 def main() -> None:
-    argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
-    knowledge = {name: learn(name) for name in results.names()}
+    )
+    parser.add_argument("--estimators", help="comma-separated; the others are kept")
+    args = parser.parse_args()
+    knowledge = json.loads(KNOWLEDGE.read_text()) if args.estimators else {}
+    chosen = args.estimators.split(",") if args.estimators else results.names()
+    knowledge |= {name: learn(name) for name in chosen}
     KNOWLEDGE.write_text(text_of(knowledge))
     print(f"written: {KNOWLEDGE} ({KNOWLEDGE.stat().st_size} bytes)")
 

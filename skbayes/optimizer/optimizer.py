@@ -27,6 +27,7 @@ from skbayes.optimizer.initial_design import default_n_initial_points, draw_desi
 from skbayes.optimizer.limits import CostLimits, EndedTrials, TrialLimits
 from skbayes.optimizer.observations import ObservationList, join
 from skbayes.optimizer.outcome_constraints import OutcomeConstraints, total_violation
+from skbayes.optimizer.portfolio import next_of_portfolio, usable_portfolio
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.optimizer.transfer import first_rows
 from skbayes.optimizer.validation import (
@@ -185,6 +186,9 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         self._n_initial_is_auto = n_initial_points == "auto"
         self._queue = self._checked_points(initial_points)
         self.prior = check_prior(prior, self.space)
+        self._portfolio = usable_portfolio(self.prior, auto)
+        if self._portfolio is not None and self._n_initial_is_auto:
+            self._n_initial = self._portfolio.n_first
         rng = make_generator(self._seed, Stream.DESIGN)
         self._design = draw_design(self.space, self._n_initial, rng, self.prior)
         self.last_expected_improvement: float | None = None
@@ -645,6 +649,10 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         return Configuration(params, self.space.encode([params])[0]), improvement
 
     def _best_row(self) -> tuple[FloatArray, float | None]:
+        known = (self._learned, self._told, list(self._pending.values()))
+        first = next_of_portfolio(self._portfolio, *known, self._candidates)
+        if first is not None:
+            return first, None
         k = len(self._told.scores) + len(self._pending)
         rng = make_generator(self._seed, Stream.PROPOSAL, k)
         n_known = len(self._learned.scores) + k

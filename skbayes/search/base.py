@@ -60,7 +60,11 @@ from skbayes.search._validation import (
     check_fit_names,
     check_stoppers,
 )
-from skbayes.search.default_space import points_to_begin_with, set_search_spaces
+from skbayes.search.default_space import (
+    points_to_begin_with,
+    prior_of,
+    set_search_spaces,
+)
 from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import set_winner_fits
@@ -190,7 +194,14 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
     # index arrays or a generator, which cannot be pickled.
-    _stays_at_home = ("stopper", "constraint", "constraints", "warm_start_from", "cv")
+    _stays_at_home = (
+        "stopper",
+        "constraint",
+        "constraints",
+        "warm_start_from",
+        "cv",
+        "_prior",
+    )
 
     # Whether `warm_start_from` may list searches on other data.
     _takes_sources = True
@@ -434,6 +445,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         set_search_spaces(self, X, y)
         space = self._make_space()
         self.initial_points_ = points_to_begin_with(self, space)
+        self._prior = prior_of(self, space, X, y)
         run = SearchRun(
             estimator=self.estimator,
             objective=objective,

@@ -246,6 +246,7 @@ class BayesSearchCV(BaseBayesSearchCV):
             acquisition=self.acquisition,
             n_initial_points=self.n_initial_points,
             initial_points=points + rest or None,
+            prior=self._prior,
             random_state=seed,
         )
         self._warn_of_untried(points, space, n_iter)

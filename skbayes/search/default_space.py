@@ -8,12 +8,13 @@ from typing import Any
 
 from sklearn.model_selection import check_cv
 
-from skbayes.space import Space
+from skbayes.space import OptimumPrior, Space
 from skbayes.spaces.default import space_of_parts, unknown_parts
 from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.learned_prior import learned_prior
 from skbayes.spaces.parts import parts_of
 
-__all__ = ["points_to_begin_with", "set_search_spaces"]
+__all__ = ["points_to_begin_with", "prior_of", "set_search_spaces"]
 
 # The share of the rows that are trained on, where it is not known before splitting.
 CAUTIOUS_SHARE = 0.5
@@ -97,3 +98,15 @@ def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
         return list(given or [])
     own = space.selection(search._own_values())
     return [own] if own is not None and space.allows(own) else []
+
+
+def prior_of(search: Any, space: Space, X: Any, y: Any) -> OptimumPrior | None:
+    """Return what is known of the best configuration of a search's estimator.
+
+    None unless ``initial_points="default"``.
+    """
+    if not isinstance(getattr(search, "initial_points", None), str):
+        return None
+    facts = DataFacts.of(X, y, train_share(search, X, y))
+    parts = parts_of(search.estimator, facts)
+    return learned_prior(parts, space, search._own_values())

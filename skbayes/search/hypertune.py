@@ -431,6 +431,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             acquisition=self.acquisition,
             n_initial_points=n_initial,
             initial_points=points or None,
+            prior=self._prior,
             random_state=seed,
         )
 

@@ -391,6 +391,7 @@ class MultiStageSearchCV(BayesSearchCV):
             acquisition=self.acquisition,
             n_initial_points=len(promoted) or self.n_initial_points,
             initial_points=promoted or self.initial_points_ or None,
+            prior=self._prior if self._prior is None else self._prior.densities_only(),
             random_state=seed,
         )
 

@@ -297,6 +297,7 @@ float
             n_initial_points=self.n_initial_points,
             initial_points=self.initial_points_ or None,
             n_objectives=len(self.objectives),
+            prior=self._prior,
             random_state=seed,
         )
 

@@ -381,6 +381,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             cost_scale=self.cost_scale,
             n_initial_points=self.n_initial_points,
             initial_points=points or None,
+            prior=self._prior,
             random_state=seed,
         )
 

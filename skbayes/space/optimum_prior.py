@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayes.space.dimensions import Dimension, FloatArray, nearest
+from skbayes.space.portfolio import Portfolio
 from skbayes.space.space import Column, Space
 
 __all__ = ["OptimumPrior"]
@@ -49,10 +50,15 @@ class OptimumPrior:
         columns of this name; the place of a column, an int, for that column alone,
         which goes first. Parameters that are not named have a flat density.
 
+    portfolio : Portfolio or None, default=None
+        Configurations with which an optimizer begins.
+
     Attributes
     ----------
     space : Space
         The search space.
+    portfolio : Portfolio or None
+        Configurations with which an optimizer begins.
 
     Raises
     ------
@@ -73,10 +79,15 @@ class OptimumPrior:
     array([ 1.22, -0.78])
     """
 
-    def __init__(self, space: Space, densities: Mapping[Any, Density]) -> None:
+    def __init__(
+        self,
+        space: Space,
+        densities: Mapping[Any, Density],
+        portfolio: Portfolio | None = None,
+    ) -> None:
         if not isinstance(densities, Mapping):
             raise TypeError(f"densities must be a dict, got {densities!r}.")
-        self.space = space
+        self.space, self.portfolio = space, portfolio
         unknown = [
             key
             for key in densities
@@ -208,7 +219,15 @@ class OptimumPrior:
             )
         moved = copy.copy(self)
         moved.space = space
+        if len(theirs) > len(own):
+            moved.portfolio = None  # its points have no values for further columns
         return moved
+
+    def densities_only(self) -> OptimumPrior:
+        """Return this prior without its portfolio."""
+        other = copy.copy(self)
+        other.portfolio = None
+        return other
 
     @property
     def is_flat(self) -> bool:

@@ -1,125 +1,128 @@
-"""Configurations to begin a search with: the portfolios of the parts of an estimator."""
+"""Portfolio of a known estimator: the configurations that a search begins with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import Dimension, is_number
+from skbayes.space.portfolio import Portfolio
 from skbayes.space.space import key_of
 from skbayes.spaces.knowledge import Library, knowledge_of
 from skbayes.spaces.parts import Part
 
-__all__ = ["first_points"]
+__all__ = ["learned_portfolio"]
+
+# Configurations with which a search begins, the estimator's own among them.
+N_FIRST = 4
+
+# It is no parameter where the classes are of one size, and has no effect there.
+WITHOUT_EFFECT = "class_weight"
 
 Params = dict[str, Any]
 
 
-def first_points(
-    parts: Iterable[Part],
+def learned_portfolio(
+    parts: Sequence[Part],
     space: Space,
     own: Mapping[str, Any],
     known: Library | None = None,
-) -> list[Params]:
+) -> Portfolio | None:
     """Return the portfolio of an estimator as configurations of a space.
 
-    Number k has the values of number k of each part that is known. All other parameters,
-    and those with a value outside of the space, keep the estimator's own value.
+    Number k has the values of number k of each part that is known. All other
+    parameters, and those with a number outside of the space, keep the estimator's own
+    value. A configuration is left out if it needs an option that the space does not
+    have, or another one than the estimator's for a parameter that the space does not
+    have.
 
     Parameters
     ----------
-    parts : iterable of Part
+    parts : list of Part
         Parts of the estimator.
     space : Space
         The search space, the default one or a user's.
     own : dict
-        The estimator's own values by full names, as they are in the space.
+        The estimator's own values by full names.
     known : dict, default=None
         What is known, by class; None: all that was learned.
 
     Returns
     -------
-    points : list of dict
-        Distinct configurations that the space allows, best first, each with at least one
-        value that is learned; empty if nothing is known.
+    portfolio : Portfolio or None
+        None if fewer than two configurations are left.
     """
-    portfolios = []
-    for part in parts:
-        knowledge = knowledge_of(part, known)
-        if knowledge is not None:
-            unit = part.facts.y_scale
-            scaled = knowledge.get("y_scaled", ())
-            portfolios.append(
-                [
-                    {
-                        part.prefix + name: value * unit if name in scaled else value
-                        for name, value in point.items()
-                    }
-                    for point in knowledge["portfolio"]
-                ]
-            )
-    points: list[Params] = []
-    seen: set[bytes] = set()
-    for k in range(max(map(len, portfolios), default=0)):
+    found = [
+        (part, knowledge)
+        for part in parts
+        if (knowledge := knowledge_of(part, known)) is not None
+    ]
+    n = min((len(knowledge["portfolio"]) for _, knowledge in found), default=0)
+    points: dict[bytes, Params] = {}
+    places = []
+    for k in range(n):
         learned: Params = {}
-        for portfolio in portfolios:
-            learned |= portfolio[min(k, len(portfolio) - 1)]
+        for part, knowledge in found:
+            learned |= _full_names(knowledge["portfolio"][k], part, knowledge)
         point = _inside(space, learned, own)
-        if point is None:
+        if point is None or not space.allows(point):
             continue
         key = key_of(space.encode([point])[0])
-        if key not in seen and space.allows(point):
-            seen.add(key)
-            points.append(point)
-    return points
+        if key not in points:
+            points[key] = point
+            places.append(k)
+    if len(points) < 2:
+        return None
+    regrets = np.vstack([np.array(one["regrets"])[places].T for _, one in found])
+    n_first = min(N_FIRST, len(points))
+    return Portfolio(space, list(points.values()), regrets / 100.0, n_first)
+
+
+def _full_names(point: Params, part: Part, knowledge: Mapping[str, Any]) -> Params:
+    scaled = knowledge.get("y_scaled", ())
+    return {
+        part.prefix + name: value * part.facts.y_scale if name in scaled else value
+        for name, value in point.items()
+    }
 
 
 def _inside(
     space: Space, learned: Mapping[str, Any], own: Mapping[str, Any]
 ) -> Params | None:
     """Return the configuration with learned values where these are inside, or None."""
-    row = np.full(space.n_columns, np.nan)
-    n_learned = 0
-    todo = list(space.tree)
-    while todo:
-        place, options = todo.pop()
-        column = space.columns[place]
-        position, is_learned = _position(column.dimension, column.name, learned, own)
-        if position is None:
+    values = {
+        **own,
+        **{k: tuple(v) if isinstance(v, list) else v for k, v in learned.items()},
+    }
+    for name in learned.keys() - set(space.parameter_names):
+        effect = name.rpartition("__")[2] != WITHOUT_EFFECT
+        if effect and not is_number(values[name]) and values[name] != own.get(name):
             return None
-        row[place] = position
-        n_learned += is_learned
-        if options:
-            chosen = column.dimension.place(np.array([position]))  # type: ignore[attr-defined]
-            todo += options[int(chosen[0])]
-    return space.decode(row[None])[0] if n_learned else None
-
-
-def _position(
-    dimension: Dimension,
-    name: str | None,
-    learned: Mapping[str, Any],
-    own: Mapping[str, Any],
-) -> tuple[float | None, bool]:
-    """Return the position of a parameter's value, and whether it is the learned one."""
-    if name is None:  # the first of several dicts
-        return float(dimension.grid[0]), False
-    for values, is_learned in ((learned, True), (own, False)):
-        if name in values:
-            value = _nearest(dimension, values[name]) if is_learned else values[name]
-            if dimension.contains(value):
-                return float(dimension.encode([value])[0]), is_learned
-    return None, False
+    dimensions: dict[str, list[Dimension]] = {}
+    for column in space.columns:
+        if column.name is None:
+            continue
+        if column.name in learned:
+            dimensions.setdefault(column.name, []).append(column.dimension)
+        elif column.dimension.n_values == 1:  # what an option needs
+            (values[column.name],) = column.dimension.decode(column.dimension.grid)
+    for name, possible in dimensions.items():
+        value = values[name]
+        if is_number(value):
+            near = [_nearest(one, value) for one in possible]
+            inside = [
+                v for v, one in zip(near, possible, strict=True) if one.contains(v)
+            ]
+            values[name] = inside[0] if inside else own.get(name)
+    return space.selection(values)
 
 
 def _nearest(dimension: Dimension, value: Any) -> Any:
     """Return the value of a list of numbers that is nearest, if it lies among them."""
-    if isinstance(value, list):
-        return tuple(value)
-    if not isinstance(dimension, Ordinal) or not is_number(value):
+    if not isinstance(dimension, Ordinal):
         return value
     numbers = [v for v in dimension.values if is_number(v)]
     if not numbers or not numbers[0] <= value <= numbers[-1]:

@@ -3,12 +3,15 @@
 The file ``knowledge.json`` has, by the name of a class:
 
 - ``tables``: number of tables that it was learned from;
-- ``portfolio``: configurations to begin with after the estimator's own, best first;
-- ``densities``: by name of a parameter, natural logarithms of the density of good values
-  relative to random ones: ``log_density`` at the numbers ``at``, linear in between on a
-  linear or a logarithmic ``scale`` and constant beyond, and a logarithm for each of
-  ``options``. On a logarithmic scale, the first number stands for 0;
-- ``y_scaled``: parameters that are proportional to the standard deviation of the target.
+- ``portfolio``: configurations, the first of which, ``{}``, is the estimator's own;
+- ``regrets``: a list for each of them, with the normalized regret in percent on each of
+  some tables: 0 is the best known there, 100 a median one, or a worse one;
+- ``densities``: by name of a parameter, natural logarithms of the density of good
+  values relative to random ones: ``log_density`` at the numbers ``at``, linear in
+  between on a linear or a logarithmic ``scale`` and constant beyond, and a logarithm
+  for each of ``options``. On a logarithmic scale, the first number stands for 0;
+- ``y_scaled``: parameters that are proportional to the standard deviation of the
+  target.
 
 ``benchmarks/priors/learn.py`` writes it.
 """
@@ -16,24 +19,20 @@ The file ``knowledge.json`` has, by the name of a class:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from skbayes.space import OptimumPrior, Space
-from skbayes.space.dimensions import Dimension, FloatArray, is_number
+from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.spaces.parts import Part
 
-__all__ = ["Library", "knowledge_of", "learned_prior", "library"]
+__all__ = ["Library", "knowledge_of", "library", "log_density"]
 
 # What the file says, or a part of it.
 Library = Mapping[str, Mapping[str, Any]]
-
-# Positions at which the density of a range is computed.
-N_KNOTS = 17
 
 
 @cache
@@ -52,57 +51,6 @@ def knowledge_of(part: Part, known: Library | None = None) -> Mapping[str, Any] 
         if cls.__name__ in known:
             return known[cls.__name__]
     return None
-
-
-def learned_prior(
-    parts: Iterable[Part], space: Space, known: Library | None = None
-) -> OptimumPrior | None:
-    """Return the densities of the parameters of a space that are known.
-
-    Parameters
-    ----------
-    parts : iterable of Part
-        Parts of the estimator that the space is for.
-    space : Space
-        A search space, the default one or a user's.
-    known : dict, default=None
-        What is known, by class; None: all that was learned.
-
-    Returns
-    -------
-    prior : OptimumPrior or None
-        None if nothing is known of any of the parameters.
-    """
-    by_name: dict[str, tuple[Mapping[str, Any], float]] = {}
-    for part in parts:
-        knowledge = knowledge_of(part, known)
-        if knowledge is None:
-            continue
-        scaled = knowledge.get("y_scaled", ())
-        for name, density in knowledge["densities"].items():
-            unit = part.facts.y_scale if name in scaled else 1.0
-            by_name[part.prefix + name] = (density, unit)
-    densities: dict[int, Any] = {}
-    for place, column in enumerate(space.columns):
-        if column.name in by_name:
-            found = _column_density(column.dimension, *by_name[column.name])
-            if found is not None:
-                densities[place] = found
-    return OptimumPrior(space, densities) if densities else None
-
-
-def _column_density(
-    dimension: Dimension, density: Mapping[str, Any], unit: float
-) -> Any:
-    """Return a density in the form of OptimumPrior, or None if it is flat."""
-    listed = dimension.is_categorical or hasattr(dimension, "values")
-    positions = dimension.grid if listed else np.linspace(0.0, 1.0, N_KNOTS)
-    if not listed:
-        positions = np.unique(dimension.snap(positions))
-    logs = log_density(density, dimension.decode(positions), unit)
-    if np.ptp(logs) == 0.0:
-        return None
-    return logs if listed else (positions, logs)
 
 
 def log_density(

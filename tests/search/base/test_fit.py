@@ -254,7 +254,7 @@ def test_f7_a_second_fit_starts_afresh():
 
 def test_f7_seeds_differ_and_an_instance_moves_on():
     def tried(seed):
-        search = BayesSearchCV(SVC(), SMOOTH, n_iter=3, cv=2, random_state=seed)
+        search = BayesSearchCV(SVC(), SMOOTH, n_iter=6, cv=2, random_state=seed)
         return search.fit(X, y).cv_results_["params"]
 
     assert tried(0) != tried(1)

@@ -1,0 +1,51 @@
+"""Proposals from the portfolio of a prior."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from skbayes.optimizer.observations import ObservationList
+from skbayes.space import OptimumPrior
+from skbayes.space.candidates import Candidates
+from skbayes.space.dimensions import FloatArray
+from skbayes.space.portfolio import Portfolio
+
+__all__ = ["next_of_portfolio", "usable_portfolio"]
+
+
+def usable_portfolio(prior: OptimumPrior | None, n_initial: int) -> Portfolio | None:
+    """Return the portfolio of a prior for a proposer with so many initial points.
+
+    One that has none, such as random search, begins with no portfolio.
+    """
+    return prior.portfolio if prior is not None and n_initial > 0 else None
+
+
+def next_of_portfolio(
+    portfolio: Portfolio | None,
+    learned: ObservationList,
+    told: ObservationList,
+    pending: Sequence[FloatArray],
+    candidates: Candidates,
+) -> FloatArray | None:
+    """Return the configuration that a portfolio has next; None if it has been used."""
+    if portfolio is None:
+        return None
+    rows = [*told.rows, *pending]
+    if len(learned.rows) + len(rows) >= portfolio.n_first:
+        return None
+    scores = [_comparable(one) for one in told.scores] + [math.nan] * len(pending)
+    free = np.flatnonzero(candidates.filter_new(portfolio.rows)).tolist()
+    X = np.vstack([np.empty((0, candidates.space.n_columns)), *rows])
+    place = portfolio.choose(X, np.array(scores), free)
+    return None if place is None else portfolio.rows[place]
+
+
+def _comparable(scores: list[float]) -> float:
+    """Return one score; -inf of a failure, and NaN of several objectives."""
+    if len(scores) > 1:
+        return math.nan
+    return -math.inf if math.isnan(scores[0]) else scores[0]

@@ -1,0 +1,131 @@
+"""Portfolio: configurations that were good on other data, to begin a search with.
+
+Symbols: m configurations, t data sets, D columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skbayes.space.dimensions import FloatArray
+from skbayes.space.space import Space, key_of
+
+__all__ = ["Portfolio"]
+
+# The logarithm of a data set's weight is this many times the agreement of its ranking
+# with that of the scores, and the square root of the number of scores less one.
+AGREEMENT_WEIGHT = 4.0
+
+# Regrets that differ by this much are clearly different.
+CLEAR_DIFFERENCE = 0.1
+
+
+class Portfolio:
+    """Configurations and their regrets on other data sets.
+
+    The next configuration is the one with the least mean regret of the best so far. The
+    mean is over the data sets, weighted by how well their ranking of the configurations
+    agrees with the scores told.
+
+    Parameters
+    ----------
+    space : Space
+        The search space.
+    points : list of dict
+        m configurations of the space.
+    regrets : array-like of shape (t, m)
+        Normalized regret of each configuration on each data set: 0 is the best known, 1
+        a median one.
+    n_first : int
+        Number of configurations with which a search begins, >= 0.
+
+    Raises
+    ------
+    ValueError
+        If a point is no configuration of the space, or the shape of `regrets` is wrong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.space import Space
+    >>> from skbayes.space.portfolio import Portfolio
+    >>> space = Space.from_notation({"C": [1, 10, 100]})
+    >>> points = [{"C": 1}, {"C": 10}, {"C": 100}]
+    >>> portfolio = Portfolio(space, points, [[0.5, 0.1, 0.8], [0.5, 0.8, 0.0]], 3)
+    >>> place = portfolio.choose(np.empty((0, 1)), np.empty(0), range(3))
+    >>> points[place]
+    {'C': 100}
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        points: Sequence[Mapping[str, Any]],
+        regrets: ArrayLike,
+        n_first: int,
+    ) -> None:
+        self.rows = space.encode(points)
+        self.regrets = np.asarray(regrets, dtype=np.float64)
+        if self.regrets.ndim != 2 or self.regrets.shape[1] != len(points):
+            raise ValueError(
+                f"regrets must have a column for each of {len(points)} points, got "
+                f"shape {self.regrets.shape}."
+            )
+        self.n_first = n_first
+        self._places = {key_of(row): place for place, row in enumerate(self.rows)}
+
+    def choose(
+        self, X: FloatArray, scores: FloatArray, free: Sequence[int]
+    ) -> int | None:
+        """Return the place of the configuration to try next.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, D)
+            Encoded configurations, told or pending.
+        scores : ndarray of shape (n,)
+            Their scores, greater is better; -inf where failed, NaN where pending.
+        free : sequence of int
+            Places of the configurations that may be chosen.
+
+        Returns
+        -------
+        place : int or None
+            None if none is free.
+        """
+        if not len(free):
+            return None
+        places = [self._places.get(key_of(row), -1) for row in X]
+        tried = [place for place in places if place >= 0]
+        known = [
+            (place, score)
+            for place, score in zip(places, scores, strict=True)
+            if place >= 0 and not np.isnan(score)
+        ]
+        weights = self._weights(known)
+        if tried:
+            so_far = self.regrets[:, tried].min(axis=1, keepdims=True)
+        else:
+            so_far = self.regrets.max(axis=1, keepdims=True)
+        means = weights @ np.minimum(so_far, self.regrets[:, free])
+        return int(free[int(np.argmin(means))])
+
+    def _weights(self, known: Sequence[tuple[int, float]]) -> FloatArray:
+        """Weights of the data sets by agreement with scores of places, shape (t,)."""
+        n = len(known)
+        if n < 2:
+            return np.full(len(self.regrets), 1.0 / len(self.regrets))
+        places = [place for place, _ in known]
+        scores = np.nan_to_num([score for _, score in known], neginf=-1e300)
+        better = np.sign(scores[:, None] - scores[None, :])
+        own = self.regrets[:, places]
+        worse = (own[:, None, :] - own[:, :, None]) / CLEAR_DIFFERENCE
+        agreement = np.sum(np.clip(worse, -1.0, 1.0) * better, axis=(1, 2))
+        agreement /= n * (n - 1)
+        logs = AGREEMENT_WEIGHT * np.sqrt(n - 1) * agreement
+        weights = np.exp(logs - logs.max())
+        return weights / weights.sum()

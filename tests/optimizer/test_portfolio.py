@@ -1,0 +1,110 @@
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from skbayes import Optimizer
+from skbayes.space import OptimumPrior, Space
+from skbayes.space.portfolio import Portfolio
+
+SPACE = Space.from_notation({"x": (0.0, 1.0), "kind": ["a", "b"]})
+POINTS = [{"x": x, "kind": kind} for x in (0.125, 0.5, 0.875) for kind in "ab"]
+REGRETS = np.random.default_rng(0).random((9, 6))
+
+
+def prior(n_first=4, regrets=REGRETS):
+    return OptimumPrior(SPACE, {}, Portfolio(SPACE, POINTS, regrets, n_first))
+
+
+def score(params):
+    return -((params["x"] - 0.3) ** 2) - (params["kind"] == "a")
+
+
+def trials(optimizer, n):
+    made = []
+    for _ in range(n):
+        made.append(optimizer.ask())
+        optimizer.tell(made[-1], score(made[-1]))
+    return made
+
+
+def test_proposes_the_portfolio_and_then_the_models_choice():
+    made = trials(Optimizer(SPACE, prior=prior(), random_state=0), 6)
+    assert all(params in POINTS for params in made[:4])
+    assert len({tuple(params.values()) for params in made}) == 6
+    assert not any(params in POINTS for params in made[4:])
+
+
+def test_initial_points_come_first_and_count():
+    points = [{"x": 0.25, "kind": "a"}]
+    optimizer = Optimizer(SPACE, prior=prior(), initial_points=points, random_state=0)
+    made = trials(optimizer, 5)
+    assert made[0] == points[0]
+    assert all(params in POINTS for params in made[1:4])
+    assert made[4] not in POINTS
+
+
+def test_trials_in_flight_are_different():
+    made = Optimizer(SPACE, prior=prior(), random_state=0).ask(4)
+    assert all(params in POINTS for params in made)
+    assert len({tuple(params.values()) for params in made}) == 4
+
+
+@pytest.mark.parametrize("n_told", [0, 2, 3, 5])
+def test_an_interrupted_run_goes_on_with_the_same_proposals(n_told):
+    made = trials(Optimizer(SPACE, prior=prior(), random_state=0), 7)
+    again = Optimizer(SPACE, prior=prior(), random_state=0)
+    for params in made[:n_told]:
+        again.pend(params)
+        again.tell(params, score(params))
+    assert trials(pickle.loads(pickle.dumps(again)), 7 - n_told) == made[n_told:]
+
+
+def test_scores_choose_among_the_portfolio():
+    # Data sets that prefer "a" have their best at the end, the others in the middle.
+    regrets = [[0.5, 0.9, 0.6, 0.8, 0.0, 1.0], [0.9, 0.5, 0.8, 0.0, 1.0, 0.6]]
+    found = []
+    for sign in (1.0, -1.0):
+        optimizer = Optimizer(
+            SPACE, prior=prior(3, regrets), initial_points=POINTS[:2], random_state=0
+        )
+        for params in POINTS[:2]:
+            assert optimizer.ask() == params
+            optimizer.tell(params, sign * (params["kind"] == "a"))
+        found.append(optimizer.ask())
+    assert found == [POINTS[4], POINTS[3]]
+
+
+def test_failures_and_several_objectives():
+    optimizer = Optimizer(SPACE, prior=prior(), random_state=0)
+    for scores in (math.nan, 1.0, math.nan):
+        params = optimizer.ask()
+        assert params in POINTS
+        optimizer.tell(params, scores)
+    optimizer = Optimizer(SPACE, prior=prior(), n_objectives=2, random_state=0)
+    for scores in ([0.0, 1.0], [1.0, 0.0], [math.nan, 0.5]):
+        params = optimizer.ask()
+        assert params in POINTS
+        optimizer.tell(params, scores)
+
+
+@pytest.mark.parametrize("surrogate", ["random", "sobol"])
+def test_random_search_has_no_portfolio(surrogate):
+    with_one, without = (
+        Optimizer(SPACE, surrogate=surrogate, prior=one, random_state=0)
+        for one in (prior(), None)
+    )
+    assert trials(with_one, 4) == trials(without, 4)
+
+
+def test_a_given_number_of_initial_points_is_kept():
+    optimizer = Optimizer(SPACE, prior=prior(2), n_initial_points=5, random_state=0)
+    trials(optimizer, 4)
+    assert optimizer.last_expected_improvement is None
+    trials(optimizer, 2)
+    assert optimizer.last_expected_improvement is not None
+
+
+def test_densities_only():
+    assert prior().densities_only().portfolio is None

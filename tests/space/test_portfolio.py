@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from skbayes.space import Space
+from skbayes.space.portfolio import Portfolio
+
+SPACE = Space.from_notation({"x": [0, 1, 2, 3, 4]})
+POINTS = [{"x": x} for x in range(5)]
+NOTHING = np.empty((0, 1)), np.empty(0)
+
+
+def rows(*values):
+    return SPACE.encode([{"x": x} for x in values])
+
+
+def test_begins_with_the_least_mean_regret():
+    regrets = np.random.default_rng(0).random((7, 5))
+    portfolio = Portfolio(SPACE, POINTS, regrets, 5)
+    assert portfolio.choose(*NOTHING, range(5)) == np.argmin(regrets.mean(axis=0))
+
+
+def test_pending_points_count_as_tried():
+    regrets = [[0.0, 0.1, 0.9, 0.9, 0.9], [0.9, 0.8, 0.9, 0.0, 0.9]]
+    portfolio = Portfolio(SPACE, POINTS, regrets, 5)
+    assert portfolio.choose(rows(0), np.array([np.nan]), [1, 2, 3, 4]) == 3
+
+
+@pytest.mark.parametrize("own", range(4))
+def test_scores_that_rank_as_one_data_set_does_lead_to_its_best_point(own):
+    # Four data sets, each with another order of the first four points.
+    orders = np.array([[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]]) / 3
+    # The last columns are 0.2 better than anything else on one data set.
+    space = Space.from_notation({"x": list(range(8))})
+    best = np.where(np.eye(4) > 0, -0.2, 1.0)
+    regrets = np.hstack([orders, best])
+    portfolio = Portfolio(space, [{"x": x} for x in range(8)], regrets, 8)
+    X = space.encode([{"x": x} for x in range(4)])
+    assert portfolio.choose(X, -orders[own], [4, 5, 6, 7]) == 4 + own
+
+
+def test_a_failure_is_worse_than_any_score():
+    regrets = [[0.4, 0.9, 0.5, 0.2, 0.9], [0.9, 0.4, 0.5, 0.9, 0.2]]
+    portfolio = Portfolio(SPACE, POINTS, regrets, 5)
+    scores = np.array([-np.inf, -1e6])
+    assert portfolio.choose(rows(0, 1), scores, [3, 4]) == 4
+    assert portfolio.choose(rows(0, 1), scores[::-1], [3, 4]) == 3
+
+
+def test_nothing_is_free():
+    portfolio = Portfolio(SPACE, POINTS, np.zeros((1, 5)), 5)
+    assert portfolio.choose(rows(*range(5)), np.zeros(5), []) is None
+
+
+def test_shape_of_regrets():
+    with pytest.raises(ValueError, match="regrets must have a column for each of 5"):
+        Portfolio(SPACE, POINTS, np.zeros((3, 4)), 5)

@@ -1,0 +1,215 @@
+import json
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes.space import Space
+from skbayes.spaces import default_space
+from skbayes.spaces.catalog import CATALOG
+from skbayes.spaces.default import own_values
+from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.first_points import learned_portfolio
+from skbayes.spaces.knowledge import knowledge_of, library, log_density
+from skbayes.spaces.learned_prior import learned_prior
+from skbayes.spaces.parts import parts_of
+
+KNOWN = {
+    "Toy": {
+        "portfolio": [{}, {"C": 10.0, "kernel": "linear"}],
+        "regrets": [[50, 20], [0, 30]],
+        "densities": {
+            "C": {"scale": "log", "at": [0.01, 1.0, 100.0], "log_density": [-1, 0, 2]},
+            "kernel": {"options": [["rbf", 0.5], ["linear", -0.5]]},
+        },
+    }
+}
+
+
+def toy(**knowledge):
+    """What is known of SVC, made up."""
+    return {"SVC": {**KNOWN["Toy"], **knowledge}}
+
+
+def prior_of(estimator, space, known=None, y=None):
+    facts = DataFacts.of(None, y)
+    space = Space.from_notation(space)
+    parts = parts_of(estimator, facts)
+    return learned_prior(parts, space, own_values(estimator), known)
+
+
+def portfolio_of(estimator, space, known=None, y=None):
+    facts = DataFacts.of(None, y)
+    space = Space.from_notation(space)
+    parts = parts_of(estimator, facts)
+    found = learned_portfolio(parts, space, own_values(estimator), known)
+    return None if found is None else space.decode(found.rows)
+
+
+# -- the file -------------------------------------------------------------------------
+
+
+def test_the_file_is_small():
+    path = files("skbayes.spaces").joinpath("knowledge.json")
+    assert len(path.read_text("utf-8")) < 80_000
+
+
+@pytest.mark.parametrize("name", sorted(library()))
+def test_the_file_is_complete_and_consistent(name):
+    one = library()[name]
+    assert one["portfolio"][0] == {}
+    regrets = np.array(one["regrets"])
+    assert regrets.shape[0] == len(one["portfolio"]) >= 8
+    assert regrets.min() >= 0 and regrets.max() <= 100
+    for density in one["densities"].values():
+        assert json.dumps(density)
+        logs = [log for _, log in density.get("options", ())]
+        if "at" in density:
+            assert np.all(np.diff(density["at"]) > 0)
+            assert len(density["at"]) == len(density["log_density"])
+            logs += density["log_density"]
+        # A fifth of each density is uniform.
+        assert min(logs) >= np.log(0.2) - 0.01
+
+
+@pytest.mark.parametrize("name", sorted(library()))
+def test_the_classes_are_in_the_catalog(name):
+    assert any(own == name for _, own in CATALOG)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SVC(), LogisticRegression(), Ridge(), ElasticNet(), DecisionTreeClassifier()],
+    ids=lambda one: type(one).__name__,
+)
+def test_all_points_of_a_portfolio_are_in_the_default_space(estimator):
+    X, y = np.random.default_rng(0).random((90, 5)), np.repeat([0, 1], [70, 20])
+    space = Space.from_notation(default_space(estimator, X, y))
+    parts = parts_of(estimator, DataFacts.of(X, y))
+    portfolio = learned_portfolio(parts, space, own_values(estimator))
+    assert portfolio is not None
+    assert len(portfolio.rows) == len(library()[type(estimator).__name__]["portfolio"])
+    for params in space.decode(portfolio.rows):
+        estimator.set_params(**params)
+
+
+# -- classes --------------------------------------------------------------------------
+
+
+class Mine(SVC):
+    pass
+
+
+def test_a_class_has_the_knowledge_of_its_nearest_base():
+    (part,) = parts_of(Mine(), DataFacts())
+    assert knowledge_of(part) is library()["SVC"]
+
+
+def test_a_class_without_knowledge():
+    (part,) = parts_of(Lasso(), DataFacts())
+    assert knowledge_of(part, {}) is None
+    assert prior_of(Lasso(), {"alpha": (0.1, 1.0)}, {}) is None
+
+
+# -- densities ------------------------------------------------------------------------
+
+
+def test_densities_are_linear_between_numbers_and_constant_beyond():
+    density = KNOWN["Toy"]["densities"]["C"]
+    found = log_density(density, [1e-5, 0.01, 0.1, 1.0, 10.0, 100.0, 1e9, 0.0])
+    np.testing.assert_allclose(found, [-1, -1, -0.5, 0, 1, 2, 2, -1])
+
+
+def test_options_by_value_and_type():
+    density = {"options": [[True, 1.0], [1, 2.0], [None, 3.0], [[5, 5], 4.0]]}
+    found = log_density(density, [True, 1, None, (5, 5), "other"])
+    np.testing.assert_allclose(found, [1, 2, 3, 4, 0])
+
+
+def test_the_density_of_a_range_of_the_users_own():
+    prior = prior_of(SVC(), {"C": (0.1, 10.0, "log-uniform")}, toy())
+    X = prior.space.encode([{"C": C} for C in (0.1, 1.0, 10.0)])
+    # The differences are those of the file, on another range.
+    np.testing.assert_allclose(np.diff(prior.log_density(X)), [0.5, 1.0], atol=0.01)
+
+
+def test_the_density_of_a_list_of_the_users_own():
+    prior = prior_of(
+        SVC(), {"C": [1, 100], "kernel": ["linear", "sigmoid", "rbf"]}, toy()
+    )
+    kernels = ("linear", "sigmoid", "rbf")
+    X = prior.space.encode([{"C": 1, "kernel": kernel} for kernel in kernels])
+    np.testing.assert_allclose(np.diff(prior.log_density(X)), [0.5, 0.5])
+    X = prior.space.encode([{"C": C, "kernel": "rbf"} for C in (1, 100)])
+    np.testing.assert_allclose(np.diff(prior.log_density(X)), 2.0)
+
+
+def test_names_within_a_pipeline():
+    pipeline = make_pipeline(StandardScaler(), SVC())
+    space = {"svc__C": (0.1, 10.0), "svc__tol": (1e-4, 1e-2)}
+    assert repr(prior_of(pipeline, space, toy())) == "OptimumPrior(svc__C)"
+
+
+@pytest.mark.parametrize("scale", [1.0, 1000.0])
+def test_some_parameters_are_relative_to_the_scale_of_the_target(scale):
+    known = {"Ridge": {**toy(y_scaled=["alpha"])["SVC"]}}
+    known["Ridge"]["densities"] = {"alpha": KNOWN["Toy"]["densities"]["C"]}
+    known["Ridge"]["portfolio"] = [{}, {"alpha": 0.5}]
+    y = scale * np.array([-1.0, 1.0])
+    space = {"alpha": (0.1, 1000.0, "log-uniform")}
+    prior = prior_of(Ridge(), space, known, y)
+    X = prior.space.encode([{"alpha": 0.5 * scale}, {"alpha": 0.25 * scale}])
+    expected = np.diff(np.interp(np.log([0.5, 0.25]), np.log([0.01, 1.0]), [-1, 0]))
+    np.testing.assert_allclose(np.diff(prior.log_density(X)), expected, atol=0.05)
+    assert portfolio_of(Ridge(), space, known, y)[1] == {"alpha": 0.5 * scale}
+
+
+# -- portfolios -----------------------------------------------------------------------
+
+
+def test_a_portfolio_begins_with_the_estimators_own_values():
+    points = portfolio_of(
+        SVC(C=2.0), {"C": (0.1, 50.0), "kernel": ["rbf", "linear"]}, toy()
+    )
+    own, learned = points
+    assert own["kernel"] == "rbf"
+    assert own["C"] == pytest.approx(2.0, abs=1e-4)
+    assert learned["kernel"] == "linear"
+    assert learned["C"] == pytest.approx(10.0, abs=1e-4)
+
+
+def test_numbers_outside_of_a_users_space_keep_the_estimators_value():
+    points = portfolio_of(
+        SVC(), {"C": [0.5, 1.0, 2.0], "kernel": ["rbf", "linear"]}, toy()
+    )
+    assert points == [{"C": 1.0, "kernel": "rbf"}, {"C": 1.0, "kernel": "linear"}]
+
+
+def test_the_nearest_value_of_a_users_list():
+    points = portfolio_of(
+        SVC(), {"C": [1, 5, 20, 100], "kernel": ["rbf", "linear"]}, toy()
+    )
+    assert points[1] in ({"C": 5, "kernel": "linear"}, {"C": 20, "kernel": "linear"})
+
+
+def test_points_with_another_option_than_the_users_are_left_out():
+    # The point needs the linear kernel.
+    assert portfolio_of(SVC(), {"C": (0.1, 50.0)}, toy()) is None
+    assert (
+        portfolio_of(SVC(), {"C": (0.1, 50.0), "kernel": ["rbf", "poly"]}, toy())
+        is None
+    )
+    assert len(portfolio_of(SVC(kernel="linear"), {"C": (0.1, 50.0)}, toy())) == 2
+
+
+def test_a_constraint_is_respected():
+    space = Space.from_notation(
+        {"C": (0.1, 50.0), "kernel": ["rbf", "linear"]},
+        constraint=lambda params: params["kernel"] == "rbf",
+    )
+    assert portfolio_of(SVC(), space, toy()) is None
