@@ -35,7 +35,13 @@ from skbayes.evaluation.trial import TrialState
 from skbayes.utils.blas import blas_threads
 from skbayes.utils.process_tree import TreeMemory, end_tree
 
-__all__ = ["FitServer", "PortableTask", "end_servers", "run_limited_fold", "start_server"]
+__all__ = [
+    "FitServer",
+    "PortableTask",
+    "end_servers",
+    "run_limited_fold",
+    "start_server",
+]
 
 # Seconds between looks at the memory of a fit, and at whether the search goes on.
 PATIENCE = 0.05
@@ -100,7 +106,9 @@ class FitServer:
         self.data_key, self._task_key = handle.key, task.key
         self._n_shared, self._is_loading = handle.n_shared, True
         data = cloudpickle.dumps(handle)
-        self._send(FitRequest(None, _settings(), data, task.content, limits.trial_memory))
+        self._send(
+            FitRequest(None, _settings(), data, task.content, limits.trial_memory)
+        )
 
     def run(
         self,

@@ -67,7 +67,11 @@ class TrialLimits:
         """Return calls for folds whose trial has run for some seconds."""
         limits = self.limits.after(seconds, self.local_handle is not None)
         return [
-            (function, (*args[:-1], limits) if args[-1] is self.limits else args, kwargs)
+            (
+                function,
+                (*args[:-1], limits) if args[-1] is self.limits else args,
+                kwargs,
+            )
             for function, args, kwargs in calls
         ]
 
@@ -114,7 +118,8 @@ def limit_fits(
     local = transport in ("copy", "disk")
     try:
         portable, error = _portable(task), None
-        if local:
+        # In other workers, mistakes are found by the first fits.
+        if in_process is not None or (local and limits.trial_memory is not None):
             error = _first_start(handle, portable, limits)
             if in_process is None:
                 end_servers(handle.portable().key)
