@@ -398,8 +398,9 @@ def transfer_data(
     """Bring the inputs to where the fits run, until the context is left.
 
     That is "memory", this process; "disk", other processes of this machine, which map
-    arrays of more than `max_nbytes` into memory; "copy", both of these; "scatter", the Dask cluster of
-    `client`; or "value", elsewhere, with the inputs sent along with every fit.
+    arrays of more than `max_nbytes` into memory; "copy", both of these; "scatter", the
+    Dask cluster of `client`; or "value", elsewhere, with the inputs sent along with
+    every fit.
     """
     if transport == "disk":
         transfer: DataTransfer = _Folder(inputs, temp_folder, max_nbytes)

@@ -162,6 +162,8 @@ class Evaluation:
             # Measured where they run, so that no waiting for a worker counts.
             seconds += max(outcome.seconds for outcome in group)
             outcomes += group
+            if any(outcome.interrupted for outcome in group):
+                break
             if self.should_prune is not None and self.should_prune(outcomes):
                 break
         return outcomes

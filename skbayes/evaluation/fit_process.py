@@ -29,7 +29,7 @@ from sklearn import config_context
 from skbayes.evaluation.data_transfer import PortableHandle
 from skbayes.evaluation.fold import FoldOutcome, FoldTask, portable_error, run_fold
 from skbayes.utils.blas import set_blas_threads
-from skbayes.utils.process_tree import die_with_parent, end_group
+from skbayes.utils.process_tree import data_size, die_with_parent, end_group
 
 __all__ = ["BEGUN", "FitRequest", "Settings", "serve"]
 
@@ -233,13 +233,6 @@ def _limit_data(n_bytes: int) -> None:
         return
     with contextlib.suppress(OSError, ValueError):
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        soft = _data_size() + n_bytes + RESERVE
+        soft = data_size() + n_bytes + RESERVE
         if hard == resource.RLIM_INFINITY or soft < hard:
             resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-def _data_size() -> int:
-    """Return the bytes of data of this process."""
-    import psutil
-
-    return int(getattr(psutil.Process().memory_info(), "data", 0))

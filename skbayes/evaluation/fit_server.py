@@ -201,7 +201,7 @@ class FitServer:
         _Stopped is raised if the search has stopped, EOFError if the process has ended.
         """
         while not self._connection.poll(min(PATIENCE, max(0.0, left()))):
-            if stopped():
+            if stopped() or _is_orphan():
                 raise _Stopped
             # A child that the fit forked may hold the connection open.
             if self._process.poll() is not None and not self._connection.poll():
@@ -242,6 +242,12 @@ class FitServer:
         """End the process, and all that its fits started."""
         end_tree(self._process)
         self._connection.close()
+
+
+def _is_orphan() -> bool:
+    """Whether this process is a worker, and the search that it works for has died."""
+    parent = multiprocessing.parent_process()
+    return parent is not None and parent.pid != os.getppid()
 
 
 class _Stopped(Exception):

@@ -37,7 +37,7 @@ def parse_memory(given: Any) -> int | None:
     if given is None:
         return None
     require_psutil("trial_memory")
-    if isinstance(given, Integral) and not isinstance(given, bool) and given > 0:
+    if isinstance(given, Integral) and int(given) > 0:
         return int(given)
     found = _AMOUNT.fullmatch(given) if isinstance(given, str) else None
     factor = _FACTORS.get(found[2].lower()) if found else None

@@ -1,4 +1,4 @@
-"""Limits of the trials of a search: how their fits are sent to processes of their own."""
+"""Limits of the trials of a search, and fits in processes that can be ended."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from skbayes.evaluation.data_transfer import DataHandle
 from skbayes.evaluation.fit_server import (
     PortableTask,
     end_servers,
-    start_server,
     run_limited_fold,
+    start_server,
 )
 from skbayes.evaluation.fold import Fold, FoldTask, run_fold
 from skbayes.evaluation.limits import FitLimits, memory_text
@@ -118,7 +118,8 @@ def limit_fits(
     local = transport in ("copy", "disk")
     try:
         portable, error = _portable(task), None
-        if local:
+        # In other workers, mistakes are found by the first fits.
+        if in_process is not None or (local and limits.trial_memory is not None):
             error = _first_start(handle, portable, limits)
             if in_process is None:
                 end_servers(handle.portable().key)
@@ -153,8 +154,8 @@ def _first_start(
         return outcome.exception
     if limits.trial_memory is not None and size >= limits.trial_memory:
         raise ValueError(
-            f"trial_memory={memory_text(limits.trial_memory)} is not enough: before its "
-            f"first fit, a process has {memory_text(size)} in memory."
+            f"trial_memory={memory_text(limits.trial_memory)} is not enough: before "
+            f"its first fit, a process has {memory_text(size)} in memory."
         )
     return None
 

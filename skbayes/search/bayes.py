@@ -91,9 +91,9 @@ class BayesSearchCV(BaseBayesSearchCV):
     Attributes
     ----------
     cv_results_ : dict of str to ndarray
-        One row per trial, with the columns that GridSearchCV has. With `racing` or
-        `trial_timeout` or `trial_memory` the column `state` says which trials were cut short; their mean
-        scores are NaN.
+        One row per trial, with the columns that GridSearchCV has. With `racing`,
+        `trial_timeout` or `trial_memory`, the column `state` says which trials were cut
+        short; their mean scores are NaN.
     {best_estimator_}
     {best_score_}
     {best_score_corrected_}

@@ -9,12 +9,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from skbayes.utils.optional import import_optional
 
-__all__ = ["TreeMemory", "die_with_parent", "end_group", "end_tree", "require_psutil"]
+__all__ = [
+    "TreeMemory",
+    "data_size",
+    "die_with_parent",
+    "end_group",
+    "end_tree",
+    "require_psutil",
+]
 
 # Options of prctl on Linux.
 PR_SET_PDEATHSIG = 1
@@ -34,11 +40,9 @@ def require_psutil(purpose: str) -> Any:
 
 def _psutil() -> Any:
     """Return psutil, or None without it."""
-    try:
-        import psutil
-    except ImportError:
-        return None
-    return psutil
+    with contextlib.suppress(ImportError):
+        return require_psutil("trial_memory")
+    return None
 
 
 class TreeMemory:
@@ -102,6 +106,12 @@ class TreeMemory:
         return int(getattr(info, "pss", info.uss))
 
 
+def data_size() -> int:
+    """Return the bytes of data of this process; 0 where it is not known."""
+    info = require_psutil("trial_memory").Process().memory_info()
+    return int(getattr(info, "data", 0))
+
+
 def end_tree(process: subprocess.Popen) -> None:
     """Kill a process that leads a group of its own, and all that it started.
 
@@ -150,20 +160,17 @@ def die_with_parent(parent: int) -> None:
     Where the system cannot, nothing is done. Processes whose parents end become
     children of this one.
     """
-    for prctl in _prctl():
-        prctl(PR_SET_CHILD_SUBREAPER, 1)
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(PR_SET_PDEATHSIG, 9)
+    if hasattr(os, "register_at_fork"):
         # A fork loses it.
-        os.register_at_fork(
-            after_in_child=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        )
+        os.register_at_fork(after_in_child=lambda: _prctl(PR_SET_PDEATHSIG, 9))
     if hasattr(os, "killpg") and os.getppid() != parent:
         end_group()
 
 
-def _prctl() -> Iterator[Any]:
-    """Yield the function, if there is one."""
-    if not sys.platform.startswith("linux"):
-        return
-    with contextlib.suppress(OSError, AttributeError):
-        yield ctypes.CDLL(None, use_errno=True).prctl
+def _prctl(option: int, value: int) -> None:
+    """Call a function that Linux has."""
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(option, value)

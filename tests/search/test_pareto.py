@@ -513,7 +513,10 @@ def test_a_limit_per_trial_leaves_trials_unfinished(fake_clock):
             fake_clock.now += 0.05 if self.max_depth > 1 else 0.0
             return super().fit(X, y)
 
-    found = ParetoSearchCV(
+        def __reduce__(self):
+            raise TypeError("stays where the clock is")
+
+    search = ParetoSearchCV(
         Slow(random_state=0),
         {"max_depth": [1, 2, 3]},
         OBJECTIVES,
@@ -521,7 +524,9 @@ def test_a_limit_per_trial_leaves_trials_unfinished(fake_clock):
         cv=3,
         trial_timeout=0.04,
         random_state=0,
-    ).fit(X, y)
+    )
+    with pytest.warns(UserWarning, match="cannot end a fit"):
+        found = search.fit(X, y)
     states = {t.params["max_depth"]: t.state for t in found.trials_}
     assert states == {1: "complete", 2: "timed_out", 3: "timed_out"}
     assert found.pareto_params_ == [{"max_depth": 1}]

@@ -1,0 +1,103 @@
+"""Estimators whose fits do not end, take all memory, or leave processes behind."""
+
+import functools
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from grid_comparison import Sometimes
+
+
+def note(folder, way):
+    """Leave the number of this process in a folder."""
+    if folder is not None:
+        Path(folder, f"{os.getpid()}-{way}").touch()
+
+
+def sleep():
+    """Wait without end."""
+    while True:
+        time.sleep(60)
+
+
+def compute():
+    """Hold the interpreter without end, in C."""
+    re.match("(a+)+$", 64 * "a" + "b")
+
+
+def allocate():
+    """Take more and more memory."""
+    taken = []
+    while True:
+        taken.append(np.ones(2_000_000))
+        time.sleep(0.005)
+
+
+def reserve():
+    """Take more memory at once than any machine has."""
+    np.ones(1 << 50)
+
+
+class Limited(Sometimes):
+    """Behaves as `way` says in its fit, and notes the processes in a folder."""
+
+    def __init__(self, quality=0.5, bad=None, way="good", folder=None):
+        super().__init__(quality, bad)
+        self.way = way
+        self.folder = folder
+
+    def fit(self, X, y):
+        if len(X) == 150:  # the refit
+            return super().fit(X, y)
+        way = self.way
+        note(self.folder, way)
+        if way == "fork":
+            self._fork()
+            sleep()
+        elif way == "leave":
+            # Its children outlive the fit.
+            self._fork()
+        elif way == "return":
+            # The child goes on as if it were the parent.
+            os.fork()
+        elif way == "exit":
+            os._exit(3)
+        elif way == "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        elif way == "raise":
+            raise ValueError("a bad fit")
+        elif way != "good":
+            {"sleep": sleep, "compute": compute, "allocate": allocate}.get(
+                way, reserve
+            )()
+        return super().fit(X, y)
+
+    def _fork(self):
+        """Start a child, one in a session of its own, and one with another program."""
+        for own_session in (False, True):
+            if os.fork() == 0:
+                if own_session:
+                    os.setsid()
+                    if os.fork():
+                        os._exit(0)
+                note(self.folder, "child")
+                sleep()
+        program = "import time; time.sleep(600)"
+        child = subprocess.Popen([sys.executable, "-c", program])
+        Path(self.folder, f"{child.pid}-program").touch()
+
+
+@functools.cache
+def memory_before_fits():
+    """Return the bytes that a process for fits has in memory at first."""
+    program = "import skbayes.evaluation.fit_process, psutil; "
+    program += "print(psutil.Process().memory_info().rss)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True
+    )
+    return int(done.stdout)

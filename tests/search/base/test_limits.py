@@ -1,0 +1,298 @@
+"""Fits that are ended: `trial_timeout`, `trial_memory`, `timeout` and Ctrl-C."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import joblib
+import numpy as np
+import psutil
+import pytest
+from grid_comparison import Sometimes, assert_same_tables
+from limited_estimators import Limited, memory_before_fits
+from scripted_estimators import Inside, Threads
+from sklearn import config_context
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from skbayes import BayesSearchCV, load_history
+from skbayes.utils import optional
+
+X, y = load_iris(return_X_y=True)
+
+posix = pytest.mark.skipif(os.name != "posix", reason="the fits fork")
+
+
+def search_over(ways, **more):
+    space = {"way": list(ways)}
+    arguments = {"cv": 2, "n_points": 1, "surrogate": "random", "random_state": 0}
+    model = Limited(folder=more.pop("folder", None))
+    return BayesSearchCV(model, space, n_iter=len(ways), **(arguments | more))
+
+
+def running(folder):
+    """Return the processes that fits have noted and that still run."""
+    found = []
+    for path in Path(folder).iterdir():
+        try:
+            process = psutil.Process(int(path.name.partition("-")[0]))
+            if process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.NoSuchProcess:
+            pass
+    return found
+
+
+def wait_until_none_runs(folder):
+    give_up = time.monotonic() + 600
+    while running(folder):
+        assert time.monotonic() < give_up, running(folder)
+        time.sleep(0.05)
+
+
+def fitted(ways, folder, backend="threading", n_jobs=1, **more):
+    search = search_over(ways, folder=str(folder), **more)
+    with joblib.parallel_config(backend, n_jobs=n_jobs), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits that failed
+        search.fit(X, y)
+    return search, {trial.params["way"]: trial for trial in search.trials_}
+
+
+@posix
+@pytest.mark.parametrize(
+    "backend, n_jobs, ways",
+    [
+        ("threading", 1, ["good", "fork", "leave", "return", "raise"]),
+        ("loky", 2, ["good", "compute"]),
+    ],
+)
+def test_a_fit_that_takes_too_long_is_ended(backend, n_jobs, ways, tmp_path):
+    path, folder = tmp_path / "journal", tmp_path / "fits"
+    folder.mkdir()
+    search, trials = fitted(
+        ways, folder, backend, n_jobs, trial_timeout=3, journal=path
+    )
+    states = {"fork": "timed_out", "compute": "timed_out", "raise": "failed"}
+    for way, trial in trials.items():
+        assert str(trial.state) == states.get(way, "complete")
+        if trial.state == "timed_out":
+            assert re.match(r"The fit was ended after 3(\.\d+)? s", trial.error)
+            assert "trial_timeout is 3 s" in trial.error
+            assert np.isnan(trial.score)
+            assert all(fold.skipped for fold in trial.folds)
+            assert trial.duration >= 3
+    assert search.best_params_["way"] in ("good", "leave", "return")
+    assert list(search.cv_results_["state"]) == [t.state for t in search.trials_]
+    assert list(load_history(path)["state"]) == [t.state for t in search.trials_]
+    wait_until_none_runs(folder)
+
+
+@posix
+def test_a_fit_that_takes_too_much_memory_is_ended(tmp_path):
+    limit = memory_before_fits() + 150_000_000
+    _, trials = fitted(
+        ["good", "allocate", "reserve", "crash"], tmp_path, trial_memory=limit
+    )
+    for way, state, text in [
+        ("good", "complete", "None"),
+        ("allocate", "out_of_memory", r"\d MB in memory: trial_memory is \d+ MB"),
+        ("reserve", "out_of_memory", r"not allocate .* is \d+ MB.*MemoryError"),
+        ("crash", "failed", r"ended with exit code -11 \(SIGSEGV\)"),
+    ]:
+        assert str(trials[way].state) == state
+        assert re.search(text, str(trials[way].error), re.DOTALL), way
+    wait_until_none_runs(tmp_path)
+
+
+def table(n_jobs, backend, model=None, space=None, **more):
+    arguments = {"n_iter": 3, "cv": 3, "n_points": 1, "random_state": 0} | more
+    model = LogisticRegression(max_iter=2) if model is None else model
+    space = {"C": [0.1, 1.0, 10.0]} if space is None else space
+    fit_params = arguments.pop("fit_params", {})
+    search = BayesSearchCV(model, space, **arguments)
+    with (
+        joblib.parallel_config(backend, n_jobs=n_jobs),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        search.fit(X, y, **fit_params)
+    search.cv_results_.pop("state", None)
+    return search, [str(one.message) for one in caught if is_of_fit(one)]
+
+
+def is_of_fit(one):
+    return issubclass(one.category, ConvergenceWarning)
+
+
+@pytest.mark.parametrize(
+    "backend, n_jobs", [("threading", 1), ("threading", 2), ("loky", 2)]
+)
+def test_other_fits_are_what_they_were(backend, n_jobs):
+    """Scores, training scores, weights, out-of-fold predictions, failures, warnings."""
+    with config_context(enable_metadata_routing=True):
+        model = LogisticRegression(max_iter=2).set_fit_request(sample_weight=True)
+        more = {
+            "space": {"C": [0.1, 10.0], "tol": [1e-4]},
+            "model": model.set_score_request(sample_weight=False),
+            "return_train_score": True,
+            "return_oof": "predict_proba",
+            "fit_params": {"sample_weight": np.linspace(1, 2, len(y))},
+            "n_iter": 2,
+        }
+        plain, warned = table(n_jobs, backend, **more)
+        limited, warned_too = table(n_jobs, backend, trial_timeout=600, **more)
+    assert_same_tables(plain.cv_results_, limited.cv_results_)
+    np.testing.assert_array_equal(plain.oof_predictions_, limited.oof_predictions_)
+    if n_jobs == 1:
+        # Each warning of the fits, and of the refit, arrives in this process.
+        assert len(warned) == 7
+    assert warned == warned_too
+
+
+@pytest.mark.parametrize("model", [Inside(), Threads()], ids=["joblib", "blas"])
+@pytest.mark.parametrize(
+    "backend, n_jobs", [("threading", 1), ("threading", 2), ("loky", 2)]
+)
+def test_fits_find_what_a_worker_offers(model, backend, n_jobs):
+    more = {"model": model, "space": {"quality": [0.5]}, "n_iter": 1, "cv": 2}
+    plain, _ = table(n_jobs, backend, **more)
+    limited, _ = table(n_jobs, backend, trial_timeout=600, **more)
+    assert_same_tables(plain.cv_results_, limited.cv_results_)
+
+
+def test_an_error_that_is_to_be_raised_is_raised():
+    search = BayesSearchCV(
+        Sometimes(bad="fit"),
+        {"quality": [0.1]},
+        n_iter=1,
+        error_score="raise",
+        trial_timeout=600,
+    )
+    with pytest.raises(RuntimeError, match="cannot be fitted"):
+        search.fit(X, y)
+
+
+def test_data_at_fault_are_told_as_ever():
+    search = BayesSearchCV(
+        Sometimes(bad="fit"), {"quality": (0.1, 1.0)}, n_iter=4, trial_timeout=600
+    )
+    with pytest.raises(RuntimeError, match="cannot be fitted") as caught:
+        search.fit(X, y)
+    assert "a fit with very different parameters" in caught.value.__notes__[-1]
+
+
+def test_metrics_of_a_callable_have_their_names_where_no_fit_ended():
+    def scoring(model, X, y):
+        return {"a": model.quality, "b": 1.0}
+
+    search = search_over(
+        ["sleep", "good"], scoring=scoring, refit="a", trial_timeout=0.3
+    )
+    with joblib.parallel_config(n_jobs=1):
+        search.fit(X, y)
+    assert search.best_params_ == {"way": "good"}
+    row = [t.params["way"] for t in search.trials_].index("sleep")
+    assert np.isnan(search.cv_results_["split0_test_b"][row])
+
+
+def test_the_timeout_ends_fits():
+    search = search_over(["good", "sleep", "compute"], trial_memory="10 GB", timeout=1)
+    search.set_params(search_spaces={"way": ["sleep", "compute"]}, refit=False)
+    with pytest.raises(ValueError, match="No trial was finished within trial_memory"):
+        search.fit(X, y)
+    assert [str(trial.state) for trial in search.trials_] == ["timed_out"]
+    assert "the timeout of 1 s was over" in search.trials_[0].error
+    assert search.stop_reason_ == "timeout"
+
+
+@pytest.mark.parametrize(
+    "memory", ["2 G", "2", "-1 GB", "0 MB", "GB", "", "1e9 B", "two GB"]
+)
+def test_a_memory_that_is_none_is_refused(memory):
+    with pytest.raises(ValueError, match="trial_memory must be a positive number"):
+        search_over(["good"], trial_memory=memory).fit(X, y)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_memory_that_does_not_suffice_for_any_fit_is_refused(n_jobs, tmp_path):
+    search = search_over(["good"], folder=tmp_path, trial_memory="20 MB", n_jobs=n_jobs)
+    message = r"trial_memory=20 MB is not enough: .* has \d+ MB in memory"
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, y)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_psutil_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    monkeypatch.setattr(
+        optional.importlib, "import_module", lambda name: __import__(name)
+    )
+    with pytest.raises(ImportError, match=r'pip install "skbayes\[limits\]"'):
+        search_over(["good"], trial_memory="1 GB").fit(X, y)
+
+
+def test_what_cannot_be_sent_is_not_ended():
+    class Here(Sometimes):
+        def __reduce__(self):
+            raise TypeError("not to be pickled")
+
+    space = {"quality": [0.1, 0.2]}
+    search = BayesSearchCV(Here(), space, n_iter=2, cv=2, trial_timeout=1e-9)
+    with pytest.warns(UserWarning, match="cannot end a fit .*TypeError: not to be"):
+        with pytest.raises(ValueError, match="No trial was finished"):
+            search.fit(X, y)
+    # A running fit goes on; the next is not begun.
+    assert [[f.skipped for f in t.folds] for t in search.trials_] == 2 * [[False, True]]
+
+
+INTERRUPTED = """
+import signal, sys, threading, time
+from pathlib import Path
+from sklearn.datasets import load_iris
+from limited_estimators import Limited
+from skbayes import BayesSearchCV
+
+folder, n_jobs, ending = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+# Where the tests run in the background, interrupts are ignored from birth on.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+X, y = load_iris(return_X_y=True)
+
+def interrupt():
+    while not list(folder.glob("*-compute")):
+        time.sleep(0.05)
+    number = signal.SIGINT if ending == "interrupt" else signal.SIGKILL
+    signal.pthread_kill(threading.main_thread().ident, number)
+
+threading.Thread(target=interrupt, daemon=True).start()
+search = BayesSearchCV(
+    Limited(folder=str(folder)),
+    {"way": ["good", "compute"]},
+    initial_points=[{"way": "good"}, {"way": "compute"}],
+    n_iter=2, cv=2, n_points=1, trial_timeout=600, n_jobs=n_jobs, random_state=0,
+)
+search.fit(X, y)
+print(search.stop_reason_, [str(trial.state) for trial in search.trials_])
+"""
+
+
+@posix
+@pytest.mark.parametrize("ending", ["interrupt", "kill"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_search_that_ends_leaves_no_process(n_jobs, ending, tmp_path):
+    tests = Path(__file__).parents[2]
+    path = os.pathsep.join([str(tests / "helpers"), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(tmp_path), str(n_jobs), ending],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=600,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    if ending == "interrupt":
+        assert done.stdout == "interrupted ['complete']\n"
+    wait_until_none_runs(tmp_path)

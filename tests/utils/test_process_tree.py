@@ -1,0 +1,60 @@
+"""Processes and all that they start."""
+
+import os
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from skbayes.utils.process_tree import TreeMemory, end_tree
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the processes fork")
+
+# A child in a session of its own; both tell that they have begun, and never end.
+FAMILY = """
+import os, time
+taken = bytearray(50_000_000)
+child = os.fork()
+if child == 0:
+    os.setsid()
+    more = bytearray(60_000_000)
+    os.write(1, f"{os.getpid()}\\n".encode())
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def family():
+    process = subprocess.Popen(
+        [sys.executable, "-S", "-c", FAMILY],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    child = psutil.Process(int(process.stdout.readline()))
+    yield process, child
+    end_tree(process)
+    process.stdout.close()
+
+
+def test_the_memory_of_children_counts_and_what_they_share_counts_once(family):
+    process, _ = family
+    # 50 MB that both share, and 60 MB of the child.
+    assert TreeMemory(process.pid).exceeds(100e6) > 100e6
+    assert TreeMemory(process.pid).exceeds(150e6) is None
+    assert TreeMemory(process.pid).size() < 100e6
+
+
+def test_memory_of_a_process_that_has_ended_is_none(family):
+    process, _ = family
+    memory = TreeMemory(process.pid)
+    end_tree(process)
+    assert memory.exceeds(1) is None
+
+
+def test_children_are_ended_with_their_parent(family):
+    process, child = family
+    end_tree(process)
+    assert process.returncode == -9
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+    end_tree(process)  # once more changes nothing
