@@ -2,10 +2,10 @@
 
     python benchmarks/attacks/limits.py [--fits 100] [--workers 2 8] [--save]
 
-A search of each category has so many bad trials and as many good ones, in random order.
-It holds if each trial has the state of its kind, if the search ends within its `timeout`
-and 2 s more, and if no process is left and the memory is back soon after. The first line
-compares the time of a fit with and without a limit.
+A search of each category has so many bad trials and as many good ones, in random
+order. It holds if each trial has the state of its kind, if the search ends within its
+`timeout` and 2 s more, and if no process is left and the memory is back soon after. The
+first line compares the time of a fit with and without a limit.
 """
 
 from __future__ import annotations

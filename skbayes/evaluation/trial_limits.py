@@ -39,15 +39,17 @@ class TrialLimits:
         What all fits share.
     local_handle : DataHandle or None
         What leads to the data on this machine, if the fits run there.
-    in_process : FoldTask or None
-        The task for fits whose parameters cannot be pickled, where they can run in the
-        process of the search.
+    fold_task : FoldTask
+        The same, not pickled.
+    in_process : bool
+        Whether fits whose parameters cannot be pickled can run in this process.
     """
 
     limits: FitLimits
     task: PortableTask
     local_handle: DataHandle | None
-    in_process: FoldTask | None
+    fold_task: FoldTask
+    in_process: bool
     _has_warned: bool = dataclasses.field(default=False, init=False)
 
     def call(self, handle: Any, fold: Fold) -> Any:
@@ -55,12 +57,12 @@ class TrialLimits:
         try:
             content = cloudpickle.dumps(fold)
         except Exception as error:
-            if self.in_process is None:
+            if not self.in_process:
                 raise
             if not self._has_warned:
                 self._has_warned = True
                 warn_of_soft_limits(error)
-            return delayed(run_fold)(handle, self.in_process, fold)
+            return delayed(run_fold)(handle, self.fold_task, fold)
         return delayed(run_limited_fold)(handle, self.task, content, self.limits)
 
     def after(self, seconds: float, calls: list[Any]) -> list[Any]:
@@ -75,11 +77,10 @@ class TrialLimits:
             for function, args, kwargs in calls
         ]
 
-    def error_of(
-        self, task: FoldTask, params: dict[str, Any], split: int
-    ) -> BaseException | None:
+    def error_of(self, params: dict[str, Any], split: int) -> BaseException | None:
         """Return what a fit raises with some parameters set, if anything."""
         assert self.local_handle is not None
+        task = self.fold_task
         options = {**task.options, "error_score": "raise", "verbose": 0}
         task = dataclasses.replace(task, options=options, measures={})
         fold = cloudpickle.dumps(Fold(split, params, None, (0, 1)))
@@ -114,27 +115,28 @@ def limit_fits(
     ValueError
         If the limit of memory is less than what a process needs before its first fit.
     """
-    in_process = task if transport == "copy" else None
+    in_process = transport == "copy"
     local = transport in ("copy", "disk")
     try:
         portable, error = _portable(task), None
         # In other workers, mistakes are found by the first fits.
-        if in_process is not None or (local and limits.trial_memory is not None):
+        if in_process or (local and limits.trial_memory is not None):
             error = _first_start(handle, portable, limits)
-            if in_process is None:
+            if not in_process:
                 end_servers(handle.portable().key)
     except (pickle.PicklingError, TypeError, AttributeError) as problem:
         error = problem
     try:
         if error is not None:
-            if in_process is not None:
+            if in_process:
                 warn_of_soft_limits(error)
             yield None
             return
         if limits.timeout is not None:
             deadline = time.monotonic() + limits.timeout
             limits = dataclasses.replace(limits, deadline=deadline)
-        yield TrialLimits(limits, portable, handle if local else None, in_process)
+        local_handle = handle if local else None
+        yield TrialLimits(limits, portable, local_handle, task, in_process)
     finally:
         if local:
             end_servers(handle.portable().key)
