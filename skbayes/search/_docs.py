@@ -36,7 +36,8 @@ class SharedEntries:
         `stopper` or `journal` is set.
     initial_points : "default", list of dict or None, default="default"
         Configurations to try first, each with all parameters it needs. "default" is
-        the estimator as it is given, if the space holds its values. None for none.
+        the estimator as it is given, if the space holds its values and there is no
+        `warm_start_from`. None for none.
     timeout : float or None, default=None
         Seconds the search may take, without the refit. Times are modeled like scores,
         and no trial is started that is expected to overrun; the search ends there,
