@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from skbayes.spaces.catalog import KnownClass, Notation, find, known
+from skbayes.spaces.catalog import KnownClass, Notation, Params, find, known
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.own_values import rebuilt, with_own_values
 from skbayes.spaces.scalers import is_scaler, scaler_choice
@@ -50,7 +50,7 @@ known(
 
 
 @known("VotingClassifier")
-def voting(own: dict, facts: DataFacts) -> Notation:
+def voting(own: Params, facts: DataFacts) -> Notation:
     members = [one for _, one in own["estimators"] if not isinstance(one, str)]
     probable = all(hasattr(one, "predict_proba") for one in members)
     # Those who chose "soft" may need its probabilities.
@@ -60,24 +60,24 @@ def voting(own: dict, facts: DataFacts) -> Notation:
 
 
 @known("StackingClassifier", "StackingRegressor")
-def stacking(own: dict, facts: DataFacts) -> Notation:
+def stacking(own: Params, facts: DataFacts) -> Notation:
     return {"passthrough": [False, True]}
 
 
 @known("CalibratedClassifierCV")
-def calibration(own: dict, facts: DataFacts) -> Notation:
+def calibration(own: Params, facts: DataFacts) -> Notation:
     return {"method": ["sigmoid", "isotonic"]}
 
 
 @known("SelfTrainingClassifier")
-def self_training(own: dict, facts: DataFacts) -> Notation:
+def self_training(own: Params, facts: DataFacts) -> Notation:
     if own["criterion"] == "threshold":
         return {"threshold": (0.5, 0.99)}
     return {}
 
 
 @known("OutputCodeClassifier")
-def output_code(own: dict, facts: DataFacts) -> Notation:
+def output_code(own: Params, facts: DataFacts) -> Notation:
     return {"code_size": (1.0, 5.0)}
 
 
