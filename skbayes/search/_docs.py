@@ -36,10 +36,10 @@ class SharedEntries:
         `stopper` or `journal` is set.
     initial_points : "default", list of dict or None, default="default"
         Configurations to try first, each with all parameters it needs. "default" is
-        the estimator as it is given, if the space holds its values; of estimators that
-        are known by their class, a few configurations that were good on other data
-        follow, and proposals are more often where good values were found on these. None
-        for none.
+        the estimator as it is given, if the space holds its values and there is no
+        `warm_start_from`; of estimators that are known by their class, a few
+        configurations that were good on other data follow, and proposals are more often
+        where good values were found on these. None for none.
     timeout : float or None, default=None
         Seconds the search may take, without the refit. Times are modeled like scores,
         and no trial is started that is expected to overrun. In its place one is looked

@@ -91,11 +91,13 @@ def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
     """Return the configurations that a search tries first.
 
     With ``initial_points="default"`` it is the estimator as it was given, where its
-    values lie in the space.
+    values lie in the space, unless results of an earlier search are known.
     """
     given = getattr(search, "initial_points", None)
     if not isinstance(given, str):
         return list(given or [])
+    if search.warm_start_from is not None:
+        return []
     own = space.selection(search._own_values())
     return [own] if own is not None and space.allows(own) else []
 

@@ -423,7 +423,8 @@ class HyperTuneSearchCV(BayesSearchCV):
             n_initial = self._n_initial()
             (center,) = space.decode(plan.center[None, :])
             if space.allows(center):
-                points.append(center)
+                default = isinstance(self.initial_points, str)
+                points.insert(0 if default else len(points), center)
             surrogate = self._signed_model(space, plan, seed)
         return Optimizer(
             space,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 from sklearn.base import is_classifier
 
-from skbayes.spaces.catalog import KnownClass, Notation, find, known
+from skbayes.spaces.catalog import KnownClass, Notation, Params, find, known
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.own_values import rebuilt, with_own_values
 from skbayes.spaces.scalers import is_scaler, scaler_choice
@@ -49,7 +50,7 @@ known(
 
 
 @known("VotingClassifier")
-def voting(own: dict, facts: DataFacts) -> Notation:
+def voting(own: Params, facts: DataFacts) -> Notation:
     members = [one for _, one in own["estimators"] if not isinstance(one, str)]
     probable = all(hasattr(one, "predict_proba") for one in members)
     # Those who chose "soft" may need its probabilities.
@@ -59,24 +60,24 @@ def voting(own: dict, facts: DataFacts) -> Notation:
 
 
 @known("StackingClassifier", "StackingRegressor")
-def stacking(own: dict, facts: DataFacts) -> Notation:
+def stacking(own: Params, facts: DataFacts) -> Notation:
     return {"passthrough": [False, True]}
 
 
 @known("CalibratedClassifierCV")
-def calibration(own: dict, facts: DataFacts) -> Notation:
+def calibration(own: Params, facts: DataFacts) -> Notation:
     return {"method": ["sigmoid", "isotonic"]}
 
 
 @known("SelfTrainingClassifier")
-def self_training(own: dict, facts: DataFacts) -> Notation:
+def self_training(own: Params, facts: DataFacts) -> Notation:
     if own["criterion"] == "threshold":
         return {"threshold": (0.5, 0.99)}
     return {}
 
 
 @known("OutputCodeClassifier")
-def output_code(own: dict, facts: DataFacts) -> Notation:
+def output_code(own: Params, facts: DataFacts) -> Notation:
     return {"code_size": (1.0, 5.0)}
 
 
@@ -94,15 +95,24 @@ class Part:
         Facts about the data that the part is fitted on.
     known : KnownClass or None
         The entry of its class in the catalog.
-    space : dict
-        Its search space without the parts inside it, under full names.
+    is_scaler : bool
+        Whether it may be replaced by other scalers, and is not tuned otherwise.
     """
 
     prefix: str
     estimator: Any
     facts: DataFacts
     known: KnownClass | None
-    space: Notation
+    is_scaler: bool = False
+
+    @functools.cached_property
+    def space(self) -> Notation:
+        """Its search space without the parts inside it, under full names."""
+        if self.is_scaler:
+            matters = self.facts.scale_matters
+            scalers = scaler_choice(self.estimator, self.facts) if matters else []
+            return {self.prefix.removesuffix("__"): scalers} if scalers else {}
+        return {} if self.known is None else _space(self, self.known)
 
 
 def parts_of(estimator: Any, facts: DataFacts, prefix: str = "") -> list[Part]:
@@ -114,7 +124,7 @@ def _walk(estimator: Any, prefix: str, facts: DataFacts) -> Iterator[Part]:
     names = {cls.__name__ for cls in type(estimator).__mro__}
     if not _is_estimator(estimator) or names & set(NOT_ENTERED):
         return
-    yield _part(estimator, prefix, facts)
+    yield Part(prefix, estimator, facts, find(estimator))
     own = estimator.get_params(deep=False)
     for container in CONTAINERS:
         if isinstance(own.get(container), list):
@@ -131,15 +141,20 @@ def _is_estimator(value: Any) -> bool:
     return hasattr(value, "fit") or hasattr(value, "transform")
 
 
-def _part(estimator: Any, prefix: str, facts: DataFacts) -> Part:
-    entry = find(estimator)
-    if entry is None:
-        return Part(prefix, estimator, facts, None, {})
-    if not _classifies(estimator):
+def _space(part: Part, entry: KnownClass) -> Notation:
+    facts = part.facts
+    if not _classifies(part.estimator):
         facts = dataclasses.replace(facts, imbalanced=False)
-    own = own_params(estimator, entry)
+    own = own_params(part.estimator, entry)
     space = with_own_values(entry.build(own, facts), own, entry.stands_for)
-    return Part(prefix, estimator, facts, entry, _prefixed(space, prefix))
+    return _prefixed(space, part.prefix)
+
+
+class _OwnParams(dict):
+    """Parameters of an estimator; None for those that a derived class does not have."""
+
+    def __missing__(self, name: str) -> None:
+        return None
 
 
 def _classifies(estimator: Any) -> bool:
@@ -154,8 +169,9 @@ def own_params(estimator: Any, entry: KnownClass) -> dict[str, Any]:
     own = estimator.get_params(deep=False)
     if entry.package == "catboost":
         # It returns only what the user has set.
-        return dict.fromkeys([*entry.stands_for, "learning_rate"]) | own
-    return own
+        names = [*entry.stands_for, "learning_rate"]
+        return _OwnParams({**dict.fromkeys(names), **own})
+    return _OwnParams(own)
 
 
 def _prefixed(space: Notation, prefix: str) -> Notation:
@@ -178,9 +194,7 @@ def _members(
         seen = facts.with_features(_n_columns(columns[0])) if columns else facts
         full = f"{prefix}{name}"
         if is_scaler(member) and container != "estimators":
-            choice = scaler_choice(member, seen) if seen.scale_matters else {}
-            space = {full: choice} if choice else {}
-            yield Part(f"{full}__", member, seen, find(member), space)
+            yield Part(f"{full}__", member, seen, find(member), is_scaler=True)
         else:
             yield from _walk(member, f"{full}__", seen)
         if container == "steps":

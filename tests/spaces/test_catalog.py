@@ -148,6 +148,14 @@ def test_a_class_is_found_by_its_base():
     assert find(object()) is None
 
 
+def test_a_derived_class_may_have_other_parameters():
+    class Mine(SKLEARN["SVC"]):
+        def __init__(self, C=2.0):
+            super().__init__(C=C)
+
+    assert list(_space(Mine(), DataFacts())) == ["C"]
+
+
 def test_a_class_of_the_same_name_from_elsewhere_is_not_known():
     class SVC:
         pass
