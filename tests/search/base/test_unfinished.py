@@ -22,7 +22,8 @@ FLOWERS, KINDS = load_iris(return_X_y=True)
 
 
 def racing(**kwargs):
-    arguments = {"racing": True, "n_iter": 14, "cv": 5, "random_state": 0, **kwargs}
+    arguments = {"racing": True, "n_iter": 14, "cv": 5, "random_state": 0}
+    arguments |= {"initial_points": None, **kwargs}
     return BayesSearchCV(SVC(), SMOOTH, **arguments)
 
 
