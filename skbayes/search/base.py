@@ -291,8 +291,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         columns = constraint_columns(run, history)
         if run.options.cuts_trials:
             columns["state"] = [trial.state for trial in history]
-        if run.cache is not None:
-            columns["mean_shared_time"] = [trial.shared_time for trial in history]
         return columns
 
     def _select(
