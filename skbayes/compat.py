@@ -151,7 +151,7 @@ def routed_outcome_params(routed: Any) -> dict[str, Any]:
     """Return what routing gives to the scorers of constrained outcomes."""
     # Without metadata, scikit-learn returns an object that has everything, and no end.
     if isinstance(routed, dict) and "constraints" in routed:
-        return dict(routed.constraints.score)
+        return dict(routed["constraints"].score)
     return {}
 
 

@@ -19,47 +19,7 @@ from skbayes.spaces.catalog import (
 )
 from skbayes.spaces.facts import DataFacts
 
-__all__ = [
-    "bayesian_ridge",
-    "complement_naive_bayes",
-    "elastic_net",
-    "gamma",
-    "gaussian_naive_bayes",
-    "gaussian_process",
-    "gaussian_process_classifier",
-    "generalized_linear",
-    "huber",
-    "kernel",
-    "kernel_ridge",
-    "label_propagation",
-    "lasso",
-    "liblinear",
-    "linear_discriminant",
-    "linear_svc",
-    "linear_svr",
-    "logistic_regression",
-    "matching_pursuit",
-    "naive_bayes",
-    "nearest_centroid",
-    "neighbors",
-    "network",
-    "nothing",
-    "nu_svc",
-    "nu_svr",
-    "one_class_svm",
-    "partial_least_squares",
-    "passive_aggressive",
-    "perceptron",
-    "quadratic_discriminant",
-    "radius_neighbors",
-    "relevance_determination",
-    "ridge",
-    "ridge_classifier",
-    "sgd_classifier",
-    "sgd_regressor",
-    "svc",
-    "svr",
-]
+__all__: list[str] = []
 
 # Losses of SGDClassifier with probabilities.
 WITH_PROBABILITIES = ("log_loss", "modified_huber")

@@ -18,50 +18,7 @@ from skbayes.spaces.catalog import (
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.learners import gamma
 
-__all__ = [
-    "affinity_propagation",
-    "agglomerative",
-    "best_features",
-    "best_percentile",
-    "bins",
-    "birch",
-    "boltzmann_machine",
-    "count_vectorizer",
-    "dbscan",
-    "eliminated_features",
-    "encoder",
-    "factors",
-    "feature_clusters",
-    "gaussian_mixture",
-    "hashing_vectorizer",
-    "hdbscan",
-    "important_features",
-    "k_means",
-    "kernel_density",
-    "kernel_principal_components",
-    "kernel_sampler",
-    "manifold",
-    "neighborhood_components",
-    "neighbors_imputer",
-    "ngram_vectorizer",
-    "nonnegative_factors",
-    "normalizer",
-    "nystroem",
-    "optics",
-    "polynomial_features",
-    "principal_components",
-    "random_projection",
-    "significant_features",
-    "simple_imputer",
-    "spectral_clustering",
-    "spline_features",
-    "target_encoder",
-    "tfidf",
-    "tfidf_vectorizer",
-    "topics",
-    "truncated_svd",
-    "variance_threshold",
-]
+__all__: list[str] = []
 
 
 # -- imputers and encoders ------------------------------------------------------------

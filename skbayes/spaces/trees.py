@@ -17,21 +17,7 @@ from skbayes.spaces.catalog import (
 )
 from skbayes.spaces.facts import DataFacts
 
-__all__ = [
-    "ada_boost",
-    "bagging",
-    "catboost",
-    "forest_classifier",
-    "forest_regressor",
-    "gradient_boosting",
-    "histogram_boosting",
-    "isolation_forest",
-    "lightgbm",
-    "tree_classifier",
-    "tree_regressor",
-    "xgboost",
-    "xgboost_forest",
-]
+__all__: list[str] = []
 
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, None)
 
