@@ -491,7 +491,10 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             If there are several objectives.
         """
         if self._n_objectives not in (None, 1):
-            raise ValueError("sources: they have one score; there are more objectives.")
+            raise ValueError(
+                f"sources: they have one score each, but the optimizer has "
+                f"{self._n_objectives} objectives."
+            )
         surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
         surrogate.prepare(self._candidates)
         rows = first_rows(self.space, sources, surrogate.models)

@@ -290,24 +290,25 @@ def _parsed(dimension: Dimension, density: Any) -> tuple[FloatArray, FloatArray]
         knots, logs = (np.asarray(part, dtype=np.float64) for part in density)
         if dimension.is_categorical:
             raise ValueError(
-                "a list without an order has no positions; give an array of a "
-                "logarithm for each option."
+                "a list without an order has no positions. Pass an array with one log "
+                "density for each option."
             )
     else:
         logs = np.asarray(density, dtype=np.float64)
         if logs.shape != (dimension.n_values,):
             raise ValueError(
-                "it must be a pair (knots, log_density) or an array of a logarithm for "
-                f"each of {dimension.n_values} values, got shape {logs.shape}."
+                "it must be a pair (knots, log_density) or an array with one log "
+                f"density for each of {dimension.n_values} values, got shape "
+                f"{logs.shape}."
             )
         knots = dimension.grid
     if knots.ndim != 1 or knots.shape != logs.shape or not len(knots):
         raise ValueError(
-            "knots and log_density must be arrays of one length >= 1, got shapes "
+            "knots and log_density must be arrays of the same length >= 1, got shapes "
             f"{knots.shape} and {logs.shape}."
         )
     if not (np.all(np.diff(knots) > 0.0) and knots[0] >= 0.0 and knots[-1] <= 1.0):
-        raise ValueError("knots must be in [0, 1] and ascend.")
+        raise ValueError("knots must be in [0, 1] and ascending.")
     if not np.all(np.isfinite(logs)):
-        raise ValueError("logarithms of a density must be finite.")
+        raise ValueError("log_density must be finite.")
     return knots, logs

@@ -157,7 +157,7 @@ def test_a_verbose_search_prints_the_figures(capsys):
             X, y
         )
     printed = capsys.readouterr().out
-    assert "leaves <= 1: no trial keeps it so far" in printed
+    assert "leaves <= 1: no trial satisfies it so far" in printed
     assert "violates constraints" in printed
 
 
