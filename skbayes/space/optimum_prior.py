@@ -41,15 +41,15 @@ class OptimumPrior:
     space : Space
         The search space.
     densities : dict
-        For parameters, by name, what is believed of the best value: either a pair
-        ``(knots, log_density)`` of two arrays of one length, positions in [0, 1] that
-        ascend and natural logarithms of the density there, between which it is linear
-        and beyond which it is constant; or one array of a logarithm for each value, in
-        the order of the dimension's ``grid``, which is that of the options of a list
-        without an order. The densities need not be normalized. A name stands for all
-        columns of this name; the place of a column, an int, for that column alone,
-        which goes first. Parameters that are not named have a flat density.
-
+        Log densities of the best value of parameters, by name. Each is either a pair
+        ``(knots, log_density)`` of two arrays of the same length, with ascending
+        positions in [0, 1] and the natural logarithms of the density there, or an array
+        with one logarithm for each value of a finite dimension, in the order of its
+        ``grid`` (for a list without an order, the order of the options). Between knots,
+        the logarithm is interpolated linearly; beyond them, it is constant. The
+        densities need not be normalized. A name applies to all columns of this name. An
+        int, the place of a column, applies to this column alone, and precedes a name.
+        Parameters that are not named have a flat density.
     portfolio : Portfolio or None, default=None
         Configurations with which an optimizer begins.
 
@@ -157,7 +157,7 @@ class OptimumPrior:
         Returns
         -------
         X : ndarray of shape (n, D)
-            Encoded configurations; the constraint is not asked.
+            Encoded configurations. The constraint of the space is not checked.
         """
         return self.from_uniform(random_state.random((n, self.space.n_columns)))
 
@@ -183,7 +183,7 @@ class OptimumPrior:
     def center(self) -> FloatArray:
         """Row of the medians and of the most probable options, shape (D,).
 
-        Where nothing is believed, these are the middle and the first option.
+        Columns with a flat density have their middle or their first option.
         """
         row = np.where(self.space.categorical, 0.0, 0.5)
         for place, density in self._columns.items():
