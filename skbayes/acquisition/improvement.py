@@ -93,7 +93,7 @@ class Acquisition:
     needs_graph : bool
         Whether it is defined on a graph of all configurations only.
     per_cost : bool
-        Whether it is divided by the expected cost of a trial.
+        Whether the utility is divided by the expected cost of a trial.
     """
 
     is_log: ClassVar[bool] = True
@@ -161,9 +161,9 @@ class ExpectedImprovement(Acquisition):
 class ExpectedImprovementPerSecond(ExpectedImprovement):
     """Expected improvement divided by cost^alpha.
 
-    The cost of a trial, such as its seconds, is expected by a model of those told to
-    the optimizer; alpha is the share of its `cost_budget` that is left, so that trials
-    are cheap at first and as good as they can be in the end (Lee et al. 2020,
+    A Gaussian process of the costs told to the optimizer, such as the seconds of
+    trials, predicts the cost. alpha is the share of the optimizer's `cost_budget` that
+    is left, so that the price of a trial matters less and less (Lee et al. 2020,
     "Cost-aware Bayesian optimization"). Without a budget alpha is 1 (Snoek, Larochelle
     & Adams 2012, "Practical Bayesian optimization of machine learning algorithms").
 

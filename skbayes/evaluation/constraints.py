@@ -202,8 +202,8 @@ def _metric(scores: Any, name: str) -> float:
         return float(scores)
     if name not in scores:
         raise ValueError(
-            f"constraints[{name!r}] is neither among the metrics of scoring, "
-            f"{list(scores)}, nor a measure nor the name of a scorer."
+            f"constraints[{name!r}]: {name!r} is not a metric of scoring, which has "
+            f"{list(scores)}, a measure or the name of a scorer."
         )
     return float(scores[name])
 
@@ -220,8 +220,8 @@ def _guarded(name: str, call: Callable[[], Any], raises: bool) -> float:
 
 def _warn(name: str, text: str) -> None:
     warnings.warn(
-        f"Measuring {name!r} of constraints failed, and is NaN for these parameters. "
-        f"Details:\n{text}",
+        f"Measuring {name!r} of constraints failed. Its value is NaN for these "
+        f"parameters. Details:\n{text}",
         UserWarning,
         stacklevel=2,
     )

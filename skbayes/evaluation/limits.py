@@ -43,8 +43,8 @@ def parse_memory(given: Any) -> int | None:
     factor = _FACTORS.get(found[2].lower()) if found else None
     if found is None or factor is None or float(found[1]) <= 0.0:
         raise ValueError(
-            f"trial_memory must be a positive number of bytes, or a text with one of "
-            f"the units {', '.join(_UNITS)}, such as '2 GB'; got {given!r}."
+            "trial_memory must be a positive number of bytes, or a string with one of "
+            f"the units {', '.join(_UNITS)}, such as '2 GB', got {given!r}."
         )
     return math.ceil(float(found[1]) * factor)
 

@@ -156,8 +156,8 @@ def _first_start(
         return outcome.exception
     if limits.trial_memory is not None and size >= limits.trial_memory:
         raise ValueError(
-            f"trial_memory={memory_text(limits.trial_memory)} is not enough: before "
-            f"its first fit, a process has {memory_text(size)} in memory."
+            f"trial_memory={memory_text(limits.trial_memory)} is too small: before its "
+            f"first fit, a process uses {memory_text(size)} of memory."
         )
     return None
 
@@ -165,10 +165,9 @@ def _first_start(
 def warn_of_soft_limits(error: BaseException) -> None:
     """Warn that fits run in the process of the search."""
     warnings.warn(
-        "trial_timeout and trial_memory cannot end a fit that is running: it cannot be "
-        f"sent to a process of its own ({type(error).__name__}: {error}). "
-        "trial_timeout is checked between the folds of a trial, trial_memory is not "
-        "checked.",
+        "trial_timeout and trial_memory cannot end a running fit, since it cannot be "
+        f"sent to another process ({type(error).__name__}: {error}). trial_timeout is "
+        "checked between the folds of a trial only, and trial_memory is not checked.",
         UserWarning,
         stacklevel=2,
     )

@@ -38,8 +38,8 @@ def _sentence(bound: Bound, values: np.ndarray) -> str:
     which = "smallest" if bound.is_upper else "largest"
     extreme = np.min(values) if bound.is_upper else np.max(values)
     return (
-        f"{bound}: no trial keeps it so far, the {which} of {len(values)} values is "
-        f"{extreme:.4g}."
+        f"{bound}: no trial satisfies it so far, the {which} of {len(values)} values "
+        f"is {extreme:.4g}."
     )
 
 

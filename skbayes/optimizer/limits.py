@@ -150,8 +150,9 @@ class TrialLimits:
             unseen = rng.permutation(candidates.unseen())
             if not len(likely := keep(unseen)):
                 raise SpaceExhausted(
-                    f"Each of the {len(unseen)} configurations that are left would "
-                    "surely be ended at the limit of a trial."
+                    f"Each of the {len(unseen)} remaining configurations has a "
+                    f"probability below {MIN_PROBABILITY} of ending before the limit "
+                    "of a trial."
                 )
             return candidates.allowed_first(likely)[0]
         for _ in range(N_BATCHES):
@@ -174,10 +175,11 @@ class CostLimits:
     def cost_limit(self) -> float | None:
         """Cost at which a trial is ended, in units of the costs told; None: none.
 
-        A model of the costs told, of which those that are censored count as bounds,
-        says how likely a trial is to end before. The acquisition function is multiplied
-        by this probability; configurations for which it is below 0.05 are not proposed.
-        Surrogates that need no scores, such as "random", ignore it.
+        A Gaussian process of the costs told predicts the probability that a trial ends
+        before this limit. Censored costs are lower bounds. The acquisition function is
+        multiplied by this probability. Configurations for which it is below 0.05 are
+        not proposed, unless no other one is found in an infinite space. Surrogates that
+        need no scores, such as "random", ignore it. Finite and > 0, else ValueError.
         """
         return self._limits.limit
 
@@ -187,11 +189,12 @@ class CostLimits:
 
     @property
     def cost_budget(self) -> float | None:
-        """Cost that all trials together may have, for "ei-per-second"; None: unknown.
+        """Total cost of all trials, for "ei-per-second"; None: unknown.
 
-        The expected improvement is divided by the cost to the power of the share of the
-        budget that the costs told have left (cost cooling, Lee et al. 2020); without a
-        budget by the cost itself.
+        In units of the costs told. The expected improvement is divided by the expected
+        cost to the power of the share of the budget that is left (cost cooling, Lee et
+        al. 2020); without a budget, by the expected cost. Finite and > 0, else
+        ValueError.
         """
         return self._limits.budget
 

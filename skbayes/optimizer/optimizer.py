@@ -108,11 +108,11 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         How many scores will be told of each configuration. None: as many as of the
         first.
     prior : OptimumPrior or None, default=None
-        Belief about where the best configuration lies. After n scores the acquisition
-        function is multiplied by its density to the power 5 / n (πBO, Hvarfner et al.
-        2022), and to a smaller one, down to 0, if scores are better where the density
-        is lower. The first initial configuration is its center. "random" and "sobol"
-        ignore it. None: nothing is believed.
+        Prior density of the best configuration. After n scores the acquisition function
+        is multiplied by this density to the power 5 / n (πBO, Hvarfner et al. 2022). If
+        scores are better where the density is lower, the power is smaller, down to 0.
+        The first initial configuration is the center of the prior. "random" and "sobol"
+        ignore it. None: no prior.
     random_state : int, RandomState, Generator or None, default=None
         Source of randomness; an int makes proposals reproducible.
 
@@ -249,7 +249,8 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         Parameters
         ----------
         max_cost : float or None, default=None
-            What the trial may cost; as :attr:`cost_limit`, for this proposal alone.
+            Maximum cost of the trial, > 0, in units of the costs told: as
+            :attr:`cost_limit`, for this proposal alone. None: no further limit.
 
         Returns
         -------
@@ -304,17 +305,17 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             `cost`. Its score may be NaN, or what is known by then, with its `noise`;
             it is not eligible for :attr:`best_params` and :attr:`pareto_front`.
         constraints : list of float, default=None
-            Values of constraints on outcomes of the trial, always in the same order,
-            each <= 0 where the constraint is kept; NaN where that is unknown. None:
-            all are unknown, if other trials are told with constraints. Take
-            ``log(value / bound)`` for times and sizes, ``bound - value`` for a score
-            that must reach a bound. Each is learned by a Gaussian process of its own,
-            and configurations are proposed for the improvement on the best that keeps
-            all constraints, times the probability that they do, too.
+            Values of constraints on outcomes of the trial, always in the same order:
+            <= 0 if the constraint is satisfied, NaN if unknown. Use
+            ``log(value / bound)`` for times and sizes, and ``bound - value`` for a
+            score with a lower bound. A Gaussian process models each constraint. The
+            improvement on the best trial that satisfies all constraints is multiplied
+            by the probability that a configuration satisfies them. None: all are
+            unknown.
         ended : bool, default=False
             Whether the trial was ended at a limit other than that of its cost, such as
-            one of memory. Configurations that would surely be ended, too, are not
-            proposed.
+            one of memory. Configurations with a probability above 0.95 of being ended,
+            too, are not proposed.
 
         Raises
         ------
@@ -475,11 +476,12 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     def transfer(self, sources: Sequence[Source]) -> None:
         """Take knowledge from earlier searches on other data; before the first score.
 
-        A model of each is weighed by how well its ranking agrees with the scores that
-        are told (:class:`~skbayes.surrogates.TransferSurrogate`). A few of
-        their best configurations are enqueued; with ``n_initial_points="auto"`` the
-        model decides after these. A surrogate that predicts no scores, and expected
-        influence, use these configurations only.
+        The weight of the model of each search depends on how well its ranking agrees
+        with the scores told (:class:`~skbayes.surrogates.TransferSurrogate`). At most
+        three of their best configurations are enqueued; with
+        ``n_initial_points="auto"`` the model proposes the configurations after these. A
+        surrogate that predicts no scores, and expected influence, use these
+        configurations only.
 
         Parameters
         ----------
@@ -492,7 +494,10 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             If there are several objectives.
         """
         if self._n_objectives not in (None, 1):
-            raise ValueError("sources: they have one score; there are more objectives.")
+            raise ValueError(
+                f"sources: they have one score each, but the optimizer has "
+                f"{self._n_objectives} objectives."
+            )
         surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
         surrogate.prepare(self._candidates)
         rows = first_rows(self.space, sources, surrogate.models)

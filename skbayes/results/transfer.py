@@ -76,7 +76,7 @@ def read_sources(values: Sequence[Any], space: Space, metric: str) -> list[Sourc
         if len(inside) < MIN_SCORES:
             warnings.warn(
                 f"{name} is ignored: {len(inside)} of its {len(trials)} trials with a "
-                f"score are within search_spaces, and a source needs {MIN_SCORES}.",
+                f"score are within search_spaces, but {MIN_SCORES} are needed.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -168,7 +168,7 @@ class _Resolver:
         raise ValueError(
             f"constraints[{name!r}]: {what!r} is not measured: it is none of {known}, "
             f"and not the name of a scorer.{guess} Give a scorer or a callable of the "
-            f"fitted estimator by {{{name!r}: (callable, bound)}}."
+            f"fitted estimator as {{{name!r}: (callable, bound)}}."
         )
 
 
@@ -179,13 +179,13 @@ def _check_compatible(name: str, bounds: Sequence[Bound], is_measure: bool) -> N
     texts = [f"{'<=' if b.is_upper else '>='} {b.limit:g}" for b in bounds]
     if lower > upper:
         raise ValueError(
-            f"constraints[{name!r}]: the bounds contradict each other: nothing is both "
-            f"{' and '.join(texts)}."
+            f"constraints[{name!r}]: the bounds contradict each other: no value is "
+            f"both {' and '.join(texts)}."
         )
     if is_measure and name in (*COSTS, PREDICT_TIME) and upper < 0.0:
         raise ValueError(
-            f"constraints[{name!r}]: {texts[0]!r} cannot be kept, as {name} is never "
-            "negative."
+            f"constraints[{name!r}]: '<= {upper:g}' cannot be satisfied, since {name} "
+            "is never negative."
         )
 
 

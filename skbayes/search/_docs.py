@@ -23,9 +23,9 @@ class SharedEntries:
     estimator : estimator object
         The estimator to tune; it provides `score`, or `scoring` is given.
     search_spaces : "auto", dict, list of dict, Space or None, default="auto"
-        "auto" or None is what :func:`skbayes.spaces.default_space` knows of the
-        estimator, or of the parts of a pipeline. ``{"auto": True, "svc__C": ...}`` lays
-        entries over it. Otherwise, for each parameter name what it may be: a list or
+        "auto" or None is the space that :func:`skbayes.spaces.default_space` returns
+        for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of this
+        space. Otherwise, the possible values of each parameter by its name: a list or
         array of values, a scipy distribution, a tuple ``(low, high)`` or ``(low, high,
         "log-uniform")``, a dimension of :mod:`skbayes.space`, or a
         :class:`~skbayes.space.Choice` for parameters that exist only under an option. A
@@ -36,24 +36,24 @@ class SharedEntries:
         `stopper` or `journal` is set.
     initial_points : "default", list of dict or None, default="default"
         Configurations to try first, each with all parameters it needs. "default" is
-        the estimator as it is given, if the space holds its values and there is no
-        `warm_start_from`; of estimators that are known by their class, a few
-        configurations that were good on other data follow, and proposals are more often
-        where good values were found on these. None for none.
+        the estimator as it is given, if the space contains its values and there is no
+        `warm_start_from`. For known classes of estimators, a few configurations that
+        were good on other data follow, and values that were good on other data are
+        proposed more often. None: no such configurations.
     timeout : float or None, default=None
         Seconds the search may take, without the refit. Times are modeled like scores,
-        and no trial is started that is expected to overrun. In its place one is looked
-        for that is expected to end in time; the search ends when there is none. The
-        first trial always runs, and those that are running when the time is up are
-        finished and count.
+        and no trial is started that is expected to overrun. The search looks for
+        another trial that is expected to end in time, and ends when there is none. The
+        first trial always runs. Trials that are running when the time is up are
+        finished and count; with `trial_timeout` or `trial_memory`, they are ended.
     constraint : callable or None, default=None
         ``constraint(params) -> bool``; combinations for which it is False are never
         tried. If it raises an exception, the search ends with a ValueError.
     constraints : dict or None, default=None
         Bounds on outcomes of the fits, such as ``{"model_size": "<= 1e6", "recall":
-        ">= 0.9"}``: what is searched for, chosen and refitted is the best configuration
-        that keeps all of them. An outcome counts by its mean over the splits. By its
-        name it is a metric of `scoring`, one of
+        ">= 0.9"}``. The search looks for the best configuration that satisfies all
+        bounds, and chooses and refits it. A bound applies to the mean of an outcome
+        over the splits. The name of an outcome is that of a metric of `scoring`, one of
 
         - "fit_time", "score_time": seconds of a fit, and of scoring it;
         - "cpu_time": seconds of processor time of a fit;
@@ -61,14 +61,14 @@ class SharedEntries:
         - "model_size": bytes of the pickled estimator;
         - "n_features": features that the fitted estimator uses;
 
-        or the name of a scorer of scikit-learn, which is scored besides `scoring`. Any
-        other name needs a tuple ``(outcome, bound)``, with one of these names, a scorer
-        (a callable of estimator, X and y, also one that requests metadata) or a
-        callable of the fitted estimator that returns a number. A list of two bounds is
-        a range. Each outcome is learned by a Gaussian process; trials are proposed for
-        the improvement that is expected, times the probability that the bounds are
-        kept. If no trial keeps all of them, the one that violates them least is chosen,
-        with a warning.
+        or that of a scorer of scikit-learn, which is then evaluated in addition to
+        `scoring`. Any other name needs a tuple ``(outcome, bound)``, with one of these
+        names, a scorer (a callable of estimator, X and y, also one that requests
+        metadata) or a callable of the fitted estimator that returns a number. A list of
+        two bounds is a range. A Gaussian process models each outcome; the acquisition
+        function is multiplied by the probability that the bounds are satisfied. If no
+        trial satisfies all of them, the one that violates them least is chosen, with a
+        warning. None: no bounds.
     target_metric : str or None, default=None
         With several metrics, the one that guides the search when `refit` does not name
         one. None stands for the first metric. With one metric None is all there is to
@@ -119,17 +119,18 @@ class SharedEntries:
         or for the start of a process. The fits run in groups of as many as there are
         workers (one after the other with `racing`), and a group takes as long as its
         longest fit. A fit that is running when the time is up is ended, and so is one
-        that would pass `timeout`; no further fit of the trial is begun, and its state
-        is "timed_out". What the finished fits predict is told to the model; the trial
-        cannot be chosen. Each worker runs its fits in a process of its own, also with
-        one worker, as in :ref:`limits`. With it, what is tried depends on timing.
+        that is running when `timeout` is over. No further fit of the trial is started,
+        and its state is "timed_out". The model learns the score that the finished fits
+        predict; the trial cannot be chosen. Each worker runs its fits in a separate
+        process, also with one worker (:ref:`limits`). With `trial_timeout`, the
+        proposals depend on measured times. None: no limit.
     trial_memory : int, str or None, default=None
         Memory for a fit, in bytes or as a text such as "2 GB" or "500 MiB": resident
         memory of the process that runs it, which includes Python and its libraries
         (about 150 MB), and of the processes that it starts. Data that all workers map
-        into memory do not count. A fit that has more is ended, and the state of its
+        into memory do not count. A fit that uses more is ended, and the state of its
         trial is "out_of_memory"; otherwise as for `trial_timeout`. Needs psutil, which
-        the extra `limits` installs.
+        the extra `limits` installs. None: no limit.
     racing : bool or float, default=False
         Whether a trial is pruned when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other
@@ -142,9 +143,10 @@ class SharedEntries:
         the same metric. Failed trials of a study or of scikit-optimize are used, too,
         and costs as far as they are known. The space may be another one; what lies
         outside is ignored, with a warning. The best of what is known is tried first, or
-        after `initial_points`. A list of these has searches on other data: up to three
-        of their best configurations are tried first, and a model of each is weighed by
-        how well its ranking agrees with the trials made so far (Feurer et al. 2018).
+        after `initial_points`. A list of these contains searches on other data: up to
+        three of their best configurations are tried first, and the weight of the model
+        of each search depends on how well its ranking agrees with the trials so far
+        (Feurer et al. 2018).
     journal : path or None, default=None
         A file in which every trial is recorded when it is finished. A search that is
         run again with the same journal, after a crash or with a larger `n_iter`, goes
@@ -161,15 +163,15 @@ class SharedEntries:
         each sample, by the best parameters fitted on a split without it, becomes
         `oof_predictions_`. Needs a `cv` that tests each sample once.
     cache : bool, default=True
-        Whether trials share the first steps of a pipeline. A transformer whose outcome
-        no searched parameter changes, or only few distinct settings change, is fitted
-        once per fold and setting; later trials take the fitted transformer and its
-        output from temporary files. Scores are those of the plain pipeline. A
-        transformer with ``random_state=None`` is fitted in each trial, and nothing is
-        shared on a Dask cluster.
+        Whether trials share the first steps of a pipeline. A transformer with at most
+        32 different settings in the search space, including those of the steps before
+        it, is fitted once per fold and setting; later trials load the fitted
+        transformer and its output from temporary files. Scores are identical to those
+        without shared steps. A transformer with ``random_state=None`` is fitted in each
+        trial. Steps are not shared on Dask and other distributed backends.
     cache_limit : float, default=1e9
-        Bytes that the temporary files take at most. The least recently used are removed
-        first.
+        Maximum size of the temporary files in bytes, > 0. The least recently used files
+        are removed first.
 
     Attributes
     ----------
@@ -208,10 +210,10 @@ class SharedEntries:
     search_spaces_ : dict, list of dict, or Space
         The search space; with "auto" a dict that prints as code.
     untuned_ : list of str
-        With "auto", the parts of the estimator that keep their values since their
-        class is not known.
+        With "auto", the parts of the estimator that keep their values because their
+        class is not known; otherwise empty.
     initial_points_ : list of dict
-        Configurations that were to be tried first.
+        Configurations to try first: those of `initial_points`, or the estimator's own.
     trials_ : History
         The trials in the order they were made, as
         :class:`~skbayes.evaluation.Trial`.

@@ -322,9 +322,9 @@ def other_searches(search: Any, run: SearchRun) -> list[Source]:
     """Return the searches on other data that `warm_start_from` lists."""
     if not search._takes_sources:
         raise ValueError(
-            "warm_start_from: a list of searches on other data cannot be used by "
-            f"{type(search).__name__}, whose trials have more than one objective; pass "
-            "one search on the same data."
+            f"warm_start_from: {type(search).__name__} does not accept a list of "
+            "searches on other data, since its trials have more than one objective. "
+            "Pass one search on the same data."
         )
     metric = run.objective.name or "score"
     return read_sources(search.warm_start_from, run.space, metric)

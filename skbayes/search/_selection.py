@@ -74,9 +74,8 @@ def _warn(run: SearchRun, chosen: int) -> None:
         for text in [str(bound).removeprefix(f"{bound.name} ")]
     ]
     warnings.warn(
-        f"constraints: none of {len(run.ranked)} trials keeps all of them; the one "
-        f"that violates them least is chosen, trial {trial.number}: "
-        f"{', '.join(broken)}.",
+        f"constraints: none of {len(run.ranked)} trials satisfies all of them; trial "
+        f"{trial.number}, which violates them least, is chosen: {', '.join(broken)}.",
         UserWarning,
         stacklevel=5,
     )

@@ -55,7 +55,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         an instance of a class of :mod:`skbayes.surrogates`.
     acquisition : str or acquisition object, default="ei"
         What makes a configuration worth trying: "ei" (expected improvement),
-        "ei-per-second" (the same, divided by the time that is expected), "pi"
+        "ei-per-second" (the same, divided by the expected time), "pi"
         (probability of improvement), "ucb" (upper confidence bound), or with
         ``surrogate="graph"`` "eif" (expected influence).
     n_initial_points : int or "auto", default="auto"

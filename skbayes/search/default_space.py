@@ -38,7 +38,7 @@ def set_search_spaces(search: Any, X: Any, y: Any) -> None:
         search.search_spaces_ = given
     if search.untuned_ and search.verbose > 0:
         names = ", ".join(search.untuned_)
-        print(f"search_spaces='auto' does not know {names}: they keep their values.")
+        print(f"search_spaces='auto': {names} are not known and keep their values.")
 
 
 def _is_laid_over(one: Any) -> bool:
@@ -50,8 +50,8 @@ def _resolved(search: Any, given: Any, X: Any, y: Any) -> Any:
     changes = dict(given) if isinstance(given, Mapping) else {"auto": True}
     if not isinstance(auto := changes.pop("auto"), bool):
         raise TypeError(
-            "search_spaces: 'auto' must be True, for the default space, or False, got "
-            f"{auto!r}."
+            "search_spaces: the value of 'auto' must be True, for the default space, "
+            f"or False, got {auto!r}."
         )
     if not auto:
         return changes

@@ -138,7 +138,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         What is known already of scores on all data, as for :class:`BayesSearchCV`. The
         best configuration that is known is tried first, or after `initial_points`. A
-        list has searches on other data.
+        list contains searches on other data.
     {journal}
     {progress_bar}
     {return_fold_estimators}

@@ -119,7 +119,7 @@ class MultiStageSearchCV(BayesSearchCV):
         another one; what lies outside is ignored, with a warning. The `n_promoted` best
         known configurations are tried first, or after `initial_points`. Their scores
         are told to the model only if there is one stage: those on smaller training sets
-        are others. A list has searches on other data, for the first stage.
+        are others. A list contains searches on other data, for the first stage.
     {journal}
     {progress_bar}
     {return_fold_estimators}

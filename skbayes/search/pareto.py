@@ -114,9 +114,10 @@ class ParetoSearchCV(BaseBayesSearchCV):
         True. The score of a trial is its first objective (negated if it is to be
         small), its expected improvement that of the hypervolume, as a share of the box.
     trial_timeout : float or None, default=None
-        Seconds for the fits of a trial; a fit that is running is ended.
+        Seconds for the fits of a trial. A fit that is running then is ended. None: no
+        limit.
     trial_memory : int, str or None, default=None
-        Memory for a fit, in bytes or as a text such as "2 GB".
+        Memory for a fit, in bytes or as a text such as "2 GB". None: no limit.
     warm_start_from : search, data frame, path or None, default=None
         What is known already: a fitted search for the same objectives, its
         `cv_results_`, or the path of its journal. The front that is known is tried

@@ -139,7 +139,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     initial_points : "default", list of dict or None, default="default"
         Configurations to try first, with all parameters they need; those of the
         extended space follow. "default" is the pipeline as it is given, if the space
-        holds its values; in the extended space, nothing more. None for none.
+        contains its values; in the extended space, it adds none. None: none.
     {constraint}
     {constraints}
     target_metric : str or None, default=None
@@ -165,9 +165,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     stopper : callable, list of callable or None, default=None
         Ends the search when it returns True.
     trial_timeout : float or None, default=None
-        Seconds for the fits of a trial; a fit that is running is ended.
+        Seconds for the fits of a trial. A fit that is running then is ended. None: no
+        limit.
     trial_memory : int, str or None, default=None
-        Memory for a fit, in bytes or as a text such as "2 GB".
+        Memory for a fit, in bytes or as a text such as "2 GB". None: no limit.
     racing : bool or float, default=False
         Whether a trial is pruned when its first folds leave it no chance.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None

@@ -41,15 +41,15 @@ class OptimumPrior:
     space : Space
         The search space.
     densities : dict
-        For parameters, by name, what is believed of the best value: either a pair
-        ``(knots, log_density)`` of two arrays of one length, positions in [0, 1] that
-        ascend and natural logarithms of the density there, between which it is linear
-        and beyond which it is constant; or one array of a logarithm for each value, in
-        the order of the dimension's ``grid``, which is that of the options of a list
-        without an order. The densities need not be normalized. A name stands for all
-        columns of this name; the place of a column, an int, for that column alone,
-        which goes first. Parameters that are not named have a flat density.
-
+        Log densities of the best value of parameters, by name. Each is either a pair
+        ``(knots, log_density)`` of two arrays of the same length, with ascending
+        positions in [0, 1] and the natural logarithms of the density there, or an array
+        with one logarithm for each value of a finite dimension, in the order of its
+        ``grid`` (for a list without an order, the order of the options). Between knots,
+        the logarithm is interpolated linearly; beyond them, it is constant. The
+        densities need not be normalized. A name applies to all columns of this name. An
+        int, the place of a column, applies to this column alone, and precedes a name.
+        Parameters that are not named have a flat density.
     portfolio : Portfolio or None, default=None
         Configurations with which an optimizer begins.
 
@@ -157,7 +157,7 @@ class OptimumPrior:
         Returns
         -------
         X : ndarray of shape (n, D)
-            Encoded configurations; the constraint is not asked.
+            Encoded configurations. The constraint of the space is not checked.
         """
         return self.from_uniform(random_state.random((n, self.space.n_columns)))
 
@@ -183,7 +183,7 @@ class OptimumPrior:
     def center(self) -> FloatArray:
         """Row of the medians and of the most probable options, shape (D,).
 
-        Where nothing is believed, these are the middle and the first option.
+        Columns with a flat density have their middle or their first option.
         """
         row = np.where(self.space.categorical, 0.0, 0.5)
         for place, density in self._columns.items():
@@ -290,24 +290,25 @@ def _parsed(dimension: Dimension, density: Any) -> tuple[FloatArray, FloatArray]
         knots, logs = (np.asarray(part, dtype=np.float64) for part in density)
         if dimension.is_categorical:
             raise ValueError(
-                "a list without an order has no positions; give an array of a "
-                "logarithm for each option."
+                "a list without an order has no positions. Pass an array with one log "
+                "density for each option."
             )
     else:
         logs = np.asarray(density, dtype=np.float64)
         if logs.shape != (dimension.n_values,):
             raise ValueError(
-                "it must be a pair (knots, log_density) or an array of a logarithm for "
-                f"each of {dimension.n_values} values, got shape {logs.shape}."
+                "it must be a pair (knots, log_density) or an array with one log "
+                f"density for each of {dimension.n_values} values, got shape "
+                f"{logs.shape}."
             )
         knots = dimension.grid
     if knots.ndim != 1 or knots.shape != logs.shape or not len(knots):
         raise ValueError(
-            "knots and log_density must be arrays of one length >= 1, got shapes "
+            "knots and log_density must be arrays of the same length >= 1, got shapes "
             f"{knots.shape} and {logs.shape}."
         )
     if not (np.all(np.diff(knots) > 0.0) and knots[0] >= 0.0 and knots[-1] <= 1.0):
-        raise ValueError("knots must be in [0, 1] and ascend.")
+        raise ValueError("knots must be in [0, 1] and ascending.")
     if not np.all(np.isfinite(logs)):
-        raise ValueError("logarithms of a density must be finite.")
+        raise ValueError("log_density must be finite.")
     return knots, logs

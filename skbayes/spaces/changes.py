@@ -15,13 +15,15 @@ __all__ = ["EditableSpace"]
 class EditableSpace(dict):
     """A search space in the notation of users, which prints as code.
 
-    A dict from names of parameters to what they may be, as `search_spaces` of the
+    A dict from names of parameters to their possible values, as `search_spaces` of the
     searches takes it. Its representation can be pasted into a program and edited.
 
-    ``space | {...}`` lays a dict over it. An entry takes the place of the one with the
-    same name, also of one that exists only under an option of a choice; None removes
-    the parameter from the space, so that it keeps the estimator's own value. A list of
-    options for a choice keeps what these options open.
+    ``space | {...}`` returns the space with the entries of a dict. An entry replaces
+    the one with the same name, also if it exists only under an option of a choice; None
+    removes the parameter from the space, so that it keeps the estimator's own value. If
+    an entry is a list of options for a choice, these options keep their conditional
+    parameters. If an entry is for a parameter that another entry removes, or if no
+    entry is left, a ValueError is raised.
 
     Parameters
     ----------

@@ -24,21 +24,22 @@ def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace
     estimator : estimator
         The estimator, or a pipeline or another composition of estimators.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Training data, which some bounds depend on; without them, the bounds are
-        cautious.
+        Training data. Some bounds depend on the number of rows and columns; without
+        data, the bounds are narrower.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-        Targets.
+        Targets. They determine whether class weights are tuned, and the scale of some
+        penalties.
 
     Returns
     -------
     space : EditableSpace
-        A dict in the notation of `search_spaces`. It has the full names of the
-        parameters, and holds the estimator's own values.
+        A dict in the notation of `search_spaces`, with the full names of the
+        parameters. It contains the estimator's own values.
 
     Raises
     ------
     ValueError
-        If no part of the estimator is known.
+        If no part of the estimator is known, or there is no parameter to tune.
 
     Examples
     --------

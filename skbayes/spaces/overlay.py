@@ -44,8 +44,8 @@ def lay_over(space: Notation, changes: Mapping[str, Any], facts: DataFacts) -> N
             result = _replaced(result, name, _kept_options(result, name, value, facts))
     if not result:
         raise ValueError(
-            "search_spaces: without the entries that are None, nothing is left to "
-            "tune. Leave one of them, or give it values: "
+            "search_spaces: the entries that are None remove all parameters, so that "
+            "nothing is left to tune. Remove one of these entries, or give it values: "
             f"{{{next(iter(space), 'name')!r}: [...]}}."
         )
     return result

@@ -106,15 +106,16 @@ def _learned_rows(y: FloatArray) -> np.ndarray:
 
 
 class TransferSurrogate(Surrogate):
-    """A surrogate whose mean is a weighted mean with those of sources.
+    """Weighted mean of a surrogate and of the Gaussian processes of sources.
 
-    The standard deviation is that of the model of the search itself, so that it is
-    small near what was told and what is pending, whatever the sources say.
+    The standard deviation is that of the surrogate alone, so that it is small near
+    configurations that were told or are pending.
 
     Parameters
     ----------
     surrogate : str or object
-        The model of the search itself, which predicts scores.
+        The model of the search itself, by name, such as "gp", or as an object. It must
+        predict scores.
     sources : sequence of Source
         Earlier searches, each with at least three scores.
     random_state : int, default=0

@@ -27,7 +27,7 @@ def test_memory_in_bytes(given, size):
 
 @pytest.mark.parametrize("given", [0, -1, 1.5, "1", "1 G", "-1 B", "0 B", "1e3 B", []])
 def test_no_memory(given):
-    with pytest.raises(ValueError, match="trial_memory must be .* such as '2 GB'; got"):
+    with pytest.raises(ValueError, match="trial_memory must be .* such as '2 GB', got"):
         parse_memory(given)
 
 

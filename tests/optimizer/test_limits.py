@@ -85,7 +85,7 @@ def test_a_finite_space_in_which_all_others_would_be_ended_is_exhausted():
     optimizer = Optimizer(space, random_state=0)
     optimizer.cost_limit = 1.0
     tried = {"a": 0, "b": 0}
-    with pytest.raises(SpaceExhausted, match="configurations that are left would"):
+    with pytest.raises(SpaceExhausted, match="remaining configurations has"):
         while True:
             params = optimizer.ask()
             slow = params["kind"] == "b"

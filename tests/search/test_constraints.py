@@ -142,7 +142,7 @@ def test_if_no_trial_keeps_the_constraints_the_nearest_is_chosen():
         found = search(constraints=constraints, n_iter=12).fit(X, y)
     texts = [str(one.message) for one in caught]
     assert any("the smallest of 10 values is 2." in text for text in texts)
-    (chosen,) = [text for text in texts if "none of 12 trials keeps all" in text]
+    (chosen,) = [text for text in texts if "none of 12 trials satisfies all" in text]
     leaves = found.cv_results_["mean_constraint_leaves"]
     assert leaves[found.best_index_] == leaves.min()
     assert f"leaves is {leaves.min():.4g} (must be <= 1)" in chosen
@@ -157,7 +157,7 @@ def test_a_verbose_search_prints_the_figures(capsys):
             X, y
         )
     printed = capsys.readouterr().out
-    assert "leaves <= 1: no trial keeps it so far" in printed
+    assert "leaves <= 1: no trial satisfies it so far" in printed
     assert "violates constraints" in printed
 
 

@@ -165,7 +165,7 @@ def test_parts_that_are_not_known_are_said(capsys):
     pipeline = make_pipeline(Unknown(), KNeighborsClassifier())
     search = BayesSearchCV(pipeline, verbose=1, **SMALL).fit(X, y)
     assert search.untuned_ == ["unknown (Unknown)"]
-    assert "does not know unknown (Unknown): they keep" in capsys.readouterr().out
+    assert "unknown (Unknown) are not known and keep" in capsys.readouterr().out
 
 
 def test_a_search_as_a_step_is_not_tuned():

@@ -221,7 +221,7 @@ def test_a_memory_that_is_none_is_refused(memory):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_memory_that_does_not_suffice_for_any_fit_is_refused(n_jobs, tmp_path):
     search = search_over(["good"], folder=tmp_path, trial_memory="20 MB", n_jobs=n_jobs)
-    message = r"trial_memory=20 MB is not enough: .* has \d+ MB in memory"
+    message = r"trial_memory=20 MB is too small: .* uses \d+ MB of memory"
     with pytest.raises(ValueError, match=message):
         search.fit(X, y)
     assert not list(tmp_path.iterdir())
@@ -243,7 +243,7 @@ def test_what_cannot_be_sent_is_not_ended():
 
     space = {"quality": [0.1, 0.2]}
     search = BayesSearchCV(Here(), space, n_iter=2, cv=2, trial_timeout=1e-9)
-    with pytest.warns(UserWarning, match="cannot end a fit .*TypeError: not to be"):
+    with pytest.warns(UserWarning, match="cannot end a running.*TypeError: not to be"):
         with pytest.raises(ValueError, match="No trial was finished"):
             search.fit(X, y)
     # A running fit goes on; the next is not begun.
