@@ -152,6 +152,8 @@ def fit_constrained(
     """
     feasibility = fit_feasibility(models, observations)
     if feasibility is None:
+        # Nothing was measured, so that the scores are all there is.
+        observations = dataclasses.replace(observations, slacks=None)
         return proposer.fit(observations), observations
     kept = feasibility.keeps(observations.pending)
     observations = dataclasses.replace(observations, pending_kept=kept)
