@@ -356,6 +356,7 @@ class Unfitted(DecisionTreeClassifier):
         ({"a": (DecisionTreeClassifier, "<= 1")}, TypeError, r"constraints\['a'\]"),
         ({"a": (3, "<= 1")}, TypeError, r"constraints\['a'\]: the outcome must be"),
         ({"a": (lambda a, b, c, d: 1, "<= 1")}, TypeError, "must take estimator"),
+        ({"recall": ">= 0.9"}, ValueError, r"\['recall'\] does not suit the target y"),
         ({3: "<= 1"}, TypeError, "constraints: names must be strings"),
         ([("a", "<= 1")], ValueError, "'constraints' parameter of BayesSearchCV"),
     ],
