@@ -151,9 +151,9 @@ def fit_constrained(
     """
     feasibility = fit_feasibility(models, observations)
     if feasibility is None:
-        # Nothing is known of the constraints, which must not rule out all scores.
-        unconstrained = dataclasses.replace(observations, slacks=None)
-        return proposer.fit(unconstrained), observations
+        # Nothing was measured, so that the scores are all there is.
+        observations = dataclasses.replace(observations, slacks=None)
+        return proposer.fit(observations), observations
     kept = feasibility.keeps(observations.pending)
     observations = dataclasses.replace(observations, pending_kept=kept)
     if isinstance(proposer, SamplingProposer):

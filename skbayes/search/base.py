@@ -459,7 +459,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             space=space.with_constraint(space.constraint),
             options=fit_options(self),
             seed=draw_seed(self),
-            constraints=resolve_constraints(self, scorers, objective),
+            constraints=resolve_constraints(self, scorers, objective, y),
             outcome_params=compat.routed_outcome_params(routed),
         )
         if space.constraint is not None:

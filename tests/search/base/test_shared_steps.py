@@ -5,11 +5,19 @@ import pickle
 import subprocess
 import sys
 import warnings
+from copy import deepcopy
 
 import numpy as np
 import pandas as pd
 import pytest
-from counting_steps import CountingScaler, WritingStep, count
+from counting_steps import (
+    CountingScaler,
+    DuckScaler,
+    SlotScaler,
+    Stacking,
+    WritingStep,
+    count,
+)
 from scipy import sparse
 from sklearn import set_config
 from sklearn.cluster import KMeans
@@ -38,6 +46,7 @@ from sklearn.preprocessing import (
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, ParetoSearchCV
 from skbayes.evaluation import prefix_store
+from skbayes.evaluation.prefix import COVERED
 from skbayes.evaluation.prefix_store import PrefixStore, temporary_store
 
 SPACE = {"clf__var_smoothing": (1e-9, 1e-1, "log-uniform")}
@@ -293,6 +302,56 @@ def test_a_later_step_may_write_into_its_input(iris):
     last = pipeline(StandardScaler(), PCA(3, random_state=None), WritingStep())
     fit_both(last.set_params(s1__svd_solver="auto"), X, y)
     fit_both(pipeline(StandardScaler(), PCA(2), StandardScaler(copy=False)), X, y)
+
+
+def _pickles(estimator, X, y):
+    return float(pickle.loads(pickle.dumps(estimator)).score(X, y))
+
+
+def _copies(estimator, X, y):
+    return float(deepcopy(estimator).score(X, y))
+
+
+def _fits_anew(estimator, X, y):
+    return float(np.sum(estimator[0].fit(X).transform(X)))
+
+
+@pytest.mark.parametrize("scorer", [_pickles, _copies, _fits_anew])
+def test_a_scorer_may_copy_or_fit_what_it_scores(iris, scorer):
+    scoring = {"first": "accuracy", "odd": scorer, "last": "neg_log_loss"}
+    fit_both(pipeline(StandardScaler(), MinMaxScaler()), *iris, scoring=scoring)
+
+
+def test_copies_that_a_scorer_keeps_are_plain(iris):
+    kept = []
+
+    def keeps(estimator, X, y):
+        kept.append(pickle.loads(pickle.dumps(estimator)))
+        return estimator.score(X, y)
+
+    search(pipeline(StandardScaler()), scoring=keeps).fit(*iris)
+    assert all(vars(one[0]).keys().isdisjoint(COVERED) for one in kept)
+
+
+@pytest.mark.parametrize("step", [DuckScaler(), SlotScaler()])
+def test_transformers_of_other_kinds(iris, step):
+    fit_both(pipeline(step), *iris, return_train_score=True)
+
+
+@pytest.mark.parametrize("kind", ["arrays", "missing"])
+def test_rows_that_cannot_be_compared(iris, kind):
+    X, y = iris
+    if kind == "arrays":
+        X = list(X)
+    else:
+        X = X.astype(object)
+        X[::7, 0] = pd.NA
+    fit_both(pipeline(Stacking()), X, y, return_train_score=True)
+
+
+def test_values_that_cannot_be_hashed(iris):
+    functions = [lambda X: X, lambda X: -X]
+    fit_both(pipeline(FunctionTransformer()), *iris, {**SPACE, "s0__func": functions})
 
 
 def test_fitted_estimators_are_plain(iris):
