@@ -146,13 +146,12 @@ def fit_constrained(
     """Fit a proposer that multiplies its acquisition by the probability of feasibility.
 
     While no configuration is known that keeps the constraints, that probability alone
-    is maximized. The observations that are returned say which pending configurations
-    are expected to keep them.
+    is maximized. Constraints of which no value is known are ignored. The observations
+    that are returned say which pending configurations are expected to keep the others.
     """
     feasibility = fit_feasibility(models, observations)
+    observations = _of_known_constraints(observations)
     if feasibility is None:
-        # Nothing was measured, so that the scores are all there is.
-        observations = dataclasses.replace(observations, slacks=None)
         return proposer.fit(observations), observations
     kept = feasibility.keeps(observations.pending)
     observations = dataclasses.replace(observations, pending_kept=kept)
@@ -163,6 +162,14 @@ def fit_constrained(
     if np.any(observations.is_rival):
         fitted = proposer.fit(observations)
     return fitted.with_terms([feasibility]), observations
+
+
+def _of_known_constraints(observations: Observations) -> Observations:
+    """Leave out constraints no value of which is known: they would rule out all."""
+    assert observations.slacks is not None
+    known = ~np.all(np.isnan(observations.slacks), axis=0)
+    slacks = observations.slacks[:, known] if np.any(known) else None
+    return dataclasses.replace(observations, slacks=slacks)
 
 
 def feasible_first(observations: Observations) -> FloatArray:

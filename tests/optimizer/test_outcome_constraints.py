@@ -159,6 +159,19 @@ def test_constraints_that_are_never_known_leave_the_scores():
     assert optimizer.last_expected_improvement is not None
 
 
+@pytest.mark.parametrize("surrogate", ["gp", "tpe"])
+def test_a_constraint_that_is_never_known_leaves_the_others(surrogate):
+    with_both, with_one = (
+        Optimizer(SPACE, surrogate=surrogate, random_state=0) for _ in range(2)
+    )
+    for _ in range(12):
+        params = with_one.ask()
+        assert with_both.ask() == params
+        slack = slack_of(params)
+        with_one.tell(params, score_of(params), constraints=[slack])
+        with_both.tell(params, score_of(params), constraints=[slack, math.nan])
+
+
 def test_a_trial_without_constraints_is_not_known_to_keep_them():
     optimizer = Optimizer(SPACE, random_state=0)
     points = [{"x": v, "y": v} for v in (0.1, 0.2, 0.3)]
