@@ -149,8 +149,9 @@ def route_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
 
 def routed_outcome_params(routed: Any) -> dict[str, Any]:
     """Return what routing gives to the scorers of constrained outcomes."""
-    if "constraints" in routed:
-        return dict(routed.constraints.score)
+    # Without metadata, scikit-learn returns an object that has everything, and no end.
+    if isinstance(routed, dict) and "constraints" in routed:
+        return dict(routed["constraints"].score)
     return {}
 
 

@@ -122,7 +122,7 @@ def fit_feasibility(
     assert observations.slacks is not None
     fitted = []
     for model, slacks in zip(models, observations.slacks.T, strict=True):
-        known = np.isfinite(slacks)
+        known = ~np.isnan(slacks)
         if np.any(known):
             kept = _drawn_in(-slacks[known])
             of_one = Observations(
@@ -133,11 +133,10 @@ def fit_feasibility(
 
 
 def _drawn_in(values: FloatArray) -> FloatArray:
-    """Clip values far from 0."""
+    """Clip values far from 0, infinite ones among them."""
     distances = np.abs(values)
-    if not np.any(distances):
-        return values
-    most = MAX_RATIO * np.median(distances[distances > 0.0])
+    finite = distances[(distances > 0.0) & np.isfinite(distances)]
+    most = MAX_RATIO * np.median(finite) if len(finite) else 1.0
     return np.clip(values, -most, most)
 
 
@@ -152,6 +151,8 @@ def fit_constrained(
     """
     feasibility = fit_feasibility(models, observations)
     if feasibility is None:
+        # Nothing was measured, so that the scores are all there is.
+        observations = dataclasses.replace(observations, slacks=None)
         return proposer.fit(observations), observations
     kept = feasibility.keeps(observations.pending)
     observations = dataclasses.replace(observations, pending_kept=kept)

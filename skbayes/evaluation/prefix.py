@@ -50,7 +50,7 @@ STRUCTURE = {
 }
 
 # Methods of a step that are covered while its pipeline is fitted and scored.
-COVERED = ("fit_transform", "transform", "__sklearn_clone__")
+COVERED = ("fit_transform", "transform", "__sklearn_clone__", "__getstate__")
 
 
 @dataclass(frozen=True)
@@ -177,6 +177,8 @@ def _shareable(
         return None
     if not (hasattr(part, "fit_transform") and hasattr(part, "transform")):
         return None
+    if not _keeps_state_in_dict(part):
+        return None
     return Step(path, part, names)
 
 
@@ -209,6 +211,12 @@ def _is_deterministic(transformer: Any) -> bool:
     )
 
 
+def _keeps_state_in_dict(part: Any) -> bool:
+    """Tell whether nothing of the state of an object is in slots."""
+    slots = any(getattr(kind, "__slots__", ()) for kind in type(part).__mro__)
+    return hasattr(part, "__dict__") and not slots
+
+
 def _is_estimator(value: Any) -> bool:
     return hasattr(value, "get_params") and not isinstance(value, type)
 
@@ -219,7 +227,10 @@ def _draws_no_numbers(part: Any) -> bool:
     if any(map(_draws_anew, params.values())):
         return False
     if "random_state" not in params:
-        return not get_tags(part).non_deterministic
+        try:
+            return not get_tags(part).non_deterministic
+        except Exception:  # of another kind, without tags
+            return False
     if isinstance(params["random_state"], Integral):
         return True
     if type(part) is PCA:
@@ -295,10 +306,13 @@ class _SharedFit:
         n_values = {
             name: self.cache.n_values.get(name, math.inf) for name in self.params
         }
-        for path, steps in find_runs(estimator, n_values):
-            # Steps inside a ColumnTransformer see columns that are cut out anew.
-            test = _Test(self.expected_test) if path == "" else None
-            _Run(self, steps, test).prepare()
+        try:
+            for path, steps in find_runs(estimator, n_values):
+                # Steps inside a ColumnTransformer see columns that are cut out anew.
+                test = _Test(self.expected_test) if path == "" else None
+                _Run(self, steps, test).prepare()
+        except Exception:  # such as a value that cannot be hashed
+            self.uncover_all()
         return estimator.fit(X, y, **fit_params)
 
     def key(self, step: Step) -> str:
@@ -339,7 +353,10 @@ class _Test:
         """Tell whether `X` is the test rows, or the output of the step before."""
         if any(X is one for one in self._known):
             return True
-        if not first or not _same(X, self.expected()):
+        try:
+            if not first or not _same(X, self.expected()):
+                return False
+        except Exception:  # elements that cannot be compared
             return False
         self._known.append(X)
         return True
@@ -347,6 +364,39 @@ class _Test:
     def note(self, output: Any) -> None:
         """Remember what a step made of the test rows."""
         self._known.append(output)
+
+
+def _plain_state(transformer: Any) -> Any:
+    """Return the state for a copy or a pickle of a covered step, which is plain."""
+    own = transformer.__dict__
+    covers = {name: own.pop(name) for name in COVERED if name in own}
+    try:
+        state = transformer.__getstate__()
+        return dict(state) if state is own else state
+    finally:
+        own.update(covers)
+
+
+class _Transform:
+    """Method `transform` of a fitted step."""
+
+    def __init__(self, run: _Run, i: int, transformer: Any) -> None:
+        self._run, self._i, self._transformer = run, i, transformer
+        self._state = self._state_now()
+
+    def _state_now(self) -> dict[str, Any]:
+        own = self._transformer.__dict__
+        return {name: value for name, value in own.items() if name not in COVERED}
+
+    def __call__(self, X: Any, **params: Any) -> Any:
+        known = self._state
+        # A scorer may have fitted the step anew. scikit-learn removes an attribute
+        # about callbacks after the fit.
+        is_as_fitted = all(
+            name in known and value is known[name]
+            for name, value in self._state_now().items()
+        )
+        return self._run.transform(self._i, self._transformer, X, params, is_as_fitted)
 
 
 class _Run:
@@ -439,13 +489,31 @@ class _Run:
         return output
 
     def _cover_transform(self, i: int, transformer: Any) -> None:
-        if self._test is not None:
-            method = functools.partial(self._transform, i, transformer)
-            self._fit.cover(transformer, {"transform": method})
+        # Before Python 3.11, objects have no such method of their own.
+        if self._test is None or not hasattr(transformer, "__getstate__"):
+            return
+        methods = {
+            "transform": _Transform(self, i, transformer),
+            "__getstate__": functools.partial(_plain_state, transformer),
+        }
+        self._fit.cover(transformer, methods)
 
-    def _transform(self, i: int, transformer: Any, X: Any, **params: Any) -> Any:
+    def transform(
+        self,
+        i: int,
+        transformer: Any,
+        X: Any,
+        params: Mapping[str, Any],
+        is_as_fitted: bool,
+    ) -> Any:
+        """Transform rows; the test rows by what is stored of them."""
         transform = functools.partial(type(transformer).transform, transformer)
-        if params or self._test is None or not self._test.recognizes(X, first=i == 0):
+        if (
+            params
+            or not is_as_fitted
+            or self._test is None
+            or not self._test.recognizes(X, first=i == 0)
+        ):
             return transform(X, **params)
         store, key = self._fit.cache.store, f"{self._keys[i]}-{i}-test"
         stored = store.load(key)

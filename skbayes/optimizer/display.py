@@ -45,5 +45,5 @@ def _facts(optimizer: Any) -> list[tuple[str, str]]:
         return facts
     if len(eligible[0][0]) > 1:
         return [*facts, ("Pareto front", str(len(optimizer.pareto_front)))]
-    (score,), params, _ = max(eligible, key=lambda trial: (-trial[2], trial[0]))
+    (score,), params, _ = optimizer._best()
     return [*facts, ("best score", f"{score:.6g}"), ("best params", repr(params))]

@@ -9,6 +9,7 @@ just so.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
 from skbayes.optimizer.limits import CostLimits, EndedTrials, TrialLimits
 from skbayes.optimizer.observations import ObservationList, join
-from skbayes.optimizer.outcome_constraints import OutcomeConstraints, total_violation
+from skbayes.optimizer.outcome_constraints import OutcomeConstraints
 from skbayes.optimizer.portfolio import next_of_portfolio, usable_portfolio
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.optimizer.transfer import first_rows
@@ -171,7 +172,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         self._limits = TrialLimits(self._costs, self._ended)
         self._told, self._learned = ObservationList(), ObservationList()
         # Told and comparable: neither failed nor cut short.
-        self._eligible: list[tuple[list[float], Params, float]] = []
+        self._eligible: list[tuple[list[float], Params, list[float]]] = []
         self._n_objectives: int | None = None
         self._pending: dict[bytes, FloatArray] = {}
         self._candidates = Candidates(self.space)
@@ -337,8 +338,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         self._candidates.add(row)
         self._told.add(row, scores, variances, slacks)
         if not (censored or any(map(math.isnan, scores))):
-            violation = total_violation(slacks)
-            self._eligible.append((scores, configuration.params, violation))
+            self._eligible.append((scores, configuration.params, slacks))
         if cost is not None:
             self._costs.add(row, cost, censored)
         if ended or not censored:
@@ -580,7 +580,9 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         if not np.any(np.isfinite(self._learned.scores + self._told.scores)):
             raise ValueError("No score is known yet.")
         with one_blas_thread():
-            proposer = self._proposer.fit(self._observations())
+            # No constraint: all that was told may violate them.
+            observations = dataclasses.replace(self._observations(), slacks=None)
+            proposer = self._proposer.fit(observations)
         if proposer.surrogate is None:
             raise ValueError(f"surrogate: {self.surrogate!r} does not predict scores.")
         return proposer.surrogate
@@ -616,8 +618,11 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
                 f"There are {self._n_objectives} objectives, and no best for all of "
                 "them; see pareto_front."
             )
-        best = max(self._eligible, key=lambda trial: (-trial[2], trial[0]))
-        return dict(best[1])
+        return dict(self._best()[1])
+
+    def _best(self) -> tuple[list[float], Params, list[float]]:
+        violation = self._constraints.violation
+        return max(self._eligible, key=lambda trial: (-violation(trial[2]), trial[0]))
 
     @property
     def pareto_front(self) -> list[tuple[Params, list[float]]]:
@@ -630,8 +635,10 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         """
         if not self._eligible:
             return []
-        least = min(violation for *_, violation in self._eligible)
-        allowed = [trial for trial in self._eligible if trial[2] == least]
+        violations = [self._constraints.violation(trial[2]) for trial in self._eligible]
+        least = min(violations)
+        pairs = zip(self._eligible, violations, strict=True)
+        allowed = [trial for trial, violation in pairs if violation == least]
         front = is_nondominated(np.array([scores for scores, *_ in allowed]))
         return [
             (dict(params), list(scores))
@@ -656,7 +663,9 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
 
     def _best_row(self) -> tuple[FloatArray, float | None]:
         known = (self._learned, self._told, list(self._pending.values()))
-        first = next_of_portfolio(self._portfolio, *known, self._candidates)
+        first = next_of_portfolio(
+            self._portfolio, *known, self._candidates, self._limits
+        )
         if first is not None:
             return first, None
         k = len(self._told.scores) + len(self._pending)

@@ -44,7 +44,7 @@ class OutcomeConstraints:
         self._models: list[Any] = []
 
     def check(self, constraints: Any) -> list[float]:
-        """Return the values of a trial; what is not finite is unknown, NaN."""
+        """Return the values of a trial, NaN where they are unknown."""
         if constraints is None:
             return []
         try:
@@ -59,7 +59,7 @@ class OutcomeConstraints:
                 f"constraints must have {self.n} values, as before, got {len(values)}."
             )
         self._set_n(len(values))
-        return [one if math.isfinite(one) else math.nan for one in values]
+        return values
 
     def _set_n(self, n: int) -> None:
         if self.n is not None or n == 0:
@@ -73,6 +73,10 @@ class OutcomeConstraints:
 
     def _seed_of(self, place: int) -> int:
         return self._seed + SEED_OFFSET + place
+
+    def violation(self, slacks: list[float]) -> float:
+        """Return the violation of a trial; infinite if it came without values."""
+        return total_violation(slacks or [math.nan] * (self.n or 0))
 
     def slacks(self, *lists: ObservationList) -> FloatArray | None:
         """Return the values told or learned, of shape (n, c); None without any."""

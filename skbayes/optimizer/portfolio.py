@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from skbayes.optimizer.limits import TrialLimits
 from skbayes.optimizer.observations import ObservationList
 from skbayes.space import OptimumPrior
 from skbayes.space.candidates import Candidates
@@ -30,6 +31,7 @@ def next_of_portfolio(
     told: ObservationList,
     pending: Sequence[FloatArray],
     candidates: Candidates,
+    limits: TrialLimits,
 ) -> FloatArray | None:
     """Return the configuration that a portfolio has next; None if it has been used."""
     if portfolio is None:
@@ -39,6 +41,8 @@ def next_of_portfolio(
         return None
     scores = [_comparable(one) for one in told.scores] + [math.nan] * len(pending)
     free = np.flatnonzero(candidates.filter_new(portfolio.rows)).tolist()
+    if (keep := limits.filter()) is not None:
+        free = [place for place in free if len(keep(portfolio.rows[[place]]))]
     X = np.vstack([np.empty((0, candidates.space.n_columns)), *rows])
     place = portfolio.choose(X, np.array(scores), free)
     return None if place is None else portfolio.rows[place]

@@ -21,6 +21,7 @@ from skbayes.evaluation.objectives import COSTS, accepts, measure_of
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial
 from skbayes.search._preparation import journal_trials
+from skbayes.search._validation import check_metrics_suit
 from skbayes.space.candidates import key_of
 from skbayes.utils.did_you_mean import did_you_mean
 
@@ -36,9 +37,12 @@ PREDICT_TIME = "predict_time"
 
 
 def resolve_constraints(
-    search: Any, scorers: Any, objective: Any
+    search: Any, scorers: Any, objective: Any, y: Any = None
 ) -> Constraints | None:
-    """Return the constraints of a search; TypeError or ValueError if they are wrong."""
+    """Return the constraints of a search; TypeError or ValueError if they are wrong.
+
+    With the target `y`, scorers that are named must suit it.
+    """
     if not search.constraints:
         return None
     metrics = _metrics(search, scorers, objective)
@@ -46,7 +50,12 @@ def resolve_constraints(
     found = _Resolver(metrics, measured | COSTS.keys(), callable(search.scoring))
     for name, given in search.constraints.items():
         found.add(name, given)
-    return Constraints(tuple(found.bounds), found.measures())
+    measures = found.measures()
+    if y is not None:
+        scored = measures.scorers.items()
+        labels = {f"constraints[{k!r}]": v for k, v in scored if isinstance(v, str)}
+        check_metrics_suit(search.estimator, labels, y)
+    return Constraints(tuple(found.bounds), measures)
 
 
 def _metrics(search: Any, scorers: Any, objective: Any) -> dict[str, str]:

@@ -27,6 +27,7 @@ __all__ = [
     "check_arguments",
     "check_data",
     "check_fit_names",
+    "check_metrics_suit",
     "check_stoppers",
     "check_values",
 ]
@@ -147,9 +148,11 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = indexable(X, y)
     except ValueError as error:
         raise ValueError(f"X and y: {error}") from error
-    kind, needs_y = _kind(search.estimator)
+    _, needs_y = _kind(search.estimator)
     if y is not None:
-        _check_suits(kind, _metrics(search.scoring), y)
+        named = [one for one in _metrics(search.scoring) if isinstance(one, str)]
+        labels = {f"scoring={name!r}": name for name in named}
+        check_metrics_suit(search.estimator, labels, y)
     elif needs_y:
         raise ValueError(
             f"{type(search.estimator).__name__} requires y to be passed, but the "
@@ -172,12 +175,12 @@ def _kind(estimator: Any) -> tuple[str | None, bool]:
     return kind, supervised or bool(tags.target_tags.required)
 
 
-def _check_suits(kind: str | None, metrics: list[Any], y: Any) -> None:
-    """Try each metric that is named on a model that predicts without data.
+def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None:
+    """Try named metrics on a model that predicts without data; keys are for messages.
 
     That the metrics suit other kinds of targets is left to the fits.
     """
-    names = [metric for metric in metrics if isinstance(metric, str)]
+    kind, _ = _kind(estimator)
     if not names or kind not in ("classifier", "regressor"):
         return
     dummy = DummyRegressor()
@@ -190,12 +193,12 @@ def _check_suits(kind: str | None, metrics: list[Any], y: Any) -> None:
             dummy.fit(np.zeros((len(sample), 1)), sample)
         except Exception:  # for the estimator to judge
             return
-        for name in names:
+        for label, name in names.items():
             try:
                 get_scorer(name)(dummy, np.zeros((len(sample), 1)), sample)
             except ValueError as error:
                 raise ValueError(
-                    f"scoring={name!r} does not suit the target y: {error}"
+                    f"{label} does not suit the target y: {error}"
                 ) from error
 
 

@@ -291,8 +291,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         columns = constraint_columns(run, history)
         if run.options.cuts_trials:
             columns["state"] = [trial.state for trial in history]
-        if run.cache is not None:
-            columns["mean_shared_time"] = [trial.shared_time for trial in history]
         return columns
 
     def _select(
@@ -461,7 +459,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             space=space.with_constraint(space.constraint),
             options=fit_options(self),
             seed=draw_seed(self),
-            constraints=resolve_constraints(self, scorers, objective),
+            constraints=resolve_constraints(self, scorers, objective, y),
             outcome_params=compat.routed_outcome_params(routed),
         )
         if space.constraint is not None:

@@ -13,6 +13,7 @@ from skbayes.spaces.default import space_of_parts, unknown_parts
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.learned_prior import learned_prior
 from skbayes.spaces.parts import parts_of
+from skbayes.utils.did_you_mean import did_you_mean
 
 __all__ = ["points_to_begin_with", "prior_of", "set_search_spaces"]
 
@@ -59,7 +60,21 @@ def _resolved(search: Any, given: Any, X: Any, y: Any) -> Any:
     parts = parts_of(search.estimator, facts)
     search.untuned_ = unknown_parts(parts)
     space = space_of_parts(parts, facts)
+    _check_removed(search, space, changes)
     return space | changes if changes else space
+
+
+def _check_removed(search: Any, space: Any, changes: Mapping[Any, Any]) -> None:
+    """Refuse to remove parameters that neither the estimator nor an option has."""
+    known = [*search._own_values(), *space]
+    for name in [name for name, value in changes.items() if value is None]:
+        owners = [f"{other}__" for other in [*space, *changes]]
+        if name not in known and not str(name).startswith(tuple(owners)):
+            kind = type(search.estimator).__name__
+            raise ValueError(
+                f"search_spaces names {name!r}, which {kind} does not have."
+                f"{did_you_mean(str(name), known)}"
+            )
 
 
 def train_share(search: Any, X: Any, y: Any) -> float:

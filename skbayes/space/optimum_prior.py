@@ -248,7 +248,7 @@ class _ColumnDensity:
         self.is_table = dimension.is_categorical
         try:
             self.knots, logs = _parsed(dimension, density)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"densities[{column.name!r}]: {error}") from error
         self.logs = logs - np.max(logs)  # so that the exponentials do not overflow
         n = N_QUANTILES

@@ -27,8 +27,8 @@ class EditableSpace(dict):
 
     Parameters
     ----------
-    *args, **kwargs
-        As for `dict`.
+    entries : dict, optional
+        For each parameter name what it may be.
 
     Examples
     --------
@@ -44,6 +44,9 @@ class EditableSpace(dict):
         "weights": [None],
     }
     """
+
+    def __init__(self, entries: Mapping[str, Any] | None = None) -> None:
+        super().__init__(entries or {})
 
     # What is known of the data; bounds of options that changes bring depend on it.
     facts = DataFacts()

@@ -19,6 +19,7 @@ The file ``knowledge.json`` has, by the name of a class:
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -56,11 +57,11 @@ def knowledge_of(part: Part, known: Library | None = None) -> Mapping[str, Any] 
 def log_density(
     density: Mapping[str, Any], values: list[Any], unit: float = 1.0
 ) -> FloatArray:
-    """Logarithms of a density at values; 0 for an option that is not known."""
+    """Logarithms of a density at values; 0 for NaN and options that are not known."""
     options = [(option, log) for option, log in density.get("options", ())]
     logs = np.zeros(len(values))
     for i, value in enumerate(values):
-        if is_number(value) and "at" in density:
+        if is_number(value) and "at" in density and not math.isnan(value):
             logs[i] = _interpolated(density, float(value) / unit)
         else:
             own = list(value) if isinstance(value, tuple) else value

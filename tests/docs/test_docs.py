@@ -109,11 +109,17 @@ def _problems(name):
     return {code: found[code] for code in sorted(set(found) - set(NOT_REQUIRED))}
 
 
+# Their functions are found by the classes that they are about.
+ENTRIES_OF_CATALOG = {
+    f"skbayes.spaces.{name}" for name in ("learners", "transformers", "trees")
+}
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_module_says_what_is_public(name):
     module = importlib.import_module(name)
     assert inspect.getdoc(module)
-    assert module.__all__
+    assert module.__all__ or name in ENTRIES_OF_CATALOG
     assert len(set(module.__all__)) == len(module.__all__)
     for public in module.__all__:
         assert not public.startswith("_")

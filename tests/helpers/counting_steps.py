@@ -2,6 +2,8 @@
 
 import os
 
+import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 
@@ -45,3 +47,47 @@ def note(path, letter):
 def count(path, letter):
     """Count the letters in a file."""
     return path.read_text().count(letter) if path.exists() else 0
+
+
+class DuckScaler:
+    """Transformer without a base class, and so without tags."""
+
+    def get_params(self, deep=True):
+        return {}
+
+    def set_params(self, **params):
+        return self
+
+    def fit(self, X, y=None):
+        self.mean_ = np.mean(X, axis=0)
+        return self
+
+    def fit_transform(self, X, y=None):
+        return self.fit(X).transform(X)
+
+    def transform(self, X):
+        return X - self.mean_
+
+
+class SlotScaler(TransformerMixin, BaseEstimator):
+    """Transformer with a part of its state in a slot."""
+
+    __slots__ = ("mean",)
+
+    def fit(self, X, y=None):
+        self.mean = np.mean(X, axis=0)
+        return self
+
+    def transform(self, X):
+        return X - self.mean
+
+
+class Stacking(TransformerMixin, BaseEstimator):
+    """Makes a matrix of rows of objects, in which a missing value is a zero."""
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        return np.array([[0.0 if v is pd.NA else float(v) for v in row] for row in X])

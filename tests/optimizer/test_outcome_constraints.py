@@ -134,3 +134,51 @@ def test_wrong_constraints_are_refused_and_leave_nothing():
     with pytest.raises(ValueError, match="constraints must have 2 values, as before"):
         optimizer.tell(optimizer.ask(), 1.0, constraints=[0.5])
     assert optimizer.n_told == 1
+
+
+@pytest.mark.parametrize("n_pending", [0, 1])
+def test_predictions_of_scores_need_no_trial_that_keeps_the_constraints(n_pending):
+    optimizer, plain = (Optimizer(SPACE, random_state=0) for _ in range(2))
+    for _ in range(5):
+        params = optimizer.ask()
+        optimizer.tell(params, score_of(params), constraints=[1.0])
+        plain.tell(params, score_of(params))
+    for _ in range(n_pending):
+        plain.pend(optimizer.ask())
+    points = [{"x": 0.5, "y": 0.1}, {"x": 0.2, "y": 0.9}]
+    np.testing.assert_array_equal(optimizer.predict(points), plain.predict(points))
+
+
+def test_constraints_that_are_never_known_leave_the_scores():
+    optimizer, plain = (Optimizer(SPACE, random_state=0) for _ in range(2))
+    for _ in range(8):
+        params = plain.ask()
+        assert optimizer.ask() == params
+        plain.tell(params, score_of(params))
+        optimizer.tell(params, score_of(params), constraints=[math.nan])
+    assert optimizer.last_expected_improvement is not None
+
+
+def test_a_trial_without_constraints_is_not_known_to_keep_them():
+    optimizer = Optimizer(SPACE, random_state=0)
+    points = [{"x": v, "y": v} for v in (0.1, 0.2, 0.3)]
+    optimizer.tell(points[0], 9.0)
+    assert optimizer.best_params == points[0]
+    optimizer.tell(points[1], 1.0, constraints=[-1.0])
+    optimizer.tell(points[2], 8.0)
+    assert optimizer.best_params == points[1]
+    assert optimizer.pareto_front == [(points[1], [1.0])]
+
+
+def test_an_infinite_value_is_on_its_side_of_the_bound():
+    optimizer = Optimizer(SPACE, random_state=0)
+    points = [{"x": v, "y": v} for v in (0.1, 0.4, 0.6, 0.9)]
+    for params, slack in zip(points, [-math.inf, -1.0, 1.0, math.inf], strict=True):
+        optimizer.tell(params, params["x"], constraints=[slack])
+    assert optimizer.best_params == points[1]
+    only_infinite = Optimizer(SPACE, random_state=0, n_initial_points=2)
+    for params, slack in zip(points[::3], [-math.inf, math.inf], strict=True):
+        only_infinite.tell(params, 0.0, constraints=[slack])
+    assert only_infinite.best_params == points[0]
+    for one in (optimizer, only_infinite):
+        assert np.isfinite(list(one.ask().values())).all()

@@ -1,3 +1,4 @@
+import copy
 import math
 import pickle
 
@@ -108,3 +109,16 @@ def test_a_given_number_of_initial_points_is_kept():
 
 def test_densities_only():
     assert prior().densities_only().portfolio is None
+
+
+def test_what_would_surely_be_ended_is_not_proposed():
+    points = [{"x": k / 8, "kind": "a"} for k in range(9)]
+    # Elsewhere, the greater every second one is, the better.
+    regrets = np.tile([1.0, 0.6, 1.0, 0.4, 1.0, 0.2, 1.0, 0.0, 1.0], (3, 1))
+    known = OptimumPrior(SPACE, {}, Portfolio(SPACE, points, regrets, 9))
+    optimizer = Optimizer(SPACE, prior=known, random_state=0)
+    for params in points[::2]:
+        optimizer.tell(params, 0.0, cost=math.exp(6.0 * params["x"]))
+    assert copy.deepcopy(optimizer).ask() == points[7]
+    proposed = optimizer.propose(max_cost=math.exp(3.0)).params
+    assert proposed == points[3]

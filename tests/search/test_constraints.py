@@ -285,6 +285,18 @@ def test_an_outcome_that_cannot_be_measured_is_no_outcome_that_is_kept():
         search(constraints={"a": (fails, "<= 2")}, error_score="raise").fit(X, y)
 
 
+def _no_number(tree):
+    return np.nan
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_what_is_never_measured_does_not_end_the_search(kind):
+    found = make(kind, constraints={"a": (_no_number, "<= 2")}, n_iter=10)
+    with pytest.warns(UserWarning, match="a is nan"):
+        found.fit(*data(kind))
+    assert not np.any(found.cv_results_["feasible"])
+
+
 # -- fairness: a scorer with metadata -----------------------------------------------
 
 
@@ -344,6 +356,7 @@ class Unfitted(DecisionTreeClassifier):
         ({"a": (DecisionTreeClassifier, "<= 1")}, TypeError, r"constraints\['a'\]"),
         ({"a": (3, "<= 1")}, TypeError, r"constraints\['a'\]: the outcome must be"),
         ({"a": (lambda a, b, c, d: 1, "<= 1")}, TypeError, "must take estimator"),
+        ({"recall": ">= 0.9"}, ValueError, r"\['recall'\] does not suit the target y"),
         ({3: "<= 1"}, TypeError, "constraints: names must be strings"),
         ([("a", "<= 1")], ValueError, "'constraints' parameter of BayesSearchCV"),
     ],

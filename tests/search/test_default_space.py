@@ -139,6 +139,7 @@ def test_a_list_may_have_auto_in_some_of_its_dicts():
         ({"auto": "yes"}, TypeError, "'auto' must be True"),
         ({"auto": True, "kernel": ["linear"], "gamma": [1]}, ValueError, "'gamma' has"),
         ({"auto": True, "c": [1, 2]}, ValueError, "'c'"),
+        ({"auto": True, "kernal": None}, ValueError, "'kernal'.* mean 'kernel'"),
     ],
 )
 def test_mistakes_are_reported_before_any_fit(spaces, error, message):

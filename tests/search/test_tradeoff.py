@@ -53,7 +53,10 @@ def _tried(search):
 def test_without_tradeoff_it_is_the_search_on_the_enriched_space(acquisition, n_points):
     found = make(tradeoff=0.0, acquisition=acquisition, n_points=n_points).fit(X, y)
     plain = Optimizer(
-        {**SPACE, "train_size": Ordinal(SIZES)}, n_initial_points=3, random_state=0
+        {**SPACE, "train_size": Ordinal(SIZES)},
+        n_initial_points=3,
+        initial_points=found.initial_points_,
+        random_state=0,
     )
     waiting = []
     for trial in found.trials_:

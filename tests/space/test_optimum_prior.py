@@ -130,6 +130,7 @@ def test_the_place_of_a_column_goes_before_its_name():
 @pytest.mark.parametrize(
     ("densities", "message"),
     [
+        ({"x": 1.0}, r"densities\['x'\]"),
         ({"y": [0.0]}, "densities: 'y' is not a parameter of the space"),
         ({"kernel": [0.0]}, r"densities\['kernel'\].*each of 2 values"),
         ({"kernel": ([0.0, 1.0], [0.0, 1.0])}, r"\['kernel'\].*without an order"),

@@ -213,3 +213,13 @@ def test_a_constraint_is_respected():
         constraint=lambda params: params["kernel"] == "rbf",
     )
     assert portfolio_of(SVC(), space, toy()) is None
+
+
+def test_a_value_that_is_no_number_has_no_density():
+    density = KNOWN["Toy"]["densities"]["C"]
+    found = log_density(density, [float("nan"), 1.0, float("inf")])
+    np.testing.assert_array_equal(found, [0.0, 0.0, 2.0])
+    prior = prior_of(SVC(), {"C": [float("nan"), 1.0, 100.0]}, toy())
+    assert np.isfinite(
+        prior.log_density(prior.sample(5, np.random.default_rng(0)))
+    ).all()

@@ -283,16 +283,20 @@ print(search.stop_reason_, [str(trial.state) for trial in search.trials_])
 @posix
 @pytest.mark.parametrize("ending", ["interrupt", "kill"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_search_that_ends_leaves_no_process(n_jobs, ending, tmp_path):
+def test_a_search_that_ends_leaves_no_process(
+    n_jobs, ending, tmp_path, tmp_path_factory
+):
     tests = Path(__file__).parents[2]
     path = os.pathsep.join([str(tests / "helpers"), *filter(None, sys.path)])
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(tmp_path), str(n_jobs), ending],
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=600,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-    if ending == "interrupt":
-        assert done.stdout == "interrupted ['complete']\n"
+    # A pipe would stay open until the idle workers of joblib end.
+    with open(tmp_path_factory.mktemp("out") / "printed", "w+") as printed:
+        subprocess.run(
+            [sys.executable, "-c", INTERRUPTED, str(tmp_path), str(n_jobs), ending],
+            stdout=printed,
+            timeout=300,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        printed.seek(0)
+        if ending == "interrupt":
+            assert printed.read() == "interrupted ['complete']\n"
     wait_until_none_runs(tmp_path)

@@ -5,11 +5,19 @@ import pickle
 import subprocess
 import sys
 import warnings
+from copy import deepcopy
 
 import numpy as np
 import pandas as pd
 import pytest
-from counting_steps import CountingScaler, WritingStep, count
+from counting_steps import (
+    CountingScaler,
+    DuckScaler,
+    SlotScaler,
+    Stacking,
+    WritingStep,
+    count,
+)
 from scipy import sparse
 from sklearn import set_config
 from sklearn.cluster import KMeans
@@ -38,6 +46,7 @@ from sklearn.preprocessing import (
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, ParetoSearchCV
 from skbayes.evaluation import prefix_store
+from skbayes.evaluation.prefix import COVERED
 from skbayes.evaluation.prefix_store import PrefixStore, temporary_store
 
 SPACE = {"clf__var_smoothing": (1e-9, 1e-1, "log-uniform")}
@@ -85,6 +94,11 @@ def fit_both(estimator, X, y, space=None, fit_params=None, **kwargs):
     return both
 
 
+def shared_times(search):
+    """Return the time that each trial has saved."""
+    return np.array([trial.shared_time for trial in search.trials_])
+
+
 # -- what is fitted how often ----------------------------------------------------------
 
 
@@ -94,15 +108,14 @@ def test_a_step_without_searched_parameters_is_fitted_once_per_fold(iris, log):
     assert count(log, "f") == N_FOLDS
     # Training rows and test rows of each fold.
     assert count(log, "t") == 2 * N_FOLDS
-    shared = done.cv_results_["mean_shared_time"]
-    assert np.all(shared[1:] > 0.0)
+    assert np.all(shared_times(done)[1:] > 0.0)
     assert np.all(done.cv_results_["mean_fit_time"][1:] > 0.0)
 
 
 def test_without_a_cache_each_trial_fits_all_steps(iris, log):
     done = search(pipeline(CountingScaler(str(log))), cache=False).fit(*iris)
     assert count(log, "f") == N_FOLDS * N_ITER
-    assert "mean_shared_time" not in done.cv_results_
+    assert not np.any(shared_times(done))
 
 
 def test_a_step_is_fitted_once_per_setting(iris, log):
@@ -213,7 +226,7 @@ def test_scores_are_those_of_the_plain_pipeline(iris, name, container):
     shared, _ = fit_both(
         estimator, X, y, n_iter=3, return_train_score=True, scoring=["accuracy"]
     )
-    assert np.all(shared.cv_results_["mean_shared_time"][1:] > 0.0)
+    assert np.all(shared_times(shared)[1:] > 0.0)
 
 
 def _presence(X):
@@ -232,7 +245,7 @@ def test_texts(log):
     y = [0, 0, 1, 1] * 6
     estimator = pipeline(TfidfVectorizer(), model=MultinomialNB())
     shared, _ = fit_both(estimator, texts, y, {"clf__alpha": (0.1, 9.0)})
-    assert np.all(shared.cv_results_["mean_shared_time"][1:] > 0.0)
+    assert np.all(shared_times(shared)[1:] > 0.0)
 
 
 def test_frames_stay_frames(iris):
@@ -262,7 +275,7 @@ def test_weights_reach_the_steps(iris):
         shared, _ = fit_both(estimator, *iris, fit_params=weights, scoring=_accuracy)
     finally:
         set_config(enable_metadata_routing=False)
-    assert np.all(shared.cv_results_["mean_shared_time"][1:] > 0.0)
+    assert np.all(shared_times(shared)[1:] > 0.0)
 
 
 def _looks_inside(estimator, X, y):
@@ -289,6 +302,56 @@ def test_a_later_step_may_write_into_its_input(iris):
     last = pipeline(StandardScaler(), PCA(3, random_state=None), WritingStep())
     fit_both(last.set_params(s1__svd_solver="auto"), X, y)
     fit_both(pipeline(StandardScaler(), PCA(2), StandardScaler(copy=False)), X, y)
+
+
+def _pickles(estimator, X, y):
+    return float(pickle.loads(pickle.dumps(estimator)).score(X, y))
+
+
+def _copies(estimator, X, y):
+    return float(deepcopy(estimator).score(X, y))
+
+
+def _fits_anew(estimator, X, y):
+    return float(np.sum(estimator[0].fit(X).transform(X)))
+
+
+@pytest.mark.parametrize("scorer", [_pickles, _copies, _fits_anew])
+def test_a_scorer_may_copy_or_fit_what_it_scores(iris, scorer):
+    scoring = {"first": "accuracy", "odd": scorer, "last": "neg_log_loss"}
+    fit_both(pipeline(StandardScaler(), MinMaxScaler()), *iris, scoring=scoring)
+
+
+def test_copies_that_a_scorer_keeps_are_plain(iris):
+    kept = []
+
+    def keeps(estimator, X, y):
+        kept.append(pickle.loads(pickle.dumps(estimator)))
+        return estimator.score(X, y)
+
+    search(pipeline(StandardScaler()), scoring=keeps).fit(*iris)
+    assert all(vars(one[0]).keys().isdisjoint(COVERED) for one in kept)
+
+
+@pytest.mark.parametrize("step", [DuckScaler(), SlotScaler()])
+def test_transformers_of_other_kinds(iris, step):
+    fit_both(pipeline(step), *iris, return_train_score=True)
+
+
+@pytest.mark.parametrize("kind", ["arrays", "missing"])
+def test_rows_that_cannot_be_compared(iris, kind):
+    X, y = iris
+    if kind == "arrays":
+        X = list(X)
+    else:
+        X = X.astype(object)
+        X[::7, 0] = pd.NA
+    fit_both(pipeline(Stacking()), X, y, return_train_score=True)
+
+
+def test_values_that_cannot_be_hashed(iris):
+    functions = [lambda X: X, lambda X: -X]
+    fit_both(pipeline(FunctionTransformer()), *iris, {**SPACE, "s0__func": functions})
 
 
 def test_fitted_estimators_are_plain(iris):
@@ -328,9 +391,8 @@ def test_costs_are_those_of_the_whole_pipeline(iris):
     ]  # fmt: skip
     sizes = [one.cv_results_["mean_test_model_size"] for one in both]
     np.testing.assert_array_equal(*sizes)
-    shared = both[0].cv_results_
-    assert np.all(shared["mean_shared_time"][1:] > 0.0)
-    assert np.all(shared["mean_fit_time"][1:] > 0.0)
+    assert np.all(shared_times(both[0])[1:] > 0.0)
+    assert np.all(both[0].cv_results_["mean_fit_time"][1:] > 0.0)
 
 
 def test_a_step_that_fails_does_so_in_each_trial(iris):
@@ -355,7 +417,7 @@ def test_a_resumed_search_goes_on(iris, tmp_path):
     resumed = search(estimator, n_iter=6, journal=path).fit(*iris)
     assert_same_scores(whole, resumed)
     # The store of the first fit is gone.
-    shared = resumed.cv_results_["mean_shared_time"] > 0.0
+    shared = shared_times(resumed) > 0.0
     assert shared.tolist() == [False, True, True, False, True, True]
 
 
@@ -403,7 +465,7 @@ def test_a_full_disk_costs_time_only(iris, monkeypatch):
 
     monkeypatch.setattr(prefix_store.os, "replace", lambda *paths: full(paths))
     shared, _ = fit_both(pipeline(StandardScaler()), *iris)
-    assert np.all(shared.cv_results_["mean_shared_time"] == 0.0)
+    assert np.all(shared_times(shared) == 0.0)
 
 
 def test_no_folder_can_be_made(iris, monkeypatch):
@@ -416,7 +478,7 @@ def test_no_folder_can_be_made(iris, monkeypatch):
 
 def test_a_limit_below_everything_shares_nothing(iris):
     shared, _ = fit_both(pipeline(StandardScaler()), *iris, cache_limit=10)
-    assert np.all(shared.cv_results_["mean_shared_time"] == 0.0)
+    assert np.all(shared_times(shared) == 0.0)
 
 
 def test_the_least_recently_used_is_removed_first(tmp_path):
