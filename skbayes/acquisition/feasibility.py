@@ -1,4 +1,4 @@
-"""Probability that constraints on outcomes are kept, as a factor of the acquisition.
+"""Probability that outcomes satisfy their constraints, a factor of the acquisition.
 
 Symbols (n scores told or learned, p configurations pending, m candidates, D columns, c
 constraints, S samples of a surrogate's hyper-parameters):
@@ -104,7 +104,7 @@ class Feasibility(LogTerm):
 
 
 class _AnyProposer(Proposer):
-    """Finds all configurations equally good, so that the terms decide."""
+    """Gives all configurations the same score, so that only the terms matter."""
 
     has_gradients = True
 

@@ -24,7 +24,7 @@ class TrialState(StrEnum):
     TIMED_OUT = "timed_out"
     """The limit per trial kept some of its folds from being fitted."""
     OUT_OF_MEMORY = "out_of_memory"
-    """One of its fits needed more memory than it may."""
+    """One of its fits exceeded `trial_memory`."""
 
     def __repr__(self) -> str:
         return repr(self.value)
@@ -50,7 +50,7 @@ class FoldResult:
     train_scores : float, dict or None
         Scores on the training set, where asked for.
     fit_error : str or None
-        Traceback of a fit that failed; why a fit was ended.
+        Traceback of a fit that failed, or the reason why a fit was ended.
     skipped : bool
         Whether the fold was not fitted, or not to the end; scores and times are NaN.
     costs : dict of str to float or None
@@ -125,8 +125,9 @@ class Trial:
         When its fits began, in seconds since 1970; None if that is not known, or if it
         had none. Trials that differ in nothing else are equal.
     violation : float or None
-        By how much it violates the constraints on its outcomes, 0 if it keeps all of
-        them; None if the search has no constraints.
+        Sum of the positive slacks of the constraints on its outcomes: 0 if it satisfies
+        all of them, infinite if an outcome is unknown; None if the search has no
+        constraints.
 
     Examples
     --------
@@ -158,7 +159,7 @@ class Trial:
 
     @property
     def feasible(self) -> bool:
-        """Whether it keeps all constraints on its outcomes, if there are any."""
+        """Whether it satisfies all constraints on its outcomes, if there are any."""
         return self.violation is None or self.violation <= 0.0
 
     @property
@@ -183,7 +184,7 @@ class Trial:
 
     @property
     def shared_time(self) -> float:
-        """Mean seconds of a fold that shared first steps of a pipeline have saved."""
+        """Mean time in seconds that a fold saved by shared steps of a pipeline."""
         seconds = [fold.shared_time for fold in self.folds if not fold.skipped]
         return float(np.mean(seconds)) if seconds else 0.0
 

@@ -172,8 +172,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     racing : bool or float, default=False
         Whether a trial is pruned when its first folds leave it no chance.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
-        What is known already, from texts like these perhaps. A list has searches on
-        other texts.
+        Results of an earlier search, as for :class:`~skbayes.BayesSearchCV`. A list
+        contains searches on other texts.
     journal : path or None, default=None
         A file in which every trial is recorded when it is finished.
     progress_bar : bool, default=False

@@ -27,9 +27,9 @@ CLEAR_DIFFERENCE = 0.1
 class Portfolio:
     """Configurations and their regrets on other data sets.
 
-    The next configuration is the one with the least mean regret of the best so far. The
-    mean is over the data sets, weighted by how well their ranking of the configurations
-    agrees with the scores told.
+    The next configuration is the one that reduces the mean regret of the best
+    configuration so far the most. The mean is over the data sets. The weight of a data
+    set increases if its ranking of the configurations agrees with the scores told.
 
     Parameters
     ----------

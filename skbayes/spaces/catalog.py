@@ -1,7 +1,7 @@
 """Catalog of the classes whose hyper-parameters are known.
 
-A class is found by the package that defines it and its name, or by those of its bases:
-nothing is imported that the user has not imported.
+A class is found by its name and the package that defines it, or by those of its base
+classes, so that packages of estimators need not be imported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Surrogate that also knows the rankings of earlier searches on other data.
+"""Surrogate that uses the rankings of earlier searches on other data.
 
 Ranking-weighted Gaussian process ensemble, Feurer, Letham & Bakshy (2018), "Scalable
 meta-learning for Bayesian optimization", with the weights by bootstrap of their later
@@ -63,7 +63,7 @@ class Source:
         Configurations, encoded by the space of the search to come; NaN where a
         parameter is inactive or unknown.
     y : ndarray of shape (n,)
-        Their scores, finite; greater is better.
+        Scores of the configurations, finite; greater is better.
     """
 
     X: FloatArray
