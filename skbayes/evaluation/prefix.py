@@ -489,8 +489,7 @@ class _Run:
         return output
 
     def _cover_transform(self, i: int, transformer: Any) -> None:
-        # Before Python 3.11, objects have no such method of their own.
-        if self._test is None or not hasattr(transformer, "__getstate__"):
+        if self._test is None:
             return
         methods = {
             "transform": _Transform(self, i, transformer),
