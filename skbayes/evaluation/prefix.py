@@ -491,7 +491,7 @@ class _Run:
     def _cover_transform(self, i: int, transformer: Any) -> None:
         if self._test is None:
             return
-        methods = {
+        methods: dict[str, Callable] = {
             "transform": _Transform(self, i, transformer),
             "__getstate__": functools.partial(_plain_state, transformer),
         }
