@@ -265,12 +265,14 @@ class _Servers:
     def take(self, data_key: str) -> FitServer:
         """Return a server that has the data, or a new one."""
         with self._lock:
-            alike = [s for s in self._waiting if s.data_key in (data_key, None)]
-            for server in alike:
+            # Those of earlier searches have ended by themselves, and are zombies.
+            for server in [s for s in self._waiting if not s.is_alive]:
                 self._waiting.remove(server)
-                if server.is_alive:
-                    return server
                 server.end()
+            for server in self._waiting:
+                if server.data_key in (data_key, None):
+                    self._waiting.remove(server)
+                    return server
         return FitServer()
 
     def put_back(self, server: FitServer) -> None:

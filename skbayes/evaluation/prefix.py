@@ -489,10 +489,9 @@ class _Run:
         return output
 
     def _cover_transform(self, i: int, transformer: Any) -> None:
-        # Before Python 3.11, objects have no such method of their own.
-        if self._test is None or not hasattr(transformer, "__getstate__"):
+        if self._test is None:
             return
-        methods = {
+        methods: dict[str, Callable] = {
             "transform": _Transform(self, i, transformer),
             "__getstate__": functools.partial(_plain_state, transformer),
         }
