@@ -8,6 +8,7 @@ from typing import Any
 
 from sklearn.model_selection import check_cv
 
+from skbayes.results.transfer import is_list_of_sources
 from skbayes.space import OptimumPrior, Space
 from skbayes.spaces.default import space_of_parts, unknown_parts
 from skbayes.spaces.facts import DataFacts
@@ -106,12 +107,14 @@ def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
     """Return the configurations that a search tries first.
 
     With ``initial_points="default"`` it is the estimator as it was given, where its
-    values lie in the space, unless results of an earlier search are known.
+    values lie in the space, unless results of an earlier search on these data are
+    known.
     """
     given = getattr(search, "initial_points", None)
     if not isinstance(given, str):
         return list(given or [])
-    if search.warm_start_from is not None:
+    known = search.warm_start_from
+    if known is not None and not is_list_of_sources(known):
         return []
     own = space.selection(search._own_values())
     return [own] if own is not None and space.allows(own) else []

@@ -172,9 +172,9 @@ def test_failures_and_times_of_a_study_are_learned(grid):
             optimizer = super()._make_optimizer(space, seed)
             learn = optimizer.learn
 
-            def watched(params, score, noise=None, cost=None):
+            def watched(params, score, noise=None, cost=None, **more):
                 learned.append((params["C"], score, cost))
-                learn(params, score, noise, cost)
+                learn(params, score, noise, cost, **more)
 
             optimizer.learn = watched
             return optimizer
