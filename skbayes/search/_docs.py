@@ -37,9 +37,9 @@ class SharedEntries:
     initial_points : "default", list of dict or None, default="default"
         Configurations to try first, each with all parameters it needs. "default" is
         the estimator as it is given, if the space contains its values and
-        `warm_start_from` has no results of these data. For known classes of estimators, a few configurations that
-        were good on other data follow, and values that were good on other data are
-        proposed more often. None: no such configurations.
+        `warm_start_from` has no results of these data. For known classes of estimators,
+        a few configurations that were good on other data follow, and values that were
+        good on other data are proposed more often. None: no such configurations.
     timeout : float or None, default=None
         Seconds the search may take, without the refit. Times are modeled like scores,
         and no trial is started that is expected to overrun. The search looks for
