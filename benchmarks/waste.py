@@ -238,7 +238,8 @@ def main() -> None:
             ratio = one["seconds"] / results[name]["final"]["seconds"]
             line += f"{ratio:7.2f} {one['megabytes']:5.0f}M{one['disk']:5.0f}M"
         del results[name]["scores"]
-        print(line, flush=True)
+        largest = max(one["largest_difference"] for one in results[name].values())
+        print(f"{line}  largest difference of scores {largest:.0e}", flush=True)
     if args.save:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
