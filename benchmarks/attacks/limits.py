@@ -84,8 +84,9 @@ def left(token: str) -> list[int]:
             marked = process.environ().get(MARK) == token
             fits = "fit_process" in " ".join(process.cmdline()) or marked
             zombie = process.status() == psutil.STATUS_ZOMBIE
-            # loky's own workers stay for the next search.
-            loky = "joblib" in " ".join(process.cmdline())
+            # loky's workers and the trackers stay as long as this process.
+            command = " ".join(process.cmdline())
+            loky = "joblib" in command or "resource_tracker" in command
             if marked and fits and not zombie and not loky:
                 found.append(process.pid)
         except psutil.Error:
