@@ -29,7 +29,12 @@ from sklearn import config_context
 from skbayes.evaluation.data_transfer import PortableHandle
 from skbayes.evaluation.fold import FoldOutcome, FoldTask, portable_error, run_fold
 from skbayes.utils.blas import set_blas_threads
-from skbayes.utils.process_tree import data_size, die_with_parent, end_group
+from skbayes.utils.process_tree import (
+    data_size,
+    die_with_parent,
+    end_group,
+    is_running,
+)
 
 __all__ = ["BEGUN", "FitRequest", "Settings", "serve"]
 
@@ -164,13 +169,13 @@ def _failed(error: Exception) -> FoldOutcome:
     return FoldOutcome(exception=portable_error(error), traceback_text=text)
 
 
-def serve(connection: Connection, parent: int) -> None:
+def serve(connection: Connection, parent: int, search: int) -> None:
     """Answer requests until the other process ends, or the search."""
     die_with_parent(parent)
     process = multiprocessing.current_process()
     process.name = "skbayes-fit"
     server = _Server(connection)
-    threading.Thread(target=_watch, args=(server, parent), daemon=True).start()
+    threading.Thread(target=_watch, args=(server, parent, search), daemon=True).start()
     try:
         while True:
             server.idle_since = time.monotonic()
@@ -187,11 +192,14 @@ def serve(connection: Connection, parent: int) -> None:
         end_group()
 
 
-def _watch(server: _Server, parent: int) -> None:
+def _watch(server: _Server, parent: int, search: int) -> None:
     """End this process, with all that its fits started, when nobody needs it."""
     while server.is_needed():
         time.sleep(WATCH_INTERVAL)
         if hasattr(signal, "SIGKILL") and os.getppid() != parent:
+            break
+        # joblib's workers outlive a search that was killed by minutes.
+        if not is_running(search):
             break
     end_group()
 

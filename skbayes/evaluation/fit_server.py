@@ -59,7 +59,7 @@ sys.path[:] = json.loads(sys.argv[1])
 from multiprocessing import connection
 from skbayes.evaluation.fit_process import serve
 kind = getattr(connection, "PipeConnection", connection.Connection)
-serve(kind(int(sys.argv[2])), int(sys.argv[3]))
+serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 """
 
 
@@ -408,7 +408,10 @@ def _started() -> tuple[subprocess.Popen, Connection]:
     ours, theirs = multiprocessing.Pipe()
     path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
     number = str(theirs.fileno())
-    command = [get_executable(), "-c", _PROGRAM, path, number, str(os.getpid())]
+    worker_of = multiprocessing.parent_process()
+    search = os.getpid() if worker_of is None else worker_of.pid
+    pids = [str(os.getpid()), str(search)]
+    command = [get_executable(), "-c", _PROGRAM, path, number, *pids]
     more: dict[str, Any] = {"pass_fds": [theirs.fileno()], "start_new_session": True}
     if sys.platform == "win32":
         os.set_handle_inheritable(theirs.fileno(), True)

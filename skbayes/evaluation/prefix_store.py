@@ -16,6 +16,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from skbayes.utils.process_tree import is_running
+
 __all__ = ["PrefixStore", "temporary_store"]
 
 _PREFIX = "skbayes-prefixes-"
@@ -127,18 +129,5 @@ def _remove_abandoned(place: str) -> None:
     """Remove the folders of processes of this user that are no more."""
     for path in Path(place).glob(f"{_PREFIX}*-*"):
         owner = path.name.removeprefix(_PREFIX).partition("-")[0]
-        if owner.isdigit() and not _is_running(int(owner)):
+        if owner.isdigit() and not is_running(int(owner)):
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_running(pid: int) -> bool:
-    if os.name == "nt":
-        # Signal 0 ends a process there; the resource tracker removes the folder.
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -19,6 +19,7 @@ __all__ = [
     "die_with_parent",
     "end_group",
     "end_tree",
+    "is_running",
     "require_psutil",
 ]
 
@@ -145,6 +146,19 @@ def _end_children(psutil: Any, process: Any) -> None:
         for child in children:
             with contextlib.suppress(psutil.Error):
                 child.kill()
+
+
+def is_running(pid: int) -> bool:
+    """Tell whether there is a process; on Windows, True always."""
+    if not hasattr(signal, "SIGKILL"):  # there, signal 0 ends a process
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def end_group() -> None:

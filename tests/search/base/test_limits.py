@@ -21,7 +21,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from skbayes import BayesSearchCV, load_history
-from skbayes.utils import optional
 
 X, y = load_iris(return_X_y=True)
 
@@ -229,9 +228,6 @@ def test_memory_that_does_not_suffice_for_any_fit_is_refused(n_jobs, tmp_path):
 
 def test_without_psutil_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psutil", None)
-    monkeypatch.setattr(
-        optional.importlib, "import_module", lambda name: __import__(name)
-    )
     with pytest.raises(ImportError, match=r'pip install "skbayes\[limits\]"'):
         search_over(["good"], trial_memory="1 GB").fit(X, y)
 
