@@ -56,6 +56,20 @@ class Cache:
                     continue
         return records
 
+    def done(
+        self, labels: Iterable[str], fields: Iterable[str], fresh: bool = False
+    ) -> set[tuple]:
+        """Return labels and fields of the finished runs; with `fresh`, forget them."""
+        keys = list(fields)
+        if fresh:
+            for label in labels:
+                self.clear(label)
+        return {
+            (label, *(record[key] for key in keys))
+            for label in labels
+            for record in self.load(label)
+        }
+
     def append(self, label: str, record: Record) -> None:
         """Add a finished run, in one write: writers do not mix their lines."""
         line = (json.dumps(record) + "\n").encode()

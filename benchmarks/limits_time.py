@@ -209,7 +209,7 @@ def run_times(args: argparse.Namespace) -> dict[str, Any]:
     chosen = instances[:: len(instances) // N_INSTANCES][:N_INSTANCES]
     metrics = SCENARIOS[args.scenario][1]
     tasks = [f"{args.scenario}/{one}/{metric}" for one in chosen for metric in metrics]
-    done = {(m, r["task"], r["seed"]) for m in args.methods for r in store.load(m)}
+    done = store.done(args.methods, ("task", "seed"))
     wanted = [
         (m, task, seed)
         for seed in range(args.seeds)

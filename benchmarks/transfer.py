@@ -162,14 +162,7 @@ def main() -> None:
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
     store = Cache("transfer")
-    if args.fresh:
-        for method in args.methods:
-            store.clear(method)
-    done = {
-        (m, r["learner"], r["data"], r["seed"])
-        for m in args.methods
-        for r in store.load(m)
-    }
+    done = store.done(args.methods, ("learner", "data", "seed"), args.fresh)
     wanted = [
         (method, learner, data, seed)
         for seed in range(args.seeds)
