@@ -22,8 +22,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from skbayes import compat
 from skbayes.evaluation.data_transfer import DataTransfer
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_fold
-from skbayes.evaluation.racing import Race
 from skbayes.evaluation.learning_curves import first_rounds
+from skbayes.evaluation.racing import Race
 from skbayes.evaluation.rounds.trial_rounds import (
     FirstPart,
     KnownCurves,
@@ -387,7 +387,7 @@ class CandidateEvaluator:
                 return self.failed(evaluation, outcome.ended.text)
         if evaluation.is_hopeless:
             return self._stopped_trial(evaluation, finished)
-        rounds = settle_rounds(finished, self.run.objective.name)
+        rounds = settle_rounds(finished, self._metric(finished))
         if len(finished) == self._n_splits:
             score = self._mean(finished)
             state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE
@@ -411,6 +411,15 @@ class CandidateEvaluator:
             for one in fits
         ]
         return self._make(evaluation, folds, score, TrialState.PRUNED, noise=noise)
+
+    def _metric(self, folds: list[FoldResult]) -> str | None:
+        """Return the metric that guides the search; None if there is one only."""
+        for fold in folds:
+            if fold.fit_error is None and isinstance(fold.test_scores, dict):
+                # The names of a callable `scoring` are known from now on.
+                self.run.objective(fold.test_scores)
+                return self.run.objective.name
+        return None
 
     def _mean(self, folds: list[FoldResult]) -> float:
         """Mean score that guides the search; NaN if there is none."""

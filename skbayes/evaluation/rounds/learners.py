@@ -54,8 +54,14 @@ class Watch(Protocol):
     """
 
     grid: np.ndarray
-    sets: Sequence[Any]
-    labels: Sequence[Any]
+
+    @property
+    def sets(self) -> Sequence[Any]:
+        """Features of the rows."""
+
+    @property
+    def labels(self) -> Sequence[Any]:
+        """Targets of the rows."""
 
     def __call__(self, outputs: Sequence[Outputs]) -> bool:
         """Take the predictions after the next round of the grid; return whether to end.
