@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import is_classifier, is_regressor
 
-from skbayes.evaluation.learning_curves import has_stalled
 from skbayes.evaluation.rounds.learners import LearnerWithRounds, Watch
 from skbayes.evaluation.rounds.staged import (
     Outputs,
@@ -184,7 +183,7 @@ class _CatBoost(LearnerWithRounds):
             params = {
                 "eval_set": (watch.sets[0], watch.labels[0]),
                 "use_best_model": False,
-                "callbacks": [_CatBoostPatience(watch.grid)],
+                "callbacks": [_CatBoostPatience(watch)],
                 **params,
             }
         model.fit(X, y, **params)
@@ -199,16 +198,17 @@ class _CatBoost(LearnerWithRounds):
 class _CatBoostPatience:
     """Callback of CatBoost that ends a fit whose loss does not improve."""
 
-    def __init__(self, grid: np.ndarray) -> None:
-        self._grid = grid
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
 
     def after_iteration(self, info: Any) -> bool:
         losses = info.metrics.get("validation", {})
-        if len(losses) != 1 or info.iteration not in self._grid:
+        grid = self._watch.grid
+        if len(losses) != 1 or info.iteration not in grid:
             return True
         (loss,) = losses.values()
-        places = self._grid[self._grid <= len(loss)]
-        return not has_stalled(-np.asarray(loss)[places - 1], places)
+        seen = grid[grid <= len(loss)]
+        return not self._watch.is_stalled(-np.asarray(loss)[seen - 1])
 
 
 def _catboost_stages(model: Any, rows: Any) -> Iterator[Outputs]:

@@ -69,6 +69,9 @@ class Watch(Protocol):
         One entry for each of `sets`.
         """
 
+    def is_stalled(self, curve: np.ndarray) -> bool:
+        """Tell whether a curve at the first rounds of the grid has stalled."""
+
 
 class LearnerWithRounds(ABC):
     """Kind of estimators that are fitted round by round.

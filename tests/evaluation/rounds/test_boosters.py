@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_classification, make_regression
 
-from skbayes.evaluation.learning_curves import round_grid
+from skbayes.evaluation.learning_curves import has_stalled, round_grid
 from skbayes.evaluation.rounds.watched_fit import learner_of
 
 CAP = 30
@@ -75,6 +75,9 @@ class Watch:
     def __call__(self, outputs):
         self.seen.append([{n: f() for n, f in one.items()} for one in outputs])
         return len(self.seen) == self.end
+
+    def is_stalled(self, curve):
+        return has_stalled(curve, self.grid)
 
 
 def fitted_to(model, cap, X, y, end=None, **params):
