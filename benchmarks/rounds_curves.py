@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import HERE, names
+from common import HERE, names, save_results
+from rounds_rules import CHOICES, PATIENCE, RACES, fold_ends
 from shared import load
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -37,7 +38,15 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
-from skbayes.evaluation.learning_curves import round_grid
+from skbayes.evaluation.learning_curves import (
+    MIN_TRIALS,
+    CurveRace,
+    check_rounds,
+    choose_rounds,
+    first_rounds,
+    has_stalled,
+    round_grid,
+)
 
 Array = np.ndarray
 Params = dict[str, Any]
@@ -50,6 +59,19 @@ REGRESSION = ("abalone", "wine_red", "boston_housing", "strike", "auto_mpg")
 CACHE = HERE / "cache" / "rounds_curves"
 # More rounds than the cap for the fit to all rows, which may need more.
 MORE = 1.25
+RISK = 0.01
+N_ORDERS = 10
+SCALES = {"as chosen": 1.0, "times sqrt(5/4)": 1.25**0.5, "times 5/4": 1.25}
+# Tasks with whose curves the rules and their constants were chosen.
+SEEN = {
+    *((learner, "german_credit") for learner in ("lightgbm", "xgboost", "hist")),
+    *((learner, "german_credit") for learner in ("forest", "sgd", "mlp")),
+    *((learner, "pima") for learner in ("lightgbm", "xgboost", "hist", "gradient")),
+    *((learner, "wine_red") for learner in ("lightgbm", "xgboost", "hist", "forest")),
+    *((learner, "boston_housing") for learner in ("lightgbm", "hist", "gradient")),
+    *(("mlp", "boston_housing"), ("mlp", "segment"), ("gradient", "auto_mpg")),
+    *(("sgd", "adult"), ("sgd", "abalone")),
+}
 
 CAPS = {
     "lightgbm": 1000,
@@ -392,6 +414,236 @@ def collect(learners: list[str]) -> None:
             print(f"{learner:9} {DATA[learner][i]:16} {spent:6.0f} s", flush=True)
 
 
+class Task:
+    """Curves of one learner on one data set under one metric."""
+
+    def __init__(self, learner: str, data: str, metric: int, kept: Any) -> None:
+        self.learner, self.data = learner, data
+        self.grid = round_grid(CAPS[learner])
+        self.later = round_grid(int(MORE * CAPS[learner]))
+        self.folds = kept["folds"][:, :, metric].astype(float)
+        self.test = kept["test"][:, metric].astype(float)
+        self.mean = self.folds.mean(axis=1)
+        self.scores = self.mean.max(axis=1)
+        self.accuracy = kept["folds"].shape[2] == 2 and metric == 0
+        # The unit of regrets: from a median configuration to the best.
+        self.unit = max(float(self.scores.max() - np.median(self.scores)), 1e-9)
+
+    @property
+    def group(self) -> str:
+        """Kind of learner and of metric."""
+        if self.learner in ("sgd", "mlp"):
+            return "epochs"
+        kind = "forests" if self.learner == "forest" else "boosting"
+        return f"{kind}, accuracy" if self.accuracy else f"{kind}, log loss and R2"
+
+    def test_at(self, i: int, rounds: float) -> float:
+        """Score of a configuration fitted to all rows, on the rows held out."""
+        place = np.searchsorted(self.later, rounds)
+        return float(self.test[i][min(place, len(self.later) - 1)])
+
+
+def read_tasks() -> list[Task]:
+    tasks = []
+    for learner, sets in DATA.items():
+        for data in sets:
+            if path_of(learner, data).exists():
+                kept = np.load(path_of(learner, data))
+                for metric in range(kept["folds"].shape[2]):
+                    tasks.append(Task(learner, data, metric, kept))
+    return tasks
+
+
+class Table:
+    """Means over tasks of what is added to a row."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str], list[list[float]]] = {}
+
+    def add(self, group: str, rule: str, values: list[float]) -> None:
+        """Add the values of a task to the row of a rule."""
+        self._rows.setdefault((group, rule), []).append(values)
+
+    def show(self, columns: list[str]) -> dict[str, dict[str, dict[str, float]]]:
+        """Print and return the means, group by group."""
+        shown: dict[str, dict[str, dict[str, float]]] = {}
+        for (group, rule), rows in self._rows.items():
+            means = [round(float(v), 5) for v in np.mean(rows, axis=0)]
+            entry = dict(zip(columns, means, strict=True))
+            shown.setdefault(group, {})[rule] = {"rows": len(rows), **entry}
+        for group, rules in shown.items():
+            print(f"\n{group}")
+            for rule, row in rules.items():
+                texts = [f"{name} {value:.4f}" for name, value in row.items()]
+                print(f"  {rule:44}", "  ".join(texts))
+        return shown
+
+
+def orders(scores: Array) -> Iterator[Array]:
+    """Orders of the configurations: random ones, and ones that become better."""
+    rng = np.random.default_rng(0)
+    ranks = np.argsort(np.argsort(scores)) / len(scores)
+    for _ in range(N_ORDERS // 2):
+        yield rng.permutation(len(scores))
+        yield np.argsort(ranks + rng.normal(scale=0.5, size=len(scores)))
+
+
+def race_task(task: Task, race: Any, checks: Array, ends: Array) -> list[float]:
+    """Count what pruning loses and saves in all orders.
+
+    Returns pruned trials, of which so many would have become the best, trials that
+    could be pruned, rounds if fits go on after a check, rounds if they begin anew,
+    rounds without pruning, and the regret of the best complete trial.
+    """
+    whole = [mean[: end.min()] for mean, end in zip(task.mean, ends, strict=True)]
+    scores = np.array([curve.max() for curve in whole])
+    rounds = task.grid[ends - 1].mean(axis=1)
+    total = np.zeros(7)
+    for order in orders(scores):
+        curves, found = [], []
+        for i in order:
+            spent = 0.0
+            pruned = False
+            if len(curves) >= MIN_TRIALS:
+                known = race(curves, found)
+                total[2] += 1
+                for check in checks[checks <= task.grid[len(whole[i]) - 1]]:
+                    spent = float(check)
+                    first = task.mean[i][: np.searchsorted(task.grid, check, "right")]
+                    pruned = known.chance(first) < RISK
+                    if pruned:
+                        break
+            total[5] += rounds[i]
+            if pruned:
+                total[:2] += [1, scores[i] > max(found)]
+                total[3:5] += spent
+            else:
+                total[3:5] += [rounds[i], rounds[i] + spent]
+                curves.append(whole[i])
+                found.append(float(scores[i]))
+        total[6] += (scores.max() - max(found)) / task.unit / N_ORDERS
+    return [float(value) for value in total]
+
+
+def replay_races(tasks: list[Task], ends: list[Array]) -> dict[str, Any]:
+    """Compare races at the first check; the package's own at all checks, too."""
+    counts: dict[tuple[str, str], list[list[float]]] = {}
+    for task, end in zip(tasks, ends, strict=True):
+        cap = int(task.grid[-1])
+        first = np.array([first_rounds(cap)])
+        runs = [(name, race, first) for name, race in RACES.items()]
+        runs.append(("CurveRace, first part half as long", CurveRace, first // 2))
+        runs.append(("CurveRace, all doublings", CurveRace, check_rounds(cap)))
+        for name, race, checks in runs:
+            values = race_task(task, race, checks, end)
+            new = (task.learner, task.data) not in SEEN
+            for group in ("all", task.group, *(["not seen before"] if new else [])):
+                counts.setdefault((group, name), []).append(values)
+    shown: dict[str, Any] = {}
+    for (group, name), rows in counts.items():
+        pruned, lost, n, going_on, anew, full, _ = np.sum(rows, axis=0)
+        row = {
+            "tasks": len(rows),
+            "pruned": pruned / n,
+            "lost_of_pruned": lost / max(1.0, pruned),
+            "rounds_continued": going_on / full,
+            "rounds_anew": anew / full,
+            "regret": float(np.mean([values[-1] for values in rows])),
+        }
+        shown.setdefault(group, {})[name] = {k: round(v, 4) for k, v in row.items()}
+    for group, entries in shown.items():
+        print(f"\n{group}")
+        for name, row in entries.items():
+            print(f"  {name:44}", "  ".join(f"{k} {v}" for k, v in row.items()))
+    return shown
+
+
+def replay_choices(tasks: list[Task]) -> dict[str, Any]:
+    """Compare rules that choose the rounds, and how far these are scaled for refits."""
+    choices, scales, optimism = Table(), Table(), Table()
+    for task in tasks:
+        kind = task.group
+        # Bad configurations are not refitted.
+        for i in np.argsort(-task.scores)[: len(task.scores) // 2]:
+            folds, grid = task.folds[i], task.grid
+            best = float(task.test[i].max())
+            for name, choose in CHOICES.items():
+                k = choose(folds, grid)
+                test = task.test_at(i, grid[k])
+                overstated = float(task.mean[i][k]) - test
+                choices.add(kind, name, [best - test, overstated, grid[k] / grid[-1]])
+            chosen = grid[choose_rounds(folds)]
+            for name, factor in SCALES.items():
+                scales.add(kind, name, [best - task.test_at(i, factor * chosen)])
+            honest = [
+                folds[j][choose_rounds(np.delete(folds, j, axis=0))]
+                for j in range(len(folds))
+            ]
+            of_mean = float(task.mean[i].max() - np.mean(honest))
+            of_folds = float(folds.max(axis=1).mean() - np.mean(honest))
+            optimism.add(kind, "optimism", [of_mean, of_folds])
+    columns = ["test_regret", "mean_minus_test", "share_of_cap"]
+    return {
+        "choices": choices.show(columns),
+        "scales": scales.show(["test_regret"]),
+        "optimism": optimism.show(["of_the_mean_curve", "of_each_fold_alone"]),
+    }
+
+
+def replay_patience(tasks: list[Task]) -> dict[str, Any]:
+    """Compare rules that stop the fits of folds."""
+    table = Table()
+    for task in tasks:
+        for name, stalled in PATIENCE.items():
+            losses, test_losses, scores, tests, rounds = [], [], [], [], []
+            for i, folds in enumerate(task.folds):
+                ends = fold_ends(folds, task.grid, stalled)
+                k = choose_rounds([c[:e] for c, e in zip(folds, ends, strict=True)])
+                full = task.grid[int(np.argmax(task.mean[i]))]
+                tests.append(task.test_at(i, task.grid[k]))
+                scores.append(float(task.mean[i][k]))
+                losses.append(float(task.scores[i]) - scores[-1])
+                test_losses.append(task.test_at(i, full) - tests[-1])
+                rounds.append(task.grid[ends - 1].mean() / task.grid[-1])
+            good = np.argsort(-task.scores)[: len(scores) // 2]
+            best, kept = int(np.argmax(task.scores)), int(np.argmax(scores))
+            full = task.grid[int(np.argmax(task.mean[best]))]
+            values = [
+                np.mean(rounds),
+                np.mean(np.array(losses)[good]),
+                np.mean(np.array(test_losses)[good]),
+                (task.scores.max() - scores[kept]) / abs(task.scores.max()),
+                task.test_at(best, full) - tests[kept],
+            ]
+            table.add(task.group, name, [float(value) for value in values])
+    return table.show(
+        [
+            "share_of_cap",
+            "loss",
+            "test_loss",
+            "relative_loss_of_the_best",
+            "test_loss_of_the_best",
+        ]
+    )
+
+
+def replay(save: bool) -> None:
+    tasks = read_tasks()
+    print(f"{len(tasks)} tasks")
+    ends = [
+        np.array([fold_ends(folds, task.grid, has_stalled) for folds in task.folds])
+        for task in tasks
+    ]
+    summary = {
+        "tasks": [f"{task.learner} {task.data} {task.group}" for task in tasks],
+        "races": replay_races(tasks, ends),
+        **replay_choices(tasks),
+        "patience": replay_patience(tasks),
+    }
+    if save:
+        save_results("rounds/curves", summary)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("step", choices=["collect", "replay"])
@@ -400,6 +652,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.step == "collect":
         collect(options.learners)
+    else:
+        replay(options.save)
 
 
 if __name__ == "__main__":

@@ -55,8 +55,8 @@ MIN_PATIENCE = 100
 PATIENCE_OF_CAP = 1 / 3
 PATIENCE_OF_BEST = 1 / 2
 # The first part of a trial: this share of the cap, and rounds that have a curvature.
-FIRST_SHARE = 1 / 32
-MIN_FIRST = 8
+FIRST_SHARE = 1 / 16
+MIN_FIRST = 16
 # Complete trials before gains are predicted.
 MIN_TRIALS = 5
 # Standard deviation of log(gain / slope) that trials which happen to agree do not
