@@ -455,27 +455,36 @@ def read_tasks() -> list[Task]:
 
 
 class Table:
-    """Means over tasks of what is added to a row."""
+    """Means over tasks of the figures of rules, group by group."""
 
-    def __init__(self) -> None:
-        self._rows: dict[tuple[str, str], list[list[float]]] = {}
+    def __init__(self, columns: list[str]) -> None:
+        self._columns = columns
+        self._rows: dict[str, dict[str, list[Array]]] = {}
 
-    def add(self, group: str, rule: str, values: list[float]) -> None:
-        """Add the values of a task to the row of a rule."""
-        self._rows.setdefault((group, rule), []).append(values)
+    def add(self, group: str, rule: str, values: Any) -> None:
+        """Add the figures of a task, or rows of figures of its configurations."""
+        row = np.atleast_2d(np.array(values, dtype=float)).mean(axis=0)
+        self._rows.setdefault(group, {}).setdefault(rule, []).append(row)
 
-    def show(self, columns: list[str]) -> dict[str, dict[str, dict[str, float]]]:
-        """Print and return the means, group by group."""
-        shown: dict[str, dict[str, dict[str, float]]] = {}
-        for (group, rule), rows in self._rows.items():
-            means = [round(float(v), 5) for v in np.mean(rows, axis=0)]
-            entry = dict(zip(columns, means, strict=True))
-            shown.setdefault(group, {})[rule] = {"rows": len(rows), **entry}
-        for group, rules in shown.items():
-            print(f"\n{group}")
-            for rule, row in rules.items():
-                texts = [f"{name} {value:.4f}" for name, value in row.items()]
-                print(f"  {rule:44}", "  ".join(texts))
+    def show(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """Print and return the means.
+
+        The first column is also compared with that of the first rule, in pairs.
+        """
+        shown: dict[str, dict[str, dict[str, Any]]] = {}
+        for group, rules in self._rows.items():
+            print(f"\n{group}, {len(next(iter(rules.values())))} tasks")
+            first = np.array(next(iter(rules.values())))[:, 0]
+            for rule, rows in rules.items():
+                table = np.array(rows)
+                difference = table[:, 0] - first
+                se = difference.std(ddof=min(1, len(first) - 1)) / len(first) ** 0.5
+                means = dict(zip(self._columns, table.mean(axis=0), strict=True))
+                means |= {"difference": difference.mean(), "se": se}
+                entry = {key: round(float(value), 5) for key, value in means.items()}
+                shown.setdefault(group, {})[rule] = {"tasks": len(rows), **entry}
+                texts = [f"{key} {value:.4f}" for key, value in entry.items()]
+                print(f"  {rule:36}", "  ".join(texts))
         return shown
 
 
@@ -560,71 +569,84 @@ def replay_races(tasks: list[Task], ends: list[Array]) -> dict[str, Any]:
 
 def replay_choices(tasks: list[Task]) -> dict[str, Any]:
     """Compare rules that choose the rounds, and how far these are scaled for refits."""
-    choices, scales, optimism = Table(), Table(), Table()
+    choices = Table(["test_regret", "mean_minus_test", "share_of_cap"])
+    scales = Table(["test_regret"])
+    optimism = Table(["of_the_mean_curve", "of_each_fold_alone"])
     for task in tasks:
-        kind = task.group
         # Bad configurations are not refitted.
-        for i in np.argsort(-task.scores)[: len(task.scores) // 2]:
-            folds, grid = task.folds[i], task.grid
-            best = float(task.test[i].max())
-            for name, choose in CHOICES.items():
-                k = choose(folds, grid)
-                test = task.test_at(i, grid[k])
-                overstated = float(task.mean[i][k]) - test
-                choices.add(kind, name, [best - test, overstated, grid[k] / grid[-1]])
-            chosen = grid[choose_rounds(folds)]
-            for name, factor in SCALES.items():
-                scales.add(kind, name, [best - task.test_at(i, factor * chosen)])
-            honest = [
-                folds[j][choose_rounds(np.delete(folds, j, axis=0))]
-                for j in range(len(folds))
+        good = np.argsort(-task.scores)[: len(task.scores) // 2]
+        best = task.test[good].max(axis=1)
+        for name, choose in CHOICES.items():
+            chosen = [choose(task.folds[i], task.grid) for i in good]
+            rounds = task.grid[chosen]
+            test = [task.test_at(i, r) for i, r in zip(good, rounds, strict=True)]
+            overstated = task.mean[good, chosen] - test
+            rows = [best - test, overstated, rounds / task.grid[-1]]
+            choices.add(task.group, name, np.transpose(rows))
+        chosen = [choose_rounds(task.folds[i]) for i in good]
+        rounds = task.grid[chosen]
+        for name, factor in SCALES.items():
+            test = [
+                task.test_at(i, factor * r) for i, r in zip(good, rounds, strict=True)
             ]
-            of_mean = float(task.mean[i].max() - np.mean(honest))
-            of_folds = float(folds.max(axis=1).mean() - np.mean(honest))
-            optimism.add(kind, "optimism", [of_mean, of_folds])
-    columns = ["test_regret", "mean_minus_test", "share_of_cap"]
+            scales.add(task.group, name, np.mean(best - test))
+        rows = [optimism_of(task.folds[i]) for i in good]
+        optimism.add(task.group, "overstated", rows)
     return {
-        "choices": choices.show(columns),
-        "scales": scales.show(["test_regret"]),
-        "optimism": optimism.show(["of_the_mean_curve", "of_each_fold_alone"]),
+        "choices": choices.show(),
+        "scales": scales.show(),
+        "optimism": optimism.show(),
     }
 
 
+def optimism_of(folds: Array) -> tuple[float, float]:
+    """Return how much the mean curve, and each fold alone, overstate by the choice.
+
+    Compared with the rounds that are chosen on the other folds.
+    """
+    honest = [
+        folds[j][choose_rounds(np.delete(folds, j, axis=0))] for j in range(len(folds))
+    ]
+    of_mean = folds.mean(axis=0).max() - np.mean(honest)
+    return float(of_mean), float(folds.max(axis=1).mean() - np.mean(honest))
+
+
 def replay_patience(tasks: list[Task]) -> dict[str, Any]:
-    """Compare rules that stop the fits of folds."""
-    table = Table()
-    for task in tasks:
-        for name, stalled in PATIENCE.items():
-            losses, test_losses, scores, tests, rounds = [], [], [], [], []
-            for i, folds in enumerate(task.folds):
-                ends = fold_ends(folds, task.grid, stalled)
-                k = choose_rounds([c[:e] for c, e in zip(folds, ends, strict=True)])
-                full = task.grid[int(np.argmax(task.mean[i]))]
-                tests.append(task.test_at(i, task.grid[k]))
-                scores.append(float(task.mean[i][k]))
-                losses.append(float(task.scores[i]) - scores[-1])
-                test_losses.append(task.test_at(i, full) - tests[-1])
-                rounds.append(task.grid[ends - 1].mean() / task.grid[-1])
-            good = np.argsort(-task.scores)[: len(scores) // 2]
-            best, kept = int(np.argmax(task.scores)), int(np.argmax(scores))
-            full = task.grid[int(np.argmax(task.mean[best]))]
-            values = [
-                np.mean(rounds),
-                np.mean(np.array(losses)[good]),
-                np.mean(np.array(test_losses)[good]),
-                (task.scores.max() - scores[kept]) / abs(task.scores.max()),
-                task.test_at(best, full) - tests[kept],
-            ]
-            table.add(task.group, name, [float(value) for value in values])
-    return table.show(
+    """Compare rules that stop the fits of folds with fits to the cap."""
+    table = Table(
         [
+            "test_loss",
             "share_of_cap",
             "loss",
-            "test_loss",
             "relative_loss_of_the_best",
             "test_loss_of_the_best",
         ]
     )
+    for task in tasks:
+        full = [
+            task.test_at(i, task.grid[np.argmax(c)]) for i, c in enumerate(task.mean)
+        ]
+        good = np.argsort(-task.scores)[: len(task.scores) // 2]
+        best = int(np.argmax(task.scores))
+        for name, stalled in PATIENCE.items():
+            scores, tests, rounds = [], [], []
+            for i, folds in enumerate(task.folds):
+                ends = fold_ends(folds, task.grid, stalled)
+                k = choose_rounds([c[:e] for c, e in zip(folds, ends, strict=True)])
+                tests.append(task.test_at(i, task.grid[k]))
+                scores.append(float(task.mean[i][k]))
+                rounds.append(task.grid[ends - 1].mean() / task.grid[-1])
+            kept = int(np.argmax(scores))
+            loss = task.scores[best] - scores[kept]
+            values = [
+                np.mean(np.subtract(full, tests)[good]),
+                np.mean(rounds),
+                np.mean((task.scores - scores)[good]),
+                loss / abs(task.scores[best]),
+                full[best] - tests[kept],
+            ]
+            table.add(task.group, name, values)
+    return table.show()
 
 
 def replay(save: bool) -> None:
