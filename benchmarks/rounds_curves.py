@@ -70,6 +70,7 @@ SEEN = {
     *((learner, "wine_red") for learner in ("lightgbm", "xgboost", "hist", "forest")),
     *((learner, "boston_housing") for learner in ("lightgbm", "hist", "gradient")),
     *(("mlp", "boston_housing"), ("mlp", "segment"), ("gradient", "auto_mpg")),
+    ("gradient", "german_credit"),
     *(("sgd", "adult"), ("sgd", "abalone")),
 }
 
@@ -502,12 +503,13 @@ def race_task(task: Task, race: Any, checks: Array, ends: Array) -> list[float]:
 
     Returns pruned trials, of which so many would have become the best, trials that
     could be pruned, rounds if fits go on after a check, rounds if they begin anew,
-    rounds without pruning, and the regret of the best complete trial.
+    rounds without pruning, the regret of the best complete trial, and of the estimates
+    for pruned trials the errors and how many lie within two deviations.
     """
     whole = [mean[: end.min()] for mean, end in zip(task.mean, ends, strict=True)]
     scores = np.array([curve.max() for curve in whole])
     rounds = task.grid[ends - 1].mean(axis=1)
-    total = np.zeros(7)
+    total = np.zeros(9)
     for order in orders(scores):
         curves, found = [], []
         for i in order:
@@ -526,6 +528,11 @@ def race_task(task: Task, race: Any, checks: Array, ends: Array) -> list[float]:
             if pruned:
                 total[:2] += [1, scores[i] > max(found)]
                 total[3:5] += spent
+                if isinstance(known, CurveRace):
+                    score, variance = known.estimate(first)
+                    error = abs(score - scores[i])
+                    inside = error <= 2.0 * float(variance or 0.0) ** 0.5
+                    total[7:] += [error / task.unit, inside]
             else:
                 total[3:5] += [rounds[i], rounds[i] + spent]
                 curves.append(whole[i])
@@ -550,14 +557,16 @@ def replay_races(tasks: list[Task], ends: list[Array]) -> dict[str, Any]:
                 counts.setdefault((group, name), []).append(values)
     shown: dict[str, Any] = {}
     for (group, name), rows in counts.items():
-        pruned, lost, n, going_on, anew, full, _ = np.sum(rows, axis=0)
+        pruned, lost, n, going_on, anew, full, _, error, inside = np.sum(rows, axis=0)
         row = {
             "tasks": len(rows),
             "pruned": pruned / n,
             "lost_of_pruned": lost / max(1.0, pruned),
             "rounds_continued": going_on / full,
             "rounds_anew": anew / full,
-            "regret": float(np.mean([values[-1] for values in rows])),
+            "regret": float(np.mean([values[6] for values in rows])),
+            "error_of_estimate": error / max(1.0, pruned),
+            "within_two_deviations": inside / max(1.0, pruned),
         }
         shown.setdefault(group, {})[name] = {k: round(v, 4) for k, v in row.items()}
     for group, entries in shown.items():

@@ -188,6 +188,16 @@ def test_very_short_first_parts(length):
     assert 0.0 <= race.chance(np.linspace(0.1, 0.2, length)) <= 1.0
 
 
+def test_far_extrapolations_do_not_overflow():
+    # All complete trials have nearly one curvature, the new one has another.
+    curves = [curve(0.1, 0.8 + i / 1000) for i in range(8)]
+    race = CurveRace(curves, [2.0 * i for i in range(8)])
+    first = np.concatenate([np.zeros(16), [1e-9], np.arange(15.0) ** 9])
+    first[1] = 1e-12
+    assert 0.0 <= race.chance(first - 1e12) <= 1.0
+    assert np.isfinite(race.estimate(first - 1e12)).all()
+
+
 @given(
     scale=st.floats(1e-3, 1e3),
     shift=st.floats(-100, 100),
