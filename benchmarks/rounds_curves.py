@@ -84,25 +84,15 @@ CAPS = {
     "mlp": 100,
 }
 N_CONFIGURATIONS = {"lightgbm": 24, "xgboost": 20}
-BOOSTED = (
-    "german_credit",
-    "wine_red",
-    "pima",
-    "boston_housing",
-    "adult",
-    "abalone",
-    "strike",
-    "oil_spill",
-    "mammography",
-)
+FOUR = ("german_credit", "wine_red", "pima", "boston_housing")
 DATA = {
-    "lightgbm": (*BOOSTED, "segment", "letter8"),
-    "xgboost": BOOSTED,
-    "hist": ("pima", "boston_housing", "german_credit", "wine_red"),
+    "lightgbm": (*FOUR, "adult", "abalone", "strike"),
+    "xgboost": FOUR,
+    "hist": FOUR,
     "gradient": ("pima", "boston_housing", "auto_mpg", "german_credit"),
-    "forest": ("german_credit", "wine_red", "adult", "mnist"),
-    "sgd": ("german_credit", "adult", "abalone", "segment", "mnist"),
-    "mlp": ("german_credit", "boston_housing", "segment", "pima"),
+    "forest": ("german_credit", "wine_red", "adult"),
+    "sgd": ("german_credit", "adult", "abalone"),
+    "mlp": ("german_credit", "boston_housing", "segment"),
 }
 
 
@@ -112,15 +102,6 @@ def read(data: str) -> tuple[Array, Array, Array, Array]:
     if data == "adult":
         (X, y), _ = (shared.load_adult()[part] for part in ("train", "test"))
         X = X.toarray()
-    elif data == "mnist":
-        X, y = shared.load_mnist()["train"]
-        X = X[:6000].reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(6000, -1)
-        y = y[:6000]
-    elif data.startswith("letter"):
-        X, y = shared.load_letter()["train"]
-        _, y = np.unique(y, return_inverse=True)
-        if data == "letter8":
-            X, y = X[y < 8], y[y < 8]
     else:
         table = shared.load_uci(data)
         y = table["target"]
