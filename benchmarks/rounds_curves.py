@@ -88,7 +88,7 @@ FOUR = ("german_credit", "wine_red", "pima", "boston_housing")
 DATA = {
     "lightgbm": (*FOUR, "adult", "abalone", "strike"),
     "xgboost": FOUR,
-    "hist": FOUR,
+    "hist": ("pima", "boston_housing", "german_credit", "wine_red"),
     "gradient": ("pima", "boston_housing", "auto_mpg", "german_credit"),
     "forest": ("german_credit", "wine_red", "adult"),
     "sgd": ("german_credit", "adult", "abalone"),
