@@ -546,9 +546,11 @@ def replay_races(tasks: list[Task], ends: list[Array]) -> dict[str, Any]:
             "rounds_continued": going_on / full,
             "rounds_anew": anew / full,
             "regret": float(np.mean([values[6] for values in rows])),
-            "error_of_estimate": error / max(1.0, pruned),
-            "within_two_deviations": inside / max(1.0, pruned),
         }
+        # The others have no estimates.
+        if issubclass(RACES.get(name, CurveRace), CurveRace):
+            row["error_of_estimate"] = error / max(1.0, pruned)
+            row["within_two_deviations"] = inside / max(1.0, pruned)
         shown.setdefault(group, {})[name] = {k: round(v, 4) for k, v in row.items()}
     for group, entries in shown.items():
         print(f"\n{group}")
