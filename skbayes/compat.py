@@ -137,6 +137,17 @@ def is_multimetric_scorer(scorers: Any) -> bool:
     return isinstance(getattr(scorers, "_scorers", None), dict)
 
 
+def covered_scorer(scorers: Any, score: Callable[..., Any]) -> Any:
+    """Return a function, of the class of scorers for several metrics if these are."""
+    if not is_multimetric_scorer(scorers):
+        return score
+    kind = type(scorers)
+    covered = copy.copy(scorers)
+    calls = {"__call__": lambda self, *args, **kwargs: score(*args, **kwargs)}
+    covered.__class__ = type(kind.__name__, (kind,), calls)
+    return covered
+
+
 def public_scorers(scorers: Any) -> Any:
     """Return what `scorer_` shows: a dict for several metrics, else the scorer."""
     return scorers._scorers if is_multimetric_scorer(scorers) else scorers

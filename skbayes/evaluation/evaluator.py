@@ -23,6 +23,13 @@ from skbayes import compat
 from skbayes.evaluation.data_transfer import DataTransfer
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_fold
 from skbayes.evaluation.racing import Race
+from skbayes.evaluation.rounds.trial_rounds import (
+    FirstPart,
+    KnownCurves,
+    last_round,
+    most_rounds,
+    settle_rounds,
+)
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult, Trial, TrialState
@@ -30,6 +37,9 @@ from skbayes.evaluation.trial_limits import TrialLimits
 from skbayes.utils.did_you_mean import did_you_mean
 
 __all__ = ["CandidateEvaluator", "Evaluation", "check_candidates", "on_full_data"]
+
+# Chance to become the best below which a trial gets no more than its first rounds.
+ROUNDS_RISK = 0.01
 
 logger = logging.getLogger("skbayes")
 
@@ -96,7 +106,8 @@ class Evaluation:
     fidelity : Fidelity
         Training rows that it is made on.
     folds : callable
-        Yields one call for joblib per split.
+        Yields one call for joblib per split; ``folds(max_rounds)`` those for the first
+        rounds.
     refusal : Exception or None
         Why the estimator refuses the parameters.
     timeout : float or None
@@ -110,23 +121,33 @@ class Evaluation:
         Scores by split of the complete trials that were told when it was prepared.
     limits : TrialLimits or None
         Limits at which running fits are ended.
+    first_part : FirstPart or None
+        First rounds, which are fitted alone before all rounds.
+    counts_rounds : bool
+        Whether folds are scored at the best number of rounds up to the end of the
+        shortest of them.
     duration : float
         Seconds it took.
     started : float or None
         When it began, in seconds since 1970; None before.
+    is_hopeless : bool
+        Whether the first rounds of its folds were its last.
     """
 
     number: int
     params: Params
     fidelity: Fidelity
-    folds: Callable[[], Iterator[Any]]
+    folds: Callable[..., Iterator[Any]]
     refusal: Exception | None = None
     timeout: float | None = None
     should_prune: Callable[[list[FoldOutcome]], bool] | None = None
     complete_scores: Sequence[np.ndarray] = ()
     limits: TrialLimits | None = None
+    first_part: FirstPart | None = None
+    counts_rounds: bool = False
     duration: float = 0.0
     started: float | None = None
+    is_hopeless: bool = False
     # Seconds for starts of processes, which are no cost of the trial.
     _waited: float = field(default=0.0, init=False)
 
@@ -137,11 +158,31 @@ class Evaluation:
         begin, self._waited = time.perf_counter(), 0.0
         self.started = time.time()
         try:
-            if self.should_prune is self.timeout is self.limits is None:
-                return list(parallel(self.folds()))
-            return self._run_in_groups(parallel)
+            if self.first_part is not None:
+                first = list(parallel(self.folds(self.first_part.max_rounds)))
+                results = [outcome.result for outcome in first]
+                self.is_hopeless = self.first_part.is_hopeless(results)
+                if self.is_hopeless or any(outcome.interrupted for outcome in first):
+                    return first
+            if not self.should_prune is self.timeout is self.limits is None:
+                return self._run_in_groups(parallel)
+            if self.counts_rounds and parallel.n_jobs == 1:
+                return self._run_to_shortest(parallel)
+            return list(parallel(self.folds()))
         finally:
             self.duration = time.perf_counter() - begin - self._waited
+
+    def _run_to_shortest(self, parallel: Parallel) -> list[FoldOutcome]:
+        """Run one fold after the other, each to the end of the shortest curve."""
+        outcomes: list[FoldOutcome] = []
+        shortest = None
+        for function, (handle, task, fold), _ in self.folds():
+            fold = dataclasses.replace(fold, max_rounds=shortest)
+            outcomes += parallel([delayed(function)(handle, task, fold)])
+            if outcomes[-1].interrupted:
+                break
+            shortest = last_round(outcomes[-1].result) or shortest
+        return outcomes
 
     def _run_in_groups(self, parallel: Parallel) -> list[FoldOutcome]:
         """Run folds until the trial is pruned or has taken too long."""
@@ -210,6 +251,7 @@ class CandidateEvaluator:
     kept: dict[int, list] = field(default_factory=dict, init=False)
     _best: Trial | None = field(default=None, init=False)
     _complete_scores: list[np.ndarray] = field(default_factory=list, init=False)
+    _known_curves: KnownCurves = field(default_factory=KnownCurves, init=False)
 
     def __post_init__(self) -> None:
         options, objective = self.run.options, self.run.objective
@@ -220,7 +262,8 @@ class CandidateEvaluator:
                 "scorer": self.run.scorers,
                 "error_score": options.error_score,
                 "return_train_score": options.return_train_score,
-                "return_estimator": options.keep_fits is not None,
+                "return_estimator": options.keep_fits is not None
+                and options.rounds is None,
                 "return_n_test_samples": True,
                 "return_times": True,
                 "return_parameters": False,
@@ -231,6 +274,7 @@ class CandidateEvaluator:
             objective.separate_costs,
             None if self.run.constraints is None else self.run.constraints.measures,
             self.run.cache,
+            options.rounds,
         )
 
     def prepare(self, number: int, params: Params) -> Evaluation:
@@ -243,10 +287,12 @@ class CandidateEvaluator:
         n_fits = 0 if refusal else self._n_splits
         callback_tasks = self.run.tasks.begin_trial(number, n_fits)
 
-        def folds() -> Iterator[Any]:
+        def folds(max_rounds: int | None = None) -> Iterator[Any]:
             progress = (number, self.n_planned)
             for i, callback_task in enumerate(callback_tasks):
-                fold = Fold(i, params, callback_task, progress, fidelity)
+                if max_rounds is not None:
+                    callback_task = None  # callbacks see the whole fits only
+                fold = Fold(i, params, callback_task, progress, fidelity, max_rounds)
                 # The handle is another one if the first was lost.
                 handle = self.transfer.handle
                 if self.limits is not None:
@@ -267,7 +313,21 @@ class CandidateEvaluator:
             None if risk is None else self._pruning_test(scores, risk),
             scores,
             self.limits,
+            None if refusal else self._first_part(params, fidelity),
+            self.run.options.rounds is not None,
         )
+
+    def _first_part(self, params: Params, fidelity: Fidelity) -> FirstPart | None:
+        """Return what is fitted first; None if it would not decide."""
+        rounds = self.run.options.rounds
+        if rounds is None or self.limits is not None or self.run.options.ends_fits:
+            return None
+        cap = most_rounds(self.run.estimator, params, rounds)
+        share = self.run.train_fraction(fidelity)
+        race = self._known_curves.race(cap, share, fidelity.subset)
+        if not race.ready:
+            return None
+        return FirstPart(cap, race, self.run.objective.name, ROUNDS_RISK)
 
     def _pruning_test(
         self, complete_scores: Sequence[np.ndarray], risk: float
@@ -334,18 +394,50 @@ class CandidateEvaluator:
     def _trial(self, evaluation: Evaluation, outcomes: list[FoldOutcome]) -> Trial:
         results = [outcome.result for outcome in outcomes]
         finished = [result for result in results if result is not None]
-        if self.run.options.keep_fits is not None and len(finished) == self._n_splits:
+        keeps = self.run.options.keep_fits is not None
+        keeps &= self.run.options.rounds is None
+        if keeps and len(finished) == self._n_splits:
             fits = [outcome.estimator for outcome in outcomes]
             self.kept[evaluation.number] = fits
         stop = any(outcome.stop_requested for outcome in outcomes)
         for outcome in outcomes:
             if outcome.ended is not None and outcome.ended.state == TrialState.FAILED:
                 return self.failed(evaluation, outcome.ended.text)
+        if evaluation.is_hopeless:
+            return self._stopped_trial(evaluation, finished)
+        rounds = settle_rounds(finished, self._metric(finished))
         if len(finished) == self._n_splits:
             score = self._mean(finished)
             state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE
-            return self._make(evaluation, finished, score, state, stop)
-        return self._partial_trial(evaluation, outcomes, stop)
+            trial = self._make(evaluation, finished, score, state, stop)
+        else:
+            trial = self._partial_trial(evaluation, outcomes, stop)
+        return dataclasses.replace(trial, rounds=rounds) if rounds else trial
+
+    def _stopped_trial(self, evaluation: Evaluation, fits: list[FoldResult]) -> Trial:
+        """Make a trial of which the first rounds only were fitted."""
+        assert evaluation.first_part is not None
+        score, noise = evaluation.first_part.estimate(fits)
+        blank = self._blank_scores(fits[0].test_scores)
+        folds = [
+            dataclasses.replace(
+                self._no_fold(blank, None, one.n_test_samples),
+                curves=one.curves,
+                train_curves=one.train_curves,
+                max_rounds=one.max_rounds,
+            )
+            for one in fits
+        ]
+        return self._make(evaluation, folds, score, TrialState.PRUNED, noise=noise)
+
+    def _metric(self, folds: list[FoldResult]) -> str | None:
+        """Return the metric that guides the search; None if there is one only."""
+        for fold in folds:
+            if fold.fit_error is None and isinstance(fold.test_scores, dict):
+                # The names of a callable `scoring` are known from now on.
+                self.run.objective(fold.test_scores)
+                return self.run.objective.name
+        return None
 
     def _mean(self, folds: list[FoldResult]) -> float:
         """Mean score that guides the search; NaN if there is none."""
@@ -453,6 +545,8 @@ class CandidateEvaluator:
         if complete and trial.error is None and trial.feasible:
             scores = [self.run.objective(fold.test_scores) for fold in trial.folds]
             self._complete_scores.append(np.array(scores))
+            if trial.rounds is not None:
+                self._known_curves.add(trial, self.run.objective.name)
 
 
 def _worth(trial: Trial) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import pickle
 import time
@@ -20,6 +21,12 @@ from skbayes.evaluation.constraints import OutcomeMeasures
 from skbayes.evaluation.data_transfer import DataHandle, Inputs
 from skbayes.evaluation.limits import Ended
 from skbayes.evaluation.prefix import PrefixCache, SavedTime, shared_steps
+from skbayes.evaluation.rounds.watched_fit import (
+    RoundLimits,
+    ScoredRows,
+    WatchedFit,
+    watched_fit,
+)
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult
 
@@ -93,6 +100,8 @@ class FoldTask:
         Measures the outcomes on which there are constraints.
     cache : PrefixCache or None
         First steps of pipelines that the fits share; None: they share none.
+    rounds : RoundLimits or None
+        How many rounds fits may have; None: rounds are not counted.
     """
 
     estimator: Any
@@ -102,6 +111,7 @@ class FoldTask:
     separate_costs: bool = False
     outcomes: OutcomeMeasures | None = None
     cache: PrefixCache | None = None
+    rounds: RoundLimits | None = None
 
     @property
     def keeps_estimator(self) -> bool:
@@ -126,6 +136,8 @@ class Fold:
         Number of the trial, and how many are planned, for scikit-learn's messages.
     fidelity : Fidelity
         Training rows that it is fitted on.
+    max_rounds : int or None
+        The most rounds, if less than the search allows.
     """
 
     index: int
@@ -133,6 +145,7 @@ class Fold:
     callback_task: compat.EvaluationTask | None
     candidate_progress: tuple[int, int]
     fidelity: Fidelity = FULL_DATA
+    max_rounds: int | None = None
 
 
 def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
@@ -152,9 +165,24 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
             begin, begin_cpu = time.perf_counter(), time.process_time()
             estimator = clone(task.estimator)
             key = (fold.index, fold.fidelity)
-            with shared_steps(
-                estimator, task.cache, fold.params, key, _test_rows(inputs, task, fold)
-            ) as saved:
+            with (
+                shared_steps(
+                    estimator,
+                    task.cache,
+                    fold.params,
+                    key,
+                    _test_rows(inputs, task, fold),
+                ) as saved,
+                watched_fit(
+                    estimator,
+                    task.rounds,
+                    options["scorer"],
+                    functools.partial(_scored_rows, inputs, task, train, test),
+                    fold.max_rounds,
+                ) as watched,
+            ):
+                if watched is not None:
+                    options["scorer"] = watched.scorer
                 result = compat.fit_and_score(
                     estimator,
                     inputs.X,
@@ -174,6 +202,8 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
             cpu_seconds += saved.cpu
             fold_result = _fold_result(result, task, cpu_seconds)
             fold_result.shared_time = saved.total
+            if watched is not None:
+                _set_curves(fold_result, watched)
             outcome = FoldOutcome(fold_result, seconds=seconds)
             if task.outcomes is not None:
                 result["cpu_time"] = _of_fit(result, cpu_seconds)
@@ -204,6 +234,29 @@ def _test_rows(inputs: Inputs, task: FoldTask, fold: Fold) -> Callable[[], Any]:
         return compat.safe_split(task.estimator, inputs.X, None, test, train)[0]
 
     return cut
+
+
+def _scored_rows(
+    inputs: Inputs, task: FoldTask, train: Any, test: Any
+) -> list[ScoredRows]:
+    """Return what the fit is scored on, cut as scikit-learn does."""
+    trained = task.options["return_train_score"]
+    found = []
+    for rows, others in [(test, train), (train, None)][: 1 + trained]:
+        X, y = compat.safe_split(task.estimator, inputs.X, inputs.y, rows, others)
+        params = compat.check_fit_params(inputs.X, inputs.score_params, rows)
+        found.append(ScoredRows(X, y, params))
+    return found
+
+
+def _set_curves(fold: FoldResult, watched: WatchedFit) -> None:
+    """Add the curves of a fit, and move the time of its scores out of that of fit."""
+    fold.fit_time = max(0.0, fold.fit_time - watched.seconds)
+    fold.score_time += watched.seconds
+    if watched.curves and fold.fit_error is None:
+        fold.curves = watched.curves[0]
+        fold.train_curves = watched.curves[1] if len(watched.curves) > 1 else None
+        fold.max_rounds = watched.max_rounds
 
 
 def _add_saved(result: dict[str, Any], saved: SavedTime) -> None:

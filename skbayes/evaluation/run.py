@@ -14,6 +14,7 @@ from skbayes import compat
 from skbayes.evaluation.constraints import Constraints
 from skbayes.evaluation.data_transfer import Inputs
 from skbayes.evaluation.prefix import PrefixCache
+from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, Trial
 from skbayes.space import Space
@@ -64,6 +65,8 @@ class FitOptions:
         Trials whose fitted estimators are kept.
     trial_memory : int or None
         Bytes that a fit may have in memory.
+    rounds : RoundLimits or None
+        How many rounds fits may have; None: rounds are not counted.
     """
 
     error_score: float | str = np.nan
@@ -73,6 +76,7 @@ class FitOptions:
     pruning_risk: float | None = None
     keep_fits: str | None = None
     trial_memory: int | None = None
+    rounds: RoundLimits | None = None
 
     @property
     def ends_fits(self) -> bool:
@@ -82,7 +86,8 @@ class FitOptions:
     @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be left out."""
-        return self.ends_fits or self.pruning_risk is not None
+        prunes = self.pruning_risk is not None or self.rounds is not None
+        return self.ends_fits or prunes
 
 
 @dataclass

@@ -62,6 +62,12 @@ class FoldResult:
     shared_time : float
         Seconds of `fit_time` and `score_time` that were not spent, because another
         trial had fitted the same first steps before.
+    curves : dict of str to list of float, or None
+        Test scores after each round of a grid, by metric, where rounds are counted.
+    train_curves : dict of str to list of float, or None
+        Training scores after each round, where asked for.
+    max_rounds : int
+        The most rounds that the fit could have; 0 if it has none.
     """
 
     test_scores: Any = math.nan
@@ -75,6 +81,9 @@ class FoldResult:
     warm_up: bool = False
     outcomes: dict[str, float] | None = None
     shared_time: float = 0.0
+    curves: dict[str, list[float]] | None = None
+    train_curves: dict[str, list[float]] | None = None
+    max_rounds: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return what scikit-learn makes columns of `cv_results_` of."""
@@ -128,6 +137,9 @@ class Trial:
         Sum of the positive slacks of the constraints on its outcomes: 0 if it satisfies
         all of them, infinite if an outcome is unknown; None if the search has no
         constraints.
+    rounds : int or None
+        Number of rounds with the best mean score over the splits, at which the folds
+        are scored; None if rounds are not counted.
 
     Examples
     --------
@@ -153,6 +165,7 @@ class Trial:
     subset: int = field(default=0, repr=False)
     started: float | None = field(default=None, repr=False, compare=False)
     violation: float | None = field(default=None, repr=False)
+    rounds: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "state", TrialState(self.state))

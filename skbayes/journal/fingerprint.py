@@ -64,7 +64,7 @@ _PARTS = frozenset(
 
 # Parameters that are left out while they are None: journals of releases that did not
 # have them can be continued.
-ABSENT_IF_NONE = frozenset({"constraints", "trial_memory"})
+ABSENT_IF_NONE = frozenset({"constraints", "rounds", "trial_memory"})
 
 # Parameters of estimators that do not change what is fitted. A cache is another object
 # in each process.

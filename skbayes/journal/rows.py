@@ -290,11 +290,13 @@ _encode = json.JSONEncoder(default=_plain).encode
 
 
 def _filled(fold: FoldResult) -> dict[str, Any]:
-    """Return the fields of a fold, without outcomes if it has none."""
-    fields = vars(fold)
-    if fold.outcomes is not None:
-        return fields
-    return {name: value for name, value in fields.items() if name != "outcomes"}
+    """Return the fields of a fold, without those that it does not have."""
+    optional = ("outcomes", "curves", "train_curves", "max_rounds")
+    return {
+        name: value
+        for name, value in vars(fold).items()
+        if value or name not in optional
+    }
 
 
 def trial_row(trial: Trial) -> tuple:
@@ -302,8 +304,9 @@ def trial_row(trial: Trial) -> tuple:
     details = {**vars(trial), "folds": [_filled(fold) for fold in trial.folds]}
     # These are kept with the proposal.
     del details["number"], details["params"]
-    if trial.violation is None:
-        del details["violation"]
+    for name in ("violation", "rounds"):
+        if details[name] is None:
+            del details[name]
     text = _encode(details)
     try:
         parse_details(text)

@@ -124,6 +124,10 @@ def _scores(value: Any) -> bool:
     return _is_score(value) or _dict_of(_is_score)(value)
 
 
+def _curve(value: Any) -> bool:
+    return type(value) is list and bool(value) and all(map(_is_score, value))
+
+
 # -- rows of the tables -----------------------------------------------------------
 
 # Tests of the columns, but for the last two, which chain the rows.
@@ -274,6 +278,9 @@ _FOLD: dict[str, Test] = {
     "warm_up": _is_bool,
     "outcomes": _maybe(_dict_of(_is_score)),
     "shared_time": _is_real,
+    "curves": _maybe(_dict_of(_curve)),
+    "train_curves": _maybe(_dict_of(_curve)),
+    "max_rounds": _is_count,
 }
 
 _TRIAL: dict[str, Test] = {
@@ -290,6 +297,7 @@ _TRIAL: dict[str, Test] = {
     "subset": _is_number,
     "started": _maybe(_is_time),
     "violation": _maybe(_is_real),
+    "rounds": _maybe(_is_count),
 }
 
 

@@ -136,6 +136,17 @@ class SharedEntries:
         to become the best: a chance below 1 %, or below the number given. Its other
         folds are not fitted, and it cannot be chosen. The fits of a trial then run one
         after the other, so "auto" gives a larger `n_points_`, at most 16.
+    rounds : int, "auto" or None, default=None
+        The most rounds of the estimator, or of the last step of a pipeline: boosting
+        iterations, trees of a forest, epochs. Each fit is scored on its test rows after
+        each round, to 20 rounds, then in steps of 10 %, and the number of rounds of a
+        trial is the one with the best mean score over the splits. A fit ends earlier if
+        its score does not improve for long. A trial whose first rounds leave it a
+        chance below 1 % to become the best is pruned. The number of rounds is not a
+        dimension of the search space; an entry for it is removed from `search_spaces_`.
+        "auto": as many as that entry allows, or 1000 for gradient boosting, 300 for
+        forests, 200 for AdaBoost, and `max_iter` of the estimator for epochs. None: the
+        number of rounds is a parameter like any other. See :ref:`rounds`.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
         a data frame of these, the path of a journal, an Optuna study with one objective
@@ -226,6 +237,10 @@ class SharedEntries:
         if it has none.
     n_points_ : int
         Number of trials in flight.
+    learning_curves_ : DataFrame or dict
+        Scores after each round, with `rounds` only: `trial`, `split`, `rounds`,
+        ``test_<metric>`` and, with `return_train_score`, ``train_<metric>``. A dict of
+        arrays without pandas.
     fold_estimators_ : list of estimators
         With `return_fold_estimators`, one for each split.
     oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)

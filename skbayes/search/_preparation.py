@@ -24,6 +24,7 @@ from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
 from skbayes.evaluation.limits import FitLimits, parse_memory
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.prefix_store import temporary_store
+from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, TrialState
@@ -84,7 +85,7 @@ def check_returned_fits(search: Any) -> None:
         )
 
 
-def fit_options(search: Any) -> FitOptions:
+def fit_options(search: Any, rounds: RoundLimits | None = None) -> FitOptions:
     racing, keep_fits = search.racing, None
     if isinstance(racing, bool | np.bool_):
         risk = RACING_RISK if racing else None
@@ -102,6 +103,7 @@ def fit_options(search: Any) -> FitOptions:
         risk,
         keep_fits,
         parse_memory(search.trial_memory),
+        rounds,
     )
 
 

@@ -22,12 +22,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.evaluation.limits import limits_text
+from skbayes.evaluation.rounds.watched_fit import refit_by_rounds
 from skbayes.evaluation.run import Objective, SearchRun
 from skbayes.evaluation.trial import History, Trial, name_blank_scores
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results.correction import corrected_best_score
-from skbayes.results.frame import results_frame
+from skbayes.results.frame import FrameAttribute, results_frame
 from skbayes.results.transfer import is_list_of_sources
 from skbayes.results.warm_start import known_trials
 from skbayes.search._constraints import (
@@ -52,6 +53,12 @@ from skbayes.search._preparation import (
     print_advice,
     promising,
     trial_workers,
+)
+from skbayes.search._rounds import (
+    curve_columns,
+    params_with_rounds,
+    round_columns,
+    take_rounds_out,
 )
 from skbayes.search._selection import allowed_rows, best_allowed_row, restricted
 from skbayes.search._validation import (
@@ -112,6 +119,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     {trial_timeout}
     {trial_memory}
     {racing}
+    {rounds}
     {warm_start_from}
     {journal}
     {progress_bar}
@@ -142,6 +150,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     {optimizer_}
     {stop_reason_}
     {n_points_}
+    {learning_curves_}
     {fold_estimators_}
     {oof_predictions_}
     {target_metric_}
@@ -183,6 +192,11 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         "trial_timeout": [compat.Interval(Real, 0, None, closed="neither"), None],
         "trial_memory": [compat.Interval(Integral, 1, None, closed="left"), str, None],
         "racing": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
+        "rounds": [
+            compat.Interval(Integral, 1, None, closed="left"),
+            compat.StrOptions({"auto"}),
+            None,
+        ],
         "warm_start_from": "no_validation",
         "journal": [str, PathLike, None],
         "progress_bar": ["boolean"],
@@ -202,6 +216,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         "cv",
         "_prior",
     )
+
+    learning_curves_ = FrameAttribute()
 
     # Whether `warm_start_from` may list searches on other data.
     _takes_sources = True
@@ -234,6 +250,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         trial_timeout: float | None = None,
         trial_memory: int | str | None = None,
         racing: bool | float = False,
+        rounds: int | str | None = None,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
         progress_bar: bool = False,
@@ -288,7 +305,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV has not."""
-        columns = constraint_columns(run, history)
+        columns = constraint_columns(run, history) | round_columns(run, history)
         if run.options.cuts_trials:
             columns["state"] = [trial.state for trial in history]
         return columns
@@ -331,7 +348,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
                 self.n_splits_,
                 refit_metric,
             )
-        self.best_params_ = results["params"][self.best_index_]
+        self.best_params_ = params_with_rounds(self.estimator, best)
 
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
         """Return scores of shape (n_rows, n_keys), of which the greatest is the best.
@@ -441,6 +458,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
         set_search_spaces(self, X, y)
+        rounds = take_rounds_out(self, objective.name)
         space = self._make_space()
         self.initial_points_ = points_to_begin_with(self, space)
         self._prior = prior_of(self, space, X, y)
@@ -457,7 +475,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             tasks=compat.TaskTree(self, X, y, params.get("sample_weight")),
             # A copy, in which no answer of the constraint is remembered.
             space=space.with_constraint(space.constraint),
-            options=fit_options(self),
+            options=fit_options(self, rounds),
             seed=draw_seed(self),
             constraints=resolve_constraints(self, scorers, objective, y),
             outcome_params=compat.routed_outcome_params(routed),
@@ -516,6 +534,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             name_blank_scores(history.folds)
         self.cv_results_ = self._tabulate(run, outcome)
         self.trials_ = history
+        if run.options.rounds is not None:
+            self.learning_curves_ = curve_columns(history)
         self._ranked_numbers = [trial.number for trial in run.ranked]
         self.optimizer_ = outcome.optimizers[-1]
         self.stop_reason_ = outcome.stop_reason
@@ -624,7 +644,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         # The values are cloned too: an estimator among them must stay unfitted.
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         self.best_estimator_ = best
-        with contextlib.nullcontext() if tasks is None else tasks.refitting(best):
+        reporting = contextlib.nullcontext() if tasks is None else tasks.refitting(best)
+        with reporting, refit_by_rounds(best, run.options.rounds):
             begin = time.time()
             if y is None:
                 best.fit(X, **fit_params)

@@ -80,6 +80,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     {trial_timeout}
     {trial_memory}
     {racing}
+    {rounds}
     {warm_start_from}
     {journal}
     {progress_bar}
@@ -114,6 +115,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     {optimizer_}
     {stop_reason_}
     {n_points_}
+    {learning_curves_}
     {fold_estimators_}
     {oof_predictions_}
     {target_metric_}
@@ -212,6 +214,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         trial_timeout: float | None = None,
         trial_memory: int | str | None = None,
         racing: bool | float = False,
+        rounds: int | str | None = None,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
         progress_bar: bool = False,
@@ -237,7 +240,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         rest = _all_points(self.search_spaces_, space) if everything else []
         if everything and isinstance(self.initial_points, str):
             points = []  # they are among the rest
-        if self.racing or not self.trial_timeout is self.trial_memory is None:
+        limits = (self.trial_timeout, self.trial_memory, self.rounds)
+        if self.racing or any(limit is not None for limit in limits):
             # Trials that are cut short are less certain than others.
             check_noise(1.0, self.surrogate)
         optimizer = Optimizer(

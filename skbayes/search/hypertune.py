@@ -135,6 +135,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     {trial_timeout}
     {trial_memory}
     {racing}
+    {rounds}
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         What is known already of scores on all data, as for :class:`BayesSearchCV`. The
         best configuration that is known is tried first, or after `initial_points`. A
@@ -194,6 +195,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     {optimizer_}
     {stop_reason_}
     {n_points_}
+    {learning_curves_}
     {fold_estimators_}
     {oof_predictions_}
     {target_metric_}
@@ -292,6 +294,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         trial_timeout: float | None = None,
         trial_memory: int | str | None = None,
         racing: bool | float = False,
+        rounds: int | str | None = None,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
         progress_bar: bool = False,

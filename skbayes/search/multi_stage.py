@@ -112,6 +112,7 @@ class MultiStageSearchCV(BayesSearchCV):
     {trial_timeout}
     {trial_memory}
     {racing}
+    {rounds}
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
         a data frame of these, the path of a journal, or a study of Optuna with one
@@ -177,6 +178,7 @@ class MultiStageSearchCV(BayesSearchCV):
         (Ctrl-C after at least one trial), or what the stopper has for its `reason`,
         "stopper" if it has none.
     {n_points_}
+    {learning_curves_}
     {fold_estimators_}
     {oof_predictions_}
     {target_metric_}
@@ -289,6 +291,7 @@ class MultiStageSearchCV(BayesSearchCV):
         trial_timeout: float | None = None,
         trial_memory: int | str | None = None,
         racing: bool | float = False,
+        rounds: int | str | None = None,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
         progress_bar: bool = False,

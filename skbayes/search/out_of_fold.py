@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skbayes import compat
+from skbayes.evaluation.rounds.watched_fit import RoundLimits, refit_by_rounds
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
 
@@ -32,6 +33,7 @@ def fit_folds(
     y: Any,
     splits: Sequence[tuple[Any, Any]],
     fit_params: dict[str, Any],
+    rounds: RoundLimits | None = None,
 ) -> list[Any]:
     """Fit an estimator on each training set."""
     fitted = []
@@ -39,9 +41,9 @@ def fit_folds(
         one = clone(estimator).set_params(**clone(params, safe=False))
         X_train, y_train = compat.safe_split(one, X, y, train)
         cut = compat.check_fit_params(X, fit_params, train)
-        fitted.append(
-            one.fit(X_train, **cut) if y is None else one.fit(X_train, y_train, **cut)
-        )
+        data = (X_train,) if y is None else (X_train, y_train)
+        with refit_by_rounds(one, rounds):
+            fitted.append(one.fit(*data, **cut))
     return fitted
 
 
@@ -52,7 +54,8 @@ def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
     best, inputs = run.ranked[search.best_index_], run.inputs
     fits = kept.get(best.number)
     if fits is None:
-        # The winner was fitted by an earlier run; a journal keeps no estimators.
+        # The winner was fitted by an earlier run, of which a journal keeps no
+        # estimators, or with more rounds.
         fidelity = Fidelity(best.stage, best.train_fraction, best.subset)
         fits = fit_folds(
             search.estimator,
@@ -61,6 +64,7 @@ def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
             inputs.y,
             [inputs.split(i, fidelity) for i in range(len(inputs.splits))],
             inputs.fit_params,
+            run.options.rounds,
         )
     if search.return_fold_estimators:
         search.fold_estimators_ = fits

@@ -1,0 +1,375 @@
+"""Learners with rounds: fits that give predictions after each round.
+
+Symbols: a *round* is a boosting iteration, a tree of a forest, or an epoch. Predictions
+are asked for at the rounds of a grid only, on one or more sets of rows.
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import is_classifier, is_regressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.utils.class_weight import compute_class_weight
+
+from skbayes.evaluation.rounds.staged import (
+    Outputs,
+    classifier_outputs,
+    probabilities,
+)
+
+__all__ = ["LearnerWithRounds", "SKLEARN_LEARNERS", "Watch"]
+
+# Size of the first part of a fit that is made in parts, and growth of the parts.
+FIRST_PART, GROWTH = 32, 1.5
+
+
+class Watch(Protocol):
+    """Observer of a fit.
+
+    Parameters
+    ----------
+    grid : ndarray of int
+        Rounds at which it is called; the last one is the cap.
+    sets : list of array-like
+        Features of the rows to predict, as the learner takes them.
+    labels : list of array-like
+        Their targets.
+    """
+
+    grid: np.ndarray
+
+    @property
+    def sets(self) -> Sequence[Any]:
+        """Features of the rows."""
+
+    @property
+    def labels(self) -> Sequence[Any]:
+        """Targets of the rows."""
+
+    def __call__(self, outputs: Sequence[Outputs]) -> bool:
+        """Take the predictions after the next round of the grid; return whether to end.
+
+        One entry for each of `sets`.
+        """
+
+    def is_stalled(self, curve: np.ndarray) -> bool:
+        """Tell whether a curve at the first rounds of the grid has stalled."""
+
+
+class LearnerWithRounds(ABC):
+    """Kind of estimators that are fitted round by round.
+
+    Attributes
+    ----------
+    default_cap : int or None
+        The most rounds if nothing else is given; None: as the estimator says.
+    """
+
+    default_cap: int | None = 1000
+
+    @abstractmethod
+    def accepts(self, model: Any) -> bool:
+        """Tell whether an estimator is of this kind, and gives its rounds."""
+
+    def parameter(self, model: Any) -> str:
+        """Return the parameter that is the number of rounds."""
+        return "n_estimators"
+
+    def settings(self, model: Any) -> dict[str, Any]:
+        """Return the parameters, with their values, that every fit must have."""
+        return {}
+
+    def cap_of(self, model: Any) -> int:
+        """Return the most rounds if the user names none."""
+        own = model.get_params(deep=False).get(self.parameter(model))
+        return int(self.default_cap or own)
+
+    @abstractmethod
+    def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
+        """Fit with as many rounds as the last of the grid, or until the watch ends it.
+
+        The parameter of the rounds, and `settings`, are set already.
+        """
+
+    def refit(self, model: Any, X: Any, y: Any, params: dict) -> None:
+        """Fit with as many rounds as the parameter says."""
+        model.fit(X, y, **params)
+
+
+class _Boosting(LearnerWithRounds):
+    """Gradient boosting of scikit-learn, observed while it is fitted."""
+
+    def accepts(self, model: Any) -> bool:
+        return isinstance(model, GradientBoostingClassifier | GradientBoostingRegressor)
+
+    def settings(self, model: Any) -> dict[str, Any]:
+        return {"n_iter_no_change": None}
+
+    def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
+        stages: list[Iterator] = []
+
+        def monitor(i: int, estimator: Any, variables: Any) -> bool:
+            # A stage is computed when it is asked for, from trees that are there.
+            if not stages:
+                stages.extend(_raw_stages(model, one) for one in watch.sets)
+            raw = [next(stage) for stage in stages]
+            if i + 1 not in on_grid:
+                return False
+            return watch([_raw_outputs(model, one) for one in raw])
+
+        on_grid = set(watch.grid.tolist())
+        model.fit(X, y, monitor=monitor, **params)
+
+
+class _HistBoosting(LearnerWithRounds):
+    """Histogram boosting of scikit-learn, fitted in parts."""
+
+    def accepts(self, model: Any) -> bool:
+        return isinstance(
+            model, HistGradientBoostingClassifier | HistGradientBoostingRegressor
+        )
+
+    def parameter(self, model: Any) -> str:
+        return "max_iter"
+
+    def settings(self, model: Any) -> dict[str, Any]:
+        return {"early_stopping": False}
+
+    def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
+        _fit_in_parts(self, model, X, y, params, watch, _raw_stages, _raw_outputs)
+
+
+class _AdaBoost(LearnerWithRounds):
+    """AdaBoost, observed after the fit."""
+
+    default_cap = 200
+
+    def accepts(self, model: Any) -> bool:
+        return isinstance(model, AdaBoostClassifier | AdaBoostRegressor)
+
+    def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
+        model.fit(X, y, **params)
+        n_fitted = len(model.estimators_)
+        _show(model, watch, _raw_stages, _adaboost_outputs, 0, n_fitted)
+
+
+class _Forest(LearnerWithRounds):
+    """Random forests and extremely randomized trees, fitted in parts."""
+
+    default_cap = 300
+
+    def accepts(self, model: Any) -> bool:
+        kinds = (
+            RandomForestClassifier,
+            RandomForestRegressor,
+            ExtraTreesClassifier,
+            ExtraTreesRegressor,
+        )
+        return isinstance(model, kinds)
+
+    def settings(self, model: Any) -> dict[str, Any]:
+        return {"warm_start": False}
+
+    def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
+        if np.ndim(y) > 1 and np.shape(y)[1] > 1:
+            raise ValueError("rounds: the targets must have one column.")
+        if isinstance(getattr(model, "class_weight", None), str):
+            # A warm start would warn of it.
+            model.fit(X, y, **params)
+            n_fitted = len(model.estimators_)
+            _show(model, watch, _tree_means, _mean_outputs, 0, n_fitted)
+            return
+        _fit_in_parts(self, model, X, y, params, watch, _tree_means, _mean_outputs)
+
+
+class _Epochs(LearnerWithRounds):
+    """Learners by passes over the data: each round is a call of `partial_fit`."""
+
+    default_cap = None
+
+    def accepts(self, model: Any) -> bool:
+        has_passes = hasattr(model, "partial_fit") and hasattr(model, "get_params")
+        of_kind = is_classifier(model) or is_regressor(model)
+        return has_passes and of_kind and "max_iter" in model.get_params(deep=False)
+
+    def parameter(self, model: Any) -> str:
+        return "max_iter"
+
+    def settings(self, model: Any) -> dict[str, Any]:
+        own = model.get_params(deep=False)
+        return {"early_stopping": False} if "early_stopping" in own else {}
+
+    def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
+        on_grid = set(watch.grid.tolist())
+
+        def look(n_rounds: int) -> bool:
+            if n_rounds not in on_grid:
+                return False
+            return watch([_own_outputs(model, one) for one in watch.sets])
+
+        _pass_over(model, X, y, params, int(watch.grid[-1]), look)
+
+    def refit(self, model: Any, X: Any, y: Any, params: dict) -> None:
+        n_rounds = int(model.get_params(deep=False)["max_iter"])
+        _pass_over(model, X, y, params, n_rounds, lambda n: False)
+
+
+SKLEARN_LEARNERS = (
+    _Boosting(),
+    _HistBoosting(),
+    _AdaBoost(),
+    _Forest(),
+    _Epochs(),
+)
+
+
+# -- fits in parts ---------------------------------------------------------------------
+
+# Yields raw predictions after each round, of an estimator and rows.
+Stages = Callable[[Any, Any], Iterator[np.ndarray]]
+# Makes outputs of them.
+MakeOutputs = Callable[[Any, np.ndarray], Outputs]
+
+
+def _fit_in_parts(
+    learner: LearnerWithRounds,
+    model: Any,
+    X: Any,
+    y: Any,
+    params: dict,
+    watch: Watch,
+    stages: Stages,
+    outputs: MakeOutputs,
+) -> None:
+    """Fit by warm starts; show the new rounds after each part."""
+    model.set_params(warm_start=True)
+    cap, done, end = int(watch.grid[-1]), 0, FIRST_PART
+    try:
+        while done < cap:
+            end = min(end, cap)
+            model.set_params(**{learner.parameter(model): end}).fit(X, y, **params)
+            if _show(model, watch, stages, outputs, done, end):
+                return
+            done, end = end, int(GROWTH * end)
+    finally:
+        model.set_params(warm_start=False)
+
+
+def _show(
+    model: Any,
+    watch: Watch,
+    stages: Stages,
+    outputs: MakeOutputs,
+    begin: int,
+    end: int,
+) -> bool:
+    """Show the rounds after `begin` to the watch; return whether it ends the fit."""
+    on_grid = set(watch.grid.tolist())
+    each = [stages(model, one) for one in watch.sets]
+    for n_rounds in range(1, end + 1):
+        raw = [next(one) for one in each]
+        if n_rounds <= begin or n_rounds not in on_grid:
+            continue
+        if watch([outputs(model, one) for one in raw]):
+            return True
+    return False
+
+
+def _pass_over(
+    model: Any,
+    X: Any,
+    y: Any,
+    params: dict,
+    n_rounds: int,
+    look: Callable[[int], bool],
+) -> None:
+    """Call `partial_fit` once per round, until the caller has seen enough."""
+    first: dict[str, Any] = {}
+    own = getattr(model, "class_weight", None)
+    if is_classifier(model):
+        first = {"classes": np.unique(y)}
+        if isinstance(own, str):
+            # `partial_fit` refuses "balanced", since it does not know the other rows.
+            weights = compute_class_weight(own, classes=first["classes"], y=y)
+            pairs = zip(first["classes"], weights, strict=True)
+            model.set_params(class_weight=dict(pairs))
+    try:
+        for n in range(1, n_rounds + 1):
+            model.partial_fit(X, y, **first, **params)
+            if look(n):
+                return
+    finally:
+        if isinstance(own, str):
+            model.set_params(class_weight=own)
+
+
+# -- predictions of scikit-learn's learners --------------------------------------------
+
+
+def _raw_stages(model: Any, X: Any) -> Iterator[np.ndarray]:
+    if is_classifier(model):
+        yield from model.staged_decision_function(X)
+    else:
+        yield from model.staged_predict(X)
+
+
+def _raw_outputs(model: Any, raw: np.ndarray) -> Outputs:
+    if not is_classifier(model):
+        return {"predict": lambda: raw}
+    if raw.ndim == 2 and raw.shape[1] == 1:
+        raw = raw[:, 0]
+    exponential = getattr(model, "loss", None) == "exponential"
+    proba = probabilities(raw, 2.0 if exponential else 1.0)
+    return classifier_outputs(model.classes_, proba, raw)
+
+
+def _adaboost_outputs(model: Any, raw: np.ndarray) -> Outputs:
+    if not is_classifier(model):
+        return {"predict": lambda: raw}
+    proba = probabilities(raw / max(1, len(model.classes_) - 1))
+    return classifier_outputs(model.classes_, proba, raw)
+
+
+def _tree_means(model: Any, X: Any) -> Iterator[np.ndarray]:
+    """Yield the means of the predictions of the first trees."""
+    if not sparse.issparse(X):
+        # The trees were fitted on an array without names.
+        X = np.asarray(X, dtype=np.float32)
+    total: Any = 0.0
+    for n, tree in enumerate(model.estimators_, 1):
+        one = tree.predict_proba(X) if is_classifier(model) else tree.predict(X)
+        total = total + one
+        yield total / n
+
+
+def _mean_outputs(model: Any, mean: np.ndarray) -> Outputs:
+    if is_classifier(model):
+        return classifier_outputs(model.classes_, mean)
+    return {"predict": lambda: mean}
+
+
+def _own_outputs(model: Any, X: Any) -> Outputs:
+    """Return the methods of a model as it is now."""
+    names = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+    return {
+        name: functools.partial(getattr(model, name), X)
+        for name in names
+        if hasattr(model, name)
+    }

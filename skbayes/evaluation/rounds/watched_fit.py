@@ -1,0 +1,365 @@
+"""Fit of an estimator whose score is observed after each round.
+
+The method `fit` of the estimator, and that of its model, the last step of a pipeline,
+are covered by attributes of the same names for the time of one fit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
+
+from skbayes import compat
+from skbayes.evaluation.learning_curves import has_stalled, round_grid
+from skbayes.evaluation.rounds.boosters import BOOSTERS
+from skbayes.evaluation.rounds.learners import SKLEARN_LEARNERS, LearnerWithRounds
+from skbayes.evaluation.rounds.staged import Outputs, stage_of
+
+__all__ = [
+    "RoundLimits",
+    "ScoredRows",
+    "final_model",
+    "learner_of",
+    "refit_by_rounds",
+    "round_params",
+    "watched_fit",
+]
+
+
+@dataclass(frozen=True)
+class RoundLimits:
+    """How many rounds fits may have.
+
+    Parameters
+    ----------
+    cap : int or None
+        The most rounds; None: as `caps` says, or the kind of the estimator.
+    caps : dict of str to int
+        The most rounds by the name of the parameter, from the search space.
+    metric : str or None
+        Score by which a fit that does not improve is ended, if there are several;
+        None: such fits are not ended.
+    """
+
+    cap: int | None = None
+    caps: Mapping[str, int] = field(default_factory=dict)
+    metric: str | None = None
+
+    def cap_of(self, learner: LearnerWithRounds, model: Any, path: str) -> int:
+        """Return the most rounds of a model, the step `path` of a pipeline."""
+        if self.cap is not None:
+            return self.cap
+        name = _join(path, learner.parameter(model))
+        return self.caps.get(name) or learner.cap_of(model)
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """Rows on which a fit is scored.
+
+    Parameters
+    ----------
+    X, y : array-like
+        As the scorer is given them; `y` may be None.
+    params : dict
+        Keyword arguments of the scorer.
+    """
+
+    X: Any
+    y: Any
+    params: dict[str, Any]
+
+
+def learner_of(model: Any) -> LearnerWithRounds | None:
+    """Return the kind of an estimator with rounds; None if it has none."""
+    learners = (*BOOSTERS, *SKLEARN_LEARNERS)
+    return next((one for one in learners if one.accepts(model)), None)
+
+
+def final_model(estimator: Any) -> tuple[Any, str]:
+    """Return the last step of a pipeline, or the estimator, and its path."""
+    path = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        path = _join(path, name)
+    return estimator, path
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}__{name}" if path else name
+
+
+def round_params(estimator: Any, rounds: int) -> dict[str, Any]:
+    """Return the parameters with which an estimator is fitted with so many rounds.
+
+    Parameters that it has already are left out, but for the rounds.
+    """
+    model, path = final_model(estimator)
+    learner = learner_of(model)
+    assert learner is not None
+    own = model.get_params(deep=False)
+    settings = {
+        name: value
+        for name, value in learner.settings(model).items()
+        if name not in own or own[name] is not value
+    }
+    params = {**settings, learner.parameter(model): rounds}
+    return {_join(path, name): value for name, value in params.items()}
+
+
+@contextlib.contextmanager
+def refit_by_rounds(estimator: Any, limits: RoundLimits | None) -> Iterator[None]:
+    """Fit an estimator in this context with as many rounds as its parameter says."""
+    model, _ = final_model(estimator)
+    learner = None if limits is None else learner_of(model)
+    if learner is None:
+        yield
+        return
+
+    def fit(X: Any, y: Any = None, **params: Any) -> Any:
+        del model.__dict__["fit"]
+        learner.refit(model, X, y, params)
+        return model
+
+    model.__dict__["fit"] = fit
+    try:
+        yield
+    finally:
+        model.__dict__.pop("fit", None)
+
+
+@contextlib.contextmanager
+def watched_fit(
+    estimator: Any,
+    limits: RoundLimits | None,
+    scorer: Any,
+    rows: Callable[[], Sequence[ScoredRows]],
+    cap: int | None = None,
+) -> Iterator[WatchedFit | None]:
+    """Observe the scores of an estimator that is fitted once in this context.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted; its parameters may be set in the context, before `fit` is called.
+    limits : RoundLimits or None
+        None: it is fitted as it is.
+    scorer : callable
+        Called with estimators after some rounds.
+    rows : callable
+        Returns the test rows and, if they are scored, the training rows.
+    cap : int or None, default=None
+        Number of rounds, if less than `limits` allows.
+    """
+    if limits is None:
+        yield None
+        return
+    watched = WatchedFit(limits, scorer, rows, cap)
+    covered = estimator.__dict__.get("fit")
+    estimator.__dict__["fit"] = functools.partial(watched.fit, estimator, covered)
+    try:
+        yield watched
+    finally:
+        estimator.__dict__.pop("fit", None)
+        watched.uncover()
+
+
+class WatchedFit:
+    """One fit, and what its scores were after each round.
+
+    Attributes
+    ----------
+    curves : list of dict of str to list
+        For the test rows and, if they are scored, the training rows, the scores after
+        each round of the grid by metric.
+    max_rounds : int
+        The most rounds of the fit; 0 if it has no rounds.
+    seconds : float
+        Time of predictions and scores during the fit.
+    """
+
+    def __init__(
+        self,
+        limits: RoundLimits,
+        scorer: Any,
+        rows: Callable[[], Sequence[ScoredRows]],
+        cap: int | None,
+    ) -> None:
+        self._limits, self._scorer, self._rows, self._cap = limits, scorer, rows, cap
+        self._model: Any = None
+        self._n_scored = 0
+        self._error: Exception | None = None
+        self._last: list[Any] = []
+        self.curves: list[dict[str, list[float]]] = []
+        self.max_rounds = 0
+        self.seconds = 0.0
+        self._grid = round_grid(1)
+
+    # -- the fit ----------------------------------------------------------------------
+
+    def fit(self, estimator: Any, covered: Any, X: Any, y: Any = None, **params) -> Any:
+        """Fit the estimator, with its model covered."""
+        del estimator.__dict__["fit"]
+        if covered is not None:
+            estimator.__dict__["fit"] = covered
+        model, path = final_model(estimator)
+        learner = learner_of(model)
+        if learner is None:
+            return estimator.fit(X, y, **params)
+        self.max_rounds = cap = self._limits.cap_of(learner, model, path)
+        self._grid = round_grid(cap)
+        cap = cap if self._cap is None else min(cap, self._cap)
+        settings = {**learner.settings(model), learner.parameter(model): cap}
+        model.set_params(**settings)
+        if model is estimator:
+            self._fit_model(estimator, learner, cap, X, y, **params)
+            return estimator
+        self._model = model
+        model.__dict__["fit"] = functools.partial(
+            self._fit_model, estimator, learner, cap
+        )
+        return estimator.fit(X, y, **params)
+
+    def uncover(self) -> None:
+        """Give the model its own method back."""
+        if self._model is not None:
+            self._model.__dict__.pop("fit", None)
+
+    def _fit_model(
+        self,
+        estimator: Any,
+        learner: LearnerWithRounds,
+        cap: int,
+        X: Any,
+        y: Any = None,
+        **params: Any,
+    ) -> Any:
+        self.uncover()
+        model, _ = final_model(estimator)
+        classes = np.unique(y) if is_classifier(model) else None
+        watch = _Watch(self, model, cap, self._watched_rows(estimator), classes)
+        learner.fit(model, X, y, params, watch)
+        return model
+
+    def _watched_rows(self, estimator: Any) -> list[tuple[ScoredRows, Any]]:
+        """Return the scored rows, each with their features as the model takes them."""
+        begin = time.perf_counter()
+        found = [(rows, _features(estimator, rows.X)) for rows in self._rows()]
+        self.seconds += time.perf_counter() - begin
+        return found
+
+    # -- the scores -------------------------------------------------------------------
+
+    def observe(self, stages: Sequence[Any], rows: Sequence[ScoredRows]) -> None:
+        """Score stages of the estimator, one for each set of rows."""
+        self._last = [
+            self._scorer(stage, *_arguments(one), **one.params)
+            for stage, one in zip(stages, rows, strict=True)
+        ]
+        if not self.curves:
+            self.curves = [{} for _ in rows]
+        for curves, scores in zip(self.curves, self._last, strict=True):
+            for name, score in _by_metric(scores).items():
+                curves.setdefault(name, []).append(score)
+
+    def has_stalled(self) -> bool:
+        """Tell whether the fit has not improved for long."""
+        curves = self.curves[0]
+        name = next(iter(curves)) if len(curves) == 1 else self._limits.metric
+        if name not in curves:
+            return False
+        curve = np.array(curves[name])
+        return bool(np.isfinite(curve).all()) and self.is_stalled(curve)
+
+    def is_stalled(self, curve: np.ndarray) -> bool:
+        """Tell whether a curve has stalled; patience depends on all rounds."""
+        return has_stalled(curve, self._grid)
+
+    def fail(self, error: Exception) -> None:
+        """Remember that the scorer raised an exception."""
+        self._error = error
+
+    @property
+    def scorer(self) -> Any:
+        """What stands in the place of the scorer: the scores are known."""
+        return compat.covered_scorer(self._scorer, self._score)
+
+    def _score(self, estimator: Any, *args: Any, **params: Any) -> Any:
+        """Return the scores after the last round: first of the test rows."""
+        if self._error is not None:
+            raise self._error
+        if not self._last:
+            return self._scorer(estimator, *args, **params)
+        self._n_scored += 1
+        return self._last[self._n_scored - 1]
+
+
+class _Watch:
+    """Scores the stages of one fit."""
+
+    def __init__(
+        self,
+        fit: WatchedFit,
+        model: Any,
+        cap: int,
+        rows: Sequence[tuple[ScoredRows, Any]],
+        classes: Any,
+    ) -> None:
+        self.grid = round_grid(cap)
+        self.sets = [features for _, features in rows]
+        self.labels = [one.y for one, _ in rows]
+        self._rows = [one for one, _ in rows]
+        self._fit, self._model, self._classes = fit, model, classes
+
+    def __call__(self, outputs: Sequence[Outputs]) -> bool:
+        begin = time.perf_counter()
+        try:
+            stages = [
+                stage_of(self._model, one.X, predictions, self._classes)
+                for one, predictions in zip(self._rows, outputs, strict=True)
+            ]
+            self._fit.observe(stages, self._rows)
+        except Exception as error:
+            self._fit.fail(error)
+            return True
+        finally:
+            self._fit.seconds += time.perf_counter() - begin
+        return self._fit.has_stalled()
+
+    def is_stalled(self, curve: np.ndarray) -> bool:
+        return self._fit.is_stalled(curve)
+
+
+def _features(estimator: Any, X: Any) -> Any:
+    """Return rows as the model of a pipeline takes them."""
+    while isinstance(estimator, Pipeline):
+        if len(estimator.steps) > 1:
+            X = estimator[:-1].transform(X)
+        estimator = estimator.steps[-1][1]
+    return X
+
+
+def _arguments(rows: ScoredRows) -> tuple[Any, ...]:
+    return (rows.X,) if rows.y is None else (rows.X, rows.y)
+
+
+def _by_metric(scores: Any) -> dict[str, float]:
+    """Return scores by metric, NaN for what is no number."""
+    named = scores if isinstance(scores, dict) else {"score": scores}
+    return {name: _number(score) for name, score in named.items()}
+
+
+def _number(score: Any) -> float:
+    try:
+        return math.nan if isinstance(score, str) else float(score)
+    except (TypeError, ValueError):
+        return math.nan

@@ -1,0 +1,189 @@
+"""Parameter `rounds` of the searches: limits of the rounds, and what trials show."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skbayes.evaluation.learning_curves import round_grid
+from skbayes.evaluation.rounds.watched_fit import (
+    RoundLimits,
+    final_model,
+    learner_of,
+    round_params,
+)
+from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.trial import History, Trial
+from skbayes.space import Choice
+from skbayes.spaces.changes import EditableSpace
+
+__all__ = [
+    "curve_columns",
+    "params_with_rounds",
+    "round_columns",
+    "take_rounds_out",
+]
+
+
+def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
+    """Take the numbers of rounds out of `search_spaces_`; return their limits."""
+    if search.rounds is None:
+        return None
+    _check_options(search)
+    model, path = final_model(search.estimator)
+    models = [model, *_values_of(search.search_spaces_, path)]
+    learners = [(one, learner_of(one)) for one in models if hasattr(one, "get_params")]
+    found = {
+        f"{path}__{name}" if path else name
+        for one, learner in learners
+        if learner is not None
+        for name in [learner.parameter(one)]
+    }
+    if not found:
+        raise ValueError(
+            f"rounds={search.rounds!r}: {type(model).__name__} gives no scores after "
+            "its rounds. Rounds are counted for gradient boosting, AdaBoost, forests "
+            "and estimators with partial_fit and max_iter, alone or as the last step "
+            "of a pipeline."
+        )
+    caps = {
+        name: cap
+        for name in sorted(found)
+        for cap in [
+            max(map(_largest, _values_of(search.search_spaces_, name)), default=0)
+        ]
+        if cap
+    }
+    search.search_spaces_ = _without(search.search_spaces_, found)
+    if not search.search_spaces_:
+        names = ", ".join(sorted(found))
+        raise ValueError(
+            f"rounds={search.rounds!r} finds {names}, and search_spaces has no other "
+            "parameter."
+        )
+    cap = int(search.rounds) if isinstance(search.rounds, Integral) else None
+    return RoundLimits(cap, caps, metric)
+
+
+def _check_options(search: Any) -> None:
+    if search.racing:
+        raise ValueError(
+            "rounds and racing cannot be combined: with rounds, trials are pruned "
+            "after their first rounds."
+        )
+    if search.constraints is not None:
+        raise ValueError(
+            "rounds and constraints cannot be combined: outcomes are not measured "
+            "after each round."
+        )
+
+
+# -- search spaces ---------------------------------------------------------------------
+
+
+def _parts_of(notation: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the dicts of a notation, those of the options of choices too."""
+    if isinstance(notation, Mapping):
+        yield notation
+        for value in notation.values():
+            if isinstance(value, Choice):
+                for _, sub in _options(value):
+                    yield from _parts_of(sub)
+    elif isinstance(notation, list | tuple):
+        for one in notation:
+            yield from _parts_of(one)
+
+
+def _options(choice: Choice) -> list[tuple[Any, Any]]:
+    given = choice.options
+    return list(given.items() if isinstance(given, Mapping) else given)
+
+
+def _values_of(notation: Any, name: str) -> list[Any]:
+    """Return what a notation has for a name; of lists and choices each option."""
+    found: list[Any] = []
+    for part in _parts_of(notation):
+        if name not in part:
+            continue
+        value = part[name]
+        if isinstance(value, Choice):
+            found += [option for option, _ in _options(value)]
+        else:
+            found += value if isinstance(value, list | tuple) else [value]
+    return found
+
+
+def _largest(value: Any) -> int:
+    """Return a number of rounds, 0 for anything else."""
+    is_number = isinstance(value, int | float | np.number)
+    return int(value) if is_number and not isinstance(value, bool) else 0
+
+
+def _without(notation: Any, names: set[str]) -> Any:
+    """Return a notation without some of its names."""
+    if isinstance(notation, Mapping):
+        kept = {
+            key: _without_in_choice(value, names)
+            for key, value in notation.items()
+            if key not in names
+        }
+        if isinstance(notation, EditableSpace):
+            space = copy.copy(notation)
+            space.clear()
+            space.update(kept)
+            return space
+        return kept
+    if isinstance(notation, list | tuple):
+        return [_without(one, names) for one in notation]
+    return notation
+
+
+def _without_in_choice(value: Any, names: set[str]) -> Any:
+    if not isinstance(value, Choice):
+        return value
+    return Choice([(option, _without(sub, names)) for option, sub in _options(value)])
+
+
+# -- results ---------------------------------------------------------------------------
+
+
+def params_with_rounds(estimator: Any, trial: Trial) -> dict[str, Any]:
+    """Return the parameters of a trial, and those that its rounds need."""
+    if trial.rounds is None:
+        return trial.params
+    params = clone(trial.params, safe=False)
+    estimator = clone(estimator).set_params(**params)
+    return {**trial.params, **round_params(estimator, trial.rounds)}
+
+
+def round_columns(run: SearchRun, history: Sequence[Trial]) -> dict[str, Any]:
+    """Return the column of `cv_results_` with the rounds; 0 for pruned trials."""
+    if run.options.rounds is None:
+        return {}
+    return {"rounds": [trial.rounds or 0 for trial in history]}
+
+
+def curve_columns(history: History) -> dict[str, np.ndarray]:
+    """Return the curves of all folds as columns, a row for each number of rounds."""
+    columns: dict[str, list[Any]] = {}
+    for trial in history:
+        for split, fold in enumerate(trial.folds):
+            if not fold.curves:
+                continue
+            n_points = min(map(len, fold.curves.values()))
+            rows = {
+                "trial": [trial.number] * n_points,
+                "split": [split] * n_points,
+                "rounds": round_grid(fold.max_rounds)[:n_points],
+            }
+            for kind, curves in (("test", fold.curves), ("train", fold.train_curves)):
+                for metric, curve in (curves or {}).items():
+                    rows[f"{kind}_{metric}"] = curve[:n_points]
+            for name, values in rows.items():
+                columns.setdefault(name, []).append(np.asarray(values))
+    return {name: np.concatenate(parts) for name, parts in columns.items()}
