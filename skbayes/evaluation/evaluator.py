@@ -269,7 +269,7 @@ class CandidateEvaluator:
             progress = (number, self.n_planned)
             for i, callback_task in enumerate(callback_tasks):
                 fold = Fold(i, params, callback_task, progress, fidelity)
-                if i == 0 and curve_race is not None:
+                if i == 0 and curve_race is not None and risk is not None:
                     fold = dataclasses.replace(fold, race=curve_race, risk=risk)
                 # The handle is another one if the first was lost.
                 handle = self.transfer.handle

@@ -369,7 +369,9 @@ def guiding_curve(
     if not curves:
         return None
     only = next(iter(curves)) if len(curves) == 1 else metric
-    return np.array(curves[only], dtype=float) if only in curves else None
+    if only is None or only not in curves:
+        return None
+    return np.array(curves[only], dtype=np.float64)
 
 
 def _features(estimator: Any, X: Any) -> Any:
