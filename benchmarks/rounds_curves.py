@@ -21,6 +21,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from common import HERE, names, save_results
@@ -39,8 +40,10 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
+from skbayes.evaluation import learning_curves
 from skbayes.evaluation.learning_curves import (
     FoldCurveRace,
+    check_rounds,
     choose_rounds,
     has_stalled,
     round_grid,
@@ -60,8 +63,6 @@ CACHE = HERE / "cache" / "rounds_curves"
 MORE = 1.25
 RISK = 0.01
 N_ORDERS = 10
-# The checks that `check_rounds` makes.
-CHOSEN = "1/16 and doublings"
 SCALES = {"as chosen": 1.0, "times sqrt(5/4)": 1.25**0.5, "times 5/4": 1.25}
 # Tasks with whose curves the rules and their constants were chosen.
 SEEN = {
@@ -523,9 +524,9 @@ class Pruning:
     def count(self) -> Array:
         """Count over all orders.
 
-        Returns trials, pruned ones, pruned ones that would have become the best, rounds,
-        rounds without pruning, regret, and of the estimates within the first fold their
-        number, errors, and how many lie within two deviations.
+        Returns trials, pruned ones, those of them that would have become the best,
+        rounds, rounds without pruning, regret, and of the estimates within the first
+        fold their number, errors, and how many lie within two deviations.
         """
         total = np.zeros(9)
         for order in orders(self.means):
@@ -543,7 +544,7 @@ class Pruning:
         return total
 
     def _run(self, i: int, complete: list[int]) -> tuple[float, bool, Array]:
-        """Rounds of a trial, whether it is pruned, and figures of its estimate."""
+        """Return rounds of a trial, whether it is pruned, figures of its estimate."""
         race = Race([self.scores[j][-1] for j in complete])
         known = FoldCurveRace(
             [self.task.folds[j][0, : self.ends[j].min()] for j in complete],
@@ -569,7 +570,7 @@ def two_parts(task: Task, ends: Array) -> Array:
     whole = [mean[: end.min()] for mean, end in zip(task.mean, ends, strict=True)]
     scores = np.array([curve.max() for curve in whole])
     rounds = task.grid[ends - 1].sum(axis=1)
-    points = int(np.searchsorted(task.grid, CHECKS["1/16"](task.grid[-1])[0], "right"))
+    points = int(np.searchsorted(task.grid, max(16, task.grid[-1] // 16), "right"))
     total = np.zeros(9)
     for order in orders(scores):
         complete: list[int] = []
@@ -595,15 +596,18 @@ def count_rules(task: Task, ends: Array) -> dict[str, Array]:
     counts = {
         "all folds to 1/16, then anew": two_parts(task, ends),
         "after folds": Pruning(task, ends, none, True).count(),
-        "first fold": Pruning(task, ends, CHECKS[CHOSEN](cap), False).count(),
+        "first fold": Pruning(task, ends, check_rounds(cap), False).count(),
+        "both": Pruning(task, ends, check_rounds(cap), True).count(),
     }
-    for name, checks in CHECKS.items():
-        counts[f"both, {name}"] = Pruning(task, ends, checks(cap), True).count()
+    for name, (checks, error) in CHECKS.items():
+        with mock.patch.object(learning_curves, "PRIOR_ERROR", error):
+            rule = Pruning(task, ends, checks(cap), True)
+            counts[f"checks: {name}"] = rule.count()
     return counts
 
 
 def left_out(tasks: list[Task], counts: list[dict[str, Array]]) -> list[Array]:
-    """Counts of each task with the checks that are best for the other data sets.
+    """Return counts of each task with the checks best for the other data sets.
 
     The best need the fewest rounds of those that keep the risk; if none does, the one
     that loses least.
@@ -614,7 +618,7 @@ def left_out(tasks: list[Task], counts: list[dict[str, Array]]) -> list[Array]:
             row for t, row in zip(tasks, counts, strict=True) if t.data != task.data
         ]
         worth = {}
-        for name in (name for name in own if name.startswith("both")):
+        for name in (name for name in own if name.startswith("checks")):
             sums = np.sum([row[name] for row in others], axis=0)
             lost = sums[2] / max(1.0, sums[1])
             worth[name] = (max(lost, RISK), sums[3] / sums[4])

@@ -1,4 +1,4 @@
-"""Rules about learning curves that `rounds_curves.py` compares with the package's own."""
+"""Rules about learning curves, compared with the package's own by `rounds_curves.py`."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ def checks_from(share: float, doublings: bool) -> Callable[[int], Array]:
     return checks
 
 
-CHECKS: dict[str, Callable[[int], Array]] = {
-    "1/32": checks_from(1 / 32, doublings=False),
-    "1/16": checks_from(1 / 16, doublings=False),
-    "1/8": checks_from(1 / 8, doublings=False),
-    "1/32 and doublings": checks_from(1 / 32, doublings=True),
-    "1/16 and doublings": checks_from(1 / 16, doublings=True),
-    "1/8 and doublings": checks_from(1 / 8, doublings=True),
+# With the standard deviation of the error that is expected before any trial.
+CHECKS: dict[str, tuple[Callable[[int], Array], float]] = {
+    "1/16 only, 0.3": (checks_from(1 / 16, doublings=False), 0.3),
+    **{
+        f"1/{n}, {error}": (checks_from(1 / n, doublings=True), error)
+        for n in (32, 16, 8)
+        for error in (0.3, 0.5, 1.0)
+    },
 }
 
 

@@ -23,7 +23,8 @@ itself does not count, but how many times its last gain a fold still gains. With
 
 slow curves have slope / before near 2, as they are still linear, and saturated ones
 nearly 0. The coefficients are least squares over the complete trials, and the error has
-Student's distribution with n - 2 degrees of freedom.
+Student's distribution. Its variance is that of n - 2 degrees of freedom and of a prior,
+because few trials that happen to agree would otherwise make sure of too much.
 
 The score of the first fold and the gain then give the chance of the trial: the
 probability that the mean over K folds exceeds the best, given the score of the first
@@ -43,11 +44,10 @@ from skbayes.evaluation.racing import Race
 from skbayes.space.dimensions import FloatArray
 
 __all__ = [
-    "CurveRace",
     "FoldCurveRace",
+    "GainModel",
     "check_rounds",
     "choose_rounds",
-    "first_rounds",
     "has_stalled",
     "round_grid",
 ]
@@ -61,14 +61,15 @@ EVERY_ROUND = 10
 MIN_PATIENCE = 100
 PATIENCE_OF_CAP = 1 / 3
 PATIENCE_OF_BEST = 1 / 2
-# The first part of a trial: this share of the cap, and rounds that have a curvature.
-FIRST_SHARE = 1 / 16
+# The first check: this share of the cap, and rounds that have a curvature.
+FIRST_SHARE = 1 / 32
 MIN_FIRST = 16
 # Complete trials before gains are predicted.
 MIN_TRIALS = 5
-# Standard deviation of log(gain / slope) that trials which happen to agree do not
-# reduce, and the share of the deviation of scores that counts as noise.
-MIN_ERROR = 0.3
+# Standard deviation of log(gain / slope) that is expected before any trial, how many
+# trials it counts as, and the share of the deviation of scores that counts as noise.
+PRIOR_ERROR = 0.3
+PRIOR_DF = 4
 NOISE_SHARE = 0.01
 # Quantiles of the gain over which the chance of a trial is averaged.
 QUANTILES = (np.arange(64) + 0.5) / 64
@@ -102,19 +103,14 @@ _ROUNDS = round_grid(10**8)
 
 
 def check_rounds(cap: int) -> IntArray:
-    """List the rounds after which a trial may be pruned: doublings of the first."""
+    """List the rounds of a fold after which its trial may be pruned: doublings."""
     grid = round_grid(cap)
     wanted = []
-    current = first_rounds(cap)
+    current = max(MIN_FIRST, int(FIRST_SHARE * cap))
     while current <= cap // 2:
         wanted.append(current)
         current *= 2
     return grid[np.searchsorted(grid, wanted)]
-
-
-def first_rounds(cap: int) -> int:
-    """Give the rounds of the first part of a trial, after which it may be pruned."""
-    return min(cap, max(MIN_FIRST, int(FIRST_SHARE * cap)))
 
 
 def has_stalled(curve: FloatArray, rounds: IntArray) -> bool:
@@ -174,7 +170,7 @@ class GainModel:
         ratios = np.log(np.maximum(gains, 0.0) + noise) - slopes
         slope, curvature = _shape(first, noise)
         ratio, sd = _predict(curvatures, ratios, curvature)
-        return slope + ratio, math.hypot(sd, MIN_ERROR), noise
+        return slope + ratio, sd, noise
 
     def gains(self, first: FloatArray, shares: FloatArray) -> FloatArray:
         """Quantiles of the gain."""
@@ -185,7 +181,7 @@ class GainModel:
     @property
     def df(self) -> int:
         """Degrees of freedom of the error."""
-        return len(self._scores) - 2
+        return len(self._scores) - 2 + PRIOR_DF
 
     def _noise(self, parts: list[FloatArray]) -> float:
         rough = math.sqrt(float(np.mean([_roughness(part) for part in parts])))
@@ -253,27 +249,6 @@ class FoldCurveRace:
         return score, variance + float((high - low) / 4.0) ** 2
 
 
-class CurveRace(GainModel):
-    """Compares mean curves of trials; leaves with the pruning in two phases."""
-
-    def chance(self, first: FloatArray) -> float:
-        """Probability that the score will exceed the best."""
-        first = np.asarray(first, dtype=np.float64)
-        lacking = float(np.max(self._scores, initial=-np.inf) - np.max(first))
-        if not self.ready or not _has_started(first) or lacking <= 0.0:
-            return 1.0
-        center, sd, noise = self.log_gain(first)
-        return float(stats.t.sf((math.log(lacking + noise) - center) / sd, self.df))
-
-    def estimate(self, first: FloatArray) -> tuple[float, float | None]:
-        """Median of the predicted score, and its variance if it is known."""
-        first = np.asarray(first, dtype=np.float64)
-        if not self.ready or not _has_started(first):
-            return float(np.max(first)), None
-        low, gain, high = self.gains(first, np.array([0.025, 0.5, 0.975]))
-        return float(np.max(first) + gain), float((high - low) / 4.0) ** 2
-
-
 def _has_started(first: FloatArray) -> bool:
     """Whether a curve has left its first score in the first half of its points."""
     half = first[: max(1, len(first) // 2)]
@@ -312,6 +287,7 @@ def _predict(x: FloatArray, y: FloatArray, new: float) -> tuple[float, float]:
     a = float(np.mean(y))
     residuals = y - a - b * (x - center)
     distance = (new - center) ** 2 / spread if spread > 0.0 else 0.0
-    variance = float(np.sum(residuals**2)) / (len(y) - 2)
+    squares = float(np.sum(residuals**2)) + PRIOR_DF * PRIOR_ERROR**2
+    variance = squares / (len(y) - 2 + PRIOR_DF)
     value = a + b * (new - center)
     return value, math.sqrt(variance * (1.0 + 1.0 / len(y) + distance))
