@@ -1,4 +1,4 @@
-"""Rules about learning curves, compared with the package's own by `rounds_curves.py`."""
+"""Rules about learning curves that are compared by `rounds_curves.py`."""
 
 from __future__ import annotations
 
