@@ -91,9 +91,9 @@ def search(kind="bayes", journal=None):
         return model.fit(X, y)
 
 
-KINDS = (
-    ("bayes", "metrics", "failures", "pareto", "tradeoff", "stages")
-    + ("hypertune", "rounds")
+KINDS = ("bayes", "metrics", "failures", "pareto", "tradeoff", "stages") + (
+    "hypertune",
+    "rounds",
 )
 
 
@@ -107,6 +107,7 @@ def trial(number, score=None, params=None, **more):
     """A trial that was never made; without a score it failed."""
     failed = score is None
     folds = [fold(math.nan if failed else score + d) for d in (-0.01, 0.01)]
+    folds = more.pop("folds", folds)
     more = {"state": "failed" if failed else "complete", "duration": 1.0} | more
     params = {"C": 10.0**number} if params is None else params
     return Trial(number, params, folds, math.nan if failed else score, **more)
