@@ -11,7 +11,6 @@ import numpy as np
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes, merged
 from skbayes.inspection.texts import plain
-from skbayes.results.curves import TrialCurves
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
@@ -72,10 +71,11 @@ class RoundsDisplay(_Display):
 
     Notes
     -----
-    Curves are in a fitted search, its pickle, its `trials_` and its journal; not in
-    `cv_results_` and in what :func:`skbayes.load_history` returns. The axis of rounds is
-    logarithmic from 20 rounds on. Scores much worse than the rest would squeeze the
-    picture, and are cut off; ``display.ax_.set_ylim`` brings them back.
+    A fitted search, its pickle, its `trials_` and its journal have curves;
+    `cv_results_` and what :func:`skbayes.load_history` returns have none. With more
+    than 20 rounds, the axis of rounds is logarithmic. Scores much worse than the rest, as those of the
+    first rounds are, would squeeze the picture, and are left out;
+    ``display.ax_.set_ylim`` and ``set_xlim`` bring them back.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class RoundsDisplay(_Display):
     def _draw_group(self, ax: Any, group: str, means: Sequence[FloatArray]) -> Any:
         from matplotlib.collections import LineCollection
 
-        places = np.flatnonzero((self.group == group) & ~self._is_best())
+        places = np.flatnonzero((self.group == group) & ~self._is_best()).tolist()
         lines = LineCollection(
             [np.column_stack([self.rounds[i], means[i]]) for i in places],
             colors=style.tones(ax).gray,
@@ -209,12 +209,13 @@ class RoundsDisplay(_Display):
             "label": f"best trial ({self.number[best]}), and its splits",
             "zorder": 4,
         }
-        (self.best_line_,) = ax.plot(x, mean, **merged(look, line_kw))
+        (line,) = ax.plot(x, mean, **merged(look, line_kw))
+        self.best_line_ = line
         self.band_ = ax.fill_between(
             x,
             scores.min(axis=0),
             scores.max(axis=0),
-            color=self.best_line_.get_color(),
+            color=line.get_color(),
             alpha=0.2,
             linewidth=0,
             zorder=3,
