@@ -47,8 +47,8 @@ __all__ = [
 
 IntArray = NDArray[np.int_]
 
-# Up to here all rounds are on the grid; then one step is one part in so many.
-EVERY_ROUND = 100
+# A step of the grid is one part in so many of the rounds before it.
+EVERY_ROUND = 10
 # Rounds without improvement after which a fit stops: at least so many, but no more than
 # this share of the cap, and this share of the rounds of the best score.
 MIN_PATIENCE = 100
@@ -66,7 +66,7 @@ NOISE_SHARE = 0.01
 
 
 def round_grid(cap: int) -> IntArray:
-    """Numbers of rounds at which curves have scores: all to 100, then steps of 1 %.
+    """Numbers of rounds at which curves have scores: all to 20, then steps of 10 %.
 
     Grids of two caps agree up to the smaller cap, which is the last point of its grid.
 
