@@ -4,6 +4,7 @@ import drawn_searches as drawn
 import numpy as np
 import pytest
 
+from skbayes.evaluation.learning_curves import round_grid
 from skbayes.results.curves import curves_of
 
 
@@ -23,9 +24,11 @@ def test_curves_end_with_the_shortest():
 
 
 def test_rounds_are_those_of_the_grid():
-    found = curves_of(trial([0.5] * 150), "score")
-    assert found.rounds[98:102].tolist() == [99, 100, 101, 102]
-    assert found.rounds[-1] == 150
+    grid = round_grid(200)
+    whole = curves_of(trial([0.5] * len(grid)), "score")
+    assert whole.rounds.tolist() == grid.tolist()
+    part = curves_of(trial([0.5] * 30), "score")
+    assert part.rounds.tolist() == grid[:30].tolist()
 
 
 def test_the_higher_score_is_the_better():
