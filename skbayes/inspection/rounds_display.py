@@ -17,6 +17,9 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["RoundsDisplay"]
 
+# Scores of the last rounds are in sight: from one part in so many of the last round on.
+LAST_PART = 4
+
 GROUPS = {
     "complete": "-",
     "pruned": (0, (4, 2)),
@@ -28,9 +31,10 @@ GROUPS = {
 class RoundsDisplay(_Display):
     """Scores after each round: a line for each trial, and the rounds that were chosen.
 
-    A line is the mean over the splits, to the end of the shortest fit. Pruned trials
-    are dashed. The best trial is in color, with a band from its lowest to its highest
-    split, and a star at its number of rounds.
+    A line is the mean over the splits, to the end of the shortest fit, with a dot at
+    the number of rounds that was chosen. Pruned trials are dashed, with a dot at their
+    end. The best trial is in color, with a band from its lowest to its highest split,
+    and a star at its number of rounds.
 
     Use :meth:`from_search` or :meth:`from_history` to make one.
 
@@ -62,6 +66,8 @@ class RoundsDisplay(_Display):
     %(figure_)s
     lines_ : dict of str to matplotlib.collections.LineCollection
         The trials, by group.
+    points_ : matplotlib.collections.PathCollection
+        Numbers of rounds of all trials but the best.
     best_line_ : matplotlib.lines.Line2D or None
         The best trial.
     band_ : matplotlib.collections.PolyCollection or None
@@ -73,9 +79,11 @@ class RoundsDisplay(_Display):
     -----
     A fitted search, its pickle, its `trials_` and its journal have curves;
     `cv_results_` and what :func:`skbayes.load_history` returns have none. With more
-    than 20 rounds, the axis of rounds is logarithmic. Scores much worse than the rest, as those of the
-    first rounds are, would squeeze the picture, and are left out;
-    ``display.ax_.set_ylim`` and ``set_xlim`` bring them back.
+    than 20 rounds, the axis of rounds is logarithmic.
+
+    Scores much worse than the rest, as those of the first rounds are, would squeeze the
+    picture. They are left out; ``display.ax_.set_ylim`` and ``set_xlim`` bring them
+    back. A small triangle at the edge stands for a dot that is out of sight.
 
     Examples
     --------
@@ -175,6 +183,7 @@ class RoundsDisplay(_Display):
             for group in GROUPS
             if np.any((self.group == group) & ~self._is_best())
         }
+        self.points_ = self._draw_points(ax, means)
         self.best_line_ = self.band_ = self.star_ = None
         if self.best is not None:
             self._draw_best(ax, self.best, means[self.best], line_kw)
@@ -199,6 +208,18 @@ class RoundsDisplay(_Display):
         )
         return ax.add_collection(lines, autolim=False)
 
+    def _draw_points(self, ax: Any, means: Sequence[FloatArray]) -> Any:
+        """Draw the number of rounds of each trial but the best."""
+        points = [
+            (one[place], mean[place])
+            for i, (one, mean) in enumerate(zip(self.rounds, means, strict=True))
+            for place in [_place(one, self.chosen[i])]
+            if i != self.best
+        ]
+        x, y = np.array(points, dtype=float).reshape(-1, 2).T
+        look = {"s": 9, "linewidths": 0, "gid": style.TRIALS, "zorder": 2}
+        return ax.scatter(x, y, color=style.tones(ax).gray, **look)
+
     def _draw_best(
         self, ax: Any, best: int, mean: FloatArray, line_kw: dict | None
     ) -> None:
@@ -220,13 +241,10 @@ class RoundsDisplay(_Display):
             linewidth=0,
             zorder=3,
         )
-        chosen = self.chosen[best]
-        if chosen in x:
-            rounds = f"{chosen} round{'' if chosen == 1 else 's'}"
-            at = mean[np.searchsorted(x, chosen)]
-            (self.star_,) = ax.plot(
-                [chosen], [at], **style.star(ax, 13.0, label=rounds)
-            )
+        place = _place(x, self.chosen[best])
+        rounds = f"{x[place]} round{'' if x[place] == 1 else 's'}"
+        look = style.star(ax, 13.0, label=rounds)
+        (self.star_,) = ax.plot([x[place]], [mean[place]], **look)
 
     def _describe(self, ax: Any, means: Sequence[FloatArray]) -> None:
         ax.set_xlabel("rounds")
@@ -235,7 +253,11 @@ class RoundsDisplay(_Display):
         if not means:
             style.annotate_empty(ax)
             return
-        style.set_robust_ylim(ax, self.sign, np.concatenate(means))
+        ends = [
+            mean[x >= x[-1] / LAST_PART]
+            for x, mean in zip(self.rounds, means, strict=True)
+        ]
+        style.set_robust_ylim(ax, self.sign, np.concatenate(ends))
         self._set_xlim(ax, means)
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
         ax.legend(ncols=2, fontsize="small", frameon=False, **place)
@@ -249,7 +271,8 @@ class RoundsDisplay(_Display):
             x[(low <= mean) & (mean <= high)]
             for x, mean in zip(self.rounds, means, strict=True)
         ]
-        first = min((x[0] for x in seen if len(x)), default=1)
+        points = self.points_.get_offsets()[:, 0]
+        first = int(min([x[0] for x in seen if len(x)] + list(points), default=1))
         last = max(x[-1] for x in self.rounds)
         if last > style.COST_SPAN:
             ax.set_xscale("log")
@@ -257,6 +280,12 @@ class RoundsDisplay(_Display):
             ax.xaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
             ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xlim(first, max(last, first + 1))
+
+
+def _place(rounds: np.ndarray, chosen: int) -> int:
+    """Return the place of the chosen number; the last one if none was chosen."""
+    found = np.flatnonzero(rounds == chosen)
+    return int(found[0]) if len(found) else len(rounds) - 1
 
 
 def _groups(record: SearchRecord) -> np.ndarray:
