@@ -14,6 +14,7 @@ from skbayes.evaluation.learning_curves import round_grid
 from skbayes.evaluation.trial import History
 from skbayes.inspection import RoundsDisplay, read_record
 from skbayes.inspection.report_pictures import pictures
+from skbayes.inspection.style import EDGE
 
 
 def trial(number, *curves, **more):
@@ -96,6 +97,17 @@ def test_trials_are_grouped():
     assert len(dashes) == 3
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert texts[0] == "complete (1)" and "3 rounds" in texts
+
+
+def test_dots_are_at_the_chosen_rounds_or_the_end():
+    bad = [-9.0, -8.0, -8.5]
+    good = [trial(k, LOW) for k in range(4)]
+    display = made(*good, trial(4, HIGH), trial(5, bad, state="pruned"))
+    dots = display.points_.get_offsets().tolist()
+    assert dots == [[2.0, 0.4]] * 4 + [[3.0, -8.5]]
+    # The pruned one is out of sight.
+    (edge,) = [one for one in display.ax_.collections if one.get_gid() == EDGE]
+    assert edge.get_offsets()[:, 0].tolist() == [3.0]
 
 
 def test_pruned_trials_alone():
