@@ -179,6 +179,7 @@ def rounds():
         n_iter=30,
         cv=5,
         scoring="neg_root_mean_squared_error",
+        racing=True,
         rounds=300,
         random_state=0,
     )
