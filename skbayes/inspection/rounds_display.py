@@ -32,9 +32,9 @@ class RoundsDisplay(_Display):
     """Scores after each round: a line for each trial, and the rounds that were chosen.
 
     A line is the mean over the splits that were fitted, to the end of the shortest fit,
-    with a dot at the number of rounds that was chosen. Pruned trials are dashed, with a dot at their
-    end. The best trial is in color, with a band from its lowest to its highest split,
-    and a star at its number of rounds.
+    with a dot at the number of rounds that was chosen. Pruned trials are dashed, with a
+    dot at their end. The best trial is in color, with a band from its lowest to its
+    highest split, and a star at its number of rounds.
 
     Use :meth:`from_search` or :meth:`from_history` to make one.
 
