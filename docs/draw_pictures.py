@@ -15,8 +15,9 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from joblib import parallel_config  # noqa: E402
 from scipy.stats import loguniform, uniform  # noqa: E402
-from sklearn.datasets import load_digits, load_wine  # noqa: E402
+from sklearn.datasets import load_diabetes, load_digits, load_wine  # noqa: E402
 from sklearn.decomposition import PCA  # noqa: E402
+from sklearn.ensemble import GradientBoostingRegressor  # noqa: E402
 from sklearn.model_selection import RandomizedSearchCV  # noqa: E402
 from sklearn.pipeline import Pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
@@ -35,6 +36,7 @@ from skbayes.inspection import (  # noqa: E402
     ParallelCoordinatesDisplay,
     ParetoDisplay,
     PartialDependenceDisplay,
+    RoundsDisplay,
     SliceDisplay,
     StagesDisplay,
     TimelineDisplay,
@@ -164,6 +166,28 @@ def stages():
     return StagesDisplay.from_search(staged_search()).figure_
 
 
+def rounds():
+    """Learning curves; some trials are pruned."""
+    search = BayesSearchCV(
+        GradientBoostingRegressor(random_state=0),
+        {
+            "learning_rate": (0.02, 1.0, "log-uniform"),
+            "max_depth": (1, 8),
+            "max_features": (0.1, 1.0),
+            "subsample": (0.3, 1.0),
+        },
+        n_iter=30,
+        cv=5,
+        scoring="neg_root_mean_squared_error",
+        racing=True,
+        rounds=300,
+        random_state=0,
+    )
+    return RoundsDisplay.from_search(
+        search.fit(*load_diabetes(return_X_y=True))
+    ).figure_
+
+
 @functools.cache
 def kernel_search():
     """A search over ranges and options."""
@@ -244,6 +268,7 @@ PICTURES = (
     slices,
     timeline,
     stages,
+    rounds,
     partial_dependence,
     partial_dependence_pairs,
     importance,

@@ -12,10 +12,12 @@ from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.partial_dependence import PartialDependenceDisplay
 from skbayes.inspection.report import report_history, write_report
+from skbayes.inspection.rounds_display import RoundsDisplay
 from skbayes.inspection.slices import SliceDisplay
 from skbayes.inspection.stages import StagesDisplay
 from skbayes.inspection.timeline import TimelineDisplay
 from skbayes.inspection.tradeoff_display import TradeoffDisplay
+from skbayes.results.curves import TrialCurves
 from skbayes.results.read import read_record
 from skbayes.results.record import RunningTrial, SearchRecord
 
@@ -26,12 +28,14 @@ __all__ = [
     "ParallelCoordinatesDisplay",
     "ParetoDisplay",
     "PartialDependenceDisplay",
+    "RoundsDisplay",
     "RunningTrial",
     "SearchRecord",
     "SliceDisplay",
     "StagesDisplay",
     "TimelineDisplay",
     "TradeoffDisplay",
+    "TrialCurves",
     "advice",
     "importance",
     "read_record",

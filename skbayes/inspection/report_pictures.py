@@ -16,6 +16,7 @@ from skbayes.inspection.importance_display import ImportanceDisplay
 from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.partial_dependence import PartialDependenceDisplay
+from skbayes.inspection.rounds_display import RoundsDisplay
 from skbayes.inspection.score_model import score_model
 from skbayes.inspection.slices import SliceDisplay
 from skbayes.inspection.stages import StagesDisplay
@@ -102,6 +103,8 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
         yield _Plan(title, lambda ax: _tradeoff(ax, source), 9.0, wide=True)
     if len(np.unique(record.stage)) > 1:
         yield _Plan("Stages", lambda ax: _stages(ax, record))
+    if any(one is not None for one in record.curves):
+        yield _Plan("Scores after each round", lambda ax: _rounds(ax, record))
     if n_scored >= FEWEST_TO_LEARN:
         yield _Plan("Importance of the parameters", lambda ax: _importance(ax, record))
     n = len({name for one in record.params for name in one})
@@ -181,6 +184,15 @@ def _stages(ax: Any, record: SearchRecord) -> str:
     StagesDisplay.from_history(record, ax=ax)
     counts = [str(np.sum(record.stage == k)) for k in np.unique(record.stage)]
     return f"Stages: {' and '.join(counts)} trials, one stage after the other."
+
+
+def _rounds(ax: Any, record: SearchRecord) -> str:
+    display = RoundsDisplay.from_history(record, ax=ax)
+    text = f"The {record.label} of {len(display.number)} trials after each round"
+    if display.best is None:
+        return f"{text}."
+    chosen, number = display.chosen[display.best], display.number[display.best]
+    return f"{text}; the best is trial {number} with {chosen} rounds."
 
 
 def _importance(ax: Any, record: SearchRecord) -> str:

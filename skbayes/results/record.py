@@ -13,6 +13,7 @@ import numpy as np
 from skbayes.evaluation.costs import TrialCosts
 from skbayes.evaluation.objectives import COSTS
 from skbayes.evaluation.trial import Trial, TrialState
+from skbayes.results.curves import TrialCurves, curves_of
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 
@@ -80,6 +81,9 @@ class SearchRecord:
     violation : ndarray of shape (n_trials,) or None
         By how much trials violate the constraints on their outcomes, 0 if not at all;
         None if there are none.
+    curves : list of TrialCurves or None
+        Scores of each trial after each round, where rounds are counted; None where they
+        are not known.
     running : list of RunningTrial
         Trials that were asked for and have not finished.
     space : Space or None
@@ -122,6 +126,7 @@ class SearchRecord:
     costs: dict[str, FloatArray] = field(default_factory=dict)
     outcomes: dict[str, FloatArray] = field(default_factory=dict)
     violation: FloatArray | None = None
+    curves: list[TrialCurves | None] = field(default_factory=list)
     running: list[RunningTrial] = field(default_factory=list)
     space: Space | None = None
     metric: str = "score"
@@ -235,6 +240,7 @@ def make_record(
         costs=_costs(trials),
         outcomes=_outcomes(trials),
         violation=_violation(trials),
+        curves=[curves_of(trial, chosen, direction) for trial in trials],
         running=[RunningTrial(n, p, time - begin) for n, p, time in found.running],
         space=found.space,
         metric=chosen,

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 from priced_classifier import Priced
 from sklearn.datasets import load_iris
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
@@ -63,6 +64,17 @@ def search(kind="bayes", journal=None):
         model = ParetoSearchCV(SVC(), C, objectives=goals, n_iter=6, **common)
     elif kind == "tradeoff":
         model = TradeoffSearchCV(SVC(), C, tradeoff=0.2, n_iter=8, **common)
+    elif kind == "rounds":
+        spaces = {"learning_rate": (0.02, 1.0, "log-uniform"), "max_depth": (1, 3)}
+        model = BayesSearchCV(
+            GradientBoostingClassifier(random_state=0),
+            spaces,
+            n_iter=8,
+            rounds=12,
+            scoring=["accuracy", "neg_log_loss"],
+            refit="neg_log_loss",
+            **common,
+        )
     elif kind == "stages":
         model = MultiStageSearchCV(
             SVC(), SPACES, stages=(0.3, 1.0), n_iter=16, **common
@@ -79,7 +91,10 @@ def search(kind="bayes", journal=None):
         return model.fit(X, y)
 
 
-KINDS = ("bayes", "metrics", "failures", "pareto", "tradeoff", "stages", "hypertune")
+KINDS = ("bayes", "metrics", "failures", "pareto", "tradeoff", "stages") + (
+    "hypertune",
+    "rounds",
+)
 
 
 def fold(score, **more):
@@ -92,6 +107,7 @@ def trial(number, score=None, params=None, **more):
     """A trial that was never made; without a score it failed."""
     failed = score is None
     folds = [fold(math.nan if failed else score + d) for d in (-0.01, 0.01)]
+    folds = more.pop("folds", folds)
     more = {"state": "failed" if failed else "complete", "duration": 1.0} | more
     params = {"C": 10.0**number} if params is None else params
     return Trial(number, params, folds, math.nan if failed else score, **more)

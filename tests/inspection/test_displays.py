@@ -25,6 +25,7 @@ from skbayes.inspection import (
     ParallelCoordinatesDisplay,
     ParetoDisplay,
     PartialDependenceDisplay,
+    RoundsDisplay,
     SliceDisplay,
     StagesDisplay,
     TimelineDisplay,
@@ -45,6 +46,12 @@ DISPLAYS = [
 
 each_display = pytest.mark.parametrize("display", DISPLAYS)
 
+# Of the other searches there are no learning curves to draw.
+CASES = [(display, kind) for kind in drawn.KINDS for display in DISPLAYS]
+each_case = pytest.mark.parametrize(
+    "display, kind", [*CASES, (RoundsDisplay, "rounds")]
+)
+
 
 def arrays(display):
     """What is drawn: everything that the constructor takes."""
@@ -64,8 +71,7 @@ def assert_drawn(made):
     made.figure_.canvas.draw()
 
 
-@each_display
-@pytest.mark.parametrize("kind", drawn.KINDS)
+@each_case
 def test_every_search_can_be_drawn(display, kind):
     assert_drawn(display.from_search(drawn.search(kind)))
 
@@ -165,8 +171,7 @@ def hardly_seen(figure):
     return faint
 
 
-@each_display
-@pytest.mark.parametrize("kind", drawn.KINDS)
+@each_case
 def test_everything_is_seen_on_a_dark_background(display, kind):
     with plt.style.context("dark_background"):
         made = display.from_search(drawn.search(kind))

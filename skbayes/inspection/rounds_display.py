@@ -1,0 +1,297 @@
+"""Learning curves of a search that counts rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from skbayes.inspection import style
+from skbayes.inspection.base import _Display, get_axes, merged
+from skbayes.inspection.texts import plain
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
+from skbayes.space.dimensions import FloatArray
+
+__all__ = ["RoundsDisplay"]
+
+# Scores of the last rounds are in sight: from one part in so many of the last round on.
+LAST_PART = 4
+
+GROUPS = {
+    "complete": "-",
+    "pruned": (0, (4, 2)),
+    "fewer rows, or not finished": (0, (1, 1.5)),
+}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RoundsDisplay(_Display):
+    """Scores after each round: a line for each trial, and the rounds that were chosen.
+
+    A line is the mean over the splits that were fitted, to the end of the shortest fit,
+    with a dot at the number of rounds that was chosen. Pruned trials are dashed, with a
+    dot at their end. The best trial is in color, with a band from its lowest to its
+    highest split, and a star at its number of rounds.
+
+    Use :meth:`from_search` or :meth:`from_history` to make one.
+
+    Parameters
+    ----------
+    number : ndarray of shape (n_trials,), int
+        Numbers of the trials that have curves.
+    rounds : list of ndarray of shape (n_points,)
+        For each trial the numbers of rounds.
+    scores : list of ndarray of shape (n_splits, n_points)
+        For each trial the scores of its splits, as the user knows the metric: errors
+        are positive.
+    chosen : ndarray of shape (n_trials,), int
+        Number of rounds at which each trial is scored; 0 for a trial that was pruned
+        after its first rounds.
+    group : ndarray of shape (n_trials,), str
+        "complete", "pruned", or "fewer rows, or not finished" for trials that cannot be
+        compared with the best.
+    best : int, default=None
+        Place of the best trial.
+    %(label)s
+    name : str, default=None
+        Name of the search.
+    %(sign)s
+
+    Attributes
+    ----------
+    %(ax_)s
+    %(figure_)s
+    lines_ : dict of str to matplotlib.collections.LineCollection
+        The trials, by group.
+    points_ : matplotlib.collections.PathCollection
+        Numbers of rounds of all trials but the best.
+    best_line_ : matplotlib.lines.Line2D or None
+        The best trial.
+    band_ : matplotlib.collections.PolyCollection or None
+        From the lowest to the highest score of its splits.
+    star_ : matplotlib.lines.Line2D or None
+        The number of rounds of the best trial.
+
+    Notes
+    -----
+    A fitted search, its pickle, its `trials_` and its journal have curves;
+    `cv_results_` and what :func:`skbayes.load_history` returns have none. With more
+    than 20 rounds, the axis of rounds is logarithmic.
+
+    Scores much worse than the rest, as those of the first rounds are, would squeeze the
+    picture. They are left out; ``display.ax_.set_ylim`` and ``set_xlim`` bring them
+    back. A small triangle at the edge stands for a dot that is out of sight.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> from skbayes import BayesSearchCV
+    >>> from skbayes.inspection import RoundsDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = BayesSearchCV(
+    ...     GradientBoostingClassifier(random_state=0),
+    ...     {"learning_rate": (0.01, 0.5, "log-uniform")},
+    ...     n_iter=3,
+    ...     rounds=30,
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> display = RoundsDisplay.from_search(search)
+    >>> bool(display.chosen[display.best] == search.best_params_["n_estimators"])
+    True
+    """
+
+    number: np.ndarray
+    rounds: list[np.ndarray]
+    scores: list[FloatArray]
+    chosen: np.ndarray
+    group: np.ndarray
+    best: int | None = None
+    label: str = "score"
+    name: str | None = None
+    sign: int = 1
+
+    @classmethod
+    def from_search(
+        cls,
+        search: Any,
+        *,
+        metric: str | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        line_kw: dict | None = None,
+    ) -> Self:
+        """Draw the learning curves of a search.
+
+        Parameters
+        ----------
+        %(search)s
+        %(metric)s
+        %(name)s
+        %(ax)s
+        line_kw : dict or None, default=None
+            Keywords for the line of the best trial, see ``matplotlib.lines.Line2D``.
+
+        Returns
+        -------
+        %(display)s
+
+        %(Raises)s
+        """
+        record = read_record(search, metric=metric, name=name)
+        known = [(i, one) for i, one in enumerate(record.curves) if one is not None]
+        if not known and np.isfinite(record.score).any():
+            raise ValueError(
+                "There are no learning curves: the search was made without rounds, or "
+                "its trials are from cv_results_ or a data frame. Pass the fitted "
+                "search, its trials_ or the path of its journal."
+            )
+        places = [i for i, _ in known]
+        display = cls(
+            number=record.number[places],
+            rounds=[one.rounds for _, one in known],
+            scores=[record.sign * one.scores for _, one in known],
+            chosen=np.array([one.chosen or 0 for _, one in known], dtype=int),
+            group=_groups(record)[places],
+            best=places.index(record.best) if record.best in places else None,
+            label=record.label,
+            name=record.name,
+            sign=record.sign,
+        )
+        return display.plot(ax, line_kw=line_kw)
+
+    def plot(self, ax: Any = None, *, line_kw: dict | None = None) -> Self:
+        """Draw them.
+
+        Parameters
+        ----------
+        %(ax)s
+        line_kw : dict or None, default=None
+            Keywords for the line of the best trial.
+
+        Returns
+        -------
+        %(self)s
+        """
+        ax = get_axes(ax)
+        means = [one.mean(axis=0) for one in self.scores]
+        self.lines_ = {
+            group: self._draw_group(ax, group, means)
+            for group in GROUPS
+            if np.any((self.group == group) & ~self._is_best())
+        }
+        self.points_ = self._draw_points(ax, means)
+        self.best_line_ = self.band_ = self.star_ = None
+        if self.best is not None:
+            self._draw_best(ax, self.best, means[self.best], line_kw)
+        self._describe(ax, means)
+        return self._drawn_on(ax)
+
+    def _is_best(self) -> np.ndarray:
+        return np.arange(len(self.number)) == self.best
+
+    def _draw_group(self, ax: Any, group: str, means: Sequence[FloatArray]) -> Any:
+        from matplotlib.collections import LineCollection
+
+        places = np.flatnonzero((self.group == group) & ~self._is_best()).tolist()
+        lines = LineCollection(
+            [np.column_stack([self.rounds[i], means[i]]) for i in places],
+            colors=style.tones(ax).gray,
+            linewidths=0.9,
+            linestyles=[GROUPS[group]],
+            label=f"{group} ({len(places)})",
+            alpha=0.8,
+            zorder=2,
+        )
+        return ax.add_collection(lines, autolim=False)
+
+    def _draw_points(self, ax: Any, means: Sequence[FloatArray]) -> Any:
+        """Draw the number of rounds of each trial but the best."""
+        points = [
+            (one[place], mean[place])
+            for i, (one, mean) in enumerate(zip(self.rounds, means, strict=True))
+            for place in [_place(one, self.chosen[i])]
+            if i != self.best
+        ]
+        x, y = np.array(points, dtype=float).reshape(-1, 2).T
+        look = {"s": 9, "linewidths": 0, "gid": style.TRIALS, "zorder": 2}
+        return ax.scatter(x, y, color=style.tones(ax).gray, **look)
+
+    def _draw_best(
+        self, ax: Any, best: int, mean: FloatArray, line_kw: dict | None
+    ) -> None:
+        x, scores = self.rounds[best], self.scores[best]
+        look = {
+            "color": style.tones(ax).series(0).color,
+            "linewidth": 2.0,
+            "label": f"best trial ({self.number[best]}), and its splits",
+            "zorder": 4,
+        }
+        (line,) = ax.plot(x, mean, **merged(look, line_kw))
+        self.best_line_ = line
+        self.band_ = ax.fill_between(
+            x,
+            scores.min(axis=0),
+            scores.max(axis=0),
+            color=line.get_color(),
+            alpha=0.2,
+            linewidth=0,
+            zorder=3,
+        )
+        place = _place(x, self.chosen[best])
+        rounds = f"{x[place]} round{'' if x[place] == 1 else 's'}"
+        look = style.star(ax, 13.0, label=rounds)
+        (self.star_,) = ax.plot([x[place]], [mean[place]], **look)
+
+    def _describe(self, ax: Any, means: Sequence[FloatArray]) -> None:
+        ax.set_xlabel("rounds")
+        ax.set_ylabel(plain(self.label))
+        style.style_axes(ax)
+        if not means:
+            style.annotate_empty(ax)
+            return
+        ends = [
+            mean[x >= x[-1] / LAST_PART]
+            for x, mean in zip(self.rounds, means, strict=True)
+        ]
+        style.set_robust_ylim(ax, self.sign, np.concatenate(ends))
+        self._set_xlim(ax, means)
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+        ax.legend(ncols=2, fontsize="small", frameon=False, **place)
+
+    def _set_xlim(self, ax: Any, means: Sequence[FloatArray]) -> None:
+        """Let the axis begin where the first curve comes into sight."""
+        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+        low, high = ax.get_ylim()
+        seen = [
+            x[(low <= mean) & (mean <= high)]
+            for x, mean in zip(self.rounds, means, strict=True)
+        ]
+        points = self.points_.get_offsets()[:, 0]
+        first = int(min([x[0] for x in seen if len(x)] + list(points), default=1))
+        last = max(x[-1] for x in self.rounds)
+        if last > style.COST_SPAN:
+            ax.set_xscale("log")
+            ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            ax.xaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
+            ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.set_xlim(first, max(last, first + 1))
+
+
+def _place(rounds: np.ndarray, chosen: int) -> int:
+    """Return the place of the chosen number; the last one if none was chosen."""
+    found = np.flatnonzero(rounds == chosen)
+    return int(found[0]) if len(found) else len(rounds) - 1
+
+
+def _groups(record: SearchRecord) -> np.ndarray:
+    """Return for each trial the group in which it is drawn."""
+    complete, pruned, other = GROUPS
+    most = record.train_fraction == record.train_fraction.max(initial=0.0)
+    is_pruned = (record.state == "pruned") & most
+    groups = np.where(record.comparable, complete, np.where(is_pruned, pruned, other))
+    return groups.astype(object)

@@ -1,0 +1,60 @@
+"""Learning curves of trials, where rounds are counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skbayes.evaluation.learning_curves import round_grid
+from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+from skbayes.space.dimensions import FloatArray
+
+__all__ = ["TrialCurves", "curves_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrialCurves:
+    """Scores of one trial after each round.
+
+    Parameters
+    ----------
+    rounds : ndarray of shape (n_points,), int
+        Numbers of rounds, to the end of the shortest fit.
+    scores : ndarray of shape (n_curves, n_points)
+        Test scores of each split that was fitted; the higher, the better.
+    chosen : int or None
+        Number of rounds at which the trial is scored; None for a trial that was pruned
+        after its first rounds.
+    """
+
+    rounds: np.ndarray
+    scores: FloatArray
+    chosen: int | None = None
+
+
+def curves_of(trial: Trial, metric: str, direction: int = 1) -> TrialCurves | None:
+    """Return the curves of one metric; None of a failed trial, or one without rounds.
+
+    Parameters
+    ----------
+    trial : Trial
+        A finished trial.
+    metric : str
+        Name of the metric; ignored if there is one only.
+    direction : int, default=1
+        -1 for a metric whose lower value is the better.
+    """
+    watched = [fold for fold in trial.folds if fold.curves]
+    curves = [_curve(fold, metric) for fold in watched]
+    if trial.state == TrialState.FAILED or not watched:
+        return None
+    length = min(map(len, curves))
+    scores = direction * np.array([curve[:length] for curve in curves], dtype=float)
+    rounds = round_grid(watched[0].max_rounds)[:length]
+    return TrialCurves(rounds, scores, trial.rounds)
+
+
+def _curve(fold: FoldResult, metric: str) -> list[float]:
+    curves = fold.curves or {}
+    return next(iter(curves.values())) if len(curves) == 1 else curves.get(metric, [])
