@@ -292,17 +292,56 @@ def test_a_configuration_without_ngrams_costs_its_trial_only():
     assert 0 < sum(failed) < 8
 
 
-def test_counts_that_find_no_room_change_nothing(tmp_path):
+@pytest.mark.parametrize("cache_limit", [1, 50_000])
+def test_counts_that_find_no_room_change_nothing(tmp_path, cache_limit):
     arguments = {"n_iter": 4, "cv": 2, "random_state": 0}
     expected = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
-    search = TextRepresentationSearchCV(**arguments, counts_limit=0)
+    search = TextRepresentationSearchCV(**arguments, cache_limit=cache_limit)
     with parallel_config(temp_folder=str(tmp_path)):
-        with pytest.warns(UserWarning, match="counted again in each trial"):
+        with pytest.warns(UserWarning, match="computed again for lack of room"):
             search.fit(TEXTS, LABELS)
     np.testing.assert_array_equal(
         search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
     )
     assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_shared_without_a_cache(counting, tmp_path):
+    arguments = {"n_iter": 4, "cv": 2, "random_state": 0, "scoring": "neg_log_loss"}
+    expected = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
+    search = TextRepresentationSearchCV(**arguments, cache=False)
+    with parallel_config(temp_folder=str(tmp_path / "unused")):
+        search.fit(TEXTS, LABELS)
+    assert counting == ["counted", "removed"]
+    assert not list(tmp_path.iterdir())
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
+
+
+def test_first_steps_without_a_vectorizer_of_this_package_are_shared(counting):
+    pipeline = Pipeline([("tfidf", TfidfVectorizer()), ("model", LogisticRegression())])
+    arguments = {"cv": 3, "n_iter": 5, "random_state": 0, "space": None}
+    space = {"C": (0.1, 10.0, "log-uniform")}
+    search = TextRepresentationSearchCV(pipeline, space, **arguments)
+    search.fit(TEXTS, LABELS)
+    assert counting == []
+    assert all(trial.shared_time > 0.0 for trial in search.trials_[1:])
+    plain = clone(search).set_params(cache=False).fit(TEXTS, LABELS)
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
+    )
+
+
+def test_a_vectorizer_among_the_values_of_a_step_has_counts(counting):
+    pipeline = Pipeline(
+        [("ngrams", TfidfVectorizer()), ("model", LogisticRegression())]
+    )
+    space = {"ngrams": [TfidfVectorizer(), NGramVectorizer()], "C": [0.1, 1.0]}
+    TextRepresentationSearchCV(
+        pipeline, space, space=None, cv=2, n_iter=4, random_state=0
+    ).fit(TEXTS, LABELS)
+    assert counting == ["counted", "removed"]
 
 
 def test_kept_estimators_take_raw_texts():
@@ -401,7 +440,7 @@ def test_empty_texts_are_told_of():
         ({"search_spaces": {"D": [1]}}, ValueError, "search_spaces names 'D'"),
         ({"language": "klingon"}, ValueError, "language='klingon'"),
         ({"stop_words": [3]}, TypeError, "stop_words must be strings"),
-        ({"counts_limit": -1}, ValueError, "counts_limit"),
+        ({"cache_limit": 0}, ValueError, "cache_limit"),
         (
             {"estimator": make_pipeline(CountVectorizer(), MultinomialNB())},
             ValueError,
@@ -555,8 +594,8 @@ def counting(monkeypatch):
     events = []
 
     @contextlib.contextmanager
-    def recorded(*args):
-        with skbayes.text.shared_counts.counted_texts(*args) as counted:
+    def recorded(*args, **options):
+        with skbayes.text.shared_counts.counted_texts(*args, **options) as counted:
             events.append("counted")
             try:
                 yield counted
