@@ -13,8 +13,9 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.cluster import KMeans
 from sklearn.exceptions import FitFailedWarning
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, chi2
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_score, cross_validate
 from sklearn.naive_bayes import MultinomialNB
