@@ -3,8 +3,9 @@
 The same trials of `TextRepresentationSearchCV` on a task of `text.py`, by the version
 in another checkout ("before") and by this one ("after"), in turns and each in a process
 of its own: with one worker, with two, and with a limit of about a third of what the
-counts take. Shown are processor time, the part of it that vectorizers take, the greatest resident
-size of a process, and bytes on disk. The scores of both must be equal.
+counts take. Shown are processor time, the part of it that vectorizers take, the
+greatest resident size of a process, and bytes on disk. The scores of both must be
+equal.
 
 Example: python benchmarks/text_counts.py --before ../older-checkout --save
 """

@@ -286,6 +286,7 @@ with temporary_store(sys.argv[1], 1e6) as store:
 """
 
 
+@pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
 def test_a_killed_process_leaves_nothing(tmp_path):
     # Its resource tracker has the pipe until it has removed the folder.
     done = subprocess.run(

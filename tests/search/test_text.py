@@ -1,5 +1,7 @@
 import contextlib
+import os
 import pickle
+import subprocess
 import sys
 import warnings
 
@@ -25,6 +27,7 @@ from text_workers import mean_length, spread
 
 import skbayes.text.shared_counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
+from skbayes.evaluation.prefix_store import PrefixStore
 from skbayes.space import Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
 from skbayes.utils.optional import tell_once
@@ -305,6 +308,74 @@ def test_counts_that_find_no_room_change_nothing(tmp_path, cache_limit):
         search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
     )
     assert not list(tmp_path.iterdir())
+
+
+def _remove(path):
+    os.unlink(path)
+
+
+def _truncate(path):
+    os.truncate(path, os.path.getsize(path) // 2)
+
+
+@pytest.mark.parametrize("spoil", [_remove, _truncate])
+def test_counts_that_cannot_be_read_change_nothing(spoil, monkeypatch):
+    arguments = {"n_iter": 4, "cv": 2, "random_state": 0, "scoring": "neg_log_loss"}
+    expected = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
+    mapped, spoiled = PrefixStore._mapped, []
+
+    def read(store, key):
+        path = os.path.join(store.folder, key)
+        if os.path.exists(path) and len(spoiled) % 3:
+            spoil(path)
+        spoiled.append(path)
+        return mapped(store, key)
+
+    monkeypatch.setattr(PrefixStore, "_mapped", read)
+    found = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
+    assert len(spoiled) > 10
+    np.testing.assert_array_equal(
+        found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
+
+
+_KILLED = """
+import os, sys
+from pathlib import Path
+from skbayes import TextRepresentationSearchCV
+texts, labels = 20 * ["a good film", "a dull film"], 20 * [1, 0]
+
+def kill(trials):
+    assert list(Path(sys.argv[1]).glob("skbayes-prefixes-*/*"))
+    os.kill(os.getpid(), 9)
+
+TextRepresentationSearchCV(n_iter=4, cv=2, stopper=kill, n_jobs=int(sys.argv[2])).fit(
+    texts, labels
+)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_next_search_removes_what_a_killed_one_left(tmp_path, n_jobs):
+    places = {
+        "JOBLIB_TEMP_FOLDER": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    with open(tmp_path / "printed", "w+") as printed:
+        done = subprocess.Popen(
+            [sys.executable, "-c", _KILLED, str(tmp_path), str(n_jobs)],
+            stderr=printed,
+            env={**os.environ, **places},
+            start_new_session=True,
+        )
+        assert done.wait() == -9, printed.seek(0) or printed.read()
+    # The workers of joblib would wait for tasks.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(done.pid, 9)
+    with parallel_config(temp_folder=str(tmp_path)):
+        TextRepresentationSearchCV(n_iter=2, cv=2, random_state=0).fit(TEXTS, LABELS)
+    assert not list(tmp_path.glob("skbayes-prefixes-*"))
 
 
 def test_nothing_is_shared_without_a_cache(counting, tmp_path):
