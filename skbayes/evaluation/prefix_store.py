@@ -7,6 +7,7 @@ copy. N-gram counts are stored as arrays, which each process maps into its memor
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import pickle
@@ -148,15 +149,11 @@ class PrefixStore:
         try:
             if (folder / f"{_NO_ROOM}{key}").exists():
                 (folder / _MADE_AGAIN).touch()
-            has_room = self._make_room(size)
-            if has_room:
-                with open(draft, "wb") as file:
-                    dump(file)
-                has_room = self._make_room(draft.stat().st_size)
-            if has_room:
-                os.replace(draft, folder / key)
-            else:
-                self._note(key)
+            self._make_room(size)
+            with open(draft, "wb") as file:
+                dump(file)
+            self._make_room(draft.stat().st_size)
+            os.replace(draft, folder / key)
         except OSError:
             self._note(key)
         except Exception:  # what cannot be pickled
@@ -170,10 +167,8 @@ class PrefixStore:
         with contextlib.suppress(OSError):
             (Path(self.folder) / f"{_NO_ROOM}{key}").touch()
 
-    def _make_room(self, size: int) -> bool:
-        """Remove the least recently used files; tell whether the new one has room."""
-        if size > self.limit:
-            return False
+    def _make_room(self, size: int) -> None:
+        """Remove the least recently used files until a new one has room."""
         files = []
         with os.scandir(self.folder) as entries:
             for entry in entries:
@@ -184,13 +179,15 @@ class PrefixStore:
                     files.append((status.st_mtime_ns, status.st_size, entry.path))
         total = size + sum(one[1] for one in files)
         for _, freed, path in sorted(files):
-            if total <= self.limit:
+            # What is larger than the limit will not have room.
+            if total <= self.limit or size > self.limit:
                 break
             with contextlib.suppress(OSError):
                 os.unlink(path)
                 total -= freed
                 self._note(os.path.basename(path))
-        return total <= self.limit
+        if total > self.limit:
+            raise OSError(errno.ENOSPC, "the limit is reached")
 
 
 @contextlib.contextmanager
