@@ -1,26 +1,49 @@
-"""Store of fitted transformers and their outputs, in a folder that processes share."""
+"""Store of what the fits of a search share, in a folder that all processes see.
+
+Fitted transformers and their outputs are stored as pickles, of which each fit loads a
+copy. N-gram counts are stored as arrays, which each process maps into its memory.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import functools
 import os
 import pickle
 import shutil
+import sqlite3
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
+import joblib
 import numpy as np
+import numpy.typing as npt
 
+from skbayes import compat
+from skbayes.utils.optional import warn_or_log
 from skbayes.utils.process_tree import is_running
 
 __all__ = ["PrefixStore", "temporary_store"]
 
 _PREFIX = "skbayes-prefixes-"
+
+# Beginnings of the names of files without a value: unfinished ones, locks, and notes
+# that there was no room for a value.
+_DRAFT, _LOCK, _NO_ROOM = "draft-", "lock-", "no-room-"
+
+# Note that a value was made again for lack of room.
+_MADE_AGAIN = f"{_NO_ROOM}again"
+
+# Seconds to wait for another process that makes the same: as long as it takes.
+PATIENCE = 1e6
+
+Arrays = Mapping[str, npt.NDArray]
 
 
 class _StridedArrayError(TypeError):
@@ -40,7 +63,7 @@ class _Pickler(cloudpickle.Pickler):
 
 @dataclass(frozen=True)
 class PrefixStore:
-    """Files of pickles, of which the least recently used are removed for new ones.
+    """Files of values, of which the least recently used are removed for new ones.
 
     What cannot be written or read is computed again by the caller: a full disk, a
     file that is gone, or one that cannot be unpickled costs time only.
@@ -56,6 +79,11 @@ class PrefixStore:
     folder: str
     limit: float
 
+    @property
+    def is_here(self) -> bool:
+        """Whether this machine has the folder."""
+        return os.path.isdir(self.folder)
+
     def load(self, key: str) -> Any:
         """Return a copy of what is stored under a key; None if there is nothing."""
         path = Path(self.folder) / key
@@ -69,43 +97,116 @@ class PrefixStore:
 
     def save(self, key: str, value: Any) -> None:
         """Store a value, unless it cannot be written or is larger than the limit."""
-        draft = Path(self.folder) / f"draft-{uuid.uuid4().hex}"
+
+        def dump(file: Any) -> None:
+            _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
+
+        self._write(key, dump)
+
+    def arrays(self, key: str, make: Callable[[], Arrays]) -> Arrays:
+        """Map stored arrays into memory; if there are none, store those of `make`.
+
+        One process makes them, and others that need the same wait for it.
+        """
+        stored = self._mapped(key)
+        if stored is not None:
+            return stored
+        with self._turn(key):
+            stored = self._mapped(key)
+            if stored is not None:
+                return stored
+            made = make()
+            size = sum(array.nbytes for array in made.values())
+            self._write(key, functools.partial(joblib.dump, made), size)
+            return self._mapped(key) or made
+
+    def _mapped(self, key: str) -> Arrays | None:
+        path = os.path.join(self.folder, key)
         try:
-            with open(draft, "wb") as file:
-                _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
-            if self._make_room(draft.stat().st_size):
-                os.replace(draft, Path(self.folder) / key)
+            stored = joblib.load(path, mmap_mode="r")
+            os.utime(path)
+            # Plain arrays over the mapped file: slices of a memmap are slow to make.
+            return {name: array.view(np.ndarray) for name, array in stored.items()}
         except Exception:
+            return None
+
+    @contextlib.contextmanager
+    def _turn(self, key: str) -> Iterator[None]:
+        """Wait while another process makes the same, if the folder has locks."""
+        lock = os.path.join(self.folder, f"{_LOCK}{key}")
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(sqlite3.Error):
+                # Without locks, or on a full disk, this fails at once.
+                with _locked(f"{lock}-{uuid.uuid4().hex}", patience=0.0):
+                    pass
+                stack.enter_context(_locked(lock, PATIENCE))
+            yield
+
+    def _write(self, key: str, dump: Callable[[Any], Any], size: int = 0) -> None:
+        """Write a file of at least `size` bytes, if there is room for it."""
+        folder = Path(self.folder)
+        draft = folder / f"{_DRAFT}{uuid.uuid4().hex}"
+        try:
+            if (folder / f"{_NO_ROOM}{key}").exists():
+                (folder / _MADE_AGAIN).touch()
+            self._make_room(size)
+            with open(draft, "wb") as file:
+                dump(file)
+            self._make_room(draft.stat().st_size)
+            os.replace(draft, folder / key)
+        except OSError:
+            self._note(key)
+        except Exception:  # what cannot be pickled
             pass
         finally:
             with contextlib.suppress(OSError):
                 draft.unlink(missing_ok=True)
 
-    def _make_room(self, size: int) -> bool:
-        """Remove the least recently used files; tell whether the new one has room."""
-        if size > self.limit:
-            return False
+    def _note(self, key: str) -> None:
+        """Note that there is no room for a value; a full disk has room for a name."""
+        with contextlib.suppress(OSError):
+            (Path(self.folder) / f"{_NO_ROOM}{key}").touch()
+
+    def _make_room(self, size: int) -> None:
+        """Remove the least recently used files until a new one has room."""
         files = []
         with os.scandir(self.folder) as entries:
             for entry in entries:
-                if not entry.name.startswith("draft-"):
+                if entry.name.startswith((_DRAFT, _LOCK, _NO_ROOM)):
+                    continue
+                with contextlib.suppress(FileNotFoundError):  # others remove them, too
                     status = entry.stat()
                     files.append((status.st_mtime_ns, status.st_size, entry.path))
         total = size + sum(one[1] for one in files)
         for _, freed, path in sorted(files):
-            if total <= self.limit:
+            # What is larger than the limit will not have room.
+            if total <= self.limit or size > self.limit:
                 break
             with contextlib.suppress(OSError):
                 os.unlink(path)
                 total -= freed
-        return total <= self.limit
+                self._note(os.path.basename(path))
+        if total > self.limit:
+            raise OSError(errno.ENOSPC, "the limit is reached")
+
+
+@contextlib.contextmanager
+def _locked(path: str, patience: float) -> Iterator[None]:
+    """Hold a lock that is free again when this process dies, on every system."""
+    connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
+    try:
+        connection.execute("BEGIN EXCLUSIVE")
+        yield
+    finally:
+        connection.close()
 
 
 @contextlib.contextmanager
 def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | None]:
     """Make a store that is removed at the end; None where no folder can be made.
 
-    Folders that a killed process left behind are removed first.
+    Folders that a killed process left behind are removed first. At the end, a warning
+    tells if values were made again for lack of room.
     """
     place = place or os.environ.get("JOBLIB_TEMP_FOLDER") or tempfile.gettempdir()
     place = os.path.expanduser(place)
@@ -114,6 +215,7 @@ def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | N
         os.makedirs(place, exist_ok=True)
         _remove_abandoned(place)
         folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{pid}-", dir=place)
+        compat.guard_folder(folder)
     except OSError:
         yield None
         return
@@ -122,7 +224,22 @@ def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | N
     finally:
         # A process that a fit forked leaves the folder to the search.
         if os.getpid() == pid:
+            made_again = os.path.exists(os.path.join(folder, _MADE_AGAIN))
             shutil.rmtree(folder, ignore_errors=True)
+            compat.release_folder(folder)
+            if made_again:
+                _warn_of_limit(place, limit)
+
+
+def _warn_of_limit(place: str, limit: float) -> None:
+    warn_or_log(
+        "Some of what trials share was computed again for lack of room: cache_limit "
+        f"({limit / 1e9:.3g} GB) was reached, or the temporary folder {place!r} is "
+        "full. The results are the same; the search would be faster with a larger "
+        "cache_limit, in a folder with room for it (temp_folder of "
+        "joblib.parallel_config chooses one).",
+        stacklevel=3,
+    )
 
 
 def _remove_abandoned(place: str) -> None:

@@ -14,6 +14,7 @@ from skbayes import compat
 from skbayes.evaluation.constraints import Constraints
 from skbayes.evaluation.data_transfer import Inputs
 from skbayes.evaluation.prefix import PrefixCache
+from skbayes.evaluation.prefix_store import PrefixStore
 from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, Trial
@@ -132,9 +133,10 @@ class SearchRun:
         Earlier searches on other data.
     cache : PrefixCache or None
         First steps of pipelines that the fits share.
-    trial_data : context manager or None
-        Gives, while the trials run, what they are made on in place of `X`, such as
-        texts with their counts.
+    trial_data : callable or None
+        Takes the store of what the fits share, or None, and returns a context manager
+        that gives what the trials are made on in place of `X`, such as texts with
+        their counts.
     ranked : History
         Trials in the rows of `cv_results_`.
     constraints : Constraints or None
@@ -164,7 +166,7 @@ class SearchRun:
     known: list[tuple] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     cache: PrefixCache | None = None
-    trial_data: AbstractContextManager | None = None
+    trial_data: Callable[[PrefixStore | None], AbstractContextManager] | None = None
     ranked: History = field(default_factory=History)
     constraints: Constraints | None = None
     outcome_params: dict[str, Any] = field(default_factory=dict)

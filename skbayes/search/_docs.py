@@ -182,7 +182,8 @@ class SharedEntries:
         trial. Steps are not shared on Dask and other distributed backends.
     cache_limit : float, default=1e9
         Maximum size of the temporary files in bytes, > 0. The least recently used files
-        are removed first.
+        are removed first. A warning tells if something was computed again for lack of
+        room.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ from skbayes.evaluation.data_transfer import DataTransfer, transfer_data
 from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
 from skbayes.evaluation.limits import FitLimits, parse_memory
 from skbayes.evaluation.prefix import PrefixCache
-from skbayes.evaluation.prefix_store import temporary_store
+from skbayes.evaluation.prefix_store import PrefixStore, temporary_store
 from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets
@@ -362,14 +362,16 @@ def trial_workers(
     n_planned = sum(stage.n_trials for stage in plan)
     n_points = max(run.n_points, *(stage.n_points for stage in stages))
     with (
-        _shared_prefixes(search, run) as run.cache,
-        run.trial_data or contextlib.nullcontext(run.X) as X,
+        _store(search, run) as store,
+        _trial_data(run, store) as X,
         _transfer(run, X) as transfer,
         context.bounded_blas(),
         run.tasks.searching(n_planned),
         TrialExecutor(context, n_points, n_splits) as executor,
         _reporting(search, run, plan) as report,
     ):
+        if store is not None and _has_prefixes(run):
+            run.cache = PrefixCache(store, run.space.n_values)
         catch_errors = not executor.in_this_thread
         evaluator = CandidateEvaluator(run, transfer, catch_errors, n_planned)
         with _limited(run, evaluator, search.timeout) as evaluator.limits:
@@ -409,16 +411,29 @@ def _limited(
     return limit_fits(handle, evaluator.task, limits, evaluator.transfer.transport)
 
 
-@contextlib.contextmanager
-def _shared_prefixes(search: Any, run: SearchRun) -> Iterator[PrefixCache | None]:
-    """Yield what the fits share, if they run on this machine and there is something."""
+def _store(
+    search: Any, run: SearchRun
+) -> contextlib.AbstractContextManager[PrefixStore | None]:
+    """Make the store of what the fits share, if there is something."""
+    if run.trial_data is None and not (search.cache and _has_prefixes(run)):
+        return contextlib.nullcontext()
+    return temporary_store(run.context.temp_folder, float(search.cache_limit))
+
+
+def _has_prefixes(run: SearchRun) -> bool:
+    """Tell whether the fits may share first steps: of a pipeline, on this machine."""
     has_steps = type(run.estimator) is Pipeline and len(run.estimator.steps) > 1
     here = run.context.transport in ("memory", "disk")
-    if not (search.cache and has_steps and here and run.trial_data is None):
-        yield None
-        return
-    with temporary_store(run.context.temp_folder, float(search.cache_limit)) as store:
-        yield None if store is None else PrefixCache(store, run.space.n_values)
+    return has_steps and here and run.trial_data is None
+
+
+def _trial_data(
+    run: SearchRun, store: PrefixStore | None
+) -> contextlib.AbstractContextManager:
+    """Return what the trials are made on."""
+    if run.trial_data is None:
+        return contextlib.nullcontext(run.X)
+    return run.trial_data(store)
 
 
 @contextlib.contextmanager

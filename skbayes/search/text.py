@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -40,13 +41,12 @@ TOL = 1e-4
 class _CountingSearch(MultiStageSearchCV):
     """A search over pipelines on texts, in which all fits share the counts."""
 
-    counts_limit = 0.0
     n_refit: int | None = None
     n_own_points = 0  # of the user; the others may be left out
 
     def _stages(self, run: SearchRun) -> list[Stage]:
-        folder = compat.joblib_settings().get("temp_folder")
-        run.trial_data = counted_texts(run.X, int(self.counts_limit), folder)
+        if self.cache and _has_vectorizer(run):
+            run.trial_data = partial(counted_texts, run.X, limit=self.cache_limit)
         return super()._stages(run)
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
@@ -109,10 +109,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         language is left, it is an ImportError.
     stop_words : list of str or None, default=None
         Stop words that it offers instead of those of the language.
-    counts_limit : float, default=4e9
-        Bytes that the counts may take, in files of a temporary folder that all
-        processes map into memory. What finds no room is counted anew in each trial that
-        needs it; a warning tells of it.
     stages : sequence of float or int, default=(1.0,)
         For each stage on how much of each split's training set its trials are fitted,
         as for :class:`~skbayes.MultiStageSearchCV`: with ``(0.3, 1.0)`` most trials see
@@ -182,8 +178,16 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Whether the best trial's fits are kept, as `fold_estimators_`.
     return_oof : str or None, default=None
         The method whose out-of-fold results become `oof_predictions_`.
-    {cache}
-    {cache_limit}
+    cache : bool, default=True
+        Whether trials share the counts of n-grams, in temporary files that all
+        processes map into memory. In a pipeline without an
+        :class:`~skbayes.text.NGramVectorizer`, trials share the first steps, as for
+        :class:`~skbayes.BayesSearchCV`. Scores are identical to those of trials that
+        share nothing.
+    cache_limit : float, default=4e9
+        Maximum size of the temporary files in bytes, > 0. The least recently used files
+        are removed first. A warning tells if n-grams were counted again for lack of
+        room.
 
     Attributes
     ----------
@@ -261,7 +265,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         "refit_dev": ["boolean"],
         "language": [str, None],
         "stop_words": [list, tuple, set, frozenset, None],
-        "counts_limit": [compat.Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
@@ -274,7 +277,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         refit_dev: bool = False,
         language: str | None = "english",
         stop_words: Any = None,
-        counts_limit: float = 4e9,
         stages: Sequence[float | int] = (1.0,),
         n_iter: int = 30,
         trials_per_stage: Sequence[int] | None = None,
@@ -309,7 +311,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
         cache: bool = True,
-        cache_limit: float = 1e9,
+        cache_limit: float = 4e9,
     ) -> None:
         self._store(locals())
 
@@ -427,7 +429,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             "cv": cv,
         }
         search = _CountingSearch(**arguments)
-        search.counts_limit = self.counts_limit
         own = self.initial_points
         search.n_own_points = 0 if isinstance(own, str) else len(own or [])
         compat.hand_on_callbacks(self, search)
@@ -486,6 +487,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def _search_stub(self) -> BayesSearchCV:
         return BayesSearchCV(self._pipeline(), {})
+
+
+def _has_vectorizer(run: SearchRun) -> bool:
+    """Tell whether some trials count n-grams by a vectorizer that can share them."""
+    params = [run.estimator.get_params(deep=True), *run.space.covering_sample()]
+    values = itertools.chain.from_iterable(one.values() for one in params)
+    return any(isinstance(value, NGramVectorizer) for value in values)
 
 
 def _with_steps(space: Mapping[str, Any], pipeline: Any) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.text.cache import MemoryCache
 from skbayes.text.counts import match_ngrams, patterns
 from skbayes.text.shared_counts import (
     CountedTexts,
@@ -287,7 +286,7 @@ class NGramVectorizer(
             return self._weighted(parts)
         self.detach()
         texts = check_texts(X)
-        counts = Counts(texts, MemoryCache(), self._tokens)
+        counts = Counts(texts, self._tokens)
         parts = []
         for kind, grams in zip(self._fitted_kinds, self._grams, strict=True):
             table = counts.table(kind)
@@ -449,4 +448,4 @@ class NGramVectorizer(
 
 def _counted(texts: list[str]) -> CountedTexts:
     """Count in the memory of this process."""
-    return CountedTexts(Counts(texts, MemoryCache()), slice(0, len(texts)))
+    return CountedTexts(Counts(texts), slice(0, len(texts)))

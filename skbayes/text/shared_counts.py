@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import math
 import weakref
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from skbayes.text.cache import DiskCache, MemoryCache
 from skbayes.text.counts import CountTable, Pattern, count_ngrams
 from skbayes.text.token_filters import stemmer_of, without_numbers
 from skbayes.text.tokens import (
@@ -20,6 +21,9 @@ from skbayes.text.tokens import (
     split_words,
 )
 
+if TYPE_CHECKING:
+    from skbayes.evaluation.prefix_store import PrefixStore
+
 __all__ = [
     "CountedTexts",
     "Counts",
@@ -27,6 +31,9 @@ __all__ = [
     "TokenizerSpec",
     "counted_texts",
 ]
+
+
+Arrays = Mapping[str, npt.NDArray]
 
 
 class TokenizerSpec(NamedTuple):
@@ -56,30 +63,56 @@ class NgramSpec(NamedTuple):
 class Counts:
     """The counts of some documents, each kind of n-grams counted when first needed.
 
-    With `tokens`, only n-grams that consist of these are counted.
+    Parameters
+    ----------
+    texts : sequence of str
+        The documents.
+    tokens : sequence of str or None, default=None
+        The only tokens whose n-grams are counted; None: all.
+    store : PrefixStore or None, default=None
+        Where the counts are kept, if its folder is on this machine. They are kept in
+        memory otherwise.
+    limit : float, default=inf
+        Bytes that the counts may take in memory.
     """
 
     def __init__(
         self,
         texts: Sequence[str],
-        cache: MemoryCache,
         tokens: Sequence[str] | None = None,
+        store: PrefixStore | None = None,
+        limit: float = math.inf,
     ) -> None:
         self.texts = texts
-        self.cache = cache
         self.tokens = tokens
+        self._store = store
+        self._limit = limit
+        self._in_memory: dict[str, Arrays] = {}
         self._dependents: list[weakref.ref] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_dependents": []}
+        return {**vars(self), "_dependents": [], "_in_memory": {}}
+
+    def _shared(self, spec: NamedTuple, make: Callable[[], Arrays]) -> Arrays:
+        """Return the arrays of a spec, made by `make` if they are not kept."""
+        name = repr(tuple(spec))
+        if self._store is not None and self._store.is_here:
+            key = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
+            return self._store.arrays(key, make)
+        if name in self._in_memory:
+            return self._in_memory[name]
+        arrays = make()
+        if sum(map(_size, [arrays, *self._in_memory.values()])) <= self._limit:
+            self._in_memory[name] = arrays
+        return arrays
 
     def table(self, kind: NgramSpec) -> CountTable:
         """Return the counts of a kind of n-grams."""
         arrays = self._counted(kind)
         return CountTable(**{name: arrays[name] for name in CountTable.__annotations__})
 
-    def _counted(self, kind: NgramSpec) -> Any:
-        return self.cache.get(repr(tuple(kind)), lambda: self._count(kind))
+    def _counted(self, kind: NgramSpec) -> Arrays:
+        return self._shared(kind, lambda: self._count(kind))
 
     def _count(self, kind: NgramSpec) -> dict[str, npt.NDArray]:
         all_tokens = stream = self.stream(kind.spec)
@@ -99,7 +132,7 @@ class Counts:
 
     def stream(self, spec: TokenizerSpec) -> TokenStream:
         """Return the tokens of all documents."""
-        arrays = self.cache.get(repr(tuple(spec)), lambda: self._split(spec))
+        arrays = self._shared(spec, lambda: self._split(spec))
         vocabulary = StringArray(arrays["data"], arrays["places"])
         return TokenStream(arrays["ids"], arrays["offsets"], vocabulary)
 
@@ -130,6 +163,10 @@ class Counts:
             if dependent is not None:
                 dependent.detach()
         self._dependents.clear()
+
+
+def _size(arrays: Arrays) -> int:
+    return sum(array.nbytes for array in arrays.values())
 
 
 def _changed(stream: TokenStream, spec: TokenizerSpec) -> TokenStream:
@@ -205,13 +242,9 @@ def _as_slice(rows: npt.NDArray) -> slice | npt.NDArray:
 
 @contextlib.contextmanager
 def counted_texts(
-    texts: Sequence[str], limit: int, temp_folder: str | None = None
+    texts: Sequence[str], store: PrefixStore | None, limit: float = math.inf
 ) -> Iterator[CountedTexts]:
-    """Cache the counts of texts in a temporary folder, of at most `limit` bytes."""
-    cache = DiskCache(limit, temp_folder)
-    try:
-        counts = Counts(StringArray.of(texts), cache)
-        yield CountedTexts(counts, slice(0, len(texts)))
-        counts.detach_all()
-    finally:
-        cache.close()
+    """Share the counts of texts, in a store if there is one, else in memory."""
+    counts = Counts(StringArray.of(texts), store=store, limit=limit)
+    yield CountedTexts(counts, slice(0, len(texts)))
+    counts.detach_all()

@@ -1,5 +1,7 @@
 import contextlib
+import os
 import pickle
+import subprocess
 import sys
 import warnings
 
@@ -13,8 +15,9 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.cluster import KMeans
 from sklearn.exceptions import FitFailedWarning
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, chi2
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_score, cross_validate
 from sklearn.naive_bayes import MultinomialNB
@@ -24,6 +27,7 @@ from text_workers import mean_length, spread
 
 import skbayes.text.shared_counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
+from skbayes.evaluation.prefix_store import PrefixStore
 from skbayes.space import Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
 from skbayes.utils.optional import tell_once
@@ -292,17 +296,124 @@ def test_a_configuration_without_ngrams_costs_its_trial_only():
     assert 0 < sum(failed) < 8
 
 
-def test_counts_that_find_no_room_change_nothing(tmp_path):
+@pytest.mark.parametrize("cache_limit", [1, 50_000])
+def test_counts_that_find_no_room_change_nothing(tmp_path, cache_limit):
     arguments = {"n_iter": 4, "cv": 2, "random_state": 0}
     expected = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
-    search = TextRepresentationSearchCV(**arguments, counts_limit=0)
+    search = TextRepresentationSearchCV(**arguments, cache_limit=cache_limit)
     with parallel_config(temp_folder=str(tmp_path)):
-        with pytest.warns(UserWarning, match="counted again in each trial"):
+        with pytest.warns(UserWarning, match="computed again for lack of room"):
             search.fit(TEXTS, LABELS)
     np.testing.assert_array_equal(
         search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
     )
     assert not list(tmp_path.iterdir())
+
+
+def _remove(path):
+    os.unlink(path)
+
+
+def _truncate(path):
+    os.truncate(path, os.path.getsize(path) // 2)
+
+
+@pytest.mark.parametrize("spoil", [_remove, _truncate])
+def test_counts_that_cannot_be_read_change_nothing(spoil, monkeypatch):
+    arguments = {"n_iter": 4, "cv": 2, "random_state": 0, "scoring": "neg_log_loss"}
+    expected = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
+    mapped, spoiled = PrefixStore._mapped, []
+
+    def read(store, key):
+        path = os.path.join(store.folder, key)
+        if os.path.exists(path) and len(spoiled) % 3:
+            spoil(path)
+        spoiled.append(path)
+        return mapped(store, key)
+
+    monkeypatch.setattr(PrefixStore, "_mapped", read)
+    found = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
+    assert len(spoiled) > 10
+    np.testing.assert_array_equal(
+        found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
+
+
+_KILLED = """
+import os, sys
+from pathlib import Path
+from skbayes import TextRepresentationSearchCV
+texts, labels = 20 * ["a good film", "a dull film"], 20 * [1, 0]
+
+def kill(trials):
+    assert list(Path(sys.argv[1]).glob("skbayes-prefixes-*/*"))
+    os.kill(os.getpid(), 9)
+
+TextRepresentationSearchCV(n_iter=4, cv=2, stopper=kill, n_jobs=int(sys.argv[2])).fit(
+    texts, labels
+)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_next_search_removes_what_a_killed_one_left(tmp_path, n_jobs):
+    places = {
+        "JOBLIB_TEMP_FOLDER": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    with open(tmp_path / "printed", "w+") as printed:
+        done = subprocess.Popen(
+            [sys.executable, "-c", _KILLED, str(tmp_path), str(n_jobs)],
+            stderr=printed,
+            env={**os.environ, **places},
+            start_new_session=True,
+        )
+        assert done.wait() == -9, printed.seek(0) or printed.read()
+    # The workers of joblib would wait for tasks.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(done.pid, 9)
+    with parallel_config(temp_folder=str(tmp_path)):
+        TextRepresentationSearchCV(n_iter=2, cv=2, random_state=0).fit(TEXTS, LABELS)
+    assert not list(tmp_path.glob("skbayes-prefixes-*"))
+
+
+def test_nothing_is_shared_without_a_cache(counting, tmp_path):
+    arguments = {"n_iter": 4, "cv": 2, "random_state": 0, "scoring": "neg_log_loss"}
+    expected = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
+    search = TextRepresentationSearchCV(**arguments, cache=False)
+    with parallel_config(temp_folder=str(tmp_path / "unused")):
+        search.fit(TEXTS, LABELS)
+    assert counting == ["counted", "removed"]
+    assert not list(tmp_path.iterdir())
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
+
+
+def test_first_steps_without_a_vectorizer_of_this_package_are_shared(counting):
+    pipeline = Pipeline([("tfidf", TfidfVectorizer()), ("model", LogisticRegression())])
+    arguments = {"cv": 3, "n_iter": 5, "random_state": 0, "space": None}
+    space = {"C": (0.1, 10.0, "log-uniform")}
+    search = TextRepresentationSearchCV(pipeline, space, **arguments)
+    search.fit(TEXTS, LABELS)
+    assert counting == []
+    assert all(trial.shared_time > 0.0 for trial in search.trials_[1:])
+    plain = clone(search).set_params(cache=False).fit(TEXTS, LABELS)
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
+    )
+
+
+def test_a_vectorizer_among_the_values_of_a_step_has_counts(counting):
+    pipeline = Pipeline(
+        [("ngrams", TfidfVectorizer()), ("model", LogisticRegression())]
+    )
+    space = {"ngrams": [TfidfVectorizer(), NGramVectorizer()], "C": [0.1, 1.0]}
+    TextRepresentationSearchCV(
+        pipeline, space, space=None, cv=2, n_iter=4, random_state=0
+    ).fit(TEXTS, LABELS)
+    assert counting == ["counted", "removed"]
 
 
 def test_kept_estimators_take_raw_texts():
@@ -401,7 +512,7 @@ def test_empty_texts_are_told_of():
         ({"search_spaces": {"D": [1]}}, ValueError, "search_spaces names 'D'"),
         ({"language": "klingon"}, ValueError, "language='klingon'"),
         ({"stop_words": [3]}, TypeError, "stop_words must be strings"),
-        ({"counts_limit": -1}, ValueError, "counts_limit"),
+        ({"cache_limit": 0}, ValueError, "cache_limit"),
         (
             {"estimator": make_pipeline(CountVectorizer(), MultinomialNB())},
             ValueError,
@@ -555,8 +666,8 @@ def counting(monkeypatch):
     events = []
 
     @contextlib.contextmanager
-    def recorded(*args):
-        with skbayes.text.shared_counts.counted_texts(*args) as counted:
+    def recorded(*args, **options):
+        with skbayes.text.shared_counts.counted_texts(*args, **options) as counted:
             events.append("counted")
             try:
                 yield counted

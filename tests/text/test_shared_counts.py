@@ -1,17 +1,24 @@
 import pickle
+import shutil
 
 import numpy as np
 import pytest
 
+from skbayes.evaluation.prefix_store import PrefixStore
 from skbayes.text import NGramVectorizer
-from skbayes.text.shared_counts import CountedTexts, counted_texts
+from skbayes.text.shared_counts import CountedTexts, Counts, counted_texts
 
 TEXTS = [f"w{i % 7} and w{i % 5}, w{i % 3} of 20{i:02}" for i in range(40)]
 
 
 @pytest.fixture
-def counted(tmp_path):
-    with counted_texts(TEXTS, 10**8, str(tmp_path)) as counted:
+def store(tmp_path):
+    return PrefixStore(str(tmp_path), 10**8)
+
+
+@pytest.fixture
+def counted(store):
+    with counted_texts(TEXTS, store) as counted:
         yield counted
 
 
@@ -66,20 +73,50 @@ def test_fitted_on_counts_it_takes_other_texts(counted):
     assert (vectorizer.transform(counted) != expected).nnz == 0
 
 
-def test_what_was_fitted_outlives_the_counts(tmp_path):
-    with counted_texts(TEXTS, 10**8, str(tmp_path)) as counted:
+def test_what_was_fitted_outlives_the_counts(store, tmp_path):
+    with counted_texts(TEXTS, store) as counted:
         vectorizer = NGramVectorizer().fit(counted[:9])
         pickled = pickle.dumps(NGramVectorizer().fit(counted[:9]))
-    assert not list(tmp_path.iterdir())
+    shutil.rmtree(tmp_path)
     expected = NGramVectorizer().fit(TEXTS[:9]).transform(TEXTS)
     for one in (vectorizer, pickle.loads(pickled)):
         assert (one.transform(TEXTS) != expected).nnz == 0
 
 
-def test_counts_do_not_travel(counted):
-    size = len(pickle.dumps(counted))
-    NGramVectorizer(analyzer="char", ngram_range=(1, 5)).fit(counted)
-    assert counted.counts.cache.used() > 10 * size
-    again = pickle.loads(pickle.dumps(counted))
-    assert len(pickle.dumps(again)) == size
-    assert list(again[:3]) == TEXTS[:3]
+@pytest.mark.parametrize("where", ["folder", "memory", "other machine"])
+def test_counts_do_not_travel(where, store, tmp_path):
+    if where == "other machine":
+        store = PrefixStore(str(tmp_path / "elsewhere"), 10**8)
+    with counted_texts(TEXTS, None if where == "memory" else store) as counted:
+        size = len(pickle.dumps(counted))
+        NGramVectorizer(analyzer="char", ngram_range=(1, 5)).fit(counted)
+        n_bytes = sum(path.stat().st_size for path in tmp_path.iterdir())
+        assert n_bytes > 10 * size if where == "folder" else n_bytes == 0
+        again = pickle.loads(pickle.dumps(counted))
+        assert len(pickle.dumps(again)) == size
+        assert list(again[:3]) == TEXTS[:3]
+
+
+@pytest.mark.parametrize("where", ["folder", "memory", "other machine"])
+def test_counted_once(where, store, tmp_path, monkeypatch):
+    calls = []
+    count = Counts._count
+    monkeypatch.setattr(
+        Counts, "_count", lambda self, kind: calls.append(kind) or count(self, kind)
+    )
+    if where == "other machine":
+        store = PrefixStore(str(tmp_path / "elsewhere"), 10**8)
+    with counted_texts(TEXTS, None if where == "memory" else store) as counted:
+        for rows in (slice(0, 9), slice(9, 30)):
+            NGramVectorizer(ngram_range=(1, 2)).fit(counted[rows])
+    assert len(calls) == 2
+
+
+def test_memory_has_a_limit_too():
+    with counted_texts(TEXTS, None, limit=5000) as counted:
+        found = NGramVectorizer(analyzer="char", ngram_range=(1, 3)).fit(counted)
+        in_memory = counted.counts._in_memory.values()
+        n_bytes = sum(array.nbytes for one in in_memory for array in one.values())
+        assert 0 < n_bytes <= 5000
+    names = NGramVectorizer(analyzer="char", ngram_range=(1, 3)).fit(TEXTS)
+    assert found.vocabulary_ == names.vocabulary_
