@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import shutil
 import tempfile
 import uuid
@@ -13,9 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
-import numpy as np
-
+from skbayes.evaluation import prefix_files
 from skbayes.utils.process_tree import is_running
 
 __all__ = ["PrefixStore", "temporary_store"]
@@ -23,27 +20,12 @@ __all__ = ["PrefixStore", "temporary_store"]
 _PREFIX = "skbayes-prefixes-"
 
 
-class _StridedArrayError(TypeError):
-    """An array whose layout in memory a pickle does not keep."""
-
-
-class _Pickler(cloudpickle.Pickler):
-    """Refuses arrays that would come back in another order of their elements."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, np.ndarray) and not obj.dtype.hasobject:
-            flags = obj.flags
-            if not (flags.c_contiguous or flags.f_contiguous):
-                raise _StridedArrayError
-        return super().reducer_override(obj)
-
-
 @dataclass(frozen=True)
 class PrefixStore:
     """Files of pickles, of which the least recently used are removed for new ones.
 
     What cannot be written or read is computed again by the caller: a full disk, a
-    file that is gone, or one that cannot be unpickled costs time only.
+    file that is gone, or one that is damaged costs time only.
 
     Parameters
     ----------
@@ -61,7 +43,7 @@ class PrefixStore:
         path = Path(self.folder) / key
         try:
             with open(path, "rb") as file:
-                stored = pickle.load(file)
+                stored = prefix_files.read(file)
             os.utime(path)
         except Exception:
             return None
@@ -72,7 +54,7 @@ class PrefixStore:
         draft = Path(self.folder) / f"draft-{uuid.uuid4().hex}"
         try:
             with open(draft, "wb") as file:
-                _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
+                prefix_files.write(file, value)
             if self._make_room(draft.stat().st_size):
                 os.replace(draft, Path(self.folder) / key)
         except Exception:

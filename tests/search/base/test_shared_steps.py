@@ -495,14 +495,6 @@ def test_the_least_recently_used_is_removed_first(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["a", "c", "d"]
 
 
-def test_strided_arrays_are_not_stored(tmp_path):
-    store = PrefixStore(str(tmp_path), limit=1e6)
-    store.save("strided", (np.zeros((6, 6))[::2, ::2],))
-    store.save("fortran", (np.zeros((6, 6), order="F"),))
-    assert store.load("strided") is None
-    assert store.load("fortran")[0].flags.f_contiguous
-
-
 def test_nothing_is_left_behind(iris, tmp_path, monkeypatch):
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
     search(pipeline(StandardScaler())).fit(*iris)
