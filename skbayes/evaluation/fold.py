@@ -14,6 +14,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import check_scoring, get_scorer
 
 from skbayes import compat
 from skbayes.evaluation.constraints import OutcomeMeasures
@@ -24,6 +26,9 @@ from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult
 
 __all__ = ["Fold", "FoldOutcome", "FoldTask", "portable_error", "run_fold"]
+
+# Scorers that only call methods of the whole estimator, such as `predict`.
+_PREDICTING = {type(get_scorer("accuracy")), type(check_scoring(DummyClassifier()))}
 
 # Called with a fitted estimator and the result of its fit.
 Measure = Callable[[Any, dict[str, Any]], float]
@@ -109,6 +114,15 @@ class FoldTask:
         measured = bool(self.measures) or self.outcomes is not None
         return measured or bool(self.options["return_estimator"])
 
+    @property
+    def looks_inside(self) -> bool:
+        """Whether something but a pipeline looks at its fitted steps."""
+        scorers = compat.public_scorers(self.options["scorer"])
+        several = scorers.values() if isinstance(scorers, dict) else [scorers]
+        return self.keeps_estimator or any(
+            type(scorer) not in _PREDICTING for scorer in several
+        )
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -150,24 +164,29 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
                 options["caller"] = callback_task.search
                 options["callback_ctx"] = callback_task
             begin, begin_cpu = time.perf_counter(), time.process_time()
-            estimator = clone(task.estimator)
             key = (fold.index, fold.fidelity)
-            with shared_steps(
-                estimator, task.cache, fold.params, key, _test_rows(inputs, task, fold)
-            ) as saved:
-                result = compat.fit_and_score(
-                    estimator,
-                    inputs.X,
-                    inputs.y,
-                    train=train,
-                    test=test,
-                    parameters=fold.params,
-                    fit_params=inputs.fit_params,
-                    score_params=inputs.score_params,
-                    split_progress=(fold.index, len(inputs.splits)),
-                    candidate_progress=fold.candidate_progress,
-                    **options,
-                )
+            rows = _test_rows(inputs, task, fold)
+            looks_inside = task.looks_inside or _is_watched(task, callback_task)
+            for cache in (task.cache, None):
+                estimator = clone(task.estimator)
+                with shared_steps(
+                    estimator, cache, fold.params, key, rows, looks_inside
+                ) as saved:
+                    result = compat.fit_and_score(
+                        estimator,
+                        inputs.X,
+                        inputs.y,
+                        train=train,
+                        test=test,
+                        parameters=fold.params,
+                        fit_params=inputs.fit_params,
+                        score_params=inputs.score_params,
+                        split_progress=(fold.index, len(inputs.splits)),
+                        candidate_progress=fold.candidate_progress,
+                        **options,
+                    )
+                if not saved.lost:
+                    break
             cpu_seconds = time.process_time() - begin_cpu
             seconds = time.perf_counter() - begin
             _add_saved(result, saved)
@@ -194,6 +213,13 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
     if callback_task is not None:
         outcome.stop_requested = callback_task.stop_requested
     return outcome
+
+
+def _is_watched(task: FoldTask, callback_task: compat.EvaluationTask | None) -> bool:
+    """Tell whether callbacks are shown the fitted estimator."""
+    if callback_task is None:
+        return False
+    return any(map(compat.has_callbacks, (callback_task.search, task.estimator)))
 
 
 def _test_rows(inputs: Inputs, task: FoldTask, fold: Fold) -> Callable[[], Any]:

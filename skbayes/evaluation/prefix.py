@@ -77,11 +77,15 @@ class SavedTime:
     ----------
     fit, score, cpu : float
         Seconds of the fit, of scoring, and of the processor.
+    lost : bool
+        Whether a fitted step could not be loaded when it was needed. The fit is to be
+        repeated without shared steps.
     """
 
     fit: float = 0.0
     score: float = 0.0
     cpu: float = 0.0
+    lost: bool = False
 
     @property
     def total(self) -> float:
@@ -259,6 +263,7 @@ def shared_steps(
     params: Mapping[str, Any],
     fold: tuple,
     expected_test: Callable[[], Any],
+    looks_inside: bool = True,
 ) -> Iterator[SavedTime]:
     """Share the first steps of an estimator that is fitted and scored in this context.
 
@@ -274,19 +279,28 @@ def shared_steps(
         What tells the fold and its training rows from others of the search.
     expected_test : callable
         Returns the test rows as the estimator will be given them.
+    looks_inside : bool, default=True
+        Whether something but the pipeline looks at the fitted steps. If not, a step is
+        loaded only if rows are transformed of which the output is not stored.
     """
     saved = SavedTime()
     if cache is None or type(estimator) is not Pipeline:
         yield saved
         return
-    fit = _SharedFit(cache, params, fold, expected_test, saved)
+    fit = _SharedFit(cache, params, fold, expected_test, looks_inside, saved)
     # The parameters are set after this: the steps are known when `fit` is called.
     estimator.__dict__["fit"] = functools.partial(fit.fit, estimator)
     try:
         yield saved
+    except _LostStep:
+        saved.lost = True
     finally:
         estimator.__dict__.pop("fit", None)
         fit.uncover_all()
+
+
+class _LostStep(BaseException):
+    """A fitted step cannot be loaded; no error of the fit, and so no `Exception`."""
 
 
 @dataclass
@@ -297,6 +311,7 @@ class _SharedFit:
     params: Mapping[str, Any]
     fold: tuple
     expected_test: Callable[[], Any]
+    looks_inside: bool
     saved: SavedTime
     _covered: list[Any] = field(default_factory=list)
 
@@ -310,7 +325,9 @@ class _SharedFit:
             for path, steps in find_runs(estimator, n_values):
                 # Steps inside a ColumnTransformer see columns that are cut out anew.
                 test = _Test(self.expected_test) if path == "" else None
-                _Run(self, steps, test).prepare()
+                # Composites look at the fitted parts of them.
+                is_lazy = path == "" and not self.looks_inside
+                _Run(self, steps, test, is_lazy).prepare()
         except Exception:  # such as a value that cannot be hashed
             self.uncover_all()
         return estimator.fit(X, y, **fit_params)
@@ -399,13 +416,43 @@ class _Transform:
         return self._run.transform(self._i, self._transformer, X, params, is_as_fitted)
 
 
+class _States:
+    """Fitted states of the steps of a segment."""
+
+    def __init__(self, store: PrefixStore, key: str) -> None:
+        self._store, self._key = store, f"{key}-states"
+        self._loaded: list[dict[str, Any]] | None = None
+
+    def are_stored(self) -> bool:
+        """Tell whether there is a file of them."""
+        return self._store.has(self._key)
+
+    def load(self) -> bool:
+        """Load them, unless this was done; tell whether they are there."""
+        if self._loaded is None:
+            # An estimator that is kept would keep files open.
+            self._loaded = self._store.load(self._key, mapped=False)
+        return self._loaded is not None
+
+    def __getitem__(self, i: int) -> dict[str, Any]:
+        if not self.load():
+            raise _LostStep
+        assert self._loaded is not None
+        return self._loaded[i]
+
+
 class _Run:
     """Consecutive shared steps of one pipeline in one fit."""
 
     def __init__(
-        self, fit: _SharedFit, steps: Sequence[Step], test: _Test | None
+        self,
+        fit: _SharedFit,
+        steps: Sequence[Step],
+        test: _Test | None,
+        is_lazy: bool,
     ) -> None:
         self._fit, self._steps, self._test = fit, steps, test
+        self._is_lazy = is_lazy
         ends = [
             i
             for i, step in enumerate(steps)
@@ -414,28 +461,38 @@ class _Run:
         self._keys: list[str] = []
         for begin, end in zip([0, *(e + 1 for e in ends[:-1])], ends, strict=True):
             self._keys += [fit.key(steps[end])] * (end + 1 - begin)
-        self._ends = set(ends)
-        self._states: list[dict[str, Any]] = []
+        self._ends = ends
+        # What was stored by an earlier fit: states and times of the first steps, and
+        # the output of the last of these.
+        self._states: list[Callable[[], dict[str, Any]]] = []
+        self._times: list[tuple[float, float]] = []
         self._output: Any = None
+        # States of the steps of a segment that are fitted now.
         self._fitted: list[dict[str, Any]] = []
+        self._asleep: dict[int, Callable[[], dict[str, Any]]] = {}
 
     def prepare(self) -> None:
         """Load what is stored of the first steps, and cover all of them."""
         store = self._fit.cache.store
-        loaded: list[list[dict[str, Any]]] = []
-        for end in sorted(self._ends):
-            states = store.load(f"{self._keys[end]}-states")
-            if states is None:
+        segments: list[_States] = []
+        for end in self._ends:
+            states = _States(store, self._keys[end])
+            if not (states.are_stored() if self._is_lazy else states.load()):
                 break
-            loaded.append(states)
-        while loaded and self._output is None:
-            n_steps = sum(map(len, loaded))
-            stored = store.load(f"{self._keys[n_steps - 1]}-output")
-            if stored is None:
-                loaded.pop()
-            else:
-                self._output = stored
-        self._states = [state for states in loaded for state in states]
+            segments.append(states)
+        while segments:
+            end = self._ends[len(segments) - 1]
+            stored = store.load(f"{self._keys[end]}-output")
+            if stored is not None:
+                self._output, self._times = stored
+                break
+            segments.pop()
+        begin = 0
+        for end, states in zip(self._ends, segments, strict=False):
+            self._states += [
+                functools.partial(states.__getitem__, i) for i in range(end + 1 - begin)
+            ]
+            begin = end + 1
         for i, step in enumerate(self._steps):
             self._cover(i, step.transformer)
 
@@ -466,26 +523,29 @@ class _Run:
         cpu_seconds = time.process_time() - begin_cpu
         for part in filter(_is_estimator, transformer.get_params(deep=True).values()):
             uncover(part)
-        state = {"fitted": dict(transformer.__dict__), "seconds": seconds}
-        self._fitted.append({**state, "cpu_seconds": cpu_seconds})
+        self._fitted.append(dict(transformer.__dict__))
+        self._times.append((seconds, cpu_seconds))
         if i in self._ends:
             store = self._fit.cache.store
             store.save(f"{self._keys[i]}-states", self._fitted)
-            store.save(f"{self._keys[i]}-output", (output,))
+            store.save(f"{self._keys[i]}-output", (output, self._times))
             self._fitted = []
         self._cover_transform(i, transformer)
         return output
 
     def _restore(self, i: int, transformer: Any) -> Any:
-        state = self._states[i]
         uncover(transformer)
-        transformer.__dict__.update(state["fitted"])
-        self._fit.saved.fit += state["seconds"]
-        self._fit.saved.cpu += state["cpu_seconds"]
+        if self._is_lazy:
+            self._asleep[i] = self._states[i]
+        else:
+            transformer.__dict__.update(self._states[i]())
+        seconds, cpu_seconds = self._times[i]
+        self._fit.saved.fit += seconds
+        self._fit.saved.cpu += cpu_seconds
         self._cover_transform(i, transformer)
         if i < len(self._states) - 1:
             return _NotLoaded()
-        (output,), self._output = self._output, None
+        output, self._output = self._output, None
         return output
 
     def _cover_transform(self, i: int, transformer: Any) -> None:
@@ -497,6 +557,11 @@ class _Run:
         }
         self._fit.cover(transformer, methods)
 
+    def _transform(self, i: int, transformer: Any, X: Any, **params: Any) -> Any:
+        if i in self._asleep:
+            transformer.__dict__.update(self._asleep.pop(i)())
+        return type(transformer).transform(transformer, X, **params)
+
     def transform(
         self,
         i: int,
@@ -506,7 +571,7 @@ class _Run:
         is_as_fitted: bool,
     ) -> Any:
         """Transform rows; the test rows by what is stored of them."""
-        transform = functools.partial(type(transformer).transform, transformer)
+        transform = functools.partial(self._transform, i, transformer)
         if (
             params
             or not is_as_fitted

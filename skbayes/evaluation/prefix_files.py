@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import io
+import math
 import mmap
 import pickle
 import struct
@@ -117,8 +118,11 @@ def _places(end: int, sizes: Sequence[tuple[int, bool]]) -> list[Place]:
     return places
 
 
-def read(file: BinaryIO) -> Any:
-    """Return a copy of the value in a file; raise an exception if it is damaged."""
+def read(file: BinaryIO, keep_open: bool = True) -> Any:
+    """Return a copy of the value in a file; raise an exception if it is damaged.
+
+    Large arrays are mapped, which keeps the file open; not if `keep_open` is False.
+    """
     mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     view = memoryview(mapped)
     (checksum,) = CHECKSUM.unpack(view[: CHECKSUM.size])
@@ -127,11 +131,14 @@ def read(file: BinaryIO) -> Any:
     n_head, n_table = SIZES.unpack(view[CHECKSUM.size : N_HEADER])
     head, rest = view[N_HEADER:][:n_head], view[N_HEADER + n_head :]
     places = _places(N_HEADER + n_head + n_table, pickle.loads(rest[:n_table]))
-    return pickle.loads(head, buffers=[_part(view, place) for place in places])
+    least = MAPPED if keep_open else math.inf
+    return pickle.loads(head, buffers=[_part(view, place, least) for place in places])
 
 
-def _part(view: memoryview, place: Place) -> memoryview | bytearray:
+def _part(view: memoryview, place: Place, least: float) -> Any:
+    """Return the memory of an array: of the file, or a copy if it is small."""
     begin, end, readonly = place
-    if end - begin < MAPPED and not readonly:
-        return bytearray(view[begin:end])
-    return view[begin:end].toreadonly() if readonly else view[begin:end]
+    part = view[begin:end]
+    if end - begin < least:
+        return bytes(part) if readonly else bytearray(part)
+    return part.toreadonly() if readonly else part

@@ -38,12 +38,19 @@ class PrefixStore:
     folder: str
     limit: float
 
-    def load(self, key: str) -> Any:
-        """Return a copy of what is stored under a key; None if there is nothing."""
+    def has(self, key: str) -> bool:
+        """Tell whether something is stored under a key."""
+        return os.path.exists(os.path.join(self.folder, key))
+
+    def load(self, key: str, mapped: bool = True) -> Any:
+        """Return a copy of what is stored under a key; None if there is nothing.
+
+        If `mapped`, large arrays are pages of the file that is kept open for them.
+        """
         path = Path(self.folder) / key
         try:
             with open(path, "rb") as file:
-                stored = prefix_files.read(file)
+                stored = prefix_files.read(file, mapped)
             os.utime(path)
         except Exception:
             return None
