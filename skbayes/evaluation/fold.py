@@ -165,8 +165,10 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
                 options["callback_ctx"] = callback_task
             begin, begin_cpu = time.perf_counter(), time.process_time()
             key = (fold.index, fold.fidelity)
-            rows = _test_rows(inputs, task, fold)
             looks_inside = task.looks_inside or _is_watched(task, callback_task)
+            rows = None
+            if looks_inside or options["return_train_score"]:
+                rows = _test_rows(inputs, task, fold)
             for cache in (task.cache, None):
                 estimator = clone(task.estimator)
                 with shared_steps(

@@ -262,7 +262,7 @@ def shared_steps(
     cache: PrefixCache | None,
     params: Mapping[str, Any],
     fold: tuple,
-    expected_test: Callable[[], Any],
+    expected_test: Callable[[], Any] | None,
     looks_inside: bool = True,
 ) -> Iterator[SavedTime]:
     """Share the first steps of an estimator that is fitted and scored in this context.
@@ -277,8 +277,9 @@ def shared_steps(
         Parameters of the trial.
     fold : tuple
         What tells the fold and its training rows from others of the search.
-    expected_test : callable
-        Returns the test rows as the estimator will be given them.
+    expected_test : callable or None
+        Returns the test rows as the estimator will be given them. None: the estimator
+        will be given no other rows after its fit.
     looks_inside : bool, default=True
         Whether something but the pipeline looks at the fitted steps. If not, a step is
         loaded only if rows are transformed of which the output is not stored.
@@ -310,7 +311,7 @@ class _SharedFit:
     cache: PrefixCache
     params: Mapping[str, Any]
     fold: tuple
-    expected_test: Callable[[], Any]
+    expected_test: Callable[[], Any] | None
     looks_inside: bool
     saved: SavedTime
     _covered: list[Any] = field(default_factory=list)
@@ -359,28 +360,23 @@ class _NotLoaded:
     """Output of a step that the next step does not look at."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Test:
-    """Recognizes the test rows, and what the steps made of them."""
+    """Recognizes the test rows; None: there are no others."""
 
-    expected: Callable[[], Any]
-    _known: list[Any] = field(default_factory=list)
+    expected: Callable[[], Any] | None
 
-    def recognizes(self, X: Any, first: bool) -> bool:
-        """Tell whether `X` is the test rows, or the output of the step before."""
-        if any(X is one for one in self._known):
-            return True
-        try:
-            if not first or not _same(X, self.expected()):
-                return False
-        except Exception:  # elements that cannot be compared
-            return False
-        self._known.append(X)
-        return True
+    def recognizes(self, X: Any) -> bool:
+        """Tell whether `X` is the test rows."""
+        return self.expected is None or _are_same(X, self.expected)
 
-    def note(self, output: Any) -> None:
-        """Remember what a step made of the test rows."""
-        self._known.append(output)
+
+def _are_same(one: Any, other: Callable[[], Any]) -> bool:
+    """Tell whether rows surely equal those that a function returns."""
+    try:
+        return _same(one, other())
+    except Exception:  # elements that cannot be compared
+        return False
 
 
 def _plain_state(transformer: Any) -> Any:
@@ -470,6 +466,11 @@ class _Run:
         # States of the steps of a segment that are fitted now.
         self._fitted: list[dict[str, Any]] = []
         self._asleep: dict[int, Callable[[], dict[str, Any]]] = {}
+        # Output of the test rows that was returned last, and by which step; times of
+        # the steps that made it; the output of a later step, if it is known already.
+        self._given: tuple[int, Any] = (-1, None)
+        self._test_times: list[tuple[float, float]] = []
+        self._ahead: tuple[int, Any] | None = None
 
     def prepare(self) -> None:
         """Load what is stored of the first steps, and cover all of them."""
@@ -571,27 +572,59 @@ class _Run:
         is_as_fitted: bool,
     ) -> Any:
         """Transform rows; the test rows by what is stored of them."""
-        transform = functools.partial(self._transform, i, transformer)
-        if (
-            params
-            or not is_as_fitted
-            or self._test is None
-            or not self._test.recognizes(X, first=i == 0)
-        ):
-            return transform(X, **params)
-        store, key = self._fit.cache.store, f"{self._keys[i]}-{i}-test"
-        stored = store.load(key)
-        if stored is not None:
-            output, seconds, cpu_seconds = stored
-            self._fit.saved.score += seconds
-            self._fit.saved.cpu += cpu_seconds
+        if params or not is_as_fitted or not self._is_test(i, X):
+            return self._transform(i, transformer, X, **params)
+        if i == 0:
+            self._test_times = []
+            self._ahead = self._load_ahead() if self._is_lazy else None
+        if self._ahead is not None and i <= self._ahead[0]:
+            end, output = self._ahead
+            output = output if i == end else _NotLoaded()
         else:
-            begin, begin_cpu = time.perf_counter(), time.process_time()
-            output = transform(X)
-            seconds = time.perf_counter() - begin
-            cpu_seconds = time.process_time() - begin_cpu
-            store.save(key, (output, seconds, cpu_seconds))
-        self._test.note(output)
+            output = self._transform_test(i, transformer, X)
+        self._given = i, output
+        return output
+
+    def _is_test(self, i: int, X: Any) -> bool:
+        """Tell whether rows are the test rows, or what the step before made of them."""
+        if i == 0:
+            return self._test is not None and self._test.recognizes(X)
+        if self._given[0] != i - 1 or X is not self._given[1]:
+            return False
+        # A scorer may have written into them.
+        return self._is_lazy or _are_same(X, lambda: self._load_test(i - 1)[0])
+
+    def _load_test(self, i: int) -> Any:
+        return self._fit.cache.store.load(f"{self._keys[i]}-{i}-test")
+
+    def _load_ahead(self) -> tuple[int, Any] | None:
+        """Load what the last step for which it is stored makes of the test rows."""
+        for end in reversed(self._ends):
+            stored = self._load_test(end)
+            if stored is not None:
+                output, self._test_times = stored
+                for seconds, cpu_seconds in self._test_times:
+                    self._fit.saved.score += seconds
+                    self._fit.saved.cpu += cpu_seconds
+                return end, output
+        return None
+
+    def _transform_test(self, i: int, transformer: Any, X: Any) -> Any:
+        # Who looks at nothing but the last output needs no others.
+        is_stored = not self._is_lazy or i in self._ends
+        stored = self._load_test(i) if is_stored else None
+        if stored is not None:
+            output, self._test_times = stored
+            self._fit.saved.score += self._test_times[i][0]
+            self._fit.saved.cpu += self._test_times[i][1]
+            return output
+        begin, begin_cpu = time.perf_counter(), time.process_time()
+        output = self._transform(i, transformer, X)
+        cpu_seconds = time.process_time() - begin_cpu
+        self._test_times.append((time.perf_counter() - begin, cpu_seconds))
+        if is_stored:
+            key = f"{self._keys[i]}-{i}-test"
+            self._fit.cache.store.save(key, (output, self._test_times))
         return output
 
 
