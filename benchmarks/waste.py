@@ -2,11 +2,15 @@
 
 The same trials, drawn at random, of five pipelines whose first steps are not searched:
 each in a process of its own, with the steps shared (`cache=True`), without
-(`cache=False`), with scikit-learn's ``Pipeline(memory=)``, and by GridSearchCV with the
-same configurations in a list. "final" is the least that can be spent: the first steps
-fitted once per fold, and the final step in each trial. Shown for each: processor time
-as a ratio to "final", greatest resident size, and bytes on disk. The scores of all of
-them must be equal.
+(`cache=False`), with scikit-learn's ``Pipeline(memory=)``, by GridSearchCV and by the
+GridSearchCV of dask-ml with the same configurations in a list. "final" is the least
+that can be spent: the first steps fitted once per fold, and the final step in each
+trial, on a copy of their output, into which some final steps write. Shown for each:
+processor time as a ratio to "final", memory that it adds to the process at most, and
+bytes on disk. The scores of all of them must be equal.
+
+All of them run in one thread, after a small search of the same kind, so that imports do
+not count. Each result is saved as soon as it is there, in place of an earlier one.
 
 Example: python benchmarks/waste.py --trials 30 --save
 """
@@ -17,6 +21,7 @@ import one_thread  # noqa: F401
 
 # isort: split
 import argparse
+import copy
 import json
 import os
 import resource
@@ -34,6 +39,7 @@ from common import HERE
 from shared import load
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -54,7 +60,7 @@ from skbayes import BayesSearchCV
 from skbayes.space import Space
 
 TASKS = ("target-lightgbm", "pca-svm", "tfidf-logistic", "select-sgd", "knn-ridge")
-MODES = ("final", "shared", "plain", "memory", "grid")
+MODES = ("final", "shared", "plain", "memory", "grid", "dask-ml")
 RESULTS = HERE / "results" / "waste" / "waste.json"
 N_FOLDS = 4
 
@@ -93,10 +99,10 @@ def task(name: str) -> tuple[Pipeline, dict[str, Any], Any, Any]:
         loaded = data.load_newsgroups20()
         X, y = loaded["train"]
         # A problem of two classes, which LIBLINEAR solves.
-        computers = np.array([loaded["categories"][i][:5] == "comp." for i in y[:6000]])
+        computers = np.array([loaded["categories"][i][:5] == "comp." for i in y[:3000]])
         steps = [TfidfVectorizer(), LogisticRegression(solver="liblinear")]
         space = {"model__C": (0.1, 100.0, "log-uniform")}
-        return pipeline(*steps), space, list(X[:6000]), computers
+        return pipeline(*steps), space, list(X[:3000]), computers
     if name == "select-sgd":
         X, y = data.load_letter()["train"]
         forest = RandomForestClassifier(100, random_state=0)
@@ -106,7 +112,7 @@ def task(name: str) -> tuple[Pipeline, dict[str, Any], Any, Any]:
             SGDClassifier(random_state=0),
         ]
         space = {"model__alpha": (1e-6, 1e-2, "log-uniform")}
-        return pipeline(*steps), space, np.asarray(X[:6000], float), y[:6000]
+        return pipeline(*steps), space, np.asarray(X[:4000], float), y[:4000]
     X, y = data.load_letter()["train"]
     X, y = np.asarray(X[:3000], float), np.unique(y[:3000], return_inverse=True)[1]
     X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
@@ -139,43 +145,70 @@ def fit_final(estimator: Pipeline, candidates: list, X: Any, y: Any, cv: Any) ->
         unknown = first.transform(parts[1])
         for i, params in enumerate(candidates):
             own = {name.removeprefix("model__"): v for name, v in params.items()}
-            fitted = clone(model).set_params(**own).fit(known, y[train])
-            scores[i] += fitted.score(unknown, y[test]) / N_FOLDS
+            fitted = clone(model).set_params(**own).fit(copy.copy(known), y[train])
+            scores[i] += fitted.score(copy.copy(unknown), y[test]) / N_FOLDS
     return list(scores)
+
+
+def searched(
+    mode: str, estimator: Any, space: Any, candidates: Any, data: Any, cv: Any
+) -> list[float]:
+    """Search in one way; return the mean score of each candidate."""
+    lists = [{key: [v] for key, v in one.items()} for one in candidates]
+    search: Any
+    if mode in ("grid", "memory"):
+        search = GridSearchCV(estimator, lists, cv=cv, refit=False)
+    elif mode == "dask-ml":
+        from dask_ml.model_selection import GridSearchCV as DaskSearchCV
+
+        search = DaskSearchCV(estimator, lists, cv=cv, refit=False, scheduler="sync")
+    else:
+        search = BayesSearchCV(
+            estimator, space, n_iter=len(candidates), cv=cv, refit=False,
+            random_state=0, surrogate="random", n_initial_points=0,
+            initial_points=candidates, cache=mode == "shared",
+        )  # fmt: skip
+    search.fit(*data)
+    return [float(score) for score in search.cv_results_["mean_test_score"]]
+
+
+def warm_up(mode: str) -> None:
+    """Have all modules imported."""
+    small, space = pipeline(StandardScaler(), Ridge()), {"model__alpha": (0.1, 1.0)}
+    if mode != "final":
+        searched(mode, small, space, draw(space, 2), load_iris(return_X_y=True), 2)
+
+
+def processor_time() -> float:
+    """Return the seconds of this process and of the processes it has started."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def run(name: str, mode: str, n_trials: int) -> dict[str, Any]:
     """Run one task in one way; in a process of its own."""
     estimator, space, X, y = task(name)
     candidates = draw(space, n_trials)
-    regression = name == "knn-ridge"
-    cv = KFold(N_FOLDS) if regression else StratifiedKFold(N_FOLDS)
+    cv = KFold(N_FOLDS) if name == "knn-ridge" else StratifiedKFold(N_FOLDS)
+    warm_up(mode)
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with tempfile.TemporaryDirectory() as folder, Disk(folder) as disk:
+        os.environ["JOBLIB_TEMP_FOLDER"] = folder
         if mode == "memory":
             estimator.set_params(memory=folder)
-        begin = time.process_time()
+        begin = processor_time()
         if mode == "final":
             scores = fit_final(estimator, candidates, X, y, cv)
-        elif mode in ("grid", "memory"):
-            lists = [{key: [v] for key, v in one.items()} for one in candidates]
-            search = GridSearchCV(estimator, lists, cv=cv, refit=False).fit(X, y)
-            scores = list(search.cv_results_["mean_test_score"])
         else:
-            search = BayesSearchCV(
-                estimator, space, n_iter=n_trials, cv=cv, refit=False, random_state=0,
-                surrogate="random", n_initial_points=0, initial_points=candidates,
-                cache=mode == "shared",
-            )  # fmt: skip
-            os.environ["JOBLIB_TEMP_FOLDER"] = folder
-            search.fit(X, y)
-            scores = list(search.cv_results_["mean_test_score"])
-        seconds = time.process_time() - begin
+            scores = searched(mode, estimator, space, candidates, (X, y), cv)
+        seconds = processor_time() - begin
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "seconds": seconds,
         "megabytes": (memory - baseline) / 1024.0,
         "disk": disk.most / 1e6,
+        "n_rows": len(y),
+        "n_trials": n_trials,
         "scores": scores,
     }
 
@@ -206,6 +239,37 @@ class Disk:
             self.most = max(self.most, size)
 
 
+def measured(name: str, mode: str, n_trials: int) -> dict[str, Any]:
+    """Run one task in one way, in a new process."""
+    command = [sys.executable, __file__, "--trials", str(n_trials), "--one", name, mode]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"error": done.stderr.strip().splitlines()[-1]}
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def compare(name: str, modes: list[str], n_trials: int) -> dict[str, Any]:
+    """Run one task in several ways, and compare the scores with those of the first."""
+    results: dict[str, Any] = {}
+    expected = None
+    for mode in modes:
+        one = results[mode] = measured(name, mode, n_trials)
+        if "error" in one:
+            print(f"{name:16s} {mode:8s} {one['error']}", flush=True)
+            continue
+        scores = np.array(one.pop("scores"))
+        expected = scores if expected is None else expected
+        one["largest_difference"] = float(np.max(np.abs(scores - expected)))
+        one["ratio"] = one["seconds"] / results[modes[0]]["seconds"]
+        print(
+            f"{name:16s} {mode:8s} {one['seconds']:8.1f} s {one['ratio']:6.2f}"
+            f" {one['megabytes']:6.0f} MB {one['disk']:6.0f} MB on disk"
+            f"  difference of scores {one['largest_difference']:.0e}",
+            flush=True,
+        )
+    return results
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=30)
@@ -217,32 +281,12 @@ def main() -> None:
         warnings.simplefilter("ignore")
         print(json.dumps(run(*args.one, args.trials)))
         return
-    results: dict[str, Any] = {}
-    print(f"{'':18s}" + "".join(f"{mode:>20s}" for mode in MODES))
+    saved = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in args.tasks:
-        results[name] = {}
-        line = f"{name:18s}"
-        for mode in MODES:
-            command = [sys.executable, __file__, "--trials", str(args.trials)]
-            done = subprocess.run(
-                [*command, "--one", name, mode],
-                capture_output=True, text=True, check=True,
-            )  # fmt: skip
-            one = json.loads(done.stdout.splitlines()[-1])
-            scores = one.pop("scores")
-            expected = results[name].setdefault("scores", scores)
-            one["largest_difference"] = float(
-                np.max(np.abs(np.subtract(scores, expected)))
-            )
-            results[name][mode] = one
-            ratio = one["seconds"] / results[name]["final"]["seconds"]
-            line += f"{ratio:7.2f} {one['megabytes']:5.0f}M{one['disk']:5.0f}M"
-        del results[name]["scores"]
-        largest = max(one["largest_difference"] for one in results[name].values())
-        print(f"{line}  largest difference of scores {largest:.0e}", flush=True)
-    if args.save:
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        saved[name] = compare(name, list(MODES), args.trials)
+        if args.save:
+            RESULTS.parent.mkdir(exist_ok=True)
+            RESULTS.write_text(json.dumps(saved, indent=1) + "\n")
 
 
 if __name__ == "__main__":
