@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -247,10 +248,21 @@ def _draws_anew(value: Any) -> bool:
     """Tell whether a parameter is a source of random numbers, such as a splitter."""
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return True
+    if inspect.isroutine(value) or isinstance(value, functools.partial):
+        return _function_draws_anew(value)
     if hasattr(value, "get_params") or not hasattr(value, "random_state"):
         return False
     shuffles = getattr(value, "shuffle", True)
     return shuffles and not isinstance(value.random_state, Integral)
+
+
+def _function_draws_anew(function: Callable) -> bool:
+    """Tell whether a function takes a random state, and would draw numbers anew."""
+    try:
+        parameter = inspect.signature(function).parameters.get("random_state")
+    except ValueError:  # some compiled functions have no signature
+        return False
+    return parameter is not None and not isinstance(parameter.default, Integral)
 
 
 # -- a fit with shared steps -----------------------------------------------------------

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from copy import deepcopy
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,11 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.feature_selection import SelectFromModel, SelectKBest
+from sklearn.feature_selection import (
+    SelectFromModel,
+    SelectKBest,
+    mutual_info_classif,
+)
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LassoCV
@@ -139,12 +144,21 @@ def test_steps_after_a_choice_are_fitted_once_per_choice(iris, log):
         TargetEncoder(),
         PCA(2, random_state=np.random.RandomState(0)),
         SelectFromModel(LassoCV(cv=KFold(3, shuffle=True))),
+        SelectKBest(mutual_info_classif, k=2),
+        SelectKBest(partial(mutual_info_classif, n_neighbors=2), k=2),
     ],
 )
 def test_what_follows_a_random_step_is_fitted_each_time(iris, log, first):
     estimator = pipeline(first, CountingScaler(str(log)))
     search(estimator).fit(*iris)
     assert count(log, "f") == N_FOLDS * N_ITER
+
+
+def test_a_function_that_draws_the_same_numbers_is_shared(iris, log):
+    score = partial(mutual_info_classif, random_state=0)
+    first = SelectKBest(score, k=2)
+    search(pipeline(first, CountingScaler(str(log)))).fit(*iris)
+    assert count(log, "f") == N_FOLDS
 
 
 def test_what_follows_a_step_of_many_settings_is_fitted_each_time(iris, log):
