@@ -11,6 +11,7 @@ import functools
 import io
 import math
 import mmap
+import os
 import pickle
 import struct
 import zlib
@@ -33,7 +34,7 @@ N_HEADER = CHECKSUM.size + SIZES.size
 # Arrays begin at multiples of this many bytes.
 ALIGNMENT = 64
 
-# Bytes from which on an array is mapped, and not copied.
+# Bytes from which on a file, and an array in it, is mapped, and not copied.
 MAPPED = 1_000_000
 
 # Memory that an array may span, as a multiple of its own size.
@@ -123,8 +124,11 @@ def read(file: BinaryIO, keep_open: bool = True) -> Any:
 
     Large arrays are mapped, which keeps the file open; not if `keep_open` is False.
     """
-    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    view = memoryview(mapped)
+    is_large = os.fstat(file.fileno()).st_size >= MAPPED
+    if keep_open and is_large:
+        view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+    else:
+        view = memoryview(bytearray(file.read()))
     (checksum,) = CHECKSUM.unpack(view[: CHECKSUM.size])
     if zlib.crc32(view[CHECKSUM.size :]) != checksum:
         raise ValueError("The file is damaged.")

@@ -1,7 +1,5 @@
 """Scores with shared steps, for all transformers of scikit-learn."""
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
