@@ -154,8 +154,8 @@ def fit_final(estimator: Pipeline, candidates: list, X: Any, y: Any, cv: Any) ->
         unknown = first.transform(parts[1])
         for i, params in enumerate(candidates):
             own = {name.removeprefix("model__"): v for name, v in params.items()}
-            fitted = clone(model).set_params(**own).fit(copy.copy(known), y[train])
-            scores[i] += fitted.score(copy.copy(unknown), y[test]) / N_FOLDS
+            fitted = clone(model).set_params(**own).fit(copy.deepcopy(known), y[train])
+            scores[i] += fitted.score(copy.deepcopy(unknown), y[test]) / N_FOLDS
     return list(scores)
 
 
