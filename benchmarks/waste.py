@@ -2,11 +2,15 @@
 
 The same trials, drawn at random, of five pipelines whose first steps are not searched:
 each in a process of its own, with the steps shared (`cache=True`), without
-(`cache=False`), with scikit-learn's ``Pipeline(memory=)``, and by GridSearchCV with the
-same configurations in a list. "final" is the least that can be spent: the first steps
-fitted once per fold, and the final step in each trial. Shown for each: processor time
-as a ratio to "final", greatest resident size, and bytes on disk. The scores of all of
-them must be equal.
+(`cache=False`), with scikit-learn's ``Pipeline(memory=)``, by GridSearchCV and by the
+GridSearchCV of dask-ml with the same configurations in a list. "final" is the least
+that can be spent: the first steps fitted once per fold, and the final step in each
+trial, on a copy of their output, into which some final steps write. Shown for each:
+processor time as a ratio to "final", memory that it adds to the process at most, and
+bytes on disk. The scores of all of them must be equal.
+
+All of them run in one thread, after a small search of the same kind, so that imports do
+not count. Each result is saved as soon as it is there, in place of an earlier one.
 
 Example: python benchmarks/waste.py --trials 30 --save
 """
@@ -17,6 +21,7 @@ import one_thread  # noqa: F401
 
 # isort: split
 import argparse
+import copy
 import json
 import os
 import resource
@@ -34,6 +39,7 @@ from common import HERE
 from shared import load
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -54,19 +60,28 @@ from skbayes import BayesSearchCV
 from skbayes.space import Space
 
 TASKS = ("target-lightgbm", "pca-svm", "tfidf-logistic", "select-sgd", "knn-ridge")
-MODES = ("final", "shared", "plain", "memory", "grid")
+MODES = ("final", "shared", "plain", "memory", "grid", "dask-ml")
 RESULTS = HERE / "results" / "waste" / "waste.json"
 N_FOLDS = 4
+
+# Rows of each task. The forest, the neighbors and the kernel take long with more.
+N_ROWS = {
+    "target-lightgbm": 8000,
+    "pca-svm": 3000,
+    "tfidf-logistic": 2000,
+    "select-sgd": 3000,
+    "knn-ridge": 4000,
+}
 
 
 def task(name: str) -> tuple[Pipeline, dict[str, Any], Any, Any]:
     """Return a pipeline, its space, and the data."""
-    data = load()
+    data, n = load(), N_ROWS[name]
     if name == "target-lightgbm":
         import lightgbm
 
         X, y = data.load_adult("object")["train"]
-        X, y = X[:8000], y[:8000]
+        X, y = X[:n], y[:n]
         texts = [i for i in range(X.shape[1]) if isinstance(X[0, i], str)]
         numbers = [i for i in range(X.shape[1]) if i not in texts]
         splits = StratifiedKFold(5, shuffle=True, random_state=0)
@@ -88,15 +103,15 @@ def task(name: str) -> tuple[Pipeline, dict[str, Any], Any, Any]:
         X, y = data.load_mnist()["train"]
         steps = [PCA(40, random_state=0), SVC()]
         space = {"model__C": (0.1, 100.0, "log-uniform")}
-        return pipeline(*steps), space, np.asarray(X[:5000], float) / 255.0, y[:5000]
+        return pipeline(*steps), space, np.asarray(X[:n], float) / 255.0, y[:n]
     if name == "tfidf-logistic":
         loaded = data.load_newsgroups20()
         X, y = loaded["train"]
         # A problem of two classes, which LIBLINEAR solves.
-        computers = np.array([loaded["categories"][i][:5] == "comp." for i in y[:6000]])
+        computers = np.array([loaded["categories"][i][:5] == "comp." for i in y[:n]])
         steps = [TfidfVectorizer(), LogisticRegression(solver="liblinear")]
         space = {"model__C": (0.1, 100.0, "log-uniform")}
-        return pipeline(*steps), space, list(X[:6000]), computers
+        return pipeline(*steps), space, list(X[:n]), computers
     if name == "select-sgd":
         X, y = data.load_letter()["train"]
         forest = RandomForestClassifier(100, random_state=0)
@@ -106,9 +121,9 @@ def task(name: str) -> tuple[Pipeline, dict[str, Any], Any, Any]:
             SGDClassifier(random_state=0),
         ]
         space = {"model__alpha": (1e-6, 1e-2, "log-uniform")}
-        return pipeline(*steps), space, np.asarray(X[:6000], float), y[:6000]
+        return pipeline(*steps), space, np.asarray(X[:n], float), y[:n]
     X, y = data.load_letter()["train"]
-    X, y = np.asarray(X[:3000], float), np.unique(y[:3000], return_inverse=True)[1]
+    X, y = np.asarray(X[:n], float), np.unique(y[:n], return_inverse=True)[1]
     X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
     steps = [KNNImputer(), SplineTransformer(), Ridge()]
     return pipeline(*steps), {"model__alpha": (1e-3, 1e3, "log-uniform")}, X, y * 1.0
@@ -139,43 +154,70 @@ def fit_final(estimator: Pipeline, candidates: list, X: Any, y: Any, cv: Any) ->
         unknown = first.transform(parts[1])
         for i, params in enumerate(candidates):
             own = {name.removeprefix("model__"): v for name, v in params.items()}
-            fitted = clone(model).set_params(**own).fit(known, y[train])
-            scores[i] += fitted.score(unknown, y[test]) / N_FOLDS
+            fitted = clone(model).set_params(**own).fit(copy.deepcopy(known), y[train])
+            scores[i] += fitted.score(copy.deepcopy(unknown), y[test]) / N_FOLDS
     return list(scores)
+
+
+def searched(
+    mode: str, estimator: Any, space: Any, candidates: Any, data: Any, cv: Any
+) -> list[float]:
+    """Search in one way; return the mean score of each candidate."""
+    lists = [{key: [v] for key, v in one.items()} for one in candidates]
+    search: Any
+    if mode in ("grid", "memory"):
+        search = GridSearchCV(estimator, lists, cv=cv, refit=False)
+    elif mode == "dask-ml":
+        from dask_ml.model_selection import GridSearchCV as DaskSearchCV
+
+        search = DaskSearchCV(estimator, lists, cv=cv, refit=False, scheduler="sync")
+    else:
+        search = BayesSearchCV(
+            estimator, space, n_iter=len(candidates), cv=cv, refit=False,
+            random_state=0, surrogate="random", n_initial_points=0,
+            initial_points=candidates, cache=mode == "shared",
+        )  # fmt: skip
+    search.fit(*data)
+    return [float(score) for score in search.cv_results_["mean_test_score"]]
+
+
+def warm_up(mode: str) -> None:
+    """Have all modules imported."""
+    small, space = pipeline(StandardScaler(), Ridge()), {"model__alpha": (0.1, 1.0)}
+    if mode != "final":
+        searched(mode, small, space, draw(space, 2), load_iris(return_X_y=True), 2)
+
+
+def processor_time() -> float:
+    """Return the seconds of this process and of the processes it has started."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def run(name: str, mode: str, n_trials: int) -> dict[str, Any]:
     """Run one task in one way; in a process of its own."""
     estimator, space, X, y = task(name)
     candidates = draw(space, n_trials)
-    regression = name == "knn-ridge"
-    cv = KFold(N_FOLDS) if regression else StratifiedKFold(N_FOLDS)
+    cv = KFold(N_FOLDS) if name == "knn-ridge" else StratifiedKFold(N_FOLDS)
+    warm_up(mode)
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with tempfile.TemporaryDirectory() as folder, Disk(folder) as disk:
+        os.environ["JOBLIB_TEMP_FOLDER"] = folder
         if mode == "memory":
             estimator.set_params(memory=folder)
-        begin = time.process_time()
+        begin = processor_time()
         if mode == "final":
             scores = fit_final(estimator, candidates, X, y, cv)
-        elif mode in ("grid", "memory"):
-            lists = [{key: [v] for key, v in one.items()} for one in candidates]
-            search = GridSearchCV(estimator, lists, cv=cv, refit=False).fit(X, y)
-            scores = list(search.cv_results_["mean_test_score"])
         else:
-            search = BayesSearchCV(
-                estimator, space, n_iter=n_trials, cv=cv, refit=False, random_state=0,
-                surrogate="random", n_initial_points=0, initial_points=candidates,
-                cache=mode == "shared",
-            )  # fmt: skip
-            os.environ["JOBLIB_TEMP_FOLDER"] = folder
-            search.fit(X, y)
-            scores = list(search.cv_results_["mean_test_score"])
-        seconds = time.process_time() - begin
+            scores = searched(mode, estimator, space, candidates, (X, y), cv)
+        seconds = processor_time() - begin
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "seconds": seconds,
         "megabytes": (memory - baseline) / 1024.0,
         "disk": disk.most / 1e6,
+        "n_rows": len(y),
+        "n_trials": n_trials,
         "scores": scores,
     }
 
@@ -206,43 +248,108 @@ class Disk:
             self.most = max(self.most, size)
 
 
+def measured(name: str, mode: str, n_trials: int) -> dict[str, Any]:
+    """Run one task in one way, in a new process."""
+    command = [sys.executable, __file__, "--trials", str(n_trials), "--one", name, mode]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"error": done.stderr.strip().splitlines()[-1]}
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def compare(name: str, modes: list[str], n_trials: int) -> dict[str, Any]:
+    """Run one task in several ways, and compare the scores with those of the first."""
+    results: dict[str, Any] = {}
+    expected = None
+    for mode in modes:
+        one = results[mode] = measured(name, mode, n_trials)
+        if "error" in one:
+            print(f"{name:16s} {mode:8s} {one['error']}", flush=True)
+            continue
+        scores = np.array(one.pop("scores"))
+        expected = scores if expected is None else expected
+        one["largest_difference"] = float(np.max(np.abs(scores - expected)))
+        print(
+            f"{name:16s} {mode:8s} {one['seconds']:8.1f} s"
+            f" {one['megabytes']:6.0f} MB {one['disk']:6.0f} MB on disk"
+            f"  difference of scores {one['largest_difference']:.0e}",
+            flush=True,
+        )
+    return results
+
+
+def save(name: str, results: dict[str, Any]) -> None:
+    """Replace what is saved of one task, and compute the ratios anew."""
+    saved = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    known = saved.setdefault(name, {})
+    known.update(results)
+    for one in known.values():
+        if "error" not in one:
+            one["ratio"] = one["seconds"] / known["final"]["seconds"]
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(saved, indent=1) + "\n")
+
+
+LABELS = {
+    "plain": "cache=False",
+    "grid": "GridSearchCV",
+    "memory": "Pipeline(memory=)",
+    "dask-ml": "dask-ml",
+    "shared": "cache=True",
+}
+TITLES = {
+    "target-lightgbm": "target encoding,\nLightGBM",
+    "pca-svm": "PCA,\nSVM",
+    "tfidf-logistic": "TF-IDF,\nlogistic regression",
+    "select-sgd": "forest selection,\nSGD",
+    "knn-ridge": "KNN imputer,\nsplines, ridge",
+}
+
+
+def draw_bars(path: Path) -> None:
+    """Draw the ratios that are saved."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    saved = json.loads(RESULTS.read_text())
+    figure, axes = plt.subplots(1, len(TITLES), figsize=(10.5, 2.6), sharey=True)
+    for ax, (name, title) in zip(axes, TITLES.items(), strict=True):
+        ratios = [saved[name].get(mode, {}).get("ratio", np.nan) for mode in LABELS]
+        colors = ["#1f77b4" if m == "shared" else "#b8c4ce" for m in LABELS]
+        bars = ax.barh(list(LABELS.values()), ratios, color=colors)
+        ax.bar_label(bars, fmt="%.2f", padding=2, fontsize=8)
+        ax.set_xlim(0.0, 1.3 * np.nanmax(ratios))
+        ax.axvline(1.0, color="black", linewidth=0.8, linestyle=":")
+        ax.set_title(title, fontsize=9)
+        ax.tick_params(labelsize=8)
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].invert_yaxis()
+    figure.supxlabel("processor time / least possible time", fontsize=9)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=30)
-    parser.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS)
+    parser.add_argument("--tasks", nargs="*", default=TASKS, choices=TASKS)
+    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--save", action="store_true")
+    parser.add_argument("--draw", action="store_true", help="draw docs/images")
     args = parser.parse_args()
     if args.one:
         warnings.simplefilter("ignore")
         print(json.dumps(run(*args.one, args.trials)))
         return
-    results: dict[str, Any] = {}
-    print(f"{'':18s}" + "".join(f"{mode:>20s}" for mode in MODES))
     for name in args.tasks:
-        results[name] = {}
-        line = f"{name:18s}"
-        for mode in MODES:
-            command = [sys.executable, __file__, "--trials", str(args.trials)]
-            done = subprocess.run(
-                [*command, "--one", name, mode],
-                capture_output=True, text=True, check=True,
-            )  # fmt: skip
-            one = json.loads(done.stdout.splitlines()[-1])
-            scores = one.pop("scores")
-            expected = results[name].setdefault("scores", scores)
-            one["largest_difference"] = float(
-                np.max(np.abs(np.subtract(scores, expected)))
-            )
-            results[name][mode] = one
-            ratio = one["seconds"] / results[name]["final"]["seconds"]
-            line += f"{ratio:7.2f} {one['megabytes']:5.0f}M{one['disk']:5.0f}M"
-        del results[name]["scores"]
-        largest = max(one["largest_difference"] for one in results[name].values())
-        print(f"{line}  largest difference of scores {largest:.0e}", flush=True)
-    if args.save:
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        results = compare(name, list(args.modes), args.trials)
+        if args.save:
+            save(name, results)
+    if args.draw:
+        draw_bars(HERE.parent / "docs" / "images" / "shared_steps.png")
 
 
 if __name__ == "__main__":

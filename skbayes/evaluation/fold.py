@@ -15,6 +15,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import check_scoring, get_scorer
 
 from skbayes import compat
 from skbayes.evaluation.constraints import OutcomeMeasures
@@ -32,6 +34,9 @@ from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult
 
 __all__ = ["Fold", "FoldOutcome", "FoldTask", "portable_error", "run_fold"]
+
+# Scorers that only call methods of the whole estimator, such as `predict`.
+_PREDICTING = {type(get_scorer("accuracy")), type(check_scoring(DummyClassifier()))}
 
 # Called with a fitted estimator and the result of its fit.
 Measure = Callable[[Any, dict[str, Any]], float]
@@ -123,6 +128,15 @@ class FoldTask:
         measured = bool(self.measures) or self.outcomes is not None
         return measured or bool(self.options["return_estimator"])
 
+    @property
+    def looks_inside(self) -> bool:
+        """Whether something but a pipeline looks at its fitted steps."""
+        scorers = compat.public_scorers(self.options["scorer"])
+        several = scorers.values() if isinstance(scorers, dict) else [scorers]
+        return self.keeps_estimator or any(
+            type(scorer) not in _PREDICTING for scorer in several
+        )
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -173,41 +187,49 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
                 options["caller"] = callback_task.search
                 options["callback_ctx"] = callback_task
             begin, begin_cpu = time.perf_counter(), time.process_time()
-            estimator = clone(task.estimator)
             key = (fold.index, fold.fidelity)
-            with (
-                shared_steps(
+            rows = None
+            if _looks_inside(task, callback_task) or options["return_train_score"]:
+                rows = _test_rows(inputs, task, fold)
+            for cache in (task.cache, None):
+                estimator = clone(task.estimator)
+                shared = shared_steps(
                     estimator,
-                    task.cache,
+                    cache,
                     fold.params,
                     key,
-                    _test_rows(inputs, task, fold),
-                ) as saved,
-                watched_fit(
-                    estimator,
-                    task.rounds,
-                    options["scorer"],
-                    functools.partial(_scored_rows, inputs, task, train, test),
-                    fold.max_rounds,
-                    fold.race,
-                    fold.risk,
-                ) as watched,
-            ):
-                if watched is not None:
-                    options["scorer"] = watched.scorer
-                result = compat.fit_and_score(
-                    estimator,
-                    inputs.X,
-                    inputs.y,
-                    train=train,
-                    test=test,
-                    parameters=fold.params,
-                    fit_params=inputs.fit_params,
-                    score_params=inputs.score_params,
-                    split_progress=(fold.index, len(inputs.splits)),
-                    candidate_progress=fold.candidate_progress,
-                    **options,
+                    rows,
+                    _looks_inside(task, callback_task),
                 )
+                with (
+                    shared as saved,
+                    watched_fit(
+                        estimator,
+                        task.rounds,
+                        task.options["scorer"],
+                        functools.partial(_scored_rows, inputs, task, train, test),
+                        fold.max_rounds,
+                        fold.race,
+                        fold.risk,
+                    ) as watched,
+                ):
+                    if watched is not None:
+                        options["scorer"] = watched.scorer
+                    result = compat.fit_and_score(
+                        estimator,
+                        inputs.X,
+                        inputs.y,
+                        train=train,
+                        test=test,
+                        parameters=fold.params,
+                        fit_params=inputs.fit_params,
+                        score_params=inputs.score_params,
+                        split_progress=(fold.index, len(inputs.splits)),
+                        candidate_progress=fold.candidate_progress,
+                        **options,
+                    )
+                if not saved.lost:
+                    break
             cpu_seconds = time.process_time() - begin_cpu
             seconds = time.perf_counter() - begin
             _add_saved(result, saved)
@@ -237,6 +259,14 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
     if callback_task is not None:
         outcome.stop_requested = callback_task.stop_requested
     return outcome
+
+
+def _looks_inside(task: FoldTask, callback_task: compat.EvaluationTask | None) -> bool:
+    """Tell whether something but a pipeline looks at its fitted steps."""
+    if task.looks_inside or callback_task is None:
+        return task.looks_inside
+    # Callbacks are shown the fitted estimator.
+    return any(map(compat.has_callbacks, (callback_task.search, task.estimator)))
 
 
 def _test_rows(inputs: Inputs, task: FoldTask, fold: Fold) -> Callable[[], Any]:

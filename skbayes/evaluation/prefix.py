@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,11 +78,15 @@ class SavedTime:
     ----------
     fit, score, cpu : float
         Seconds of the fit, of scoring, and of the processor.
+    lost : bool
+        Whether a fitted step could not be loaded when it was needed. The fit is to be
+        repeated without shared steps.
     """
 
     fit: float = 0.0
     score: float = 0.0
     cpu: float = 0.0
+    lost: bool = False
 
     @property
     def total(self) -> float:
@@ -243,10 +248,21 @@ def _draws_anew(value: Any) -> bool:
     """Tell whether a parameter is a source of random numbers, such as a splitter."""
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return True
+    if inspect.isroutine(value) or isinstance(value, functools.partial):
+        return _function_draws_anew(value)
     if hasattr(value, "get_params") or not hasattr(value, "random_state"):
         return False
     shuffles = getattr(value, "shuffle", True)
     return shuffles and not isinstance(value.random_state, Integral)
+
+
+def _function_draws_anew(function: Callable) -> bool:
+    """Tell whether a function takes a random state, and would draw numbers anew."""
+    try:
+        parameter = inspect.signature(function).parameters.get("random_state")
+    except ValueError:  # some compiled functions have no signature
+        return False
+    return parameter is not None and not isinstance(parameter.default, Integral)
 
 
 # -- a fit with shared steps -----------------------------------------------------------
@@ -258,7 +274,8 @@ def shared_steps(
     cache: PrefixCache | None,
     params: Mapping[str, Any],
     fold: tuple,
-    expected_test: Callable[[], Any],
+    expected_test: Callable[[], Any] | None,
+    looks_inside: bool = True,
 ) -> Iterator[SavedTime]:
     """Share the first steps of an estimator that is fitted and scored in this context.
 
@@ -272,21 +289,31 @@ def shared_steps(
         Parameters of the trial.
     fold : tuple
         What tells the fold and its training rows from others of the search.
-    expected_test : callable
-        Returns the test rows as the estimator will be given them.
+    expected_test : callable or None
+        Returns the test rows as the estimator will be given them. None: the estimator
+        will be given no other rows after its fit.
+    looks_inside : bool, default=True
+        Whether something but the pipeline looks at the fitted steps. If not, a step is
+        loaded only if rows are transformed of which the output is not stored.
     """
     saved = SavedTime()
     if cache is None or type(estimator) is not Pipeline:
         yield saved
         return
-    fit = _SharedFit(cache, params, fold, expected_test, saved)
+    fit = _SharedFit(cache, params, fold, expected_test, looks_inside, saved)
     # The parameters are set after this: the steps are known when `fit` is called.
     estimator.__dict__["fit"] = functools.partial(fit.fit, estimator)
     try:
         yield saved
+    except _LostStep:
+        saved.lost = True
     finally:
         estimator.__dict__.pop("fit", None)
         fit.uncover_all()
+
+
+class _LostStep(BaseException):
+    """A fitted step cannot be loaded; no error of the fit, and so no `Exception`."""
 
 
 @dataclass
@@ -296,7 +323,8 @@ class _SharedFit:
     cache: PrefixCache
     params: Mapping[str, Any]
     fold: tuple
-    expected_test: Callable[[], Any]
+    expected_test: Callable[[], Any] | None
+    looks_inside: bool
     saved: SavedTime
     _covered: list[Any] = field(default_factory=list)
 
@@ -310,7 +338,9 @@ class _SharedFit:
             for path, steps in find_runs(estimator, n_values):
                 # Steps inside a ColumnTransformer see columns that are cut out anew.
                 test = _Test(self.expected_test) if path == "" else None
-                _Run(self, steps, test).prepare()
+                # Composites look at the fitted parts of them.
+                is_lazy = path == "" and not self.looks_inside
+                _Run(self, steps, test, is_lazy).prepare()
         except Exception:  # such as a value that cannot be hashed
             self.uncover_all()
         return estimator.fit(X, y, **fit_params)
@@ -342,28 +372,23 @@ class _NotLoaded:
     """Output of a step that the next step does not look at."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Test:
-    """Recognizes the test rows, and what the steps made of them."""
+    """Recognizes the test rows; None: there are no others."""
 
-    expected: Callable[[], Any]
-    _known: list[Any] = field(default_factory=list)
+    expected: Callable[[], Any] | None
 
-    def recognizes(self, X: Any, first: bool) -> bool:
-        """Tell whether `X` is the test rows, or the output of the step before."""
-        if any(X is one for one in self._known):
-            return True
-        try:
-            if not first or not _same(X, self.expected()):
-                return False
-        except Exception:  # elements that cannot be compared
-            return False
-        self._known.append(X)
-        return True
+    def recognizes(self, X: Any) -> bool:
+        """Tell whether `X` is the test rows."""
+        return self.expected is None or _are_same(X, self.expected)
 
-    def note(self, output: Any) -> None:
-        """Remember what a step made of the test rows."""
-        self._known.append(output)
+
+def _are_same(one: Any, other: Callable[[], Any]) -> bool:
+    """Tell whether rows surely equal those that a function returns."""
+    try:
+        return _same(one, other())
+    except Exception:  # elements that cannot be compared
+        return False
 
 
 def _plain_state(transformer: Any) -> Any:
@@ -399,13 +424,43 @@ class _Transform:
         return self._run.transform(self._i, self._transformer, X, params, is_as_fitted)
 
 
+class _States:
+    """Fitted states of the steps of a segment."""
+
+    def __init__(self, store: PrefixStore, key: str) -> None:
+        self._store, self._key = store, f"{key}-states"
+        self._loaded: list[dict[str, Any]] | None = None
+
+    def are_stored(self) -> bool:
+        """Tell whether there is a file of them."""
+        return self._store.has(self._key)
+
+    def load(self) -> bool:
+        """Load them, unless this was done; tell whether they are there."""
+        if self._loaded is None:
+            # An estimator that is kept would keep files open.
+            self._loaded = self._store.load(self._key, mapped=False)
+        return self._loaded is not None
+
+    def __getitem__(self, i: int) -> dict[str, Any]:
+        if not self.load():
+            raise _LostStep
+        assert self._loaded is not None
+        return self._loaded[i]
+
+
 class _Run:
     """Consecutive shared steps of one pipeline in one fit."""
 
     def __init__(
-        self, fit: _SharedFit, steps: Sequence[Step], test: _Test | None
+        self,
+        fit: _SharedFit,
+        steps: Sequence[Step],
+        test: _Test | None,
+        is_lazy: bool,
     ) -> None:
         self._fit, self._steps, self._test = fit, steps, test
+        self._is_lazy = is_lazy
         ends = [
             i
             for i, step in enumerate(steps)
@@ -414,28 +469,43 @@ class _Run:
         self._keys: list[str] = []
         for begin, end in zip([0, *(e + 1 for e in ends[:-1])], ends, strict=True):
             self._keys += [fit.key(steps[end])] * (end + 1 - begin)
-        self._ends = set(ends)
-        self._states: list[dict[str, Any]] = []
+        self._ends = ends
+        # What was stored by an earlier fit: states and times of the first steps, and
+        # the output of the last of these.
+        self._states: list[Callable[[], dict[str, Any]]] = []
+        self._times: list[tuple[float, float]] = []
         self._output: Any = None
+        # States of the steps of a segment that are fitted now.
         self._fitted: list[dict[str, Any]] = []
+        self._asleep: dict[int, Callable[[], dict[str, Any]]] = {}
+        # Output of the test rows that was returned last, and by which step; times of
+        # the steps that made it; the output of a later step, if it is known already.
+        self._given: tuple[int, Any] = (-1, None)
+        self._test_times: list[tuple[float, float]] = []
+        self._ahead: tuple[int, Any] | None = None
 
     def prepare(self) -> None:
         """Load what is stored of the first steps, and cover all of them."""
         store = self._fit.cache.store
-        loaded: list[list[dict[str, Any]]] = []
-        for end in sorted(self._ends):
-            states = store.load(f"{self._keys[end]}-states")
-            if states is None:
+        segments: list[_States] = []
+        for end in self._ends:
+            states = _States(store, self._keys[end])
+            if not (states.are_stored() if self._is_lazy else states.load()):
                 break
-            loaded.append(states)
-        while loaded and self._output is None:
-            n_steps = sum(map(len, loaded))
-            stored = store.load(f"{self._keys[n_steps - 1]}-output")
-            if stored is None:
-                loaded.pop()
-            else:
-                self._output = stored
-        self._states = [state for states in loaded for state in states]
+            segments.append(states)
+        while segments:
+            end = self._ends[len(segments) - 1]
+            stored = store.load(f"{self._keys[end]}-output")
+            if stored is not None:
+                self._output, self._times = stored
+                break
+            segments.pop()
+        begin = 0
+        for end, states in zip(self._ends, segments, strict=False):
+            self._states += [
+                functools.partial(states.__getitem__, i) for i in range(end + 1 - begin)
+            ]
+            begin = end + 1
         for i, step in enumerate(self._steps):
             self._cover(i, step.transformer)
 
@@ -466,26 +536,29 @@ class _Run:
         cpu_seconds = time.process_time() - begin_cpu
         for part in filter(_is_estimator, transformer.get_params(deep=True).values()):
             uncover(part)
-        state = {"fitted": dict(transformer.__dict__), "seconds": seconds}
-        self._fitted.append({**state, "cpu_seconds": cpu_seconds})
+        self._fitted.append(dict(transformer.__dict__))
+        self._times.append((seconds, cpu_seconds))
         if i in self._ends:
             store = self._fit.cache.store
             store.save(f"{self._keys[i]}-states", self._fitted)
-            store.save(f"{self._keys[i]}-output", (output,))
+            store.save(f"{self._keys[i]}-output", (output, self._times))
             self._fitted = []
         self._cover_transform(i, transformer)
         return output
 
     def _restore(self, i: int, transformer: Any) -> Any:
-        state = self._states[i]
         uncover(transformer)
-        transformer.__dict__.update(state["fitted"])
-        self._fit.saved.fit += state["seconds"]
-        self._fit.saved.cpu += state["cpu_seconds"]
+        if self._is_lazy:
+            self._asleep[i] = self._states[i]
+        else:
+            transformer.__dict__.update(self._states[i]())
+        seconds, cpu_seconds = self._times[i]
+        self._fit.saved.fit += seconds
+        self._fit.saved.cpu += cpu_seconds
         self._cover_transform(i, transformer)
         if i < len(self._states) - 1:
             return _NotLoaded()
-        (output,), self._output = self._output, None
+        output, self._output = self._output, None
         return output
 
     def _cover_transform(self, i: int, transformer: Any) -> None:
@@ -497,6 +570,11 @@ class _Run:
         }
         self._fit.cover(transformer, methods)
 
+    def _transform(self, i: int, transformer: Any, X: Any, **params: Any) -> Any:
+        if i in self._asleep:
+            transformer.__dict__.update(self._asleep.pop(i)())
+        return type(transformer).transform(transformer, X, **params)
+
     def transform(
         self,
         i: int,
@@ -506,27 +584,59 @@ class _Run:
         is_as_fitted: bool,
     ) -> Any:
         """Transform rows; the test rows by what is stored of them."""
-        transform = functools.partial(type(transformer).transform, transformer)
-        if (
-            params
-            or not is_as_fitted
-            or self._test is None
-            or not self._test.recognizes(X, first=i == 0)
-        ):
-            return transform(X, **params)
-        store, key = self._fit.cache.store, f"{self._keys[i]}-{i}-test"
-        stored = store.load(key)
-        if stored is not None:
-            output, seconds, cpu_seconds = stored
-            self._fit.saved.score += seconds
-            self._fit.saved.cpu += cpu_seconds
+        if params or not is_as_fitted or not self._is_test(i, X):
+            return self._transform(i, transformer, X, **params)
+        if i == 0:
+            self._test_times = []
+            self._ahead = self._load_ahead() if self._is_lazy else None
+        if self._ahead is not None and i <= self._ahead[0]:
+            end, output = self._ahead
+            output = output if i == end else _NotLoaded()
         else:
-            begin, begin_cpu = time.perf_counter(), time.process_time()
-            output = transform(X)
-            seconds = time.perf_counter() - begin
-            cpu_seconds = time.process_time() - begin_cpu
-            store.save(key, (output, seconds, cpu_seconds))
-        self._test.note(output)
+            output = self._transform_test(i, transformer, X)
+        self._given = i, output
+        return output
+
+    def _is_test(self, i: int, X: Any) -> bool:
+        """Tell whether rows are the test rows, or what the step before made of them."""
+        if i == 0:
+            return self._test is not None and self._test.recognizes(X)
+        if self._given[0] != i - 1 or X is not self._given[1]:
+            return False
+        # A scorer may have written into them.
+        return self._is_lazy or _are_same(X, lambda: self._load_test(i - 1)[0])
+
+    def _load_test(self, i: int) -> Any:
+        return self._fit.cache.store.load(f"{self._keys[i]}-{i}-test")
+
+    def _load_ahead(self) -> tuple[int, Any] | None:
+        """Load what the last step for which it is stored makes of the test rows."""
+        for end in reversed(self._ends):
+            stored = self._load_test(end)
+            if stored is not None:
+                output, self._test_times = stored
+                for seconds, cpu_seconds in self._test_times:
+                    self._fit.saved.score += seconds
+                    self._fit.saved.cpu += cpu_seconds
+                return end, output
+        return None
+
+    def _transform_test(self, i: int, transformer: Any, X: Any) -> Any:
+        # Who looks at nothing but the last output needs no others.
+        is_stored = not self._is_lazy or i in self._ends
+        stored = self._load_test(i) if is_stored else None
+        if stored is not None:
+            output, self._test_times = stored
+            self._fit.saved.score += self._test_times[i][0]
+            self._fit.saved.cpu += self._test_times[i][1]
+            return output
+        begin, begin_cpu = time.perf_counter(), time.process_time()
+        output = self._transform(i, transformer, X)
+        cpu_seconds = time.process_time() - begin_cpu
+        self._test_times.append((time.perf_counter() - begin, cpu_seconds))
+        if is_stored:
+            key = f"{self._keys[i]}-{i}-test"
+            self._fit.cache.store.save(key, (output, self._test_times))
         return output
 
 

@@ -10,7 +10,6 @@ import contextlib
 import errno
 import functools
 import os
-import pickle
 import shutil
 import sqlite3
 import tempfile
@@ -20,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
 import joblib
 import numpy as np
 import numpy.typing as npt
 
 from skbayes import compat
+from skbayes.evaluation import prefix_files
 from skbayes.utils.optional import warn_or_log
 from skbayes.utils.process_tree import is_running
 
@@ -46,27 +45,12 @@ PATIENCE = 1e6
 Arrays = Mapping[str, npt.NDArray]
 
 
-class _StridedArrayError(TypeError):
-    """An array whose layout in memory a pickle does not keep."""
-
-
-class _Pickler(cloudpickle.Pickler):
-    """Refuses arrays that would come back in another order of their elements."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, np.ndarray) and not obj.dtype.hasobject:
-            flags = obj.flags
-            if not (flags.c_contiguous or flags.f_contiguous):
-                raise _StridedArrayError
-        return super().reducer_override(obj)
-
-
 @dataclass(frozen=True)
 class PrefixStore:
     """Files of values, of which the least recently used are removed for new ones.
 
     What cannot be written or read is computed again by the caller: a full disk, a
-    file that is gone, or one that cannot be unpickled costs time only.
+    file that is gone, or one that is damaged costs time only.
 
     Parameters
     ----------
@@ -84,12 +68,19 @@ class PrefixStore:
         """Whether this machine has the folder."""
         return os.path.isdir(self.folder)
 
-    def load(self, key: str) -> Any:
-        """Return a copy of what is stored under a key; None if there is nothing."""
+    def has(self, key: str) -> bool:
+        """Tell whether something is stored under a key."""
+        return os.path.exists(os.path.join(self.folder, key))
+
+    def load(self, key: str, mapped: bool = True) -> Any:
+        """Return a copy of what is stored under a key; None if there is nothing.
+
+        If `mapped`, large arrays are pages of the file that is kept open for them.
+        """
         path = Path(self.folder) / key
         try:
             with open(path, "rb") as file:
-                stored = pickle.load(file)
+                stored = prefix_files.read(file, mapped)
             os.utime(path)
         except Exception:
             return None
@@ -97,11 +88,7 @@ class PrefixStore:
 
     def save(self, key: str, value: Any) -> None:
         """Store a value, unless it cannot be written or is larger than the limit."""
-
-        def dump(file: Any) -> None:
-            _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
-
-        self._write(key, dump)
+        self._write(key, lambda file: prefix_files.write(file, value))
 
     def arrays(self, key: str, make: Callable[[], Arrays]) -> Arrays:
         """Map stored arrays into memory; if there are none, store those of `make`.

@@ -176,10 +176,11 @@ class SharedEntries:
     cache : bool, default=True
         Whether trials share the first steps of a pipeline. A transformer with at most
         32 different settings in the search space, including those of the steps before
-        it, is fitted once per fold and setting; later trials load the fitted
-        transformer and its output from temporary files. Scores are identical to those
-        without shared steps. A transformer with ``random_state=None`` is fitted in each
-        trial. Steps are not shared on Dask and other distributed backends.
+        it, is fitted once per fold and setting; later trials load its output, and the
+        fitted transformer if a scorer looks at it, from temporary files. Scores are
+        identical to those without shared steps. A transformer with
+        ``random_state=None`` is fitted in each trial. Steps are not shared on Dask and
+        other distributed backends.
     cache_limit : float, default=1e9
         Maximum size of the temporary files in bytes, > 0. The least recently used files
         are removed first. A warning tells if something was computed again for lack of

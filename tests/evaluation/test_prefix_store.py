@@ -123,14 +123,6 @@ def test_the_least_recently_used_is_removed_first(kind, tmp_path):
     assert sorted(stored) == ["a", "c", "d"]
 
 
-def test_strided_arrays_are_not_stored(tmp_path):
-    store = PrefixStore(str(tmp_path), limit=1e6)
-    store.save("strided", (np.zeros((6, 6))[::2, ::2],))
-    store.save("fortran", (np.zeros((6, 6), order="F"),))
-    assert store.load("strided") is None
-    assert store.load("fortran")[0].flags.f_contiguous
-
-
 def test_arrays_and_pickles_have_one_limit(tmp_path):
     store = PrefixStore(str(tmp_path), 15_000)
     store.arrays("arrays", lambda: {"a": np.zeros(1000)})

@@ -4,6 +4,7 @@ import os
 import pickle
 import warnings
 from copy import deepcopy
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,11 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.feature_selection import SelectFromModel, SelectKBest
+from sklearn.feature_selection import (
+    SelectFromModel,
+    SelectKBest,
+    mutual_info_classif,
+)
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LassoCV
@@ -137,12 +142,21 @@ def test_steps_after_a_choice_are_fitted_once_per_choice(iris, log):
         TargetEncoder(),
         PCA(2, random_state=np.random.RandomState(0)),
         SelectFromModel(LassoCV(cv=KFold(3, shuffle=True))),
+        SelectKBest(mutual_info_classif, k=2),
+        SelectKBest(partial(mutual_info_classif, n_neighbors=2), k=2),
     ],
 )
 def test_what_follows_a_random_step_is_fitted_each_time(iris, log, first):
     estimator = pipeline(first, CountingScaler(str(log)))
     search(estimator).fit(*iris)
     assert count(log, "f") == N_FOLDS * N_ITER
+
+
+def test_a_function_that_draws_the_same_numbers_is_shared(iris, log):
+    score = partial(mutual_info_classif, random_state=0)
+    first = SelectKBest(score, k=2)
+    search(pipeline(first, CountingScaler(str(log)))).fit(*iris)
+    assert count(log, "f") == N_FOLDS
 
 
 def test_what_follows_a_step_of_many_settings_is_fitted_each_time(iris, log):
@@ -289,6 +303,21 @@ def test_a_scorer_may_look_inside(iris):
     fit_both(pipeline(StandardScaler(), MinMaxScaler()), *iris, scoring=_looks_inside)
 
 
+def _writes_into_rows(estimator, X, y):
+    """Scores twice; writes into the rows, and into the output of a step, between."""
+    first = estimator.predict_proba(X)[:, 0].sum()
+    inner = estimator[0].transform(X)
+    inner += 1.0
+    second = estimator[1].transform(inner).sum()
+    X *= 2.0
+    return float(first + second + estimator.predict_proba(X)[:, 0].sum())
+
+
+def test_a_scorer_may_write_into_its_rows(iris):
+    pair = pipeline(StandardScaler(), MinMaxScaler())
+    fit_both(pair, *iris, scoring=_writes_into_rows)
+
+
 def _one(estimator, X, y):
     return float(np.sum(estimator[0].transform(X)))
 
@@ -419,6 +448,71 @@ def test_a_resumed_search_goes_on(iris, tmp_path):
     assert shared.tolist() == [False, True, True, False, True, True]
 
 
+# -- steps that are not loaded ---------------------------------------------------------
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """Return the list of what is loaded from now on: "states", "output" and "test"."""
+    load, kinds = PrefixStore.load, []
+
+    def noted(self, key, mapped=True):
+        kinds.append(key.rpartition("-")[2])
+        return load(self, key, mapped)
+
+    monkeypatch.setattr(PrefixStore, "load", noted)
+    return kinds
+
+
+@pytest.mark.parametrize(
+    "scoring", [None, "accuracy", ["accuracy", "neg_log_loss"], "roc_auc_ovr"]
+)
+def test_fitted_steps_are_not_loaded_if_nothing_looks_at_them(iris, loaded, scoring):
+    refit = "accuracy" if isinstance(scoring, list) else False
+    pair = pipeline(StandardScaler(), MinMaxScaler())
+    search(pair, scoring=scoring, refit=refit).fit(*iris)
+    assert "states" not in loaded
+    assert loaded.count("output") == N_FOLDS * (N_ITER - 1)
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"scoring": _accuracy},
+        {"scoring": {"first": "accuracy", "own": _accuracy}, "refit": "first"},
+        {"return_fold_estimators": True, "refit": True},
+        {"return_train_score": True},
+    ],
+)
+def test_fitted_steps_are_loaded_if_something_looks_at_them(iris, loaded, kwargs):
+    fit_both(pipeline(StandardScaler(), MinMaxScaler()), *iris, **kwargs)
+    assert loaded.count("states") >= N_FOLDS * (N_ITER - 1)
+
+
+def test_only_the_last_output_of_the_test_rows_is_loaded(iris, loaded):
+    steps = [StandardScaler(), MinMaxScaler(), SelectKBest(k=2)]
+    fit_both(pipeline(*steps), *iris)
+    # The first fit of a fold looks for it twice in vain.
+    assert loaded.count("test") == N_FOLDS * (N_ITER + 1)
+
+
+@pytest.mark.parametrize("lost", ["states", "test", "output"])
+@pytest.mark.parametrize("error_score", ["raise", 0.0])
+def test_a_fold_is_repeated_if_a_step_is_lost_meanwhile(
+    iris, monkeypatch, lost, error_score
+):
+    load = PrefixStore.load
+
+    def missing(self, key, mapped=True):
+        return None if key.endswith((lost, "test")) else load(self, key, mapped)
+
+    monkeypatch.setattr(PrefixStore, "load", missing)
+    pair = pipeline(StandardScaler(), MinMaxScaler())
+    shared, _ = fit_both(pair, *iris, error_score=error_score)
+    found = shared_times(shared)[1:] > 0.0
+    assert np.all(found) if lost == "test" else not np.any(found)
+
+
 # -- the store -------------------------------------------------------------------------
 
 
@@ -426,9 +520,9 @@ def _broken_loads(monkeypatch, spoil):
     """Have each file spoiled before it is read."""
     load = PrefixStore.load
 
-    def spoiled(self, key):
+    def spoiled(self, key, mapped=True):
         spoil(os.path.join(self.folder, key))
-        return load(self, key)
+        return load(self, key, mapped)
 
     monkeypatch.setattr(PrefixStore, "load", spoiled)
 

@@ -1,0 +1,102 @@
+"""Files of values that the trials of a search share."""
+
+import struct
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from skbayes.evaluation import prefix_files
+
+
+def written_and_read(value, path):
+    with open(path, "wb") as file:
+        prefix_files.write(file, value)
+    with open(path, "rb") as file:
+        return prefix_files.read(file)
+
+
+def layouts(shape):
+    """Return arrays of one shape, each with another layout in memory."""
+    rng = np.random.default_rng(0)
+    n_rows, n_columns = shape
+    read_only = rng.random(shape)
+    read_only.flags.writeable = False
+    return {
+        "C": rng.random(shape),
+        "F": np.asfortranarray(rng.random(shape)),
+        "columns": rng.random((n_rows, n_columns + 3))[:, :n_columns],
+        "rows": np.asfortranarray(rng.random((n_rows + 3, n_columns)))[:n_rows],
+        "reversed": rng.random(shape)[::-1, ::-1],
+        "every second": rng.random((2 * n_rows, n_columns))[::2],
+        "broadcast": np.broadcast_to(rng.random(n_columns), shape),
+        "read-only": read_only,
+        "dates": rng.integers(0, 9, shape).astype("datetime64[s]")[:, ::-1],
+    }
+
+
+# Arrays that are copied from the file, and arrays that are mapped.
+@pytest.mark.parametrize("shape", [(7, 5), (1000, 400)])
+@pytest.mark.parametrize("name", layouts((1, 1)))
+def test_arrays_keep_values_and_layout(tmp_path, shape, name):
+    array = layouts(shape)[name]
+    (copy,) = written_and_read((array,), tmp_path / "file")
+    np.testing.assert_array_equal(copy, array)
+    assert type(copy) is np.ndarray
+    assert (copy.dtype, copy.strides) == (array.dtype, array.strides)
+    assert copy.flags.writeable == array.flags.writeable
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (1000, 400)])
+def test_a_write_to_one_copy_changes_no_other(tmp_path, shape):
+    array = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    for _ in range(2):
+        copy = written_and_read(array, tmp_path / "file")
+        copy += 1.0
+        with open(tmp_path / "file", "rb") as file:
+            np.testing.assert_array_equal(prefix_files.read(file), array)
+
+
+def test_the_file_may_be_removed_while_its_arrays_are_used(tmp_path):
+    array = np.arange(500_000.0)
+    copy = written_and_read(array, tmp_path / "file")
+    (tmp_path / "file").unlink()
+    np.testing.assert_array_equal(copy, array)
+
+
+def test_containers(tmp_path):
+    path = tmp_path / "file"
+    frame = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", None], "c": pd.NaT})
+    matrix = sparse.random(300, 400, 0.1, "csr", random_state=0)
+    objects = np.array([["a", 1], [None, 2.5]], dtype=object)[:, ::-1]
+    value = {"frame": frame, "matrix": matrix, "objects": objects, "none": None}
+    copy = written_and_read(value, path)
+    pd.testing.assert_frame_equal(copy["frame"], frame)
+    assert copy["matrix"].format == "csr"
+    assert (copy["matrix"] != matrix).nnz == 0
+    assert copy["objects"].tolist() == objects.tolist()
+    assert copy["none"] is None
+    assert written_and_read(lambda: 3, path)() == 3
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros((100, 100))[::10, ::10], np.ma.masked_array(np.eye(3))[:, ::2]]
+)
+def test_arrays_with_large_gaps_and_of_other_classes_are_refused(tmp_path, array):
+    with pytest.raises(TypeError):
+        written_and_read(array, tmp_path / "file")
+
+
+def test_any_change_of_a_byte_is_noticed(tmp_path):
+    path = tmp_path / "file"
+    written_and_read({"a": np.arange(30.0), "b": "text"}, path)
+    content = path.read_bytes()
+    for i in range(len(content)):
+        path.write_bytes(content[:i] + bytes([content[i] ^ 4]) + content[i + 1 :])
+        with open(path, "rb") as file, pytest.raises((ValueError, struct.error)):
+            prefix_files.read(file)
+    for n_bytes in (0, 1, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:n_bytes])
+        with open(path, "rb") as file, pytest.raises((ValueError, struct.error)):
+            prefix_files.read(file)

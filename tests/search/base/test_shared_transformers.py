@@ -1,0 +1,84 @@
+"""Scores with shared steps, for all transformers of scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import all_estimators
+
+from skbayes import BayesSearchCV
+
+# No first steps of a pipeline for a classifier: they transform labels, images, kernels,
+# a single column or two tables, or no new rows.
+NOT_STEPS = {
+    *("LabelBinarizer", "LabelEncoder", "MultiLabelBinarizer", "PatchExtractor"),
+    *("IsotonicRegression", "CCA", "PLSCanonical", "PLSRegression", "PLSSVD"),
+    *("KernelCenterer", "StackingRegressor", "TSNE", "VotingRegressor"),
+}
+ALL = {
+    name: kind
+    for name, kind in all_estimators(type_filter="transformer")
+    if name not in NOT_STEPS
+}
+
+INNER = LogisticRegression(max_iter=20, random_state=0)
+PAIR = [("a", INNER), ("b", DecisionTreeClassifier(max_depth=2, random_state=0))]
+ARGUMENTS = {
+    "ColumnTransformer": [[("a", StandardScaler(), [0]), ("b", MinMaxScaler(), [1])]],
+    "FeatureUnion": [[("a", StandardScaler()), ("b", MinMaxScaler())]],
+    "RFE": [INNER],
+    "RFECV": [INNER],
+    "SelectFromModel": [INNER],
+    "SequentialFeatureSelector": [INNER],
+    "SparseCoder": [np.eye(4)],
+    "StackingClassifier": [PAIR],
+    "VotingClassifier": [PAIR],
+}
+SMALL = {"n_estimators": 3, "max_iter": 5, "n_quantiles": 10, "n_components": 2}
+SMALL |= {"n_clusters": 3, "cv": 2, "k": 2, "random_state": 0, "n_features": 16}
+SMALL |= {"n_features_to_select": 1}
+OWN = {"LinearDiscriminantAnalysis": {"n_components": 1}}
+OWN |= {"MissingIndicator": {"features": "all"}}
+
+
+def made(name):
+    """Return a small transformer that draws the same numbers in each fit."""
+    transformer = ALL[name](*ARGUMENTS.get(name, []))
+    known = transformer.get_params(deep=False)
+    own = {key: value for key, value in SMALL.items() if key in known}
+    return transformer.set_params(**own | OWN.get(name, {}))
+
+
+def rows(name):
+    """Return 40 rows of a kind that a transformer takes, and two classes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 40)
+    X = np.round(rng.random((40, 4)) + 0.3 * y[:, None], 2)
+    if name in ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer"):
+        return [" ".join(f"w{v:.1f}" for v in row) for row in X], y
+    if name in ("DictVectorizer", "FeatureHasher"):
+        return [dict(zip("abcd", map(float, row), strict=True)) for row in X], y
+    if name in ("OneHotEncoder", "OrdinalEncoder", "TargetEncoder"):
+        return np.round(X), y
+    return X, y
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.filterwarnings("ignore")
+def test_scores_are_those_of_the_plain_pipeline(name):
+    model = DecisionTreeClassifier(random_state=0)
+    estimator = Pipeline([("first", made(name)), ("model", model)])
+    shared, plain = (
+        BayesSearchCV(
+            estimator, {"model__max_depth": [1, 2, 5]}, n_iter=3, cv=2, refit=False,
+            surrogate="random", n_points=1, random_state=0, error_score="raise",
+            scoring=["accuracy", "neg_log_loss"], return_train_score=True, cache=cache,
+        ).fit(*rows(name))
+        for cache in (True, False)
+    )  # fmt: skip
+    for column, values in shared.cv_results_.items():
+        if "time" not in column:
+            np.testing.assert_array_equal(values, plain.cv_results_[column], column)
+    assert all(trial.shared_time > 0.0 for trial in shared.trials_[1:])
