@@ -1,5 +1,7 @@
 """The grid of rounds, the choice of rounds, patience, and the race of curves."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,13 +9,13 @@ from hypothesis import strategies as st
 
 from skbayes.evaluation.learning_curves import (
     MIN_TRIALS,
-    CurveRace,
+    FoldCurveRace,
     check_rounds,
     choose_rounds,
-    first_rounds,
     has_stalled,
     round_grid,
 )
+from skbayes.evaluation.racing import Race
 
 
 def curve(rate, top, cap=500, start=0.3):
@@ -39,17 +41,26 @@ def search(rng, n, cap=500):
     return curves
 
 
+def race_of(curves, scores=None, others=1e-3, folds=5):
+    """A race of trials whose other folds differ from the first by about `others`."""
+    scores = [c.max() for c in curves] if scores is None else scores
+    shifts = np.random.default_rng(0).normal(scale=others, size=(len(curves), folds))
+    shifts[:, :1] = 0.0
+    table = np.reshape(scores, (-1, 1)) + shifts
+    return FoldCurveRace(curves, scores, Race(table))
+
+
 # The grid
 
 
-@pytest.mark.parametrize("cap", [1, 2, 99, 100, 101, 300, 1000, 12345])
-def test_the_grid_ends_at_the_cap_and_steps_are_one_percent(cap):
+@pytest.mark.parametrize("cap", [1, 2, 19, 20, 21, 300, 1000, 12345])
+def test_the_grid_ends_at_the_cap_and_steps_are_ten_percent(cap):
     grid = round_grid(cap)
     assert grid[-1] == cap
-    assert np.array_equal(grid[:100], np.arange(1, min(cap, 100) + 1))
+    assert np.array_equal(grid[:20], np.arange(1, min(cap, 20) + 1))
     steps = np.diff(grid)
     assert (steps >= 1).all()
-    assert (steps <= np.maximum(1, grid[:-1] // 100)).all()
+    assert (steps <= np.maximum(1, grid[:-1] // 10)).all()
 
 
 def test_grids_of_two_caps_agree():
@@ -62,12 +73,13 @@ def test_grids_of_two_caps_agree():
 def test_checks_are_doublings_on_the_grid(cap):
     checks = check_rounds(cap)
     assert np.isin(checks, round_grid(cap)).all()
-    assert (checks <= cap // 2 * 1.01).all()
-    assert (np.diff(checks) > 0).all()
-    assert 1 <= first_rounds(cap) <= cap
-    if len(checks):
-        assert checks[0] == round_grid(cap)[round_grid(cap) >= first_rounds(cap)][0]
-        assert np.allclose(checks[1:] / checks[:-1], 2, rtol=0.02)
+    assert (checks <= 1.1 * (cap // 2)).all()
+    assert (checks < cap).all()
+    # As many doublings as there are from 1/32 of the cap, or 16 rounds, to its half.
+    doublings = np.log2(cap / max(16, cap // 32))
+    assert len(checks) == max(0, int(doublings))
+    assert (1.8 < checks[1:] / checks[:-1]).all()
+    assert (checks[1:] / checks[:-1] < 2.2).all()
 
 
 # The choice of rounds
@@ -106,8 +118,8 @@ def test_a_fit_stops_after_its_patience(cap, best, stops):
     grid = round_grid(cap)
     scores = -np.abs(grid - best) / cap
     ends = [n for n in range(2, len(grid) + 1) if has_stalled(scores[:n], grid)]
-    # The grid has steps of one percent.
-    assert stops <= grid[ends[0] - 1] <= 1.011 * stops
+    # The best point and the end are on a grid with steps of ten percent.
+    assert stops <= grid[ends[0] - 1] <= 1.1**2 * stops
     assert ends == list(range(ends[0], len(grid) + 1))
 
 
@@ -125,7 +137,7 @@ def test_the_score_of_the_most_frequent_class_is_no_stall():
     # Worse than the start: the fit has a hundred rounds from where it left.
     flat[grid > 200] = 0.6
     assert not has_stalled(flat[grid <= 290], grid)
-    assert has_stalled(flat[grid <= 310], grid)
+    assert has_stalled(flat[grid <= 320], grid)
 
 
 # The race
@@ -133,23 +145,30 @@ def test_the_score_of_the_most_frequent_class_is_no_stall():
 
 def test_few_trials_say_nothing():
     few = [curve(0.1, 0.8)] * (MIN_TRIALS - 1)
-    race = CurveRace(few, [0.8] * len(few))
+    race = race_of(few)
     assert not race.ready
     assert race.chance(curve(0.5, 0.2)[:32]) == 1.0
-    assert race.estimate(np.array([0.1, 0.3, 0.2])) == (0.3, None)
-    assert CurveRace([], []).chance(np.array([0.1])) == 1.0
+    none = FoldCurveRace([], [], Race([]))
+    assert not none.ready
+    assert none.chance(np.array([0.1])) == 1.0
+    assert none.estimate(np.array([0.1, 0.3, 0.2])) == (0.3, None)
+
+
+def test_one_split_is_no_race():
+    curves = search(np.random.default_rng(0), 10)
+    assert not race_of(curves, folds=1).ready
 
 
 def test_what_is_best_already_has_won():
-    curves = search(np.random.default_rng(0), 10)
-    race = CurveRace(curves, [c.max() for c in curves])
-    assert race.chance(np.linspace(0.0, 2.0, 32)) == 1.0
+    race = race_of(search(np.random.default_rng(0), 10))
+    assert race.chance(np.linspace(0.0, 2.0, 32)) == pytest.approx(1.0)
 
 
 def test_a_saturated_curve_is_pruned_and_a_slow_one_is_not():
     curves = [curve(rate, 0.9 - rate / 10) for rate in np.geomspace(0.01, 0.5, 12)]
-    race = CurveRace(curves, [c.max() for c in curves])
-    saturated, slow = curve(0.3, 0.7)[:64], curve(0.01, 0.95)[:64]
+    race = race_of(curves)
+    n = int(np.searchsorted(round_grid(500), 64))
+    saturated, slow = curve(0.3, 0.7)[:n], curve(0.01, 0.95)[:n]
     # At this round the slow one is the worse by far.
     assert slow[-1] < saturated[-1] - 0.05
     assert race.chance(saturated) < 0.01
@@ -159,16 +178,36 @@ def test_a_saturated_curve_is_pruned_and_a_slow_one_is_not():
     assert variance < 1e-4 < race.estimate(slow)[1]
 
 
+def test_the_more_the_folds_differ_the_less_the_first_decides():
+    curves = [curve(rate, 0.9 - rate / 10) for rate in np.geomspace(0.01, 0.5, 12)]
+    alike, unlike = race_of(curves, others=1e-3), race_of(curves, others=0.2)
+    first = curve(0.3, 0.7)[:32]
+    assert alike.chance(first) < 0.01 < unlike.chance(first)
+    assert alike.estimate(first)[1] < unlike.estimate(first)[1]
+
+
+@pytest.mark.parametrize("score", [0.5, 0.69, 0.7])
+def test_of_a_curve_that_gains_nothing_the_race_of_folds_decides(score):
+    rng = np.random.default_rng(3)
+    table = 0.7 + rng.normal(scale=0.01, size=(10, 5))
+    curves = [np.concatenate([[0.0], np.full(30, row[0])]) for row in table]
+    folds = Race(table)
+    race = FoldCurveRace(curves, table[:, 0], folds)
+    first = np.concatenate([[0.0], np.full(20, score)])
+    assert race.chance(first) == pytest.approx(folds.chance([score]), abs=0.02)
+    expected, variance = folds.estimate([score])
+    assert race.estimate(first)[0] == pytest.approx(expected, abs=1e-3)
+    assert race.estimate(first)[1] == pytest.approx(variance, rel=0.1)
+
+
 def test_a_curve_that_has_not_left_its_start_is_not_pruned():
-    curves = [curve(rate, 0.9) for rate in np.geomspace(0.1, 0.5, 12)]
-    race = CurveRace(curves, [c.max() for c in curves])
-    flat = np.full(32, 0.3)
-    assert race.chance(flat) == 1.0
-    assert race.estimate(flat) == (pytest.approx(0.3), None)
+    race = race_of([curve(rate, 0.9) for rate in np.geomspace(0.1, 0.5, 12)])
+    assert race.chance(np.full(32, 0.3)) == 1.0
 
 
 def test_constant_scores():
-    race = CurveRace([np.full(100, 0.5)] * 6, [0.5] * 6)
+    curves = [np.full(50, 0.5)] * 6
+    race = FoldCurveRace(curves, [0.5] * 6, Race(np.full((6, 3), 0.5)))
     assert race.chance(np.full(32, 0.5)) == 1.0
     assert 0.0 <= race.chance(np.linspace(0.3, 0.4, 32)) <= 1.0
 
@@ -176,25 +215,34 @@ def test_constant_scores():
 def test_complete_curves_may_be_shorter_than_the_first_part():
     curves = search(np.random.default_rng(1), 8)
     curves[0], curves[1] = curves[0][:20], curves[1][:1]
-    race = CurveRace(curves, [c.max() for c in curves])
-    assert 0.0 <= race.chance(curve(0.05, 0.7)[:64]) <= 1.0
-    assert np.isfinite(race.estimate(curve(0.05, 0.7)[:64])).all()
+    race = race_of(curves)
+    assert 0.0 <= race.chance(curve(0.05, 0.7)[:32]) <= 1.0
+    assert np.isfinite(race.estimate(curve(0.05, 0.7)[:32])).all()
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 7])
 def test_very_short_first_parts(length):
-    curves = search(np.random.default_rng(2), 8)
-    race = CurveRace(curves, [c.max() for c in curves])
+    race = race_of(search(np.random.default_rng(2), 8))
     assert 0.0 <= race.chance(np.linspace(0.1, 0.2, length)) <= 1.0
 
 
 def test_far_extrapolations_do_not_overflow():
     # All complete trials have nearly one curvature, the new one has another.
     curves = [curve(0.1, 0.8 + i / 1000) for i in range(8)]
-    race = CurveRace(curves, [2.0 * i for i in range(8)])
+    race = race_of(curves, [2.0 * i for i in range(8)])
     first = np.concatenate([np.linspace(0, 1, 16), 1 + np.arange(16.0) ** 5]) - 1e9
     assert 0.0 <= race.chance(first) <= 1.0
     assert np.isfinite(race.estimate(first)).all()
+
+
+def test_it_is_small_when_it_is_sent_to_a_worker():
+    curves = search(np.random.default_rng(0), 50, cap=1000)
+    race = race_of(curves)
+    sent = pickle.dumps(race)
+    assert len(sent) < 2 * sum(c.nbytes for c in curves)
+    first = curve(0.05, 0.7)[:32]
+    assert pickle.loads(sent).chance(first) == race.chance(first)
+    assert pickle.loads(sent).estimate(first) == race.estimate(first)
 
 
 @given(
@@ -204,12 +252,9 @@ def test_far_extrapolations_do_not_overflow():
 )
 def test_units_of_the_score_do_not_matter(scale, shift, seed):
     *curves, new = search(np.random.default_rng(seed), 9)
-    scores = [c.max() for c in curves]
-    plain = CurveRace(curves, scores)
-    other = CurveRace(
-        [scale * c + shift for c in curves], [scale * s + shift for s in scores]
-    )
-    first, same = new[:40], scale * new[:40] + shift
+    plain = race_of(curves)
+    other = race_of([scale * c + shift for c in curves], others=scale * 1e-3)
+    first, same = new[:32], scale * new[:32] + shift
     assert other.chance(same) == pytest.approx(plain.chance(first), abs=1e-3)
     expected = scale * plain.estimate(first)[0] + shift
     assert other.estimate(same)[0] == pytest.approx(expected, rel=1e-3, abs=1e-3)
@@ -218,42 +263,57 @@ def test_units_of_the_score_do_not_matter(scale, shift, seed):
 @given(better=st.floats(0, 0.5), seed=st.integers(0, 20))
 def test_a_higher_curve_of_the_same_shape_has_a_better_chance(better, seed):
     *curves, new = search(np.random.default_rng(seed), 9)
-    race = CurveRace(curves, [c.max() for c in curves])
-    assert race.chance(new[:40] + better) >= race.chance(new[:40]) - 1e-6
+    race = race_of(curves)
+    assert race.chance(new[:32] + better) >= race.chance(new[:32]) - 1e-6
+
+
+def fold_search(rng, n, folds=5):
+    """Curves of `n` trials on all folds, which differ by far less than good trials."""
+    hardness = rng.normal(scale=0.05, size=folds)
+    return [
+        np.array([c + h + e for h, e in zip(hardness, own, strict=True)])
+        for c, own in zip(
+            search(rng, n), rng.normal(scale=0.005, size=(n, folds)), strict=True
+        )
+    ]
+
+
+def pruned_trials(rng, rounds):
+    """Give estimate, variance, score and the best score before it of pruned trials."""
+    curves, table, asked = [], [], 0
+    found = []
+    for trial in fold_search(rng, 30):
+        row = trial[:, choose_rounds(list(trial))]
+        n = int(np.searchsorted(round_grid(500), rounds))
+        race = FoldCurveRace(curves, [r[0] for r in table], Race(table))
+        asked += race.ready
+        if race.chance(trial[0, :n]) < 0.01:
+            best = max(float(np.mean(r)) for r in table)
+            found.append((*race.estimate(trial[0, :n]), float(np.mean(row)), best))
+        else:
+            curves.append(trial[0])
+            table.append(row)
+    return found, asked
 
 
 @pytest.mark.parametrize("rounds", [32, 64, 128])
 def test_the_risk_is_kept_and_trials_are_pruned(rounds):
     rng = np.random.default_rng(0)
-    risk = 0.01
-    asked = pruned = lost = 0
-    for _ in range(60):
-        curves, scores = [], []
-        for new in search(rng, 30):
-            race = CurveRace(curves, scores)
-            asked += race.ready
-            if race.chance(new[:rounds]) < risk:
-                pruned += 1
-                lost += new.max() > max(scores)
-                continue
-            curves.append(new)
-            scores.append(float(new.max()))
-    assert pruned > 0.1 * asked
-    assert lost <= 2 * risk * pruned
+    pruned, asked = [], 0
+    for _ in range(30):
+        found, n = pruned_trials(rng, rounds)
+        pruned += found
+        asked += n
+    assert len(pruned) > 0.1 * asked
+    assert sum(score > best for *_, score, best in pruned) <= 0.02 * len(pruned)
 
 
 def test_the_estimate_of_a_pruned_trial_is_near_its_score():
     rng = np.random.default_rng(1)
-    errors, deviations = [], []
-    for _ in range(100):
-        *curves, new = search(rng, 20)
-        race = CurveRace(curves, [c.max() for c in curves])
-        if race.chance(new[:64]) < 0.01:
-            score, variance = race.estimate(new[:64])
-            assert score < max(c.max() for c in curves)
-            errors.append(abs(score - new.max()))
-            deviations.append(np.sqrt(variance))
-    assert len(errors) > 10
+    pruned = [row for _ in range(20) for row in pruned_trials(rng, 64)[0]]
+    assert len(pruned) > 10
+    estimates, variances, scores, best = np.transpose(pruned)
+    assert (estimates < best).all()
+    errors = np.abs(estimates - scores)
     assert np.median(errors) < 0.01
-    # Rather too careful than too rash.
-    assert np.mean(np.array(errors) <= 2 * np.array(deviations)) > 0.8
+    assert np.mean(errors <= 2 * np.sqrt(variances)) > 0.8
