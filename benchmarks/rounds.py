@@ -217,10 +217,15 @@ def _mean_and_error(values: np.ndarray) -> list[float | None]:
     if not len(values):
         return [None, None]
     error = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else math.nan
-    return [round(float(values.mean()), 2), round(float(error), 2) if error == error else None]
+    return [
+        round(float(values.mean()), 2),
+        round(float(error), 2) if error == error else None,
+    ]
 
 
-def figures_of(cache: Cache, scoring: str, keep: Callable = lambda record: True) -> Record:
+def figures_of(
+    cache: Cache, scoring: str, keep: Callable = lambda record: True
+) -> Record:
     """Summarize the finished runs of each way, paired with those of "dimension"."""
     reference = {_key(r): r for r in cache.load("dimension") if r["scoring"] == scoring}
     found = {}
@@ -245,7 +250,9 @@ def summary_of(cache: Cache, n_trials: int) -> Record:
     for scoring in SCORINGS:
         own: Record = {"all": figures_of(cache, scoring)}
         own |= {
-            learner: figures_of(cache, scoring, lambda r, at=learner: r["learner"] == at)
+            learner: figures_of(
+                cache, scoring, lambda r, at=learner: r["learner"] == at
+            )
             for learner in LEARNERS
         }
         own |= {
@@ -279,7 +286,11 @@ NAMES = {
     "optuna": "Optuna, pruned",
     "tuner": "LightGBMTunerCV",
 }
-TITLES = {"lightgbm": "LightGBM", "xgboost": "XGBoost", "histgb": "HistGradientBoosting"}
+TITLES = {
+    "lightgbm": "LightGBM",
+    "xgboost": "XGBoost",
+    "histgb": "HistGradientBoosting",
+}
 TIMES = np.geomspace(0.02, 4.0, 60)
 
 
@@ -303,7 +314,9 @@ def curves_of(cache: Cache, learner: str) -> Record:
     shared = set.intersection(*(set(runs) for runs in by_way.values()))
     curves: Record = {"runs": len(shared), "times": TIMES.round(4).tolist()}
     for way, runs in by_way.items():
-        curves[way] = _mean_curve([(runs[key], by_way["dimension"][key]) for key in shared])
+        curves[way] = _mean_curve(
+            [(runs[key], by_way["dimension"][key]) for key in shared]
+        )
     return curves
 
 
