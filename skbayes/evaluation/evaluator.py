@@ -23,10 +23,10 @@ from skbayes import compat
 from skbayes.evaluation.data_transfer import DataTransfer
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_fold
 from skbayes.evaluation.racing import Race
-from skbayes.evaluation.learning_curves import first_rounds
 from skbayes.evaluation.rounds.trial_rounds import (
     FirstPart,
     KnownCurves,
+    last_round,
     most_rounds,
     settle_rounds,
 )
@@ -123,6 +123,9 @@ class Evaluation:
         Limits at which running fits are ended.
     first_part : FirstPart or None
         First rounds, which are fitted alone before all rounds.
+    counts_rounds : bool
+        Whether folds are scored at the best number of rounds up to the end of the
+        shortest of them.
     duration : float
         Seconds it took.
     started : float or None
@@ -141,6 +144,7 @@ class Evaluation:
     complete_scores: Sequence[np.ndarray] = ()
     limits: TrialLimits | None = None
     first_part: FirstPart | None = None
+    counts_rounds: bool = False
     duration: float = 0.0
     started: float | None = None
     is_hopeless: bool = False
@@ -160,11 +164,25 @@ class Evaluation:
                 self.is_hopeless = self.first_part.is_hopeless(results)
                 if self.is_hopeless or any(outcome.interrupted for outcome in first):
                     return first
-            if self.should_prune is self.timeout is self.limits is None:
-                return list(parallel(self.folds()))
-            return self._run_in_groups(parallel)
+            if not self.should_prune is self.timeout is self.limits is None:
+                return self._run_in_groups(parallel)
+            if self.counts_rounds and parallel.n_jobs == 1:
+                return self._run_to_shortest(parallel)
+            return list(parallel(self.folds()))
         finally:
             self.duration = time.perf_counter() - begin - self._waited
+
+    def _run_to_shortest(self, parallel: Parallel) -> list[FoldOutcome]:
+        """Run one fold after the other, each to the end of the shortest curve."""
+        outcomes: list[FoldOutcome] = []
+        shortest = None
+        for function, (handle, task, fold), _ in self.folds():
+            fold = dataclasses.replace(fold, max_rounds=shortest)
+            outcomes += parallel([delayed(function)(handle, task, fold)])
+            if outcomes[-1].interrupted:
+                break
+            shortest = last_round(outcomes[-1].result) or shortest
+        return outcomes
 
     def _run_in_groups(self, parallel: Parallel) -> list[FoldOutcome]:
         """Run folds until the trial is pruned or has taken too long."""
@@ -296,6 +314,7 @@ class CandidateEvaluator:
             scores,
             self.limits,
             None if refusal else self._first_part(params, fidelity),
+            self.run.options.rounds is not None,
         )
 
     def _first_part(self, params: Params, fidelity: Fidelity) -> FirstPart | None:
@@ -308,8 +327,7 @@ class CandidateEvaluator:
         race = self._known_curves.race(cap, share, fidelity.subset)
         if not race.ready:
             return None
-        name = self.run.objective.name
-        return FirstPart(first_rounds(cap), race, name, ROUNDS_RISK)
+        return FirstPart(cap, race, self.run.objective.name, ROUNDS_RISK)
 
     def _pruning_test(
         self, complete_scores: Sequence[np.ndarray], risk: float
@@ -387,7 +405,7 @@ class CandidateEvaluator:
                 return self.failed(evaluation, outcome.ended.text)
         if evaluation.is_hopeless:
             return self._stopped_trial(evaluation, finished)
-        rounds = settle_rounds(finished, self.run.objective.name)
+        rounds = settle_rounds(finished, self._metric(finished))
         if len(finished) == self._n_splits:
             score = self._mean(finished)
             state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE
@@ -411,6 +429,15 @@ class CandidateEvaluator:
             for one in fits
         ]
         return self._make(evaluation, folds, score, TrialState.PRUNED, noise=noise)
+
+    def _metric(self, folds: list[FoldResult]) -> str | None:
+        """Return the metric that guides the search; None if there is one only."""
+        for fold in folds:
+            if fold.fit_error is None and isinstance(fold.test_scores, dict):
+                # The names of a callable `scoring` are known from now on.
+                self.run.objective(fold.test_scores)
+                return self.run.objective.name
+        return None
 
     def _mean(self, folds: list[FoldResult]) -> float:
         """Mean score that guides the search; NaN if there is none."""

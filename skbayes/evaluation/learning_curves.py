@@ -1,10 +1,28 @@
-"""Learning curves: the choice of the number of rounds, and of trials to stop early.
+"""Learning curves: the choice of the number of rounds, and the pruning of trials.
 
-Symbols: a curve has the scores (greater is better) at the first points of the grid of
-rounds that ``round_grid`` returns; curves have different lengths, because fits stop
-when they do not improve. ``s`` is the score of a first part, its best; ``slope`` and
-``before`` are what the curve gained in its last doubling of the rounds, and in the one
-before; ``gain`` is what a complete trial gained after its first part.
+A curve has the scores (greater is better) at the first points of ``round_grid``. Curves
+have different lengths, because fits stop when they have not improved for long.
+
+Symbols (r the last round of a first part, n complete trials told before):
+
+- ``level(r)``: mean of a curve over the rounds in (3r/4, r].
+- ``slope``: level(r) - level(r/2), the gain in the last doubling of the rounds;
+  ``before``: level(r/2) - level(r/4), the gain in the doubling before it.
+- ``gain``: score of a trial minus the best of its first part; never negative, as its
+  number of rounds is the best of the whole curve.
+- ``noise``: the small change that a slope or a gain cannot be told from; it is added to
+  all of them.
+
+Learning rates, and so the rounds that are needed, differ by factors of a hundred: a
+trial with a low score may be a slow one that becomes the best. Therefore the score
+itself does not count, but how many times its last gain a trial still gains. With
+
+    log(gain / slope) = a + b log(slope / before) + error
+
+slow curves have slope / before near 2, as they are still linear, and saturated ones
+nearly 0. The coefficients are least squares over the complete trials, and the error has
+Student's distribution with n - 2 degrees of freedom. A trial can become the best if its
+gain can be what it lacks.
 """
 
 from __future__ import annotations
@@ -18,21 +36,48 @@ from scipy import stats
 
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["CurveRace", "choose_rounds", "first_rounds", "has_stalled", "round_grid"]
+__all__ = [
+    "CurveRace",
+    "check_rounds",
+    "choose_rounds",
+    "first_rounds",
+    "has_stalled",
+    "round_grid",
+]
 
 IntArray = NDArray[np.int_]
 
-# Rounds that are all on the grid; later steps are one part in so many.
+# Up to here all rounds are on the grid; then one step is one part in so many.
 EVERY_ROUND = 100
+# Rounds without improvement after which a fit stops: at least so many, but no more than
+# this share of the cap, and this share of the rounds of the best score.
+MIN_PATIENCE = 100
+PATIENCE_OF_CAP = 1 / 3
+PATIENCE_OF_BEST = 1 / 2
+# The first part of a trial: this share of the cap, and rounds that have a curvature.
+FIRST_SHARE = 1 / 32
+MIN_FIRST = 8
 # Complete trials before gains are predicted.
 MIN_TRIALS = 5
-# Rounds without improvement after which a fit stops: at least, and as a share.
-MIN_PATIENCE = 50
-PATIENCE = 0.25
+# Standard deviation of log(gain / slope) that trials which happen to agree do not
+# reduce, and the share of the deviation of scores that counts as noise.
+MIN_ERROR = 0.3
+NOISE_SHARE = 0.01
 
 
 def round_grid(cap: int) -> IntArray:
-    """Numbers of rounds at which curves have scores: all to 100, then steps of 1 %."""
+    """Numbers of rounds at which curves have scores: all to 100, then steps of 1 %.
+
+    Grids of two caps agree up to the smaller cap, which is the last point of its grid.
+
+    Examples
+    --------
+    >>> from skbayes.evaluation.learning_curves import round_grid
+    >>> round_grid(5)
+    array([1, 2, 3, 4, 5])
+    >>> round_grid(1000)[-3:]
+    array([ 987,  996, 1000])
+    """
     rounds = []
     current = 1
     while current < cap:
@@ -41,15 +86,47 @@ def round_grid(cap: int) -> IntArray:
     return np.array([*rounds, cap])
 
 
+# The grid without a cap, long enough for any learner.
+_ROUNDS = round_grid(10**8)
+
+
+def check_rounds(cap: int) -> IntArray:
+    """List the rounds after which a trial may be pruned: doublings of the first."""
+    grid = round_grid(cap)
+    wanted = []
+    current = first_rounds(cap)
+    while current <= cap // 2:
+        wanted.append(current)
+        current *= 2
+    return grid[np.searchsorted(grid, wanted)]
+
+
 def first_rounds(cap: int) -> int:
-    """Rounds of the first part of a trial, after which it may be pruned."""
-    return max(1, min(32, cap // 4))
+    """Give the rounds of the first part of a trial, after which it may be pruned."""
+    return min(cap, max(MIN_FIRST, int(FIRST_SHARE * cap)))
 
 
 def has_stalled(curve: FloatArray, rounds: IntArray) -> bool:
-    """Whether a fit has not improved for so long that it can stop."""
-    best = rounds[int(np.argmax(curve))]
-    return bool(rounds[len(curve) - 1] - best >= max(MIN_PATIENCE, PATIENCE * best))
+    """Whether a fit has not improved for so many rounds that it can stop.
+
+    Accuracy stays at that of the most frequent class until enough trees have added up:
+    a curve that has not left its first score has not stalled.
+
+    Parameters
+    ----------
+    curve : ndarray
+        Scores so far, at the first points of the grid.
+    rounds : ndarray of int
+        The whole grid, whose last point is the cap.
+    """
+    curve = np.asarray(curve, dtype=np.float64)
+    changed = np.flatnonzero(curve != curve[0])
+    if not len(changed):
+        return False
+    best = rounds[max(int(np.argmax(curve)), int(changed[0]) - 1)]
+    least = min(MIN_PATIENCE, PATIENCE_OF_CAP * rounds[-1])
+    waited = rounds[len(curve) - 1] - best
+    return bool(waited >= max(least, PATIENCE_OF_BEST * best))
 
 
 def choose_rounds(fold_curves: Sequence[FloatArray]) -> int:
@@ -59,7 +136,7 @@ def choose_rounds(fold_curves: Sequence[FloatArray]) -> int:
 
 
 class CurveRace:
-    """Predicts from the first part of a curve which score a trial will reach.
+    """Compares what a trial can still gain with what it lacks to be the best.
 
     Parameters
     ----------
@@ -67,6 +144,18 @@ class CurveRace:
         Curves of the complete trials, averaged over folds; greater is better.
     scores : sequence of float
         Scores of these trials at the chosen numbers of rounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.evaluation.learning_curves import CurveRace
+    >>> rounds = np.arange(1, 101)
+    >>> rates = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5]
+    >>> curves = [0.9 - rate / 10 - np.exp(-rate * rounds) for rate in rates]
+    >>> race = CurveRace(curves, [curve.max() for curve in curves])
+    >>> slow, bad = 0.9 - np.exp(-0.04 * rounds), 0.6 - np.exp(-0.3 * rounds)
+    >>> race.chance(bad[:64]) < 0.01 < race.chance(slow[:64])
+    True
     """
 
     def __init__(self, curves: Sequence[FloatArray], scores: Sequence[float]) -> None:
@@ -75,39 +164,87 @@ class CurveRace:
         self._scores = np.asarray(scores, dtype=np.float64)
 
     def chance(self, first: FloatArray) -> float:
-        """Probability of the best score so far; 1 if few trials are known."""
-        if not self.ready:
+        """Probability that the score will exceed the best.
+
+        1 if few trials are known, or while the curve has not left its first score.
+        """
+        first = np.asarray(first, dtype=np.float64)
+        if not self.ready or not _has_started(first):
             return 1.0
-        score, variance = self.estimate(first)
-        if variance is None:
+        lacking = float(np.max(self._scores) - np.max(first))
+        if lacking <= 0.0:
             return 1.0
-        difference = score - float(np.max(self._scores))
-        if variance == 0.0:
-            return float(difference >= 0.0)
-        degrees = max(1, len(self._scores) - 2)
-        return float(stats.t.cdf(difference / math.sqrt(variance), degrees))
+        center, sd, noise = self._log_gain(first)
+        return float(stats.t.sf((math.log(lacking + noise) - center) / sd, self._df))
 
     def estimate(self, first: FloatArray) -> tuple[float, float | None]:
-        """Predicted score, and the variance of the prediction if it is known."""
+        """Median of the predicted score, and the square of half its 68 % interval."""
         first = np.asarray(first, dtype=np.float64)
-        best = float(np.max(first))
-        parts = [
-            (curve[: len(first)], score)
-            for curve, score in zip(self._curves, self._scores, strict=True)
-            if len(curve) >= len(first)
-        ]
-        if not self.ready or len(parts) < MIN_TRIALS:
-            return best, None
-        gains = np.array([score - np.max(part) for part, score in parts])
-        X = np.array([[1.0, _slope(part)] for part, _ in parts])
-        weights, *_ = np.linalg.lstsq(X, gains, rcond=None)
-        residuals = gains - X @ weights
-        variance = float(np.sum(residuals**2)) / max(1, len(parts) - 2)
-        x = np.array([1.0, _slope(first)])
-        predicted = best + max(0.0, float(x @ weights))
-        return predicted, variance * (1.0 + 1.0 / len(parts))
+        if not self.ready or not _has_started(first):
+            return float(np.max(first)), None
+        center, sd, noise = self._log_gain(first)
+        gain = max(0.0, math.exp(center) - noise)
+        half = math.exp(center) * math.sinh(sd)
+        return float(np.max(first)) + gain, half**2
+
+    @property
+    def _df(self) -> int:
+        return len(self._scores) - 2
+
+    def _log_gain(self, first: FloatArray) -> tuple[float, float, float]:
+        """Center and scale of the logarithm of gain plus noise, and the noise."""
+        parts = [curve[: len(first)] for curve in self._curves]
+        noise = self._noise([*parts, first])
+        gains = self._scores - np.array([np.max(part) for part in parts])
+        slopes, curvatures = np.transpose([_shape(part, noise) for part in parts])
+        ratios = np.log(np.maximum(gains, 0.0) + noise) - slopes
+        slope, curvature = _shape(first, noise)
+        ratio, sd = _predict(curvatures, ratios, curvature)
+        return slope + ratio, math.hypot(sd, MIN_ERROR), noise
+
+    def _noise(self, parts: list[FloatArray]) -> float:
+        rough = math.sqrt(float(np.mean([_roughness(part) for part in parts])))
+        return max(rough + NOISE_SHARE * float(np.std(self._scores)), 1e-12)
 
 
-def _slope(part: FloatArray) -> float:
-    """Gain in the second half of a part, taken to be one doubling of the rounds."""
-    return float(np.max(part) - np.max(part[: (len(part) + 1) // 2]))
+def _has_started(first: FloatArray) -> bool:
+    """Whether a curve has left its first score in the first half of its points."""
+    half = first[: max(1, len(first) // 2)]
+    return bool(np.any(half != half[0]))
+
+
+def _level(part: FloatArray, last: float) -> float:
+    """Mean of a curve over the last quarter of the rounds up to `last`."""
+    begin, end = np.searchsorted(_ROUNDS, [0.75 * last, last], "right")
+    end = max(1, end)
+    return float(np.mean(part[min(begin, end - 1) : end]))
+
+
+def _shape(part: FloatArray, noise: float) -> tuple[float, float]:
+    """Logarithms of the slope of a first part, and of its ratio to the one before."""
+    last = _ROUNDS[len(part) - 1]
+    end, half, quarter = (_level(part, last / k) for k in (1, 2, 4))
+    slope = math.log(max(end - half, 0.0) + noise)
+    return slope, slope - math.log(max(half - quarter, 0.0) + noise)
+
+
+def _roughness(part: FloatArray) -> float:
+    """Variance of the noise of a curve, from the second differences of its second half.
+
+    The second difference of independent noise has six times its variance.
+    """
+    bends = np.diff(part[len(part) // 2 :], 2)
+    return float(np.mean(bends**2)) / 6.0 if len(bends) else 0.0
+
+
+def _predict(x: FloatArray, y: FloatArray, new: float) -> tuple[float, float]:
+    """Value at `new` of the line through x and y, and the scale of its error."""
+    center = float(np.mean(x))
+    spread = float(np.sum((x - center) ** 2))
+    b = float(np.sum((x - center) * y)) / spread if spread > 0.0 else 0.0
+    a = float(np.mean(y))
+    residuals = y - a - b * (x - center)
+    distance = (new - center) ** 2 / spread if spread > 0.0 else 0.0
+    variance = float(np.sum(residuals**2)) / (len(y) - 2)
+    value = a + b * (new - center)
+    return value, math.sqrt(variance * (1.0 + 1.0 / len(y) + distance))

@@ -141,12 +141,12 @@ class SharedEntries:
         iterations, trees of a forest, epochs. Each fit is scored on its test rows after
         each round, to 100 rounds, then in steps of 1 %, and the number of rounds of a
         trial is the one with the best mean score over the splits. A fit ends earlier if
-        its score does not improve for long. A trial whose first rounds leave it a chance
-        below 1 % to become the best is pruned. The number of rounds is not a dimension
-        of the search space; an entry for it is removed from `search_spaces_`. "auto":
-        as many as that entry allows, or 1000 for gradient boosting, 300 for forests,
-        200 for AdaBoost, and `max_iter` of the estimator for epochs. None: the number
-        of rounds is a parameter like any other. See :ref:`rounds`.
+        its score does not improve for long. A trial whose first rounds leave it a
+        chance below 1 % to become the best is pruned. The number of rounds is not a
+        dimension of the search space; an entry for it is removed from `search_spaces_`.
+        "auto": as many as that entry allows, or 1000 for gradient boosting, 300 for
+        forests, 200 for AdaBoost, and `max_iter` of the estimator for epochs. None: the
+        number of rounds is a parameter like any other. See :ref:`rounds`.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
         a data frame of these, the path of a journal, an Optuna study with one objective

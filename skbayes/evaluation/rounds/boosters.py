@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import is_classifier, is_regressor
 
-from skbayes.evaluation.learning_curves import has_stalled
 from skbayes.evaluation.rounds.learners import LearnerWithRounds, Watch
 from skbayes.evaluation.rounds.staged import (
     Outputs,
@@ -24,7 +24,7 @@ __all__ = ["BOOSTERS"]
 CATBOOST_RATE = 0.1
 
 # Objectives of LightGBM whose predictions are functions of the raw score.
-_LINKS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+_LINKS: Mapping[str | None, Callable[[np.ndarray], np.ndarray]] = {
     **dict.fromkeys(("poisson", "gamma", "tweedie"), np.exp),
     **dict.fromkeys(("cross_entropy", "xentropy"), expit),
     **dict.fromkeys(
@@ -118,7 +118,7 @@ class _XGBoost(LearnerWithRounds):
         rows = [_as_matrix(model, one) for one in watch.sets]
         on_grid = set(watch.grid.tolist())
 
-        class Look(xgboost.callback.TrainingCallback):  # type: ignore[misc]
+        class Look(xgboost.callback.TrainingCallback):
             def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
                 if epoch + 1 not in on_grid:
                     return False
@@ -183,43 +183,45 @@ class _CatBoost(LearnerWithRounds):
             params = {
                 "eval_set": (watch.sets[0], watch.labels[0]),
                 "use_best_model": False,
-                "callbacks": [_CatBoostPatience(watch.grid)],
+                "callbacks": [_CatBoostPatience(watch)],
                 **params,
             }
         model.fit(X, y, **params)
-        classifies = is_classifier(model)
-        stages = [
-            model.staged_predict_proba(one) if classifies else model.staged_predict(one)
-            for one in watch.sets
-        ]
+        stages = [_catboost_stages(model, one) for one in watch.sets]
         on_grid = set(watch.grid.tolist())
         for n_rounds in range(1, model.tree_count_ + 1):
-            found = [next(stage) for stage in stages]
-            if n_rounds in on_grid and watch(
-                [_catboost_outputs(model, one) for one in found]
-            ):
+            outputs = [next(stage) for stage in stages]
+            if n_rounds in on_grid and watch(outputs):
                 return
 
 
 class _CatBoostPatience:
     """Callback of CatBoost that ends a fit whose loss does not improve."""
 
-    def __init__(self, grid: np.ndarray) -> None:
-        self._grid = grid
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
 
     def after_iteration(self, info: Any) -> bool:
         losses = info.metrics.get("validation", {})
-        if len(losses) != 1 or info.iteration not in self._grid:
+        grid = self._watch.grid
+        if len(losses) != 1 or info.iteration not in grid:
             return True
         (loss,) = losses.values()
-        places = self._grid[self._grid <= len(loss)]
-        return not has_stalled(-np.asarray(loss)[places - 1], places)
+        seen = grid[grid <= len(loss)]
+        return not self._watch.is_stalled(-np.asarray(loss)[seen - 1])
 
 
-def _catboost_outputs(model: Any, found: np.ndarray) -> Outputs:
-    if is_classifier(model):
-        return classifier_outputs(np.asarray(model.classes_), found)
-    return {"predict": lambda: found}
+def _catboost_stages(model: Any, rows: Any) -> Iterator[Outputs]:
+    labels = model.staged_predict(rows)
+    if not is_classifier(model):
+        for predicted in labels:
+            yield {"predict": functools.partial(np.asarray, predicted)}
+        return
+    probas = model.staged_predict_proba(rows)
+    for predicted, proba in zip(labels, probas, strict=True):
+        # Equal probabilities are rounded differently.
+        outputs = classifier_outputs(np.asarray(model.classes_), proba)
+        yield {**outputs, "predict": functools.partial(np.ravel, predicted)}
 
 
 BOOSTERS = (_LightGBM(), _XGBoost(), _CatBoost())

@@ -54,14 +54,23 @@ class Watch(Protocol):
     """
 
     grid: np.ndarray
-    sets: Sequence[Any]
-    labels: Sequence[Any]
+
+    @property
+    def sets(self) -> Sequence[Any]:
+        """Features of the rows."""
+
+    @property
+    def labels(self) -> Sequence[Any]:
+        """Targets of the rows."""
 
     def __call__(self, outputs: Sequence[Outputs]) -> bool:
         """Take the predictions after the next round of the grid; return whether to end.
 
         One entry for each of `sets`.
         """
+
+    def is_stalled(self, curve: np.ndarray) -> bool:
+        """Tell whether a curve at the first rounds of the grid has stalled."""
 
 
 class LearnerWithRounds(ABC):

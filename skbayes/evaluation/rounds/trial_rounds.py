@@ -9,12 +9,24 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skbayes.evaluation.learning_curves import CurveRace, choose_rounds, round_grid
+from skbayes.evaluation.learning_curves import (
+    CurveRace,
+    choose_rounds,
+    first_rounds,
+    round_grid,
+)
 from skbayes.evaluation.rounds.watched_fit import RoundLimits, final_model, learner_of
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["FirstPart", "KnownCurves", "mean_curve", "most_rounds", "settle_rounds"]
+__all__ = [
+    "FirstPart",
+    "KnownCurves",
+    "last_round",
+    "mean_curve",
+    "most_rounds",
+    "settle_rounds",
+]
 
 
 def most_rounds(estimator: Any, params: dict[str, Any], limits: RoundLimits) -> int:
@@ -42,6 +54,7 @@ def settle_rounds(folds: Sequence[FoldResult], metric: str | None) -> int | None
     curves.
     """
     watched = [fold for fold in folds if fold.curves]
+    _cut(watched)
     curves = [_curve(fold, metric) for fold in watched]
     if not watched or any(curve is None for curve in curves):
         return None
@@ -61,8 +74,8 @@ class FirstPart:
 
     Parameters
     ----------
-    max_rounds : int
-        Number of rounds.
+    cap : int
+        The most rounds of the trial.
     race : CurveRace
         Compares with the complete trials.
     metric : str or None
@@ -72,9 +85,11 @@ class FirstPart:
     """
 
     def __init__(
-        self, max_rounds: int, race: CurveRace, metric: str | None, risk: float
+        self, cap: int, race: CurveRace, metric: str | None, risk: float
     ) -> None:
-        self.max_rounds = max_rounds
+        grid = round_grid(cap)
+        self._n_points = 1 + int(np.searchsorted(grid, first_rounds(cap)))
+        self.max_rounds = int(grid[self._n_points - 1])
         self._race, self._metric, self._risk = race, metric, risk
 
     def is_hopeless(self, folds: Sequence[FoldResult | None]) -> bool:
@@ -93,7 +108,7 @@ class FirstPart:
         curve = mean_curve(known, self._metric) if known else None
         if len(known) < len(folds) or curve is None or not np.isfinite(curve).all():
             return None
-        return curve if len(curve) == self.max_rounds else None
+        return curve if len(curve) == self._n_points else None
 
 
 @dataclass
@@ -113,6 +128,25 @@ class KnownCurves:
         """Return what compares a trial with those like it."""
         known = self._known.get((max_rounds, train_fraction, subset), [])
         return CurveRace([curve for curve, _ in known], [score for _, score in known])
+
+
+def last_round(fold: FoldResult | None) -> int | None:
+    """Return the number of rounds at the end of the curves of a fold, if it has some."""
+    if fold is None or not fold.curves:
+        return None
+    n_points = min(map(len, fold.curves.values()))
+    return int(round_grid(fold.max_rounds)[n_points - 1])
+
+
+def _cut(folds: Sequence[FoldResult]) -> None:
+    """Cut curves to the length of the shortest one."""
+    tables = [t for fold in folds for t in (fold.curves, fold.train_curves) if t]
+    length = min(
+        (len(curve) for table in tables for curve in table.values()), default=0
+    )
+    for table in tables:
+        for name, curve in table.items():
+            table[name] = curve[:length]
 
 
 def _curve(fold: FoldResult, metric: str | None) -> FloatArray | None:

@@ -216,9 +216,8 @@ class WatchedFit:
         learner = learner_of(model)
         if learner is None:
             return estimator.fit(X, y, **params)
-        cap = self._limits.cap_of(learner, model, path)
+        self.max_rounds = cap = self._limits.cap_of(learner, model, path)
         cap = cap if self._cap is None else min(cap, self._cap)
-        self.max_rounds = cap
         settings = {**learner.settings(model), learner.parameter(model): cap}
         model.set_params(**settings)
         if model is estimator:
@@ -284,14 +283,18 @@ class WatchedFit:
             self._quick[i] = None if rows.params else quick_score(*arguments)
         return score
 
-    def has_stalled(self, grid: np.ndarray) -> bool:
+    def has_stalled(self) -> bool:
         """Tell whether the fit has not improved for long."""
         curves = self.curves[0]
         name = next(iter(curves)) if len(curves) == 1 else self._limits.metric
         if name not in curves:
             return False
         curve = np.array(curves[name])
-        return bool(np.isfinite(curve).all()) and has_stalled(curve, grid)
+        return bool(np.isfinite(curve).all()) and self.is_stalled(curve)
+
+    def is_stalled(self, curve: np.ndarray) -> bool:
+        """Tell whether a curve has stalled; patience depends on all rounds."""
+        return has_stalled(curve, round_grid(self.max_rounds))
 
     def fail(self, error: Exception) -> None:
         """Remember that the scorer raised an exception."""
@@ -342,7 +345,10 @@ class _Watch:
             return True
         finally:
             self._fit.seconds += time.perf_counter() - begin
-        return self._fit.has_stalled(self.grid)
+        return self._fit.has_stalled()
+
+    def is_stalled(self, curve: np.ndarray) -> bool:
+        return self._fit.is_stalled(curve)
 
 
 def _features(estimator: Any, X: Any) -> Any:

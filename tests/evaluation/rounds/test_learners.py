@@ -1,0 +1,200 @@
+"""Learners with rounds: their predictions after each round, and when they stop."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import make_classification, make_regression
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import (
+    LogisticRegression,
+    Perceptron,
+    SGDClassifier,
+    SGDRegressor,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+
+from skbayes.evaluation.learning_curves import round_grid
+from skbayes.evaluation.rounds.watched_fit import learner_of
+
+CAP = 40
+
+ENSEMBLES = [
+    GradientBoostingClassifier(random_state=0, subsample=0.7),
+    GradientBoostingClassifier(random_state=0, loss="exponential"),
+    GradientBoostingRegressor(random_state=0, n_iter_no_change=2),
+    HistGradientBoostingClassifier(random_state=0, max_features=0.5),
+    HistGradientBoostingRegressor(random_state=0),
+    AdaBoostClassifier(random_state=0),
+    AdaBoostRegressor(random_state=0),
+    RandomForestClassifier(random_state=0),
+    RandomForestClassifier(random_state=0, class_weight="balanced"),
+    RandomForestRegressor(random_state=0),
+    ExtraTreesClassifier(random_state=0, min_samples_leaf=5),
+    ExtraTreesRegressor(random_state=0),
+]
+EPOCHS = [
+    SGDClassifier(random_state=0, loss="log_loss"),
+    SGDClassifier(random_state=0, class_weight="balanced", early_stopping=True),
+    SGDRegressor(random_state=0),
+    Perceptron(random_state=0),
+    MLPClassifier(hidden_layer_sizes=(4,), random_state=0, early_stopping=True),
+    MLPRegressor(hidden_layer_sizes=(4,), random_state=0),
+]
+
+
+def name_of(model):
+    return f"{type(model).__name__}-{id(model) % 97}"
+
+
+def data(model, n_classes=3):
+    if not is_classifier(model):
+        return make_regression(120, 5, noise=5.0, random_state=0)
+    if getattr(model, "loss", None) == "exponential":
+        n_classes = 2
+    X, y = make_classification(
+        150, 6, n_informative=4, n_classes=n_classes, random_state=0
+    )
+    return X, np.array(["b", "c", "a"])[y]
+
+
+class Watch:
+    """Keeps what it is shown, and ends a fit after some rounds."""
+
+    def __init__(self, cap, X, y, end=None):
+        self.grid, self.sets, self.labels = round_grid(cap), [X, X[:20]], [y, y[:20]]
+        self.end, self.seen = end, []
+
+    def __call__(self, outputs):
+        assert len(outputs) == 2
+        for one in outputs:
+            for name, method in one.items():
+                assert np.asarray(method()).dtype.kind in "fiU", name
+        self.seen.append([{n: f() for n, f in one.items()} for one in outputs])
+        return len(self.seen) == self.end
+
+
+def fitted_to(model, cap, X, y, **kwargs):
+    """Fit a clone as a search does, and return what was seen."""
+    learner = learner_of(model)
+    model = clone(model).set_params(
+        **{**learner.settings(model), learner.parameter(model): cap}
+    )
+    watch = Watch(cap, X, y, kwargs.pop("end", None))
+    learner.fit(model, X, y, kwargs, watch)
+    return watch.seen
+
+
+@pytest.mark.parametrize("model", ENSEMBLES, ids=name_of)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_stages_are_those_of_fits_with_fewer_rounds(model, n_classes):
+    X, y = data(model, n_classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        seen = fitted_to(model, CAP, X, y)
+    assert len(seen) == CAP
+    learner = learner_of(model)
+    for rounds in (1, 3, 33, CAP):
+        params = {**learner.settings(model), learner.parameter(model): rounds}
+        plain = clone(model).set_params(**params).fit(X, y)
+        for stage, rows in zip(seen[rounds - 1], (X, X[:20]), strict=True):
+            assert "predict" in stage
+            for name, found in stage.items():
+                if not hasattr(plain, name):
+                    continue
+                with np.errstate(divide="ignore"):
+                    expected = getattr(plain, name)(rows)
+                if name == "predict" and is_classifier(model):
+                    np.testing.assert_array_equal(found, expected)
+                else:
+                    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("model", EPOCHS, ids=name_of)
+def test_an_epoch_is_a_pass_of_partial_fit(model):
+    X, y = data(model)
+    seen = fitted_to(model, 6, X, y)
+    by_hand = clone(model)
+    if getattr(model, "class_weight", None):
+        labels, counts = np.unique(y, return_counts=True)
+        weights = len(y) / (len(labels) * counts)
+        by_hand.set_params(class_weight=dict(zip(labels, weights, strict=True)))
+    if hasattr(model, "early_stopping"):
+        by_hand.set_params(early_stopping=False)
+    first = {"classes": np.unique(y)} if is_classifier(model) else {}
+    for stage in seen:
+        by_hand.partial_fit(X, y, **first)
+        np.testing.assert_array_equal(stage[0]["predict"], by_hand.predict(X))
+    again = clone(model).set_params(max_iter=6, **learner_of(model).settings(model))
+    learner_of(model).refit(again, X, y, {})
+    np.testing.assert_array_equal(again.predict(X), by_hand.predict(X))
+    assert again.get_params()["max_iter"] == 6
+    if hasattr(model, "class_weight"):
+        assert again.class_weight == model.class_weight
+
+
+@pytest.mark.parametrize("model", [*ENSEMBLES, *EPOCHS], ids=name_of)
+def test_a_watch_ends_the_fit(model):
+    X, y = data(model)
+    assert len(fitted_to(model, CAP, X, y, end=5)) == 5
+
+
+@pytest.mark.parametrize(
+    "model", [one for one in [*ENSEMBLES, *EPOCHS] if "MLP" not in name_of(one)],
+    ids=name_of,
+)  # fmt: skip
+def test_weights_of_samples_are_used(model):
+    X, y = data(model)
+    weights = np.random.default_rng(0).uniform(0.1, 3.0, len(y))
+    plain = fitted_to(model, 12, X, y)[-1][0]
+    weighted = fitted_to(model, 12, X, y, sample_weight=weights)[-1][0]
+    names = set(plain) & {"decision_function", "predict_proba"} or {"predict"}
+    assert any(not np.array_equal(plain[name], weighted[name]) for name in names)
+
+
+def test_a_sparse_matrix_and_a_data_frame_give_what_an_array_gives():
+    pandas = pytest.importorskip("pandas")
+    model = RandomForestClassifier(random_state=0)
+    X, y = data(model)
+    expected = fitted_to(model, 10, X, y)[-1][0]["predict_proba"]
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for given in (sparse.csr_matrix(X), frame):
+            found = fitted_to(model, 10, given, y)[-1][0]["predict_proba"]
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(),
+        GaussianNB(),
+        BaggingClassifier(),
+        MLPClassifier(solver="lbfgs"),
+    ],
+    ids=name_of,
+)
+def test_other_estimators_have_no_rounds(model):
+    assert learner_of(model) is None
+
+
+def test_a_forest_with_several_outputs_is_refused():
+    X, y = make_regression(40, 3, n_targets=2, random_state=0)
+    with pytest.raises(ValueError, match="rounds: the targets must have one column"):
+        fitted_to(RandomForestRegressor(random_state=0), 5, X, y)

@@ -1,0 +1,377 @@
+"""Searches that find the number of rounds in one fit of each fold."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import (
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from skbayes import (
+    BayesSearchCV,
+    HyperTuneSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+)
+from skbayes.evaluation.trial import TrialState
+from skbayes.space import Choice
+
+X, Y = load_breast_cancer(return_X_y=True)
+X, Y = X[::3], Y[::3]
+XR, YR = (part[::3] for part in load_diabetes(return_X_y=True))
+CV = StratifiedKFold(3, shuffle=True, random_state=0)
+RATE = {"learning_rate": (0.02, 0.5, "log-uniform")}
+
+
+def boosting(**params):
+    return HistGradientBoostingClassifier(
+        random_state=0, min_samples_leaf=5, max_leaf_nodes=4, **params
+    )
+
+
+def search(estimator=None, spaces=RATE, **params):
+    given = {"n_iter": 4, "cv": CV, "random_state": 0, "rounds": 30, **params}
+    kind = given.pop("kind", BayesSearchCV)
+    return kind(boosting() if estimator is None else estimator, spaces, **given)
+
+
+def lightgbm_pipeline():
+    lightgbm = pytest.importorskip("lightgbm")
+    model = lightgbm.LGBMClassifier(n_jobs=1, verbose=-1, min_child_samples=5)
+    return make_pipeline(StandardScaler(), model)
+
+
+def complete_rows(fitted):
+    return [t for t in fitted.trials_ if t.state == TrialState.COMPLETE]
+
+
+def check_scores_are_those_of_plain_fits(fitted, X, y, cv, scoring=None):
+    for trial in complete_rows(fitted):
+        model = clone(fitted.estimator).set_params(
+            **trial.params, **{name_of_rounds(fitted): trial.rounds}
+        )
+        if "early_stopping" in model.get_params():
+            model.set_params(early_stopping=False)
+        expected = cross_val_score(model, X, y, cv=cv, scoring=scoring)
+        np.testing.assert_allclose(trial.scores["score"], expected, rtol=1e-9)
+
+
+def name_of_rounds(fitted):
+    names = ("max_iter", "n_estimators", "iterations")
+    return next(n for n in fitted.best_params_ if n.split("__")[-1] in names)
+
+
+# The probabilities of LightGBM are computed up to rounding, which decides about ties.
+@pytest.mark.parametrize(
+    ("make", "scoring"),
+    [(boosting, None), (boosting, "roc_auc"), (lightgbm_pipeline, "neg_log_loss")],
+)
+def test_scores_are_those_of_plain_fits_with_the_rounds(make, scoring):
+    estimator = make()
+    prefix = "" if make is boosting else "lgbmclassifier__"
+    spaces = {prefix + name: value for name, value in RATE.items()}
+    fitted = search(estimator, spaces, scoring=scoring).fit(X, Y)
+    check_scores_are_those_of_plain_fits(fitted, X, Y, CV, scoring)
+    best = fitted.best_estimator_.get_params()
+    rounds = fitted.cv_results_["rounds"][fitted.best_index_]
+    assert best[name_of_rounds(fitted)] == rounds == fitted.trials_.best.rounds
+    assert fitted.best_score_ == max(t.score for t in complete_rows(fitted))
+    expected = clone(estimator).set_params(**fitted.best_params_).fit(X, Y)
+    np.testing.assert_allclose(fitted.predict_proba(X), expected.predict_proba(X))
+
+
+def test_scores_of_a_forest_and_of_a_regressor_are_those_of_plain_fits():
+    forest = RandomForestClassifier(random_state=0)
+    fitted = search(forest, {"max_features": (0.1, 1.0)}, rounds=12).fit(X, Y)
+    check_scores_are_those_of_plain_fits(fitted, X, Y, CV)
+    boosting = GradientBoostingRegressor(random_state=0)
+    fitted = search(boosting, cv=3).fit(XR, YR)
+    check_scores_are_those_of_plain_fits(fitted, XR, YR, 3)
+
+
+def test_the_rounds_are_those_with_the_best_mean_over_the_splits():
+    fitted = search(scoring="neg_log_loss").fit(X, Y)
+    frame = fitted.learning_curves_
+    for trial in complete_rows(fitted):
+        own = frame[frame["trial"] == trial.number]
+        curves = [one["test_score"].to_numpy() for _, one in own.groupby("split")]
+        shortest = min(map(len, curves))
+        mean = np.mean([curve[:shortest] for curve in curves], axis=0)
+        assert trial.score == pytest.approx(mean.max(), abs=1e-15)
+        assert trial.rounds == 1 + np.argmax(mean)
+
+
+def test_several_metrics_and_training_scores():
+    scoring = ["accuracy", "neg_log_loss"]
+    fitted = search(
+        scoring=scoring, refit="neg_log_loss", return_train_score=True, n_iter=2
+    ).fit(X, Y)
+    for trial in complete_rows(fitted):
+        model = boosting(early_stopping=False, max_iter=trial.rounds, **trial.params)
+        expected = cross_validate(
+            model, X, Y, cv=CV, scoring=scoring, return_train_score=True
+        )
+        for name in scoring:
+            found = trial.scores[name], trial.train_scores[name]
+            np.testing.assert_allclose(found[0], expected[f"test_{name}"], rtol=1e-9)
+            np.testing.assert_allclose(found[1], expected[f"train_{name}"], rtol=1e-9)
+    columns = {f"{kind}_{name}" for kind in ("test", "train") for name in scoring}
+    assert columns < set(fitted.learning_curves_.columns)
+
+
+def test_a_callable_may_return_several_metrics():
+    def both(estimator, X, y):
+        proba = estimator.predict_proba(X)[:, 1]
+        loss = np.mean(np.log(np.where(y == 1, proba, 1 - proba)))
+        return {"loss": loss, "accuracy": np.mean(estimator.predict(X) == y)}
+
+    fitted = search(scoring=both, refit="loss", n_iter=3).fit(X, Y)
+    expected = search(scoring="neg_log_loss", n_iter=3).fit(X, Y)
+    np.testing.assert_array_equal(
+        fitted.cv_results_["rounds"], expected.cv_results_["rounds"]
+    )
+
+
+def test_epochs_are_counted_by_passes_and_refitted_by_passes():
+    model = make_pipeline(StandardScaler(), SGDClassifier(random_state=0))
+    spaces = {"sgdclassifier__alpha": (1e-6, 1e-1, "log-uniform")}
+    fitted = search(model, spaces, rounds=15).fit(X, Y)
+    rounds = fitted.best_params_["sgdclassifier__max_iter"]
+    assert rounds == fitted.cv_results_["rounds"][fitted.best_index_] <= 15
+    scaled = StandardScaler().fit_transform(X)
+    by_hand = SGDClassifier(
+        random_state=0, alpha=fitted.best_params_["sgdclassifier__alpha"]
+    )
+    for _ in range(rounds):
+        by_hand.partial_fit(scaled, Y, classes=[0, 1])
+    np.testing.assert_array_equal(fitted.predict(X), by_hand.predict(scaled))
+
+
+def test_the_number_of_rounds_is_taken_out_of_the_search_space():
+    spaces = {**RATE, "max_iter": (5, 20)}
+    fitted = search(spaces=spaces, rounds="auto").fit(X, Y)
+    assert list(fitted.search_spaces_) == ["learning_rate"]
+    assert fitted.learning_curves_["rounds"].max() <= 20
+    assert set(fitted.best_params_) == {"learning_rate", "early_stopping", "max_iter"}
+    assert set(fitted.cv_results_["params"][0]) == {"learning_rate"}
+    as_list = search(spaces=[{**RATE, "max_iter": [5, 12]}], rounds="auto").fit(X, Y)
+    assert as_list.learning_curves_["rounds"].max() <= 12
+
+
+def test_of_several_models_each_has_its_own_rounds_or_none():
+    model = Pipeline([("model", boosting())])
+    spaces = {
+        "model": Choice(
+            [
+                (boosting(), {"model__learning_rate": (0.1, 0.5),
+                              "model__max_iter": (2, 9)}),
+                (RandomForestClassifier(random_state=0),
+                 {"model__n_estimators": [3, 7]}),
+                (LogisticRegression(solver="liblinear"), {"model__C": (0.1, 10.0)}),
+            ]
+        )
+    }  # fmt: skip
+    fitted = search(model, spaces, rounds="auto", n_iter=9).fit(X, Y)
+    most = {"HistGradientBoostingClassifier": 9, "RandomForestClassifier": 7}
+    kinds = set()
+    for trial in complete_rows(fitted):
+        kind = type(trial.params["model"]).__name__
+        kinds.add(kind)
+        assert (trial.rounds or 0) <= most.get(kind, 0)
+        assert not any("max_iter" in name for name in trial.params)
+    assert len(kinds) == 3
+
+
+def test_the_default_space_leaves_the_rounds_out():
+    fitted = search(spaces="auto", rounds=8, n_iter=3).fit(X, Y)
+    assert "learning_rate" in fitted.search_spaces_
+    assert "max_iter" not in fitted.search_spaces_
+
+
+@pytest.mark.parametrize(
+    ("estimator", "params", "message"),
+    [
+        (SVC(), {"spaces": {"C": (1, 2)}}, "rounds=30: SVC gives no scores after"),
+        (None, {"racing": True}, "rounds and racing cannot be combined"),
+        (None, {"constraints": {"score": (0.5, None)}}, "rounds and constraints"),
+        (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces has no other"),
+        (None, {"rounds": 0}, "'rounds' parameter"),
+        (None, {"rounds": "many"}, "'rounds' parameter"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_any_fit(estimator, params, message):
+    with pytest.raises(ValueError, match=message):
+        search(estimator, **params).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [TradeoffSearchCV, ParetoSearchCV])
+def test_searches_with_costs_do_not_count_rounds(kind):
+    with pytest.raises(TypeError, match="rounds"):
+        kind(boosting(), RATE, rounds=5)
+
+
+# -- trials that are pruned ------------------------------------------------------------
+
+
+def log_likelihood(estimator, X, y):
+    proba = estimator.predict_proba(X)[:, 1]
+    return np.mean(np.log(np.where(y == 1, proba, 1 - proba)))
+
+
+def pruning_search(**params):
+    spaces = {"learning_rate": (0.05, 0.5, "log-uniform"), "max_leaf_nodes": (2, 8)}
+    spaces["l2_regularization"] = (1e-3, 1e6, "log-uniform")
+    return search(
+        spaces=spaces, rounds=64, n_iter=14, scoring=log_likelihood,
+        surrogate="random", initial_points=None, **params,
+    )  # fmt: skip
+
+
+def test_a_trial_without_a_chance_is_pruned_after_its_first_rounds():
+    fitted = pruning_search().fit(X, Y)
+    pruned = [t for t in fitted.trials_ if t.state == TrialState.PRUNED]
+    assert pruned
+    results = fitted.cv_results_
+    whole = [t.score for t in complete_rows(fitted)]
+    for trial in pruned:
+        assert trial.rounds is None and trial.noise > 0.0
+        assert trial.score < max(whole)
+        assert np.isnan(results["mean_test_score"][trial.number])
+        assert results["rounds"][trial.number] == 0
+        assert results["state"][trial.number] == "pruned"
+        assert all(len(fold.curves["score"]) < 64 for fold in trial.folds)
+    assert fitted.trials_[fitted.best_index_].state == TrialState.COMPLETE
+
+
+def test_pruned_trials_would_not_have_been_the_best():
+    fitted = pruning_search().fit(X, Y)
+    best = -np.inf
+    for trial in fitted.trials_:
+        if trial.state == TrialState.PRUNED:
+            model = boosting(early_stopping=False, max_iter=64)
+            alone = search(
+                model, {n: [v] for n, v in trial.params.items()}, rounds=64, n_iter=1,
+                scoring=log_likelihood,
+            ).fit(X, Y)  # fmt: skip
+            assert alone.best_score_ < best
+        else:
+            best = max(best, trial.score)
+
+
+# -- equal results in every way of running ---------------------------------------------
+
+
+def same_trials(one, other):
+    assert [t.params for t in one.trials_] == [t.params for t in other.trials_]
+    assert [t.rounds for t in one.trials_] == [t.rounds for t in other.trials_]
+    assert [t.state for t in one.trials_] == [t.state for t in other.trials_]
+    for a, b in zip(one.trials_, other.trials_, strict=True):
+        assert [f.curves for f in a.folds] == [f.curves for f in b.folds]
+        np.testing.assert_array_equal(a.score, b.score)
+    assert one.best_params_ == other.best_params_
+
+
+def test_workers_and_shared_steps_change_nothing():
+    estimator = make_pipeline(PCA(4, random_state=0), boosting())
+    spaces = {"histgradientboostingclassifier__learning_rate": (0.02, 0.5)}
+    given = {"n_points": 2, "n_iter": 7, "rounds": 12}
+    expected = search(estimator, spaces, cache=False, **given).fit(X, Y)
+    cached = search(estimator, spaces, **given).fit(X, Y)
+    same_trials(cached, expected)
+    assert sum(trial.shared_time > 0.0 for trial in cached.trials_) >= 3
+    parallel = search(estimator, spaces, n_jobs=2, **given).fit(X, Y)
+    same_trials(parallel, expected)
+
+
+def test_a_journal_goes_on_where_it_was(tmp_path):
+    expected = pruning_search().fit(X, Y)
+    path = tmp_path / "run.journal"
+    pruning_search(journal=path).set_params(n_iter=7).fit(X, Y)
+    resumed = pruning_search(journal=path).fit(X, Y)
+    same_trials(resumed, expected)
+    assert resumed.learning_curves_.equals(expected.learning_curves_)
+
+
+def test_a_fitted_search_is_pickled_with_its_curves():
+    fitted = search(n_iter=3).fit(X, Y)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.learning_curves_.equals(fitted.learning_curves_)
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+
+
+def test_fold_estimators_and_predictions_have_the_chosen_rounds():
+    fitted = search(return_fold_estimators=True, return_oof="predict_proba").fit(X, Y)
+    model = boosting(**fitted.best_params_)
+    expected = cross_val_predict(model, X, Y, cv=CV, method="predict_proba")
+    np.testing.assert_allclose(fitted.oof_predictions_, expected)
+    rounds = fitted.best_params_["max_iter"]
+    assert [one.n_iter_ for one in fitted.fold_estimators_] == [rounds] * 3
+
+
+@pytest.mark.parametrize("kind", [MultiStageSearchCV, HyperTuneSearchCV])
+def test_searches_on_samples_count_rounds_too(kind):
+    more = {"n_iter": 8}
+    if kind is HyperTuneSearchCV:
+        more = {"n_iter": 3, "complexity": {"learning_rate": 1}}
+    fitted = search(kind=kind, **more).fit(X, Y)
+    assert fitted.best_params_["max_iter"] == fitted.cv_results_["rounds"].max() or (
+        fitted.best_params_["max_iter"] in fitted.cv_results_["rounds"]
+    )
+
+
+def test_limits_of_trials_hold():
+    fitted = search(trial_timeout=60.0, n_iter=3).fit(X, Y)
+    same_trials(fitted, search(n_iter=3).fit(X, Y))
+
+
+# -- scorers ---------------------------------------------------------------------------
+
+
+def test_weights_reach_the_fit():
+    weights = np.random.default_rng(0).uniform(0.1, 5.0, len(Y))
+    plain, weighted = search().fit(X, Y), search().fit(X, Y, sample_weight=weights)
+    assert plain.trials_[0].score != weighted.trials_[0].score
+
+
+@pytest.mark.parametrize("looks_at", ["attribute", "other rows"])
+def test_a_scorer_that_needs_more_than_predictions_fails(looks_at):
+    def scorer(estimator, X, y):
+        if looks_at == "attribute":
+            return len(estimator.n_trees_per_iteration_)
+        return np.mean(estimator.predict(X[::-1]) == y[::-1])
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = search(scoring=scorer, n_iter=2).fit(X, Y)
+    assert any("Scoring failed" in str(one.message) for one in caught)
+    assert np.isnan(fitted.cv_results_["mean_test_score"]).all()
+    message = "can use the predictions only|can predict the rows"
+    with pytest.raises((AttributeError, ValueError), match=message):
+        search(scoring=scorer, n_iter=2, error_score="raise").fit(X, Y)
+
+
+def test_a_fit_that_fails_costs_one_trial():
+    spaces = {"learning_rate": [0.1, 0.3], "max_leaf_nodes": [4, 1]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = search(spaces=spaces).fit(X, Y)
+    states = {t.params["max_leaf_nodes"]: t.state for t in fitted.trials_}
+    assert states == {4: TrialState.COMPLETE, 1: TrialState.FAILED}
