@@ -47,8 +47,8 @@ __all__ = [
 
 IntArray = NDArray[np.int_]
 
-# Steps of the grid are one round, or one part in so many. A score costs as much as some
-# rounds: with 100, searches take nearly twice as long and find the same scores.
+# Steps of the grid are one round, or one part in so many: a score can cost as much as
+# several rounds.
 EVERY_ROUND = 20
 # Rounds without improvement after which a fit stops: at least so many, but no more than
 # this share of the cap, and this share of the rounds of the best score.
