@@ -27,6 +27,7 @@ gain can be what it lacks.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -47,9 +48,8 @@ __all__ = [
 
 IntArray = NDArray[np.int_]
 
-# Steps of the grid are one round, or one part in so many: a score can cost as much as
-# several rounds.
-EVERY_ROUND = 20
+# A step of the grid is one part in so many of the rounds before it.
+EVERY_ROUND = 10
 # Rounds without improvement after which a fit stops: at least so many, but no more than
 # this share of the cap, and this share of the rounds of the best score.
 MIN_PATIENCE = 100
@@ -66,8 +66,9 @@ MIN_ERROR = 0.3
 NOISE_SHARE = 0.01
 
 
+@functools.lru_cache(maxsize=64)
 def round_grid(cap: int) -> IntArray:
-    """Numbers of rounds at which curves have scores: all to 40, then steps of 5 %.
+    """Numbers of rounds at which curves have scores: all to 20, then steps of 10 %.
 
     Grids of two caps agree up to the smaller cap, which is the last point of its grid.
 
@@ -77,14 +78,16 @@ def round_grid(cap: int) -> IntArray:
     >>> round_grid(5)
     array([1, 2, 3, 4, 5])
     >>> round_grid(1000)[-3:]
-    array([ 919,  964, 1000])
+    array([ 987,  996, 1000])
     """
     rounds = []
     current = 1
     while current < cap:
         rounds.append(current)
         current += max(1, current // EVERY_ROUND)
-    return np.array([*rounds, cap])
+    grid = np.array([*rounds, cap])
+    grid.flags.writeable = False  # shared by all callers
+    return grid
 
 
 # The grid without a cap, long enough for any learner.

@@ -139,7 +139,7 @@ class SharedEntries:
     rounds : int, "auto" or None, default=None
         The most rounds of the estimator, or of the last step of a pipeline: boosting
         iterations, trees of a forest, epochs. Each fit is scored on its test rows after
-        each round, to 40 rounds, then in steps of 5 %, and the number of rounds of a
+        each round, to 20 rounds, then in steps of 10 %, and the number of rounds of a
         trial is the one with the best mean score over the splits. A fit ends earlier if
         its score does not improve for long. A trial whose first rounds leave it a
         chance below 1 % to become the best is pruned. The number of rounds is not a

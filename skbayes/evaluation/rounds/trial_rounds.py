@@ -131,7 +131,7 @@ class KnownCurves:
 
 
 def last_round(fold: FoldResult | None) -> int | None:
-    """Return the number of rounds at the end of the curves of a fold, if it has some."""
+    """Return the number of rounds at the end of a fold's curves; None without any."""
     if fold is None or not fold.curves:
         return None
     n_points = min(map(len, fold.curves.values()))

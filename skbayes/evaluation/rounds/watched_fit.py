@@ -204,6 +204,7 @@ class WatchedFit:
         self.curves: list[dict[str, list[float]]] = []
         self.max_rounds = 0
         self.seconds = 0.0
+        self._grid = round_grid(1)
 
     # -- the fit ----------------------------------------------------------------------
 
@@ -217,6 +218,7 @@ class WatchedFit:
         if learner is None:
             return estimator.fit(X, y, **params)
         self.max_rounds = cap = self._limits.cap_of(learner, model, path)
+        self._grid = round_grid(cap)
         cap = cap if self._cap is None else min(cap, self._cap)
         settings = {**learner.settings(model), learner.parameter(model): cap}
         model.set_params(**settings)
@@ -294,7 +296,7 @@ class WatchedFit:
 
     def is_stalled(self, curve: np.ndarray) -> bool:
         """Tell whether a curve has stalled; patience depends on all rounds."""
-        return has_stalled(curve, round_grid(self.max_rounds))
+        return has_stalled(curve, self._grid)
 
     def fail(self, error: Exception) -> None:
         """Remember that the scorer raised an exception."""

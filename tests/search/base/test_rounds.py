@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
@@ -30,6 +31,7 @@ from skbayes import (
     MultiStageSearchCV,
     ParetoSearchCV,
     TradeoffSearchCV,
+    compat,
 )
 from skbayes.evaluation.trial import TrialState
 from skbayes.space import Choice
@@ -375,3 +377,52 @@ def test_a_fit_that_fails_costs_one_trial():
         fitted = search(spaces=spaces).fit(X, Y)
     states = {t.params["max_leaf_nodes"]: t.state for t in fitted.trials_}
     assert states == {4: TrialState.COMPLETE, 1: TrialState.FAILED}
+
+
+# -- other parts of scikit-learn -------------------------------------------------------
+
+
+@pytest.mark.skipif(not compat.HAS_CALLBACKS, reason="scikit-learn before 1.9")
+def test_callbacks_see_each_fit_once():
+    from recording_callbacks import Recorder
+
+    def events(**params):
+        recorder = Recorder()
+        model = boosting(max_iter=5, early_stopping=False)
+        search(model, n_iter=3, **params).set_callbacks(recorder).fit(X, Y)
+        return [(hook, tuple(path), name) for hook, path, name, _ in recorder.events]
+
+    assert events(rounds=5) == events(rounds=None)
+
+
+def test_columns_of_a_data_frame_reach_the_model():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X[:, :4], columns=list("abcd"))
+    frame["e"] = pandas.Categorical(np.where(X[:, 5] > X[:, 5].mean(), "high", "low"))
+    columns = make_column_transformer(
+        (StandardScaler(), ["a", "b"]), remainder="passthrough"
+    ).set_output(transform="pandas")
+    model = make_pipeline(columns, boosting(categorical_features="from_dtype"))
+    spaces = {"histgradientboostingclassifier__learning_rate": (0.02, 0.5)}
+    fitted = search(model, spaces, rounds=12).fit(frame, Y)
+    check_scores_are_those_of_plain_fits(fitted, frame, Y, CV)
+    assert list(fitted.feature_names_in_) == list("abcde")
+    assert len(fitted.predict(frame)) == len(Y)
+
+
+def test_weights_are_routed_to_the_scorer():
+    from sklearn import config_context
+    from sklearn.metrics import accuracy_score, make_scorer
+
+    weights = np.random.default_rng(0).uniform(0.1, 5.0, len(Y))
+    with config_context(enable_metadata_routing=True):
+        scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
+        model = boosting().set_fit_request(sample_weight=True)
+        fitted = search(model, scoring=scorer, n_iter=2, rounds=9)
+        fitted.fit(X, Y, sample_weight=weights)
+        trial = fitted.trials_[0]
+        plain = boosting(early_stopping=False, max_iter=trial.rounds, **trial.params)
+        train, test = next(CV.split(X, Y))
+        plain.fit(X[train], Y[train], sample_weight=weights[train])
+        expected = plain.score(X[test], Y[test], sample_weight=weights[test])
+    assert trial.scores["score"][0] == pytest.approx(expected, rel=1e-12)
