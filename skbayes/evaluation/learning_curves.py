@@ -78,7 +78,7 @@ def round_grid(cap: int) -> IntArray:
     >>> round_grid(5)
     array([1, 2, 3, 4, 5])
     >>> round_grid(1000)[-3:]
-    array([ 987,  996, 1000])
+    array([ 884,  972, 1000])
     """
     rounds = []
     current = 1
