@@ -38,7 +38,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from common import HERE, Cache, add_run_options, names, run_all, save_results
+from common import HERE, Cache, names, run_all, save_results
 from rounds_rivals import optuna_pruned, tuner_cv
 from rounds_tasks import CAP, DATA, LEARNERS, ROUNDS_NAME, Task, load_task
 from sklearn.base import clone
@@ -65,10 +65,13 @@ def search(task: Task, way: str, seed: int, n_trials: int) -> list[Record]:
     """Make a search of skbayes; return its trials, each with the time so far."""
     name = ROUNDS_NAME[task.learner]
     space, model = dict(task.space), clone(task.estimator)
+    options: dict[str, Any] = {}
     if way == "dimension":
         space[name] = (10, CAP, "log-uniform")
     elif way.isdecimal():
         model.set_params(**{name: int(way)})
+    else:
+        options["rounds"] = "auto"
     seconds: list[float] = []
     trials: list[Trial] = []
 
@@ -84,10 +87,10 @@ def search(task: Task, way: str, seed: int, n_trials: int) -> list[Record]:
         n_iter=n_trials,
         cv=task.splits,
         scoring=task.scoring,
-        rounds=None if way == "dimension" or way.isdecimal() else "auto",
         stopper=clock,
         refit=False,
         random_state=seed,
+        **options,
     ).fit(task.X, task.y)
     shift = 1.0 if task.scoring == "accuracy" else 0.0
     finished = []
@@ -107,17 +110,13 @@ def search(task: Task, way: str, seed: int, n_trials: int) -> list[Record]:
 def variant(way: str) -> Iterator[None]:
     """Take pruning or patience out of `rounds="auto"`."""
     from skbayes.evaluation.evaluator import CandidateEvaluator
-    from skbayes.evaluation.rounds import boosters, watched_fit
+    from skbayes.evaluation.rounds import watched_fit
 
     if way == "unpruned":
         with mock.patch.object(CandidateEvaluator, "_first_part", lambda *args: None):
             yield
     elif way == "impatient":
-        never = mock.Mock(return_value=False)
-        with (
-            mock.patch.object(watched_fit, "has_stalled", never),
-            mock.patch.object(boosters, "has_stalled", never),
-        ):
+        with mock.patch.object(watched_fit, "has_stalled", lambda *args: False):
             yield
     else:
         yield
@@ -192,7 +191,7 @@ def compare(record: Record, reference: Record) -> dict[str, float]:
 
 
 def summarize(runs: Iterable[dict[str, float]]) -> dict[str, Any]:
-    """Return means and standard errors over runs; medians and geometric means of times."""
+    """Return means and standard errors; of times, geometric means and medians."""
     table = defaultdict(list)
     for figures in runs:
         for name, value in figures.items():
@@ -223,17 +222,19 @@ def _mean_and_error(values: np.ndarray) -> list[float | None]:
     ]
 
 
-def figures_of(
-    cache: Cache, scoring: str, keep: Callable = lambda record: True
-) -> Record:
-    """Summarize the finished runs of each way, paired with those of "dimension"."""
+def figures_of(cache: Cache, scoring: str, part: str = "") -> Record:
+    """Summarize the finished runs of each way, paired with those of "dimension".
+
+    `part` is a learner or a table; all runs if it is empty.
+    """
     reference = {_key(r): r for r in cache.load("dimension") if r["scoring"] == scoring}
     found = {}
     for way in WAYS:
         runs = [
             compare(record, reference[_key(record)])
             for record in cache.load(way)
-            if _key(record) in reference and keep(record)
+            if _key(record) in reference
+            and part in ("", record["learner"], record["data"])
         ]
         if runs:
             found[way] = summarize(runs)
@@ -248,17 +249,8 @@ def summary_of(cache: Cache, n_trials: int) -> Record:
     """Summarize all finished runs: over all tasks, by learner, by table, by task."""
     result: Record = {"trials": n_trials, "seeds": _seeds(cache)}
     for scoring in SCORINGS:
-        own: Record = {"all": figures_of(cache, scoring)}
-        own |= {
-            learner: figures_of(
-                cache, scoring, lambda r, at=learner: r["learner"] == at
-            )
-            for learner in LEARNERS
-        }
-        own |= {
-            data: figures_of(cache, scoring, lambda r, at=data: r["data"] == at)
-            for data in DATA
-        }
+        parts = {"all": "", **{name: name for name in (*LEARNERS, *DATA)}}
+        own = {at: figures_of(cache, scoring, part) for at, part in parts.items()}
         result[SHORT[scoring]] = {name: found for name, found in own.items() if found}
     result["curves"] = {learner: curves_of(cache, learner) for learner in LEARNERS}
     return result
@@ -297,8 +289,9 @@ TIMES = np.geomspace(0.02, 4.0, 60)
 def curves_of(cache: Cache, learner: str) -> Record:
     """Return mean test losses over time of each way, in percent of "dimension".
 
-    Over the runs that all ways of the picture have finished. The time is in units of
-    the time of "dimension". None: not all runs have a trial yet.
+    Over the runs that the first three ways of the picture have finished; the others are
+    shown if they have, too. The time is in units of the time of "dimension". None: not
+    all runs have a trial yet.
     """
     by_way = {
         way: {
@@ -308,15 +301,15 @@ def curves_of(cache: Cache, learner: str) -> Record:
         }
         for way in COLORS
     }
-    by_way = {way: runs for way, runs in by_way.items() if runs}
-    if not by_way:
+    first = [by_way[way] for way in list(COLORS)[:3]]
+    shared = sorted(set.intersection(*(set(runs) for runs in first)))
+    if not shared:
         return {}
-    shared = set.intersection(*(set(runs) for runs in by_way.values()))
     curves: Record = {"runs": len(shared), "times": TIMES.round(4).tolist()}
     for way, runs in by_way.items():
-        curves[way] = _mean_curve(
-            [(runs[key], by_way["dimension"][key]) for key in shared]
-        )
+        if set(runs) >= set(shared):
+            pairs = [(runs[key], by_way["dimension"][key]) for key in shared]
+            curves[way] = _mean_curve(pairs)
     return curves
 
 
@@ -339,16 +332,19 @@ def draw(summary: Record) -> None:
     figure, axes = plt.subplots(1, len(LEARNERS), figsize=(10, 3.4), sharey=True)
     for ax, learner in zip(axes, LEARNERS, strict=True):
         curves = summary["curves"][learner]
+        if not curves:
+            continue
         for way, color in COLORS.items():
             if way in curves:
+                style = {"color": color, "linewidth": 2 if way == "auto" else 1.3}
                 losses = np.array(curves[way], dtype=float)
-                ax.step(curves["times"], losses, color=color, where="post",
-                        label=NAMES[way], linewidth=2 if way == "auto" else 1.3)  # fmt: skip
+                times = curves["times"]
+                ax.step(times, losses, where="post", label=NAMES[way], **style)
         ax.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
-        ax.set(xscale="log", title=TITLES[learner], ylim=(-8, 40))
+        ax.set(xscale="log", title=TITLES[learner], ylim=(-5, 20))
         ax.set_xticks([0.03, 0.1, 0.3, 1.0, 3.0], ["0.03", "0.1", "0.3", "1", "3"])
         ax.minorticks_off()
-        ax.set_xlabel("processor time")
+        ax.set_xlabel("processor time, share")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("test log loss, difference in %")
     axes[0].legend(frameon=False, fontsize=8)
@@ -385,9 +381,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--fresh", action="store_true", help="drop the finished runs")
     parser.add_argument("--show", action="store_true", help="print the finished runs")
-    parser.add_argument("--picture", action="store_true", help="draw the saved curves")
-    add_run_options(parser)
+    parser.add_argument("--save", action="store_true", help="write the summary")
+    parser.add_argument("--picture", action="store_true", help="draw what is saved")
     args = parser.parse_args()
     cache = Cache("rounds")
     done = cache.done(args.ways, ("learner", "data", "seed", "scoring"), args.fresh)
@@ -407,9 +405,9 @@ def main() -> None:
     for scoring in SHORT.values():
         show(summary[scoring])
     if args.save:
-        save_results("rounds/rounds", summary)
+        save_results("rounds", summary)
     if args.picture:
-        path = HERE / "results" / "rounds" / "rounds.json"
+        path = HERE / "results" / "rounds.json"
         draw(json.loads(path.read_text()))
 
 

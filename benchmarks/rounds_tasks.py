@@ -80,6 +80,7 @@ class Task:
 
     @property
     def n_classes(self) -> int:
+        """Number of classes, which are numbered from 0."""
         return int(self.y.max()) + 1
 
     def test_loss(self, params: dict[str, Any]) -> float:
