@@ -10,7 +10,8 @@ for the search with five folds, the others for the test. The ways:
   per trial, ended by early stopping on the mean curve, and pruned after each round.
   Histogram boosting: early stopping of the estimator, pruned after each fold.
 - "tuner": Optuna's `LightGBMTunerCV` with its own parameters and numbers of trials.
-- "unpruned", "impatient": "auto" without pruning; without patience.
+- "unpruned", "short", "impatient": "auto" without pruning; with half of the patience;
+  without patience, so that all fits have 1000 rounds.
 
 After each trial the processor time so far is noted. The test loss of each incumbent,
 fitted on all training rows, is measured afterwards. Shown for each way, relative to
@@ -46,7 +47,8 @@ from sklearn.base import clone
 from skbayes import BayesSearchCV
 from skbayes.evaluation.trial import History, Trial, TrialState
 
-WAYS = ("auto", "dimension", "100", "1000", "optuna", "tuner", "unpruned", "impatient")
+ABLATIONS = ("unpruned", "short", "impatient")
+WAYS = ("auto", "dimension", "100", "1000", "optuna", "tuner", *ABLATIONS)
 RIVALS = {"optuna": optuna_pruned, "tuner": tuner_cv}
 SCORINGS = ("neg_log_loss", "accuracy")
 SHORT = {"neg_log_loss": "log loss", "accuracy": "error"}
@@ -108,12 +110,20 @@ def search(task: Task, way: str, seed: int, n_trials: int) -> list[Record]:
 
 @contextmanager
 def variant(way: str) -> Iterator[None]:
-    """Take pruning or patience out of `rounds="auto"`."""
+    """Change pruning or patience of `rounds="auto"`."""
+    from skbayes.evaluation import learning_curves
     from skbayes.evaluation.evaluator import CandidateEvaluator
     from skbayes.evaluation.rounds import watched_fit
 
     if way == "unpruned":
         with mock.patch.object(CandidateEvaluator, "_first_part", lambda *args: None):
+            yield
+    elif way == "short":
+        halves = {
+            name: getattr(learning_curves, name) / 2
+            for name in ("MIN_PATIENCE", "PATIENCE_OF_CAP", "PATIENCE_OF_BEST")
+        }
+        with mock.patch.multiple(learning_curves, **halves):
             yield
     elif way == "impatient":
         with mock.patch.object(watched_fit, "has_stalled", lambda *args: False):
@@ -178,7 +188,7 @@ def compare(record: Record, reference: Record) -> dict[str, float]:
         "loss": 100.0 * (record["test"][-1] / last - 1.0),
         "time": record["seconds"][-1] / total,
         "until": time_until(record, last) / total,
-        "optimism": 100.0 * (record["test"][-1] / record["cv"] - 1.0),
+        "optimism": _optimism(record) - _optimism(reference),
         "pruned": record["pruned"] / len(record["seconds"]),
         "rounds": record["rounds"],
     }
@@ -188,6 +198,11 @@ def compare(record: Record, reference: Record) -> dict[str, float]:
     for factor, loss in zip(FACTORS, record["scaled"], strict=False):
         figures[f"x{factor}"] = 100.0 * (loss / record["test"][-1] - 1.0)
     return figures
+
+
+def _optimism(record: Record) -> float:
+    """Return by how many percent the test loss exceeds that of cross-validation."""
+    return 100.0 * (record["test"][-1] / record["cv"] - 1.0)
 
 
 def summarize(runs: Iterable[dict[str, float]]) -> dict[str, Any]:
@@ -357,7 +372,7 @@ def draw(summary: Record) -> None:
 
 
 def show(found: Record) -> None:
-    columns = ("loss", "at 0.5", "optimism", "pruned", "rounds")
+    columns = ("loss", "at 0.5", "optimism", "pruned", "rounds", "x1.1", "x1.25")
     for title, ways in found.items():
         print(f"\n{title:18s}{'runs':>6s}{'time':>8s}{'reached':>9s}{'until':>8s}"
               + "".join(f"{name:>18s}" for name in columns))  # fmt: skip
@@ -366,7 +381,7 @@ def show(found: Record) -> None:
             line = f"{way:18s}{own['runs']:6d}{own['time']:8.2f}{own['reached']:9.2f}"
             line += f"{'never' if until is None else f'{until:.2f}':>8s}"
             for name in columns:
-                mean, error = own[name]
+                mean, error = own.get(name, (None, None))
                 text = "" if mean is None else f"{mean:.2f}"
                 line += f"{text if error is None else f'{text} ± {error:.2f}':>18s}"
             print(line)
