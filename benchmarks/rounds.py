@@ -4,13 +4,14 @@ LightGBM, XGBoost and scikit-learn's histogram boosting on five tables, 70 % of 
 for the search with five folds, the others for the test. The ways:
 
 - "auto": `BayesSearchCV(rounds="auto")`, at most 1000 rounds.
+- "raced": the same with `racing=True`, which prunes trials.
 - "dimension": the number of rounds is in the space, 10 to 1000.
 - "100", "1000": the number of rounds is fixed.
 - "optuna": Optuna's TPE and median pruner. LightGBM and XGBoost: one cross-validation
   per trial, ended by early stopping on the mean curve, and pruned after each round.
   Histogram boosting: early stopping of the estimator, pruned after each fold.
 - "tuner": Optuna's `LightGBMTunerCV` with its own parameters and numbers of trials.
-- "unpruned", "short", "impatient": "auto" without pruning; with half of the patience;
+- "short", "impatient": "auto" without pruning; with half of the patience;
   without patience, so that all fits have 1000 rounds.
 
 After each trial the processor time so far is noted. The test loss of each incumbent,
@@ -47,8 +48,8 @@ from sklearn.base import clone
 from skbayes import BayesSearchCV
 from skbayes.evaluation.trial import History, Trial, TrialState
 
-ABLATIONS = ("unpruned", "short", "impatient")
-WAYS = ("auto", "dimension", "100", "1000", "optuna", "tuner", *ABLATIONS)
+ABLATIONS = ("short", "impatient")
+WAYS = ("auto", "raced", "dimension", "100", "1000", "optuna", "tuner", *ABLATIONS)
 RIVALS = {"optuna": optuna_pruned, "tuner": tuner_cv}
 SCORINGS = ("neg_log_loss", "accuracy")
 SHORT = {"neg_log_loss": "log loss", "accuracy": "error"}
@@ -73,7 +74,7 @@ def search(task: Task, way: str, seed: int, n_trials: int) -> list[Record]:
     elif way.isdecimal():
         model.set_params(**{name: int(way)})
     else:
-        options["rounds"] = "auto"
+        options = {"rounds": "auto", "racing": way == "raced"}
     seconds: list[float] = []
     trials: list[Trial] = []
 
@@ -110,15 +111,11 @@ def search(task: Task, way: str, seed: int, n_trials: int) -> list[Record]:
 
 @contextmanager
 def variant(way: str) -> Iterator[None]:
-    """Change pruning or patience of `rounds="auto"`."""
+    """Change the patience of `rounds="auto"`."""
     from skbayes.evaluation import learning_curves
-    from skbayes.evaluation.evaluator import CandidateEvaluator
     from skbayes.evaluation.rounds import watched_fit
 
-    if way == "unpruned":
-        with mock.patch.object(CandidateEvaluator, "_first_part", lambda *args: None):
-            yield
-    elif way == "short":
+    if way == "short":
         halves = {
             name: getattr(learning_curves, name) / 2
             for name in ("MIN_PATIENCE", "PATIENCE_OF_CAP", "PATIENCE_OF_BEST")
@@ -279,6 +276,7 @@ def _seeds(cache: Cache) -> int:
 
 COLORS = {
     "auto": "#d62728",
+    "raced": "#ff7f0e",
     "dimension": "#1f77b4",
     "optuna": "#2ca02c",
     "tuner": "#8c564b",
@@ -287,6 +285,7 @@ COLORS = {
 }
 NAMES = {
     "auto": 'rounds="auto"',
+    "raced": 'rounds="auto", racing',
     "dimension": "rounds as a dimension",
     "100": "100 rounds",
     "1000": "1000 rounds",
@@ -304,7 +303,7 @@ TIMES = np.geomspace(0.02, 4.0, 60)
 def curves_of(cache: Cache, learner: str) -> Record:
     """Return mean test losses over time of each way, in percent of "dimension".
 
-    Over the runs that the first three ways of the picture have finished; the others are
+    Over the runs that the first four ways of the picture have finished; the others are
     shown if they have, too. The time is in units of the time of "dimension". None: not
     all runs have a trial yet.
     """
@@ -316,7 +315,7 @@ def curves_of(cache: Cache, learner: str) -> Record:
         }
         for way in COLORS
     }
-    first = [by_way[way] for way in list(COLORS)[:3]]
+    first = [by_way[way] for way in list(COLORS)[:4]]
     shared = sorted(set.intersection(*(set(runs) for runs in first)))
     if not shared:
         return {}

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import HERE, names
+from common import HERE, names, save_results
+from rounds_rules import CHOICES, PATIENCE, RACES, fold_ends
 from shared import load
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -37,7 +38,15 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
-from skbayes.evaluation.learning_curves import round_grid
+from skbayes.evaluation.learning_curves import (
+    MIN_TRIALS,
+    CurveRace,
+    check_rounds,
+    choose_rounds,
+    first_rounds,
+    has_stalled,
+    round_grid,
+)
 
 Array = np.ndarray
 Params = dict[str, Any]
@@ -50,6 +59,20 @@ REGRESSION = ("abalone", "wine_red", "boston_housing", "strike", "auto_mpg")
 CACHE = HERE / "cache" / "rounds_curves"
 # More rounds than the cap for the fit to all rows, which may need more.
 MORE = 1.25
+RISK = 0.01
+N_ORDERS = 10
+SCALES = {"as chosen": 1.0, "times sqrt(5/4)": 1.25**0.5, "times 5/4": 1.25}
+# Tasks with whose curves the rules and their constants were chosen.
+SEEN = {
+    *((learner, "german_credit") for learner in ("lightgbm", "xgboost", "hist")),
+    *((learner, "german_credit") for learner in ("forest", "sgd", "mlp")),
+    *((learner, "pima") for learner in ("lightgbm", "xgboost", "hist", "gradient")),
+    *((learner, "wine_red") for learner in ("lightgbm", "xgboost", "hist", "forest")),
+    *((learner, "boston_housing") for learner in ("lightgbm", "hist", "gradient")),
+    *(("mlp", "boston_housing"), ("mlp", "segment"), ("gradient", "auto_mpg")),
+    ("gradient", "german_credit"),
+    *(("sgd", "adult"), ("sgd", "abalone")),
+}
 
 CAPS = {
     "lightgbm": 1000,
@@ -61,25 +84,15 @@ CAPS = {
     "mlp": 100,
 }
 N_CONFIGURATIONS = {"lightgbm": 24, "xgboost": 20}
-BOOSTED = (
-    "german_credit",
-    "wine_red",
-    "pima",
-    "boston_housing",
-    "adult",
-    "abalone",
-    "strike",
-    "oil_spill",
-    "mammography",
-)
+FOUR = ("german_credit", "wine_red", "pima", "boston_housing")
 DATA = {
-    "lightgbm": (*BOOSTED, "segment", "letter8"),
-    "xgboost": BOOSTED,
+    "lightgbm": (*FOUR, "adult", "abalone", "strike"),
+    "xgboost": FOUR,
     "hist": ("pima", "boston_housing", "german_credit", "wine_red"),
     "gradient": ("pima", "boston_housing", "auto_mpg", "german_credit"),
-    "forest": ("german_credit", "wine_red", "adult", "mnist"),
-    "sgd": ("german_credit", "adult", "abalone", "segment", "mnist"),
-    "mlp": ("german_credit", "boston_housing", "segment", "pima"),
+    "forest": ("german_credit", "wine_red", "adult"),
+    "sgd": ("german_credit", "adult", "abalone"),
+    "mlp": ("german_credit", "boston_housing", "segment"),
 }
 
 
@@ -89,15 +102,6 @@ def read(data: str) -> tuple[Array, Array, Array, Array]:
     if data == "adult":
         (X, y), _ = (shared.load_adult()[part] for part in ("train", "test"))
         X = X.toarray()
-    elif data == "mnist":
-        X, y = shared.load_mnist()["train"]
-        X = X[:6000].reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(6000, -1)
-        y = y[:6000]
-    elif data.startswith("letter"):
-        X, y = shared.load_letter()["train"]
-        _, y = np.unique(y, return_inverse=True)
-        if data == "letter8":
-            X, y = X[y < 8], y[y < 8]
     else:
         table = shared.load_uci(data)
         y = table["target"]
@@ -392,6 +396,268 @@ def collect(learners: list[str]) -> None:
             print(f"{learner:9} {DATA[learner][i]:16} {spent:6.0f} s", flush=True)
 
 
+class Task:
+    """Curves of one learner on one data set under one metric."""
+
+    def __init__(self, learner: str, data: str, metric: int, kept: Any) -> None:
+        self.learner, self.data = learner, data
+        self.grid = round_grid(CAPS[learner])
+        self.later = round_grid(int(MORE * CAPS[learner]))
+        self.folds = kept["folds"][:, :, metric].astype(float)
+        self.test = kept["test"][:, metric].astype(float)
+        self.mean = self.folds.mean(axis=1)
+        self.scores = self.mean.max(axis=1)
+        self.accuracy = kept["folds"].shape[2] == 2 and metric == 0
+        # The unit of regrets: from a median configuration to the best.
+        self.unit = max(float(self.scores.max() - np.median(self.scores)), 1e-9)
+
+    @property
+    def group(self) -> str:
+        """Kind of learner and of metric."""
+        if self.learner in ("sgd", "mlp"):
+            return "epochs"
+        kind = "forests" if self.learner == "forest" else "boosting"
+        return f"{kind}, accuracy" if self.accuracy else f"{kind}, log loss and R2"
+
+    def test_at(self, i: int, rounds: float) -> float:
+        """Score of a configuration fitted to all rows, on the rows held out."""
+        place = np.searchsorted(self.later, rounds)
+        return float(self.test[i][min(place, len(self.later) - 1)])
+
+
+def read_tasks() -> list[Task]:
+    tasks = []
+    for learner, sets in DATA.items():
+        for data in sets:
+            if path_of(learner, data).exists():
+                kept = np.load(path_of(learner, data))
+                for metric in range(kept["folds"].shape[2]):
+                    tasks.append(Task(learner, data, metric, kept))
+    return tasks
+
+
+class Table:
+    """Means over tasks of the figures of rules, group by group."""
+
+    def __init__(self, columns: list[str]) -> None:
+        self._columns = columns
+        self._rows: dict[str, dict[str, list[Array]]] = {}
+
+    def add(self, group: str, rule: str, values: Any) -> None:
+        """Add the figures of a task, or rows of figures of its configurations."""
+        row = np.atleast_2d(np.array(values, dtype=float)).mean(axis=0)
+        self._rows.setdefault(group, {}).setdefault(rule, []).append(row)
+
+    def show(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """Print and return the means.
+
+        The first column is also compared with that of the first rule, in pairs.
+        """
+        shown: dict[str, dict[str, dict[str, Any]]] = {}
+        for group, rules in self._rows.items():
+            print(f"\n{group}, {len(next(iter(rules.values())))} tasks")
+            first = np.array(next(iter(rules.values())))[:, 0]
+            for rule, rows in rules.items():
+                table = np.array(rows)
+                difference = table[:, 0] - first
+                se = difference.std(ddof=min(1, len(first) - 1)) / len(first) ** 0.5
+                means = dict(zip(self._columns, table.mean(axis=0), strict=True))
+                means |= {"difference": difference.mean(), "se": se}
+                entry = {key: round(float(value), 5) for key, value in means.items()}
+                shown.setdefault(group, {})[rule] = {"tasks": len(rows), **entry}
+                texts = [f"{key} {value:.4f}" for key, value in entry.items()]
+                print(f"  {rule:36}", "  ".join(texts))
+        return shown
+
+
+def orders(scores: Array) -> Iterator[Array]:
+    """Orders of the configurations: random ones, and ones that become better."""
+    rng = np.random.default_rng(0)
+    ranks = np.argsort(np.argsort(scores)) / len(scores)
+    for _ in range(N_ORDERS // 2):
+        yield rng.permutation(len(scores))
+        yield np.argsort(ranks + rng.normal(scale=0.5, size=len(scores)))
+
+
+def race_task(task: Task, race: Any, checks: Array, ends: Array) -> list[float]:
+    """Count what pruning loses and saves in all orders.
+
+    Returns pruned trials, of which so many would have become the best, trials that
+    could be pruned, rounds if fits go on after a check, rounds if they begin anew,
+    rounds without pruning, the regret of the best complete trial, and of the estimates
+    for pruned trials the errors and how many lie within two deviations.
+    """
+    whole = [mean[: end.min()] for mean, end in zip(task.mean, ends, strict=True)]
+    scores = np.array([curve.max() for curve in whole])
+    rounds = task.grid[ends - 1].mean(axis=1)
+    total = np.zeros(9)
+    for order in orders(scores):
+        curves, found = [], []
+        for i in order:
+            spent = 0.0
+            pruned = False
+            if len(curves) >= MIN_TRIALS:
+                known = race(curves, found)
+                total[2] += 1
+                for check in checks[checks <= task.grid[len(whole[i]) - 1]]:
+                    spent = float(check)
+                    first = task.mean[i][: np.searchsorted(task.grid, check, "right")]
+                    pruned = known.chance(first) < RISK
+                    if pruned:
+                        break
+            total[5] += rounds[i]
+            if pruned:
+                total[:2] += [1, scores[i] > max(found)]
+                total[3:5] += spent
+                if isinstance(known, CurveRace):
+                    score, variance = known.estimate(first)
+                    error = abs(score - scores[i])
+                    inside = error <= 2.0 * float(variance or 0.0) ** 0.5
+                    total[7:] += [error / task.unit, inside]
+            else:
+                total[3:5] += [rounds[i], rounds[i] + spent]
+                curves.append(whole[i])
+                found.append(float(scores[i]))
+        total[6] += (scores.max() - max(found)) / task.unit / N_ORDERS
+    return [float(value) for value in total]
+
+
+def replay_races(tasks: list[Task], ends: list[Array]) -> dict[str, Any]:
+    """Compare races at the first check; the package's own at all checks, too."""
+    counts: dict[tuple[str, str], list[list[float]]] = {}
+    for task, end in zip(tasks, ends, strict=True):
+        cap = int(task.grid[-1])
+        first = np.array([first_rounds(cap)])
+        runs = [(name, race, first) for name, race in RACES.items()]
+        runs.append(("CurveRace, first part half as long", CurveRace, first // 2))
+        runs.append(("CurveRace, all doublings", CurveRace, check_rounds(cap)))
+        for name, race, checks in runs:
+            values = race_task(task, race, checks, end)
+            new = (task.learner, task.data) not in SEEN
+            for group in ("all", task.group, *(["not seen before"] if new else [])):
+                counts.setdefault((group, name), []).append(values)
+    shown: dict[str, Any] = {}
+    for (group, name), rows in counts.items():
+        pruned, lost, n, going_on, anew, full, _, error, inside = np.sum(rows, axis=0)
+        row = {
+            "tasks": len(rows),
+            "pruned": pruned / n,
+            "lost_of_pruned": lost / max(1.0, pruned),
+            "rounds_continued": going_on / full,
+            "rounds_anew": anew / full,
+            "regret": float(np.mean([values[6] for values in rows])),
+        }
+        # The others have no estimates.
+        if issubclass(RACES.get(name, CurveRace), CurveRace):
+            row["error_of_estimate"] = error / max(1.0, pruned)
+            row["within_two_deviations"] = inside / max(1.0, pruned)
+        shown.setdefault(group, {})[name] = {k: round(v, 4) for k, v in row.items()}
+    for group, entries in shown.items():
+        print(f"\n{group}")
+        for name, row in entries.items():
+            print(f"  {name:44}", "  ".join(f"{k} {v}" for k, v in row.items()))
+    return shown
+
+
+def replay_choices(tasks: list[Task]) -> dict[str, Any]:
+    """Compare rules that choose the rounds, and how far these are scaled for refits."""
+    choices = Table(["test_regret", "mean_minus_test", "share_of_cap"])
+    scales = Table(["test_regret"])
+    optimism = Table(["of_the_mean_curve", "of_each_fold_alone"])
+    for task in tasks:
+        # Bad configurations are not refitted.
+        good = np.argsort(-task.scores)[: len(task.scores) // 2]
+        best = task.test[good].max(axis=1)
+        for name, choose in CHOICES.items():
+            chosen = [choose(task.folds[i], task.grid) for i in good]
+            rounds = task.grid[chosen]
+            test = [task.test_at(i, r) for i, r in zip(good, rounds, strict=True)]
+            overstated = task.mean[good, chosen] - test
+            rows = [best - test, overstated, rounds / task.grid[-1]]
+            choices.add(task.group, name, np.transpose(rows))
+        chosen = [choose_rounds(task.folds[i]) for i in good]
+        rounds = task.grid[chosen]
+        for name, factor in SCALES.items():
+            test = [
+                task.test_at(i, factor * r) for i, r in zip(good, rounds, strict=True)
+            ]
+            scales.add(task.group, name, np.mean(best - test))
+        rows = [optimism_of(task.folds[i]) for i in good]
+        optimism.add(task.group, "overstated", rows)
+    return {
+        "choices": choices.show(),
+        "scales": scales.show(),
+        "optimism": optimism.show(),
+    }
+
+
+def optimism_of(folds: Array) -> tuple[float, float]:
+    """Return how much the mean curve, and each fold alone, overstate by the choice.
+
+    Compared with the rounds that are chosen on the other folds.
+    """
+    honest = [
+        folds[j][choose_rounds(np.delete(folds, j, axis=0))] for j in range(len(folds))
+    ]
+    of_mean = folds.mean(axis=0).max() - np.mean(honest)
+    return float(of_mean), float(folds.max(axis=1).mean() - np.mean(honest))
+
+
+def replay_patience(tasks: list[Task]) -> dict[str, Any]:
+    """Compare rules that stop the fits of folds with fits to the cap."""
+    table = Table(
+        [
+            "test_loss",
+            "share_of_cap",
+            "loss",
+            "relative_loss_of_the_best",
+            "test_loss_of_the_best",
+        ]
+    )
+    for task in tasks:
+        full = [
+            task.test_at(i, task.grid[np.argmax(c)]) for i, c in enumerate(task.mean)
+        ]
+        good = np.argsort(-task.scores)[: len(task.scores) // 2]
+        best = int(np.argmax(task.scores))
+        for name, stalled in PATIENCE.items():
+            scores, tests, rounds = [], [], []
+            for i, folds in enumerate(task.folds):
+                ends = fold_ends(folds, task.grid, stalled)
+                k = choose_rounds([c[:e] for c, e in zip(folds, ends, strict=True)])
+                tests.append(task.test_at(i, task.grid[k]))
+                scores.append(float(task.mean[i][k]))
+                rounds.append(task.grid[ends - 1].mean() / task.grid[-1])
+            kept = int(np.argmax(scores))
+            loss = task.scores[best] - scores[kept]
+            values = [
+                np.mean(np.subtract(full, tests)[good]),
+                np.mean(rounds),
+                np.mean((task.scores - scores)[good]),
+                loss / abs(task.scores[best]),
+                full[best] - tests[kept],
+            ]
+            table.add(task.group, name, values)
+    return table.show()
+
+
+def replay(save: bool) -> None:
+    tasks = read_tasks()
+    print(f"{len(tasks)} tasks")
+    ends = [
+        np.array([fold_ends(folds, task.grid, has_stalled) for folds in task.folds])
+        for task in tasks
+    ]
+    summary = {
+        "tasks": [f"{task.learner} {task.data} {task.group}" for task in tasks],
+        "races": replay_races(tasks, ends),
+        **replay_choices(tasks),
+        "patience": replay_patience(tasks),
+    }
+    if save:
+        save_results("rounds/curves", summary)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("step", choices=["collect", "replay"])
@@ -400,6 +666,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.step == "collect":
         collect(options.learners)
+    else:
+        replay(options.save)
 
 
 if __name__ == "__main__":

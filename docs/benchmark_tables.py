@@ -233,12 +233,12 @@ def _racing(results: dict) -> list[Table]:
 # The ways of `rounds.py`, as readers know them.
 ROUNDS = {
     "auto": '``rounds="auto"``',
+    "raced": '``rounds="auto"``, ``racing=True``',
     "dimension": "a dimension",
     "100": "100 rounds",
     "1000": "1000 rounds",
     "optuna": "Optuna, pruned",
     "tuner": "LightGBMTunerCV",
-    "unpruned": "``auto`` without pruning",
     "short": "``auto``, half of the patience",
     "impatient": "``auto`` without patience",
 }

@@ -22,14 +22,15 @@ from sklearn.utils.parallel import Parallel, delayed
 from skbayes import compat
 from skbayes.evaluation.data_transfer import DataTransfer
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_fold
+from skbayes.evaluation.learning_curves import FoldCurveRace
 from skbayes.evaluation.racing import Race
 from skbayes.evaluation.rounds.trial_rounds import (
-    FirstPart,
     KnownCurves,
     last_round,
     most_rounds,
     settle_rounds,
 )
+from skbayes.evaluation.rounds.watched_fit import guiding_curve
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult, Trial, TrialState
@@ -37,9 +38,6 @@ from skbayes.evaluation.trial_limits import TrialLimits
 from skbayes.utils.did_you_mean import did_you_mean
 
 __all__ = ["CandidateEvaluator", "Evaluation", "check_candidates", "on_full_data"]
-
-# Chance to become the best below which a trial gets no more than its first rounds.
-ROUNDS_RISK = 0.01
 
 logger = logging.getLogger("skbayes")
 
@@ -121,8 +119,8 @@ class Evaluation:
         Scores by split of the complete trials that were told when it was prepared.
     limits : TrialLimits or None
         Limits at which running fits are ended.
-    first_part : FirstPart or None
-        First rounds, which are fitted alone before all rounds.
+    curve_race : FoldCurveRace or None
+        Compares the curve of the first fold with those of the complete trials.
     counts_rounds : bool
         Whether folds are scored at the best number of rounds up to the end of the
         shortest of them.
@@ -130,8 +128,6 @@ class Evaluation:
         Seconds it took.
     started : float or None
         When it began, in seconds since 1970; None before.
-    is_hopeless : bool
-        Whether the first rounds of its folds were its last.
     """
 
     number: int
@@ -143,11 +139,10 @@ class Evaluation:
     should_prune: Callable[[list[FoldOutcome]], bool] | None = None
     complete_scores: Sequence[np.ndarray] = ()
     limits: TrialLimits | None = None
-    first_part: FirstPart | None = None
+    curve_race: FoldCurveRace | None = None
     counts_rounds: bool = False
     duration: float = 0.0
     started: float | None = None
-    is_hopeless: bool = False
     # Seconds for starts of processes, which are no cost of the trial.
     _waited: float = field(default=0.0, init=False)
 
@@ -158,31 +153,12 @@ class Evaluation:
         begin, self._waited = time.perf_counter(), 0.0
         self.started = time.time()
         try:
-            if self.first_part is not None:
-                first = list(parallel(self.folds(self.first_part.max_rounds)))
-                results = [outcome.result for outcome in first]
-                self.is_hopeless = self.first_part.is_hopeless(results)
-                if self.is_hopeless or any(outcome.interrupted for outcome in first):
-                    return first
-            if not self.should_prune is self.timeout is self.limits is None:
-                return self._run_in_groups(parallel)
-            if self.counts_rounds and parallel.n_jobs == 1:
-                return self._run_to_shortest(parallel)
-            return list(parallel(self.folds()))
+            shrinks = self.counts_rounds and parallel.n_jobs == 1
+            if self.should_prune is self.timeout is self.limits is None and not shrinks:
+                return list(parallel(self.folds()))
+            return self._run_in_groups(parallel)
         finally:
             self.duration = time.perf_counter() - begin - self._waited
-
-    def _run_to_shortest(self, parallel: Parallel) -> list[FoldOutcome]:
-        """Run one fold after the other, each to the end of the shortest curve."""
-        outcomes: list[FoldOutcome] = []
-        shortest = None
-        for function, (handle, task, fold), _ in self.folds():
-            fold = dataclasses.replace(fold, max_rounds=shortest)
-            outcomes += parallel([delayed(function)(handle, task, fold)])
-            if outcomes[-1].interrupted:
-                break
-            shortest = last_round(outcomes[-1].result) or shortest
-        return outcomes
 
     def _run_in_groups(self, parallel: Parallel) -> list[FoldOutcome]:
         """Run folds until the trial is pruned or has taken too long."""
@@ -197,13 +173,15 @@ class Evaluation:
             begun = calls[len(outcomes) : len(outcomes) + size]
             if self.limits is not None:
                 begun = self.limits.after(seconds, begun)
+            elif self.counts_rounds:
+                begun = _to_shortest(begun, outcomes)
             group = parallel(begun)
             has_ended = any(outcome.ended is not None for outcome in group)
             self._waited += max(outcome.waited for outcome in group)
             # Measured where they run, so that no waiting for a worker counts.
             seconds += max(outcome.seconds for outcome in group)
             outcomes += group
-            if any(outcome.interrupted for outcome in group):
+            if any(one.interrupted or one.is_hopeless for one in group):
                 break
             if self.should_prune is not None and self.should_prune(outcomes):
                 break
@@ -287,12 +265,12 @@ class CandidateEvaluator:
         n_fits = 0 if refusal else self._n_splits
         callback_tasks = self.run.tasks.begin_trial(number, n_fits)
 
-        def folds(max_rounds: int | None = None) -> Iterator[Any]:
+        def folds() -> Iterator[Any]:
             progress = (number, self.n_planned)
             for i, callback_task in enumerate(callback_tasks):
-                if max_rounds is not None:
-                    callback_task = None  # callbacks see the whole fits only
-                fold = Fold(i, params, callback_task, progress, fidelity, max_rounds)
+                fold = Fold(i, params, callback_task, progress, fidelity)
+                if i == 0 and curve_race is not None:
+                    fold = dataclasses.replace(fold, race=curve_race, risk=risk)
                 # The handle is another one if the first was lost.
                 handle = self.transfer.handle
                 if self.limits is not None:
@@ -303,6 +281,7 @@ class CandidateEvaluator:
         # What is known now: what is told while it runs depends on the timing.
         scores = tuple(self._complete_scores)
         risk = self.run.options.pruning_risk
+        curve_race = None if refusal else self._curve_race(params, fidelity)
         return Evaluation(
             number,
             params,
@@ -313,21 +292,18 @@ class CandidateEvaluator:
             None if risk is None else self._pruning_test(scores, risk),
             scores,
             self.limits,
-            None if refusal else self._first_part(params, fidelity),
+            curve_race,
             self.run.options.rounds is not None,
         )
 
-    def _first_part(self, params: Params, fidelity: Fidelity) -> FirstPart | None:
-        """Return what is fitted first; None if it would not decide."""
-        rounds = self.run.options.rounds
-        if rounds is None or self.limits is not None or self.run.options.ends_fits:
+    def _curve_race(self, params: Params, fidelity: Fidelity) -> FoldCurveRace | None:
+        """Return what may end the first fold of a trial, if trials are pruned."""
+        options = self.run.options
+        if options.rounds is None or options.pruning_risk is None:
             return None
-        cap = most_rounds(self.run.estimator, params, rounds)
+        cap = most_rounds(self.run.estimator, params, options.rounds)
         share = self.run.train_fraction(fidelity)
-        race = self._known_curves.race(cap, share, fidelity.subset)
-        if not race.ready:
-            return None
-        return FirstPart(cap, race, self.run.objective.name, ROUNDS_RISK)
+        return self._known_curves.race(cap, share, fidelity.subset)
 
     def _pruning_test(
         self, complete_scores: Sequence[np.ndarray], risk: float
@@ -351,6 +327,9 @@ class CandidateEvaluator:
         results = [outcome.result for outcome in outcomes]
         if any(r is None or r.fit_error is not None for r in results):
             return None
+        if self.run.options.rounds is not None:
+            fits = [result for result in results if result is not None]
+            settle_rounds(fits, self._metric(fits))
         scores = np.array([self.run.objective(r.test_scores) for r in results if r])
         return scores if np.all(np.isfinite(scores)) else None
 
@@ -403,7 +382,7 @@ class CandidateEvaluator:
         for outcome in outcomes:
             if outcome.ended is not None and outcome.ended.state == TrialState.FAILED:
                 return self.failed(evaluation, outcome.ended.text)
-        if evaluation.is_hopeless:
+        if any(outcome.is_hopeless for outcome in outcomes):
             return self._stopped_trial(evaluation, finished)
         rounds = settle_rounds(finished, self._metric(finished))
         if len(finished) == self._n_splits:
@@ -415,19 +394,16 @@ class CandidateEvaluator:
         return dataclasses.replace(trial, rounds=rounds) if rounds else trial
 
     def _stopped_trial(self, evaluation: Evaluation, fits: list[FoldResult]) -> Trial:
-        """Make a trial of which the first rounds only were fitted."""
-        assert evaluation.first_part is not None
-        score, noise = evaluation.first_part.estimate(fits)
-        blank = self._blank_scores(fits[0].test_scores)
-        folds = [
-            dataclasses.replace(
-                self._no_fold(blank, None, one.n_test_samples),
-                curves=one.curves,
-                train_curves=one.train_curves,
-                max_rounds=one.max_rounds,
-            )
-            for one in fits
-        ]
+        """Make a trial of which the first rounds of the first fold were fitted."""
+        assert evaluation.curve_race is not None
+        (first,) = fits
+        curve = guiding_curve(first.curves, self._metric(fits))
+        assert curve is not None
+        score, noise = evaluation.curve_race.estimate(curve)
+        blank = self._blank_scores(first.test_scores)
+        folds = [self._no_fold(blank, None, size) for size in self.run.test_sizes]
+        folds[0].curves, folds[0].train_curves = first.curves, first.train_curves
+        folds[0].max_rounds = first.max_rounds
         return self._make(evaluation, folds, score, TrialState.PRUNED, noise=noise)
 
     def _metric(self, folds: list[FoldResult]) -> str | None:
@@ -543,10 +519,20 @@ class CandidateEvaluator:
             self.kept.pop(beaten.number, None)
         # A trial that violates constraints is no rival in a race.
         if complete and trial.error is None and trial.feasible:
-            scores = [self.run.objective(fold.test_scores) for fold in trial.folds]
-            self._complete_scores.append(np.array(scores))
+            scores = np.array([self.run.objective(f.test_scores) for f in trial.folds])
+            self._complete_scores.append(scores)
             if trial.rounds is not None:
-                self._known_curves.add(trial, self.run.objective.name)
+                self._known_curves.add(trial, scores, self._metric(trial.folds))
+
+
+def _to_shortest(calls: list[Any], outcomes: list[FoldOutcome]) -> list[Any]:
+    """Return calls for folds with as many rounds as the shortest fold before them."""
+    lengths = [last_round(outcome.result) for outcome in outcomes]
+    shortest = min((length for length in lengths if length), default=None)
+    return [
+        (function, (*args[:-1], dataclasses.replace(args[-1], max_rounds=shortest)), {})
+        for function, args, _ in calls
+    ]
 
 
 def _worth(trial: Trial) -> tuple[float, float]:

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from skbayes import compat
 from skbayes.evaluation.constraints import OutcomeMeasures
 from skbayes.evaluation.data_transfer import DataHandle, Inputs
+from skbayes.evaluation.learning_curves import FoldCurveRace
 from skbayes.evaluation.limits import Ended
 from skbayes.evaluation.prefix import PrefixCache, SavedTime, shared_steps
 from skbayes.evaluation.rounds.watched_fit import (
@@ -64,6 +65,8 @@ class FoldOutcome:
         Whether Ctrl-C kept it from being finished.
     seconds : float
         Time of the fit and of scoring, by `time.perf_counter` of the worker.
+    is_hopeless : bool
+        Whether it was ended because its trial cannot become the best.
     """
 
     result: FoldResult | None = None
@@ -76,6 +79,7 @@ class FoldOutcome:
     waited: float = 0.0
     interrupted: bool = False
     seconds: float = 0.0
+    is_hopeless: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,10 @@ class Fold:
         Training rows that it is fitted on.
     max_rounds : int or None
         The most rounds, if less than the search allows.
+    race : FoldCurveRace or None
+        Compares its curve with those of complete trials.
+    risk : float
+        Chance to become the best below which the fit is ended.
     """
 
     index: int
@@ -146,6 +154,8 @@ class Fold:
     candidate_progress: tuple[int, int]
     fidelity: Fidelity = FULL_DATA
     max_rounds: int | None = None
+    race: FoldCurveRace | None = None
+    risk: float = 0.0
 
 
 def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
@@ -179,6 +189,8 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
                     options["scorer"],
                     functools.partial(_scored_rows, inputs, task, train, test),
                     fold.max_rounds,
+                    fold.race,
+                    fold.risk,
                 ) as watched,
             ):
                 if watched is not None:
@@ -202,9 +214,10 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
             cpu_seconds += saved.cpu
             fold_result = _fold_result(result, task, cpu_seconds)
             fold_result.shared_time = saved.total
+            outcome = FoldOutcome(fold_result, seconds=seconds)
             if watched is not None:
                 _set_curves(fold_result, watched)
-            outcome = FoldOutcome(fold_result, seconds=seconds)
+                outcome.is_hopeless = watched.is_hopeless
             if task.outcomes is not None:
                 result["cpu_time"] = _of_fit(result, cpu_seconds)
                 result["test_scores"] = fold_result.test_scores

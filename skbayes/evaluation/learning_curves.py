@@ -56,14 +56,16 @@ MIN_PATIENCE = 100
 PATIENCE_OF_CAP = 1 / 3
 PATIENCE_OF_BEST = 1 / 2
 # The first part of a trial: this share of the cap, and rounds that have a curvature.
-FIRST_SHARE = 1 / 32
-MIN_FIRST = 8
+FIRST_SHARE = 1 / 16
+MIN_FIRST = 16
 # Complete trials before gains are predicted.
 MIN_TRIALS = 5
 # Standard deviation of log(gain / slope) that trials which happen to agree do not
 # reduce, and the share of the deviation of scores that counts as noise.
 MIN_ERROR = 0.3
 NOISE_SHARE = 0.01
+# Far extrapolations do not overflow.
+MAX_LOG = 100.0
 
 
 @functools.lru_cache(maxsize=64)
@@ -182,14 +184,19 @@ class CurveRace:
         return float(stats.t.sf((math.log(lacking + noise) - center) / sd, self._df))
 
     def estimate(self, first: FloatArray) -> tuple[float, float | None]:
-        """Median of the predicted score, and the square of half its 68 % interval."""
+        """Median of the predicted score, and its variance if it is known.
+
+        The standard deviation is a quarter of the 95 % interval: the distribution of
+        the gain is skewed, and has no variance of its own.
+        """
         first = np.asarray(first, dtype=np.float64)
         if not self.ready or not _has_started(first):
             return float(np.max(first)), None
         center, sd, noise = self._log_gain(first)
-        gain = max(0.0, math.exp(center) - noise)
-        half = math.exp(center) * math.sinh(sd)
-        return float(np.max(first)) + gain, half**2
+        median = math.exp(min(center, MAX_LOG))
+        width = float(stats.t.ppf(0.975, self._df)) * sd
+        deviation = 0.5 * median * math.sinh(min(width, MAX_LOG))
+        return float(np.max(first)) + max(0.0, median - noise), deviation**2
 
     @property
     def _df(self) -> int:

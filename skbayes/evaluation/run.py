@@ -86,8 +86,7 @@ class FitOptions:
     @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be left out."""
-        prunes = self.pruning_risk is not None or self.rounds is not None
-        return self.ends_fits or prunes
+        return self.ends_fits or self.pruning_risk is not None
 
 
 @dataclass

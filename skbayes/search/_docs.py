@@ -134,16 +134,16 @@ class SharedEntries:
     racing : bool or float, default=False
         Whether a trial is pruned when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other
-        folds are not fitted, and it cannot be chosen. The fits of a trial then run one
+        folds are not fitted, and it cannot be chosen. With `rounds`, the first fold is
+        ended in the same way after its first rounds. The fits of a trial then run one
         after the other, so "auto" gives a larger `n_points_`, at most 16.
     rounds : int, "auto" or None, default=None
         The most rounds of the estimator, or of the last step of a pipeline: boosting
         iterations, trees of a forest, epochs. Each fit is scored on its test rows after
         each round, to 20 rounds, then in steps of 10 %, and the number of rounds of a
         trial is the one with the best mean score over the splits. A fit ends earlier if
-        its score does not improve for long. A trial whose first rounds leave it a
-        chance below 1 % to become the best is pruned. The number of rounds is not a
-        dimension of the search space; an entry for it is removed from `search_spaces_`.
+        its score does not improve for long. The number of rounds is not a dimension of
+        the search space; an entry for it is removed from `search_spaces_`.
         "auto": as many as that entry allows, or 1000 for gradient boosting, 300 for
         forests, 200 for AdaBoost, and `max_iter` of the estimator for epochs. None: the
         number of rounds is a parameter like any other. See :ref:`rounds`.

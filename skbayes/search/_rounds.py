@@ -71,11 +71,6 @@ def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
 
 
 def _check_options(search: Any) -> None:
-    if search.racing:
-        raise ValueError(
-            "rounds and racing cannot be combined: with rounds, trials are pruned "
-            "after their first rounds."
-        )
     if search.constraints is not None:
         raise ValueError(
             "rounds and constraints cannot be combined: outcomes are not measured "

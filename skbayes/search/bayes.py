@@ -240,8 +240,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         rest = _all_points(self.search_spaces_, space) if everything else []
         if everything and isinstance(self.initial_points, str):
             points = []  # they are among the rest
-        limits = (self.trial_timeout, self.trial_memory, self.rounds)
-        if self.racing or any(limit is not None for limit in limits):
+        if self.racing or not self.trial_timeout is self.trial_memory is None:
             # Trials that are cut short are less certain than others.
             check_noise(1.0, self.surrogate)
         optimizer = Optimizer(

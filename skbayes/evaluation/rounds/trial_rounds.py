@@ -10,23 +10,21 @@ import numpy as np
 from sklearn.base import clone
 
 from skbayes.evaluation.learning_curves import (
-    CurveRace,
+    FoldCurveRace,
     choose_rounds,
-    first_rounds,
     round_grid,
 )
-from skbayes.evaluation.rounds.watched_fit import RoundLimits, final_model, learner_of
+from skbayes.evaluation.racing import Race
+from skbayes.evaluation.rounds.watched_fit import (
+    RoundLimits,
+    final_model,
+    guiding_curve,
+    learner_of,
+)
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space.dimensions import FloatArray
 
-__all__ = [
-    "FirstPart",
-    "KnownCurves",
-    "last_round",
-    "mean_curve",
-    "most_rounds",
-    "settle_rounds",
-]
+__all__ = ["KnownCurves", "last_round", "most_rounds", "settle_rounds"]
 
 
 def most_rounds(estimator: Any, params: dict[str, Any], limits: RoundLimits) -> int:
@@ -35,16 +33,6 @@ def most_rounds(estimator: Any, params: dict[str, Any], limits: RoundLimits) -> 
     model, path = final_model(estimator)
     learner = learner_of(model)
     return 0 if learner is None else limits.cap_of(learner, model, path)
-
-
-def mean_curve(folds: Sequence[FoldResult], metric: str | None) -> FloatArray | None:
-    """Return the mean curve up to the end of the shortest; None if a fold has none."""
-    curves = [_curve(fold, metric) for fold in folds]
-    known = [curve for curve in curves if curve is not None]
-    if not known or len(known) < len(folds):
-        return None
-    length = min(map(len, known))
-    return np.mean([curve[:length] for curve in known], axis=0)
 
 
 def settle_rounds(folds: Sequence[FoldResult], metric: str | None) -> int | None:
@@ -69,65 +57,30 @@ def settle_rounds(folds: Sequence[FoldResult], metric: str | None) -> int | None
     return int(round_grid(watched[0].max_rounds)[place])
 
 
-class FirstPart:
-    """First rounds of all folds of a trial, which show whether it can be the best.
-
-    Parameters
-    ----------
-    cap : int
-        The most rounds of the trial.
-    race : CurveRace
-        Compares with the complete trials.
-    metric : str or None
-        Score that guides the search, if there are several.
-    risk : float
-        Chance to become the best below which a trial is pruned.
-    """
-
-    def __init__(
-        self, cap: int, race: CurveRace, metric: str | None, risk: float
-    ) -> None:
-        grid = round_grid(cap)
-        self._n_points = 1 + int(np.searchsorted(grid, first_rounds(cap)))
-        self.max_rounds = int(grid[self._n_points - 1])
-        self._race, self._metric, self._risk = race, metric, risk
-
-    def is_hopeless(self, folds: Sequence[FoldResult | None]) -> bool:
-        """Tell whether the trial can be spared its other rounds."""
-        curve = self._curve(folds)
-        return curve is not None and self._race.chance(curve) < self._risk
-
-    def estimate(self, folds: Sequence[FoldResult | None]) -> tuple[float, Any]:
-        """Return the score that is predicted for the trial, and its variance."""
-        curve = self._curve(folds)
-        assert curve is not None
-        return self._race.estimate(curve)
-
-    def _curve(self, folds: Sequence[FoldResult | None]) -> FloatArray | None:
-        known = [fold for fold in folds if fold is not None]
-        curve = mean_curve(known, self._metric) if known else None
-        if len(known) < len(folds) or curve is None or not np.isfinite(curve).all():
-            return None
-        return curve if len(curve) == self._n_points else None
-
-
 @dataclass
 class KnownCurves:
-    """Curves of the complete trials of a stage."""
+    """First folds of the complete trials of a stage, and their scores by split."""
 
-    _known: dict[tuple, list[tuple[FloatArray, float]]] = field(default_factory=dict)
+    _known: dict[tuple, list[tuple[FloatArray, FloatArray]]] = field(
+        default_factory=dict
+    )
 
-    def add(self, trial: Trial, metric: str | None) -> None:
-        """Take note of a complete trial."""
-        curve = mean_curve(trial.folds, metric)
+    def add(self, trial: Trial, scores: FloatArray, metric: str | None) -> None:
+        """Take note of a complete trial with its scores by split."""
+        curve = _curve(trial.folds[0], metric)
         if curve is not None and np.isfinite(curve).all():
             key = (trial.folds[0].max_rounds, trial.train_fraction, trial.subset)
-            self._known.setdefault(key, []).append((curve, trial.score))
+            self._known.setdefault(key, []).append((curve, scores))
 
-    def race(self, max_rounds: int, train_fraction: float, subset: int) -> CurveRace:
-        """Return what compares a trial with those like it."""
+    def race(
+        self, max_rounds: int, train_fraction: float, subset: int
+    ) -> FoldCurveRace:
+        """Return what compares the first fold of a trial with those like it."""
         known = self._known.get((max_rounds, train_fraction, subset), [])
-        return CurveRace([curve for curve, _ in known], [score for _, score in known])
+        table = [scores for _, scores in known]
+        return FoldCurveRace(
+            [curve for curve, _ in known], [row[0] for row in table], Race(table)
+        )
 
 
 def last_round(fold: FoldResult | None) -> int | None:
@@ -150,11 +103,7 @@ def _cut(folds: Sequence[FoldResult]) -> None:
 
 
 def _curve(fold: FoldResult, metric: str | None) -> FloatArray | None:
-    """Return the curve of a fold's guiding score."""
-    if not fold.curves:
-        return None
-    only = next(iter(fold.curves)) if len(fold.curves) == 1 else metric
-    return np.array(fold.curves[only], dtype=float) if only in fold.curves else None
+    return guiding_curve(fold.curves, metric)
 
 
 def _scores_at(curves: dict[str, list[float]], place: int, like: Any) -> Any:

@@ -19,16 +19,23 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
-from skbayes.evaluation.learning_curves import has_stalled, round_grid
+from skbayes.evaluation.learning_curves import (
+    FoldCurveRace,
+    check_rounds,
+    has_stalled,
+    round_grid,
+)
 from skbayes.evaluation.rounds.boosters import BOOSTERS
 from skbayes.evaluation.rounds.learners import SKLEARN_LEARNERS, LearnerWithRounds
 from skbayes.evaluation.rounds.quick_scores import quick_score
 from skbayes.evaluation.rounds.staged import Outputs, stage_of
+from skbayes.space.dimensions import FloatArray
 
 __all__ = [
     "RoundLimits",
     "ScoredRows",
     "final_model",
+    "guiding_curve",
     "learner_of",
     "refit_by_rounds",
     "round_params",
@@ -145,6 +152,8 @@ def watched_fit(
     scorer: Any,
     rows: Callable[[], Sequence[ScoredRows]],
     cap: int | None = None,
+    race: FoldCurveRace | None = None,
+    risk: float = 0.0,
 ) -> Iterator[WatchedFit | None]:
     """Observe the scores of an estimator that is fitted once in this context.
 
@@ -160,11 +169,15 @@ def watched_fit(
         Returns the test rows and, if they are scored, the training rows.
     cap : int or None, default=None
         Number of rounds, if less than `limits` allows.
+    race : FoldCurveRace or None, default=None
+        Compares the curve with those of other trials.
+    risk : float, default=0.0
+        Chance to become the best below which the fit is ended.
     """
     if limits is None:
         yield None
         return
-    watched = WatchedFit(limits, scorer, rows, cap)
+    watched = WatchedFit(limits, scorer, rows, cap, race, risk)
     covered = estimator.__dict__.get("fit")
     estimator.__dict__["fit"] = functools.partial(watched.fit, estimator, covered)
     try:
@@ -186,6 +199,8 @@ class WatchedFit:
         The most rounds of the fit; 0 if it has no rounds.
     seconds : float
         Time of predictions and scores during the fit.
+    is_hopeless : bool
+        Whether the fit was ended because the trial cannot become the best.
     """
 
     def __init__(
@@ -193,9 +208,13 @@ class WatchedFit:
         limits: RoundLimits,
         scorer: Any,
         rows: Callable[[], Sequence[ScoredRows]],
-        cap: int | None,
+        cap: int | None = None,
+        race: FoldCurveRace | None = None,
+        risk: float = 0.0,
     ) -> None:
         self._limits, self._scorer, self._rows, self._cap = limits, scorer, rows, cap
+        self._race, self._risk = race, risk
+        self._checks: frozenset[int] = frozenset()
         self._model: Any = None
         self._quick: dict[int, Any] = {}
         self._n_scored = 0
@@ -204,6 +223,7 @@ class WatchedFit:
         self.curves: list[dict[str, list[float]]] = []
         self.max_rounds = 0
         self.seconds = 0.0
+        self.is_hopeless = False
         self._grid = round_grid(1)
 
     # -- the fit ----------------------------------------------------------------------
@@ -219,6 +239,8 @@ class WatchedFit:
             return estimator.fit(X, y, **params)
         self.max_rounds = cap = self._limits.cap_of(learner, model, path)
         self._grid = round_grid(cap)
+        if self._race is not None and self._race.ready:
+            self._checks = frozenset(check_rounds(cap).tolist())
         cap = cap if self._cap is None else min(cap, self._cap)
         settings = {**learner.settings(model), learner.parameter(model): cap}
         model.set_params(**settings)
@@ -285,14 +307,15 @@ class WatchedFit:
             self._quick[i] = None if rows.params else quick_score(*arguments)
         return score
 
-    def has_stalled(self) -> bool:
-        """Tell whether the fit has not improved for long."""
-        curves = self.curves[0]
-        name = next(iter(curves)) if len(curves) == 1 else self._limits.metric
-        if name not in curves:
+    def has_ended(self) -> bool:
+        """Tell whether further rounds are of no use."""
+        curve = guiding_curve(self.curves[0], self._limits.metric)
+        if curve is None or not np.isfinite(curve).all():
             return False
-        curve = np.array(curves[name])
-        return bool(np.isfinite(curve).all()) and self.is_stalled(curve)
+        if int(self._grid[len(curve) - 1]) in self._checks:
+            assert self._race is not None
+            self.is_hopeless = self._race.chance(curve) < self._risk
+        return self.is_hopeless or self.is_stalled(curve)
 
     def is_stalled(self, curve: np.ndarray) -> bool:
         """Tell whether a curve has stalled; patience depends on all rounds."""
@@ -347,10 +370,20 @@ class _Watch:
             return True
         finally:
             self._fit.seconds += time.perf_counter() - begin
-        return self._fit.has_stalled()
+        return self._fit.has_ended()
 
     def is_stalled(self, curve: np.ndarray) -> bool:
         return self._fit.is_stalled(curve)
+
+
+def guiding_curve(
+    curves: Mapping[str, Sequence[float]] | None, metric: str | None
+) -> FloatArray | None:
+    """Return the curve of the score that guides the search, if it is known."""
+    if not curves:
+        return None
+    only = next(iter(curves)) if len(curves) == 1 else metric
+    return np.array(curves[only], dtype=float) if only in curves else None
 
 
 def _features(estimator: Any, X: Any) -> Any:

@@ -212,7 +212,6 @@ def test_the_default_space_leaves_the_rounds_out():
     ("estimator", "params", "message"),
     [
         (SVC(), {"spaces": {"C": (1, 2)}}, "rounds=30: SVC gives no scores after"),
-        (None, {"racing": True}, "rounds and racing cannot be combined"),
         (None, {"constraints": {"score": (0.5, None)}}, "rounds and constraints"),
         (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces has no other"),
         (None, {"rounds": 0}, "'rounds' parameter"),
@@ -243,7 +242,7 @@ def pruning_search(**params):
     spaces["l2_regularization"] = (1e-3, 1e6, "log-uniform")
     return search(
         spaces=spaces, rounds=64, n_iter=14, scoring=log_likelihood,
-        surrogate="random", initial_points=None, **params,
+        surrogate="random", initial_points=None, racing=True, n_points=1, **params,
     )  # fmt: skip
 
 
