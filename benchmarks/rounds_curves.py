@@ -5,8 +5,9 @@
 
 `collect` fits random configurations of seven learners to a cap, on five folds of the
 training rows of a task and on all of them, and keeps the scores after each point of
-`round_grid`: of the folds on their test rows, of the fit to all rows on rows held out.
-`replay` draws nothing and fits nothing: it applies rules to the kept curves.
+`fine_grid`: of the folds on their test rows, of the fit to all rows on rows held out.
+`replay` draws nothing and fits nothing: it applies rules to the kept curves, at the
+points of `round_grid`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from common import HERE, names, save_results
-from rounds_rules import CHOICES, PATIENCE, RACES, fold_ends
+from rounds_rules import CHECKS, CHOICES, PATIENCE, TwoPartRace, fold_ends
 from shared import load
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -39,14 +40,12 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 from skbayes.evaluation.learning_curves import (
-    MIN_TRIALS,
-    CurveRace,
-    check_rounds,
+    FoldCurveRace,
     choose_rounds,
-    first_rounds,
     has_stalled,
     round_grid,
 )
+from skbayes.evaluation.racing import Race
 
 Array = np.ndarray
 Params = dict[str, Any]
@@ -61,6 +60,8 @@ CACHE = HERE / "cache" / "rounds_curves"
 MORE = 1.25
 RISK = 0.01
 N_ORDERS = 10
+# The checks that `check_rounds` makes.
+CHOSEN = "1/16 and doublings"
 SCALES = {"as chosen": 1.0, "times sqrt(5/4)": 1.25**0.5, "times 5/4": 1.25}
 # Tasks with whose curves the rules and their constants were chosen.
 SEEN = {
@@ -94,6 +95,14 @@ DATA = {
     "sgd": ("german_credit", "adult", "abalone"),
     "mlp": ("german_credit", "boston_housing", "segment"),
 }
+
+
+def fine_grid(cap: int) -> Array:
+    """Numbers of rounds at which curves are kept: all to 100, then steps of 1 %."""
+    rounds = [1]
+    while rounds[-1] < cap:
+        rounds.append(min(cap, rounds[-1] + max(1, rounds[-1] // 100)))
+    return np.array(rounds)
 
 
 def read(data: str) -> tuple[Array, Array, Array, Array]:
@@ -336,7 +345,7 @@ def curve(
 ) -> Array:
     """Scores after each point of the grid: (metrics, points)."""
     X, y, T, truth = parts
-    grid = round_grid(cap)
+    grid = fine_grid(cap)
     stages: Callable[..., Staged] = {
         "lightgbm": lightgbm_stages,
         "xgboost": xgboost_stages,
@@ -402,8 +411,10 @@ class Task:
     def __init__(self, learner: str, data: str, metric: int, kept: Any) -> None:
         self.learner, self.data = learner, data
         self.grid = round_grid(CAPS[learner])
-        self.later = round_grid(int(MORE * CAPS[learner]))
-        self.folds = kept["folds"][:, :, metric].astype(float)
+        self.later = fine_grid(int(MORE * CAPS[learner]))
+        fine = fine_grid(CAPS[learner])
+        nearest = np.abs(fine - self.grid[:, np.newaxis]).argmin(axis=1)
+        self.folds = kept["folds"][:, :, metric][..., nearest].astype(float)
         self.test = kept["test"][:, metric].astype(float)
         self.mean = self.folds.mean(axis=1)
         self.scores = self.mean.max(axis=1)
@@ -479,83 +490,176 @@ def orders(scores: Array) -> Iterator[Array]:
         yield np.argsort(ranks + rng.normal(scale=0.5, size=len(scores)))
 
 
-def race_task(task: Task, race: Any, checks: Array, ends: Array) -> list[float]:
-    """Count what pruning loses and saves in all orders.
+class Pruning:
+    """Trials of a task that are pruned within the first fold, and after folds.
 
-    Returns pruned trials, of which so many would have become the best, trials that
-    could be pruned, rounds if fits go on after a check, rounds if they begin anew,
-    rounds without pruning, the regret of the best complete trial, and of the estimates
-    for pruned trials the errors and how many lie within two deviations.
+    Parameters
+    ----------
+    task : Task
+    ends : ndarray of shape (n, K)
+        Lengths of the curves that patience would fit.
+    checks : ndarray of int
+        Rounds of the first fold after which a trial may be pruned.
+    after_folds : bool
+        Whether `Race` may prune a trial after each complete fold.
     """
+
+    def __init__(
+        self, task: Task, ends: Array, checks: Array, after_folds: bool
+    ) -> None:
+        self.task, self.ends, self.after_folds = task, ends, after_folds
+        self.rounds = task.grid[ends - 1]
+        self.checks = np.searchsorted(task.grid, checks, "right")
+        # Scores of the first m folds, at the rounds that are best for these.
+        self.scores = [
+            [self._scores(i, m + 1) for m in range(N_FOLDS)] for i in range(len(ends))
+        ]
+        self.means = np.array([rows[-1].mean() for rows in self.scores])
+
+    def _scores(self, i: int, m: int) -> Array:
+        curves = self.task.folds[i][:m, : self.ends[i][:m].min()]
+        return curves[:, choose_rounds(list(curves))]
+
+    def count(self) -> Array:
+        """Count over all orders.
+
+        Returns trials, pruned ones, pruned ones that would have become the best, rounds,
+        rounds without pruning, regret, and of the estimates within the first fold their
+        number, errors, and how many lie within two deviations.
+        """
+        total = np.zeros(9)
+        for order in orders(self.means):
+            complete: list[int] = []
+            for i in order:
+                spent, is_pruned, estimates = self._run(i, complete)
+                total[[0, 3, 4]] += [1, spent, self.rounds[i].sum()]
+                total[6:] += estimates
+                if is_pruned:
+                    total[1:3] += [1, self.means[i] > self.means[complete].max()]
+                else:
+                    complete.append(i)
+            lost = self.means.max() - self.means[complete].max()
+            total[5] += lost / self.task.unit / N_ORDERS
+        return total
+
+    def _run(self, i: int, complete: list[int]) -> tuple[float, bool, Array]:
+        """Rounds of a trial, whether it is pruned, and figures of its estimate."""
+        race = Race([self.scores[j][-1] for j in complete])
+        known = FoldCurveRace(
+            [self.task.folds[j][0, : self.ends[j].min()] for j in complete],
+            [self.scores[j][-1][0] for j in complete],
+            race,
+        )
+        for points in self.checks[self.checks < self.ends[i][0]]:
+            first = self.task.folds[i][0, :points]
+            if known.chance(first) < RISK:
+                score, variance = known.estimate(first)
+                error = abs(score - self.means[i])
+                inside = error <= 2.0 * float(variance or 0.0) ** 0.5
+                figures = np.array([1, error / self.task.unit, inside])
+                return float(self.task.grid[points - 1]), True, figures
+        for m in range(1, N_FOLDS):
+            if self.after_folds and race.chance(self.scores[i][m - 1]) < RISK:
+                return float(self.rounds[i][:m].sum()), True, np.zeros(3)
+        return float(self.rounds[i].sum()), False, np.zeros(3)
+
+
+def two_parts(task: Task, ends: Array) -> Array:
+    """Count what a first part of all folds costs that is fitted anew if it goes on."""
     whole = [mean[: end.min()] for mean, end in zip(task.mean, ends, strict=True)]
     scores = np.array([curve.max() for curve in whole])
-    rounds = task.grid[ends - 1].mean(axis=1)
+    rounds = task.grid[ends - 1].sum(axis=1)
+    points = int(np.searchsorted(task.grid, CHECKS["1/16"](task.grid[-1])[0], "right"))
     total = np.zeros(9)
     for order in orders(scores):
-        curves, found = [], []
+        complete: list[int] = []
         for i in order:
-            spent = 0.0
-            pruned = False
-            if len(curves) >= MIN_TRIALS:
-                known = race(curves, found)
-                total[2] += 1
-                for check in checks[checks <= task.grid[len(whole[i]) - 1]]:
-                    spent = float(check)
-                    first = task.mean[i][: np.searchsorted(task.grid, check, "right")]
-                    pruned = known.chance(first) < RISK
-                    if pruned:
-                        break
-            total[5] += rounds[i]
-            if pruned:
-                total[:2] += [1, scores[i] > max(found)]
-                total[3:5] += spent
-                if isinstance(known, CurveRace):
-                    score, variance = known.estimate(first)
-                    error = abs(score - scores[i])
-                    inside = error <= 2.0 * float(variance or 0.0) ** 0.5
-                    total[7:] += [error / task.unit, inside]
+            known = TwoPartRace([whole[j] for j in complete], scores[complete])
+            begins = known.ready and points <= len(whole[i])
+            is_pruned = begins and known.chance(task.mean[i][:points]) < RISK
+            spent = begins * N_FOLDS * task.grid[points - 1]
+            total[[0, 3, 4]] += [1, spent + (not is_pruned) * rounds[i], rounds[i]]
+            if is_pruned:
+                total[1:3] += [1, scores[i] > scores[complete].max()]
             else:
-                total[3:5] += [rounds[i], rounds[i] + spent]
-                curves.append(whole[i])
-                found.append(float(scores[i]))
-        total[6] += (scores.max() - max(found)) / task.unit / N_ORDERS
-    return [float(value) for value in total]
+                complete.append(i)
+        lost = scores.max() - scores[complete].max()
+        total[5] += lost / task.unit / N_ORDERS
+    return total
 
 
-def replay_races(tasks: list[Task], ends: list[Array]) -> dict[str, Any]:
-    """Compare races at the first check; the package's own at all checks, too."""
-    counts: dict[tuple[str, str], list[list[float]]] = {}
-    for task, end in zip(tasks, ends, strict=True):
-        cap = int(task.grid[-1])
-        first = np.array([first_rounds(cap)])
-        runs = [(name, race, first) for name, race in RACES.items()]
-        runs.append(("CurveRace, first part half as long", CurveRace, first // 2))
-        runs.append(("CurveRace, all doublings", CurveRace, check_rounds(cap)))
-        for name, race, checks in runs:
-            values = race_task(task, race, checks, end)
-            new = (task.learner, task.data) not in SEEN
-            for group in ("all", task.group, *(["not seen before"] if new else [])):
-                counts.setdefault((group, name), []).append(values)
+def count_rules(task: Task, ends: Array) -> dict[str, Array]:
+    """Count what each rule that prunes trials loses and saves."""
+    cap = int(task.grid[-1])
+    none = np.array([], dtype=int)
+    counts = {
+        "all folds to 1/16, then anew": two_parts(task, ends),
+        "after folds": Pruning(task, ends, none, True).count(),
+        "first fold": Pruning(task, ends, CHECKS[CHOSEN](cap), False).count(),
+    }
+    for name, checks in CHECKS.items():
+        counts[f"both, {name}"] = Pruning(task, ends, checks(cap), True).count()
+    return counts
+
+
+def left_out(tasks: list[Task], counts: list[dict[str, Array]]) -> list[Array]:
+    """Counts of each task with the checks that are best for the other data sets.
+
+    The best need the fewest rounds of those that keep the risk; if none does, the one
+    that loses least.
+    """
+    chosen = []
+    for task, own in zip(tasks, counts, strict=True):
+        others = [
+            row for t, row in zip(tasks, counts, strict=True) if t.data != task.data
+        ]
+        worth = {}
+        for name in (name for name in own if name.startswith("both")):
+            sums = np.sum([row[name] for row in others], axis=0)
+            lost = sums[2] / max(1.0, sums[1])
+            worth[name] = (max(lost, RISK), sums[3] / sums[4])
+        chosen.append(own[min(worth, key=lambda name: worth[name])])
+    return chosen
+
+
+def figures(rows: list[Array]) -> dict[str, float]:
+    """Shares of the sums over tasks, and the mean of the regrets."""
+    n, pruned, lost, spent, full, _, estimates, error, inside = np.sum(rows, axis=0)
+    # A task counts once, however many rounds its learner needs.
+    shares = [row[3] / row[4] for row in rows]
+    entry = {
+        "tasks": len(rows),
+        "pruned": pruned / n,
+        "n_pruned": pruned,
+        "lost_of_pruned": lost / max(1.0, pruned),
+        "rounds": spent / full,
+        "rounds_mean_of_tasks": float(np.mean(shares)),
+        "regret": float(np.mean([row[5] for row in rows])),
+    }
+    if estimates:
+        entry["error_of_estimate"] = error / estimates
+        entry["within_two_deviations"] = inside / estimates
+    return {key: round(float(value), 4) for key, value in entry.items()}
+
+
+def replay_pruning(tasks: list[Task], ends: list[Array]) -> dict[str, Any]:
+    """Compare rules that prune trials, for all tasks and by kind and learner."""
+    counts = [count_rules(*pair) for pair in zip(tasks, ends, strict=True)]
+    for own, chosen in zip(counts, left_out(tasks, counts), strict=True):
+        own["both, chosen on other data"] = chosen
+    groups: dict[str, list[dict[str, Array]]] = {}
+    for task, own in zip(tasks, counts, strict=True):
+        new = (task.learner, task.data) not in SEEN
+        metric = "accuracy" if task.accuracy else "log loss and R2"
+        names = ["all", task.group, task.learner, metric]
+        for group in dict.fromkeys([*names, *(["not seen before"] if new else [])]):
+            groups.setdefault(group, []).append(own)
     shown: dict[str, Any] = {}
-    for (group, name), rows in counts.items():
-        pruned, lost, n, going_on, anew, full, _, error, inside = np.sum(rows, axis=0)
-        row = {
-            "tasks": len(rows),
-            "pruned": pruned / n,
-            "lost_of_pruned": lost / max(1.0, pruned),
-            "rounds_continued": going_on / full,
-            "rounds_anew": anew / full,
-            "regret": float(np.mean([values[6] for values in rows])),
-        }
-        # The others have no estimates.
-        if issubclass(RACES.get(name, CurveRace), CurveRace):
-            row["error_of_estimate"] = error / max(1.0, pruned)
-            row["within_two_deviations"] = inside / max(1.0, pruned)
-        shown.setdefault(group, {})[name] = {k: round(v, 4) for k, v in row.items()}
-    for group, entries in shown.items():
+    for group, rows in groups.items():
         print(f"\n{group}")
-        for name, row in entries.items():
-            print(f"  {name:44}", "  ".join(f"{k} {v}" for k, v in row.items()))
+        for name in rows[0]:
+            entry = shown.setdefault(group, {})[name] = figures([r[name] for r in rows])
+            print(f"  {name:32}", "  ".join(f"{k} {v}" for k, v in entry.items()))
     return shown
 
 
@@ -650,7 +754,7 @@ def replay(save: bool) -> None:
     ]
     summary = {
         "tasks": [f"{task.learner} {task.data} {task.group}" for task in tasks],
-        "races": replay_races(tasks, ends),
+        "pruning": replay_pruning(tasks, ends),
         **replay_choices(tasks),
         "patience": replay_patience(tasks),
     }

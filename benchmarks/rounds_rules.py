@@ -1,118 +1,49 @@
-"""Rules about learning curves that `rounds_curves.py` compares with the package's own.
-
-Races predict the score of a trial from a first part of its curve. All have as much of
-the interface of `CurveRace` as the comparison needs: they are made from the curves and
-scores of the complete trials, and `chance(first)` is the probability of a new best.
-"""
+"""Rules about learning curves that `rounds_curves.py` compares with the package's own."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from skbayes.evaluation.learning_curves import CurveRace, choose_rounds, has_stalled
+from skbayes.evaluation.learning_curves import GainModel, choose_rounds, has_stalled
 
 Array = np.ndarray
-__all__ = ["CHOICES", "PATIENCE", "RACES", "fold_ends"]
+__all__ = ["CHECKS", "CHOICES", "PATIENCE", "TwoPartRace", "fold_ends"]
 
 
-def level(part: Array, share: float) -> float:
-    """Mean of the last quarter of the points up to a share of a part."""
-    end = max(1, int(share * len(part)))
-    return float(np.mean(part[int(0.75 * end) : end]))
-
-
-def shape(part: Array) -> tuple[float, float, float]:
-    """Level, and the gains in the last doubling and in the one before."""
-    end, half, quarter = (level(part, share) for share in (1, 1 / 2, 1 / 4))
-    return end, end - half, half - quarter
-
-
-class GainRace:
-    """Least squares of the gain on what `row` gives of a first part."""
-
-    def __init__(self, curves: list[Array], scores: list[float]) -> None:
-        self.curves, self.scores = curves, np.array(scores)
-
-    def row(self, part: Array) -> list[float]:
-        """Give the predictors of the gain."""
-        return [1.0]
-
-    def start(self, part: Array) -> float:
-        """Give the score to which the gain is added."""
-        return float(part.max())
+class TwoPartRace(GainModel):
+    """Predicts the score of a trial from a first part of its mean curve."""
 
     def chance(self, first: Array) -> float:
         """Probability of a new best score, by Student's distribution."""
-        parts = [curve[: len(first)] for curve in self.curves]
-        X = np.array([self.row(part) for part in parts])
-        gains = self.scores - np.array([self.start(part) for part in parts])
-        n, p = X.shape
-        inverse = np.linalg.pinv(X.T @ X)
-        weights = inverse @ X.T @ gains
-        df = max(1, n - p)
-        variance = float(np.sum((gains - X @ weights) ** 2)) / df
-        x = np.array(self.row(first))
-        sd = math.sqrt(max(variance * (1.0 + x @ inverse @ x), 1e-24))
-        lacking = self.scores.max() - self.start(first) - float(x @ weights)
-        return float(stats.t.sf(lacking / sd, df))
-
-
-class SlopeRace(GainRace):
-    """The gain is linear in the slope."""
-
-    def row(self, part: Array) -> list[float]:  # noqa: D102
-        return [1.0, shape(part)[1]]
-
-
-class ShapeRace(GainRace):
-    """The gain is linear in score, slope and the slope before."""
-
-    def row(self, part: Array) -> list[float]:  # noqa: D102
-        return [1.0, *shape(part)]
-
-
-class PowerRace(GainRace):
-    """The score is the power law through the first part, plus a constant."""
-
-    exponents = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
-    # Many doublings further: the caps are 30 times the first part.
-    further = 32.0
-
-    def start(self, part: Array) -> float:  # noqa: D102
-        rounds = np.arange(1.0, len(part) + 1.0)[len(part) // 4 :]
-        fits = []
-        for c in self.exponents:
-            X = np.column_stack([np.ones(len(rounds)), -(rounds**-c)])
-            weights, *_ = np.linalg.lstsq(X, part[len(part) // 4 :], rcond=None)
-            error = np.sum((part[len(part) // 4 :] - X @ weights) ** 2)
-            end = weights[0] - weights[1] * (self.further * len(part)) ** -c
-            fits.append((float(error), float(end)))
-        return max(min(fits)[1], float(part.max()))
-
-
-class RatioRace(CurveRace):
-    """The package's race without its care for curves that are still at their start."""
-
-    def chance(self, first: Array) -> float:  # noqa: D102
         lacking = float(np.max(self._scores) - np.max(first))
-        if lacking <= 0.0:
+        if lacking <= 0.0 or np.all(first[: len(first) // 2] == first[0]):
             return 1.0
-        center, sd, noise = self._log_gain(first)
-        return float(stats.t.sf((math.log(lacking + noise) - center) / sd, self._df))
+        center, sd, noise = self.log_gain(first)
+        return float(stats.t.sf((math.log(lacking + noise) - center) / sd, self.df))
 
 
-RACES: dict[str, Any] = {
-    "gain is constant": GainRace,
-    "gain linear in slope": SlopeRace,
-    "gain linear in score, slope, slope before": ShapeRace,
-    "power law": PowerRace,
-    "ratio, flat starts too": RatioRace,
-    "CurveRace": CurveRace,
+def checks_from(share: float, doublings: bool) -> Callable[[int], Array]:
+    """Make a rule: checks at a share of the cap, and at the doublings to its half."""
+
+    def checks(cap: int) -> Array:
+        first = max(16, int(share * cap))
+        n = 1 + int(math.log2(max(1.0, cap / 2 / first))) if doublings else 1
+        return first * 2 ** np.arange(n)
+
+    return checks
+
+
+CHECKS: dict[str, Callable[[int], Array]] = {
+    "1/32": checks_from(1 / 32, doublings=False),
+    "1/16": checks_from(1 / 16, doublings=False),
+    "1/8": checks_from(1 / 8, doublings=False),
+    "1/32 and doublings": checks_from(1 / 32, doublings=True),
+    "1/16 and doublings": checks_from(1 / 16, doublings=True),
+    "1/8 and doublings": checks_from(1 / 8, doublings=True),
 }
 
 

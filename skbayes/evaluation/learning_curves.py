@@ -3,26 +3,31 @@
 A curve has the scores (greater is better) at the first points of ``round_grid``. Curves
 have different lengths, because fits stop when they have not improved for long.
 
-Symbols (r the last round of a first part, n complete trials told before):
+Symbols (r the last round of a first part of the curve of the first fold, n complete
+trials told before, K folds):
 
-- ``level(r)``: mean of a curve over the rounds in (3r/4, r].
+- ``level(r)``: mean of a curve over the points of the grid in (3r/4, r].
 - ``slope``: level(r) - level(r/2), the gain in the last doubling of the rounds;
   ``before``: level(r/2) - level(r/4), the gain in the doubling before it.
-- ``gain``: score of a trial minus the best of its first part; never negative, as its
-  number of rounds is the best of the whole curve.
+- ``gain``: score of the first fold, at the rounds that its trial chose, minus the best
+  of the first part. It counts as 0 if it is negative, as it can be because the rounds
+  are chosen for all folds.
 - ``noise``: the small change that a slope or a gain cannot be told from; it is added to
   all of them.
 
 Learning rates, and so the rounds that are needed, differ by factors of a hundred: a
 trial with a low score may be a slow one that becomes the best. Therefore the score
-itself does not count, but how many times its last gain a trial still gains. With
+itself does not count, but how many times its last gain a fold still gains. With
 
     log(gain / slope) = a + b log(slope / before) + error
 
 slow curves have slope / before near 2, as they are still linear, and saturated ones
 nearly 0. The coefficients are least squares over the complete trials, and the error has
-Student's distribution with n - 2 degrees of freedom. A trial can become the best if its
-gain can be what it lacks.
+Student's distribution with n - 2 degrees of freedom.
+
+The score of the first fold and the gain then give the chance of the trial: the
+probability that the mean over K folds exceeds the best, given the score of the first
+fold (``racing.Race``), is averaged over the quantiles (i - 1/2)/64 of the gain.
 """
 
 from __future__ import annotations
@@ -35,10 +40,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from skbayes.evaluation.racing import Race
 from skbayes.space.dimensions import FloatArray
 
 __all__ = [
     "CurveRace",
+    "FoldCurveRace",
     "check_rounds",
     "choose_rounds",
     "first_rounds",
@@ -64,6 +71,8 @@ MIN_TRIALS = 5
 # reduce, and the share of the deviation of scores that counts as noise.
 MIN_ERROR = 0.3
 NOISE_SHARE = 0.01
+# Quantiles of the gain over which the chance of a trial is averaged.
+QUANTILES = (np.arange(64) + 0.5) / 64
 # Far extrapolations do not overflow.
 MAX_LOG = 100.0
 
@@ -141,70 +150,28 @@ def choose_rounds(fold_curves: Sequence[FloatArray]) -> int:
     return int(np.argmax(np.mean([curve[:length] for curve in fold_curves], axis=0)))
 
 
-class CurveRace:
-    """Compares what a trial can still gain with what it lacks to be the best.
+class GainModel:
+    """Predicts how much the score of a curve still gains after its first part.
 
     Parameters
     ----------
     curves : sequence of array-like
-        Curves of the complete trials, averaged over folds; greater is better.
+        Curves of the complete trials; greater is better.
     scores : sequence of float
-        Scores of these trials at the chosen numbers of rounds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayes.evaluation.learning_curves import CurveRace
-    >>> rounds = np.arange(1, 101)
-    >>> rates = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5]
-    >>> curves = [0.9 - rate / 10 - np.exp(-rate * rounds) for rate in rates]
-    >>> race = CurveRace(curves, [curve.max() for curve in curves])
-    >>> slow, bad = 0.9 - np.exp(-0.04 * rounds), 0.6 - np.exp(-0.3 * rounds)
-    >>> race.chance(bad[:64]) < 0.01 < race.chance(slow[:64])
-    True
+        Scores of these curves at the chosen numbers of rounds.
     """
 
     def __init__(self, curves: Sequence[FloatArray], scores: Sequence[float]) -> None:
         self.ready = len(curves) >= MIN_TRIALS
-        self._curves = [np.asarray(curve, dtype=np.float64) for curve in curves]
+        self._ends = np.cumsum([len(curve) for curve in curves])
+        # One array, as it is sent to the workers.
+        self._points = np.concatenate([*curves, []])
         self._scores = np.asarray(scores, dtype=np.float64)
 
-    def chance(self, first: FloatArray) -> float:
-        """Probability that the score will exceed the best.
-
-        1 if few trials are known, or while the curve has not left its first score.
-        """
-        first = np.asarray(first, dtype=np.float64)
-        if not self.ready or not _has_started(first):
-            return 1.0
-        lacking = float(np.max(self._scores) - np.max(first))
-        if lacking <= 0.0:
-            return 1.0
-        center, sd, noise = self._log_gain(first)
-        return float(stats.t.sf((math.log(lacking + noise) - center) / sd, self._df))
-
-    def estimate(self, first: FloatArray) -> tuple[float, float | None]:
-        """Median of the predicted score, and its variance if it is known.
-
-        The standard deviation is a quarter of the 95 % interval: the distribution of
-        the gain is skewed, and has no variance of its own.
-        """
-        first = np.asarray(first, dtype=np.float64)
-        if not self.ready or not _has_started(first):
-            return float(np.max(first)), None
-        center, sd, noise = self._log_gain(first)
-        median = math.exp(min(center, MAX_LOG))
-        width = float(stats.t.ppf(0.975, self._df)) * sd
-        deviation = 0.5 * median * math.sinh(min(width, MAX_LOG))
-        return float(np.max(first)) + max(0.0, median - noise), deviation**2
-
-    @property
-    def _df(self) -> int:
-        return len(self._scores) - 2
-
-    def _log_gain(self, first: FloatArray) -> tuple[float, float, float]:
+    def log_gain(self, first: FloatArray) -> tuple[float, float, float]:
         """Center and scale of the logarithm of gain plus noise, and the noise."""
-        parts = [curve[: len(first)] for curve in self._curves]
+        curves = np.split(self._points, self._ends[:-1])
+        parts = [curve[: len(first)] for curve in curves]
         noise = self._noise([*parts, first])
         gains = self._scores - np.array([np.max(part) for part in parts])
         slopes, curvatures = np.transpose([_shape(part, noise) for part in parts])
@@ -213,9 +180,102 @@ class CurveRace:
         ratio, sd = _predict(curvatures, ratios, curvature)
         return slope + ratio, math.hypot(sd, MIN_ERROR), noise
 
+    def gains(self, first: FloatArray, shares: FloatArray) -> FloatArray:
+        """Quantiles of the gain."""
+        center, sd, noise = self.log_gain(first)
+        logs = center + sd * stats.t.ppf(shares, self.df)
+        return np.maximum(np.exp(np.minimum(logs, MAX_LOG)) - noise, 0.0)
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom of the error."""
+        return len(self._scores) - 2
+
     def _noise(self, parts: list[FloatArray]) -> float:
         rough = math.sqrt(float(np.mean([_roughness(part) for part in parts])))
         return max(rough + NOISE_SHARE * float(np.std(self._scores)), 1e-12)
+
+
+class FoldCurveRace:
+    """Compares what a trial can still become with the best, within its first fold.
+
+    Parameters
+    ----------
+    curves : sequence of array-like
+        Curves of the first folds of the complete trials; greater is better.
+    scores : sequence of float
+        Scores of these folds at the chosen numbers of rounds.
+    race : Race
+        Compares the scores of the first folds with those of the best trial.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.evaluation.learning_curves import FoldCurveRace
+    >>> from skbayes.evaluation.racing import Race
+    >>> rounds = np.arange(1, 21)
+    >>> rates = [0.1, 0.2, 0.3, 0.4, 0.6, 0.8]
+    >>> curves = [0.9 - rate / 10 - np.exp(-rate * rounds) for rate in rates]
+    >>> scores = [curve.max() for curve in curves]
+    >>> table = [[score, score + 0.01, score - 0.01] for score in scores]
+    >>> race = FoldCurveRace(curves, scores, Race(table))
+    >>> slow, bad = 0.9 - np.exp(-0.1 * rounds), 0.6 - np.exp(-0.8 * rounds)
+    >>> race.chance(bad[:16]) < 0.01 < race.chance(slow[:16])
+    True
+    """
+
+    def __init__(
+        self, curves: Sequence[FloatArray], scores: Sequence[float], race: Race
+    ) -> None:
+        self._model = GainModel(curves, scores)
+        self._race = race
+        self.ready = self._model.ready and race.ready
+
+    def chance(self, first: FloatArray) -> float:
+        """Probability that the mean over all folds will exceed the best.
+
+        1 if few trials are known, or while the curve has not left its first score.
+        """
+        first = np.asarray(first, dtype=np.float64)
+        if not self.ready or not _has_started(first):
+            return 1.0
+        scores = np.max(first) + self._model.gains(first, QUANTILES)
+        return float(np.mean(self._race.chances(scores[:, np.newaxis])))
+
+    def estimate(self, first: FloatArray) -> tuple[float, float | None]:
+        """Median of the predicted mean over all folds, and its variance if it is known.
+
+        The standard deviation of the gain is a quarter of its 95 % interval: it is
+        skewed, and has no variance of its own. That of the other folds is added.
+        """
+        first = np.asarray(first, dtype=np.float64)
+        if not self.ready or not _has_started(first):
+            return self._race.estimate([float(np.max(first))])
+        low, gain, high = self._model.gains(first, np.array([0.025, 0.5, 0.975]))
+        score, variance = self._race.estimate([float(np.max(first) + gain)])
+        assert variance is not None
+        return score, variance + float((high - low) / 4.0) ** 2
+
+
+class CurveRace(GainModel):
+    """Compares mean curves of trials; leaves with the pruning in two phases."""
+
+    def chance(self, first: FloatArray) -> float:
+        """Probability that the score will exceed the best."""
+        first = np.asarray(first, dtype=np.float64)
+        lacking = float(np.max(self._scores, initial=-np.inf) - np.max(first))
+        if not self.ready or not _has_started(first) or lacking <= 0.0:
+            return 1.0
+        center, sd, noise = self.log_gain(first)
+        return float(stats.t.sf((math.log(lacking + noise) - center) / sd, self.df))
+
+    def estimate(self, first: FloatArray) -> tuple[float, float | None]:
+        """Median of the predicted score, and its variance if it is known."""
+        first = np.asarray(first, dtype=np.float64)
+        if not self.ready or not _has_started(first):
+            return float(np.max(first)), None
+        low, gain, high = self.gains(first, np.array([0.025, 0.5, 0.975]))
+        return float(np.max(first) + gain), float((high - low) / 4.0) ** 2
 
 
 def _has_started(first: FloatArray) -> bool:

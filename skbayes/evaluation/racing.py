@@ -63,23 +63,26 @@ class Race:
 
     def chance(self, scores: FloatArray | list[float]) -> float:
         """Probability that the mean will exceed the best; 1 if few trials are known."""
+        return float(self.chances(np.asarray(scores)[np.newaxis])[0])
+
+    def chances(self, rows: FloatArray) -> FloatArray:
+        """Probabilities for rows of scores of the first folds, one row for each."""
         if not self.ready:
-            return 1.0
-        difference = float(np.mean(self._differences(scores)))
-        sd = math.sqrt(2.0 * self._noise(len(scores)))
+            return np.ones(len(rows))
+        m = rows.shape[1]
+        differences = np.mean(rows - self._best[:m], axis=1)
+        sd = math.sqrt(2.0 * self._noise(m))
         if sd == 0.0:
-            return float(difference >= 0.0)
-        return float(stats.t.cdf(difference / sd, self._df))
+            return (differences >= 0.0).astype(np.float64)
+        return np.asarray(stats.t.cdf(differences / sd, self._df))
 
     def estimate(self, scores: FloatArray | list[float]) -> tuple[float, float | None]:
         """Mean over all splits that the first ones predict, and its variance."""
         if not self.ready:
             return float(np.mean(scores)), None
-        score = float(np.mean(self._best) + np.mean(self._differences(scores)))
+        differences = np.asarray(scores, dtype=np.float64) - self._best[: len(scores)]
+        score = float(np.mean(self._best) + np.mean(differences))
         return score, 2.0 * self._noise(len(scores))
-
-    def _differences(self, scores: FloatArray | list[float]) -> FloatArray:
-        return np.asarray(scores, dtype=np.float64) - self._best[: len(scores)]
 
     def _noise(self, m: int) -> float:
         return self._variance * (1.0 / m - 1.0 / self._K)
