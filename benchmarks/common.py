@@ -176,6 +176,8 @@ def save_results(benchmark: str, summary: Record) -> None:
         "joblib",
         "scikit-optimize",
         "optuna",
+        "lightgbm",
+        "xgboost",
         "torch",
         "distributed",
     )

@@ -51,6 +51,9 @@ LABELS = {
     "wikiqa": "WikiQA",
     "adult": "Adult",
     "letter": "Letter",
+    "lightgbm": "LightGBM",
+    "xgboost": "XGBoost",
+    "histgb": "HistGradientBoosting",
 }
 
 # Yogatama & Smith (2015), test accuracy in %.

@@ -230,6 +230,71 @@ def _racing(results: dict) -> list[Table]:
     return tables
 
 
+# The ways of `rounds.py`, as readers know them.
+ROUNDS = {
+    "auto": '``rounds="auto"``',
+    "raced": '``rounds="auto"``, ``racing=True``',
+    "dimension": "a dimension",
+    "100": "100 rounds",
+    "1000": "1000 rounds",
+    "optuna": "Optuna, pruned",
+    "tuner": "LightGBMTunerCV",
+    "short": "``auto``, half of the patience",
+    "impatient": "``auto`` without patience",
+}
+
+
+def _rounds(results: dict) -> list[Table]:
+    found = results["log loss"]
+    header = ["", "runs", "loss at the end, %", "at half of the time, %", "time",
+              "reached in half of the time", "optimism, %"]  # fmt: skip
+    rows = [
+        [
+            ROUNDS[way],
+            str(own["runs"]),
+            pair(own["loss"], 1, sign=True),
+            pair(own["at 0.5"], 1, sign=True),
+            number(own["time"], 2),
+            f"{own['within half']:.0%}",
+            pair(own["optimism"], 1, sign=True),
+        ]
+        for way, own in found["all"].items()
+    ]
+    caption = (
+        f"Test log loss after {results['trials']} trials, and after half of the "
+        "processor time of a search with the number of rounds as a dimension, both "
+        "compared with the last loss of that search; processor time as a ratio, "
+        "geometric mean; share of the runs that reach the last loss in half of the "
+        "time; how much more than there the test loss exceeds that of "
+        "cross-validation. Mean ± standard error over tables, learners and seeds, "
+        "paired."
+    )
+    learners = [name for name in ("lightgbm", "xgboost", "histgb") if name in found]
+    ways = [way for way in ROUNDS if any(way in found[name] for name in learners)]
+    cells = {
+        name: [
+            f"{pair(found[name][way]['at 0.5'], 1, sign=True)}; "
+            f"{number(found[name][way]['time'], 2)}"
+            if way in found[name]
+            else ""
+            for way in ways
+        ]
+        for name in learners
+    }
+    by_learner = [
+        [ROUNDS[way], *(cells[name][i] for name in learners)]
+        for i, way in enumerate(ways)
+    ]
+    return [
+        Table(caption, header, rows),
+        Table(
+            "The same by learner: loss at half of the time, and the ratio of times.",
+            ["", *map(label, learners)],
+            by_learner,
+        ),
+    ]
+
+
 def _multi_stage(results: dict) -> list[Table]:
     rows = []
     for task, at in results["tasks"].items():
@@ -501,6 +566,7 @@ TABLES: dict[str, Callable[[dict], list[Table]]] = {
     "overhead": _overhead,
     "parallel": _parallel,
     "racing": _racing,
+    "rounds": _rounds,
     "sklearn_tasks": _sklearn_tasks,
     "text": _text,
     "tradeoff": _tradeoff,

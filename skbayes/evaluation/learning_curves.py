@@ -33,6 +33,7 @@ fold (``racing.Race``), is averaged over the quantiles (i - 1/2)/64 of the gain.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -77,6 +78,7 @@ QUANTILES = (np.arange(64) + 0.5) / 64
 MAX_LOG = 100.0
 
 
+@functools.lru_cache(maxsize=64)
 def round_grid(cap: int) -> IntArray:
     """Numbers of rounds at which curves have scores: all to 20, then steps of 10 %.
 
@@ -95,7 +97,9 @@ def round_grid(cap: int) -> IntArray:
     while current < cap:
         rounds.append(current)
         current += max(1, current // EVERY_ROUND)
-    return np.array([*rounds, cap])
+    grid = np.array([*rounds, cap])
+    grid.flags.writeable = False  # shared by all callers
+    return grid
 
 
 # The grid without a cap, long enough for any learner.

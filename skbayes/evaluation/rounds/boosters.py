@@ -65,6 +65,7 @@ class _LightGBM(LearnerWithRounds):
         # `classes_` is not to be had before the end of the fit.
         classes = np.unique(y) if is_classifier(model) else None
         raw: list[Any] = [0.0] * len(watch.sets)
+        own = model.get_params()  # slow, so once per fit
         seen = 0
 
         def look(env: Any) -> None:
@@ -80,7 +81,7 @@ class _LightGBM(LearnerWithRounds):
                     raw_score=True,
                 )
             seen = n_rounds
-            if watch([_lightgbm_outputs(model, one, classes) for one in raw]):
+            if watch([_lightgbm_outputs(own, one, classes) for one in raw]):
                 raise EarlyStopException(env.iteration, [])
 
         on_grid = set(watch.grid.tolist())
@@ -88,8 +89,7 @@ class _LightGBM(LearnerWithRounds):
         model.fit(X, y, **{**params, "callbacks": callbacks})
 
 
-def _lightgbm_outputs(model: Any, raw: np.ndarray, classes: Any) -> Outputs:
-    own = model.get_params()
+def _lightgbm_outputs(own: dict[str, Any], raw: np.ndarray, classes: Any) -> Outputs:
     if classes is not None:
         return classifier_outputs(classes, probabilities(raw, own.get("sigmoid", 1.0)))
     predicted = _LINKS[own.get("objective")](raw)
