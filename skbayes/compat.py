@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn import get_config
-from sklearn.metrics import get_scorer
 from sklearn.utils.parallel import Parallel
 
 from skbayes.utils.private_names import (
@@ -87,7 +86,6 @@ __all__ = [
     "is_multimetric_scorer",
     "joblib_settings",
     "kill_workers",
-    "metric_of_scorer",
     "outlive_calls",
     "own_backend",
     "owns_processes",
@@ -153,14 +151,6 @@ def covered_scorer(scorers: Any, score: Callable[..., Any]) -> Any:
 def public_scorers(scorers: Any) -> Any:
     """Return what `scorer_` shows: a dict for several metrics, else the scorer."""
     return scorers._scorers if is_multimetric_scorer(scorers) else scorers
-
-
-def metric_of_scorer(scorer: Any) -> tuple[Callable[..., Any] | None, int]:
-    """Return the metric of a scorer without options, and its sign; None if unknown."""
-    plain = type(scorer) is type(get_scorer("accuracy"))
-    if not plain or getattr(scorer, "_kwargs", True):
-        return None, 1
-    return getattr(scorer, "_score_func", None), getattr(scorer, "_sign", 1)
 
 
 def route_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:

@@ -59,7 +59,7 @@ IntArray = NDArray[np.int_]
 EVERY_ROUND = 10
 # Rounds without improvement after which a fit stops: at least so many, but no more than
 # this share of the cap, and this share of the rounds of the best score.
-MIN_PATIENCE = 100
+MIN_PATIENCE = 50
 PATIENCE_OF_CAP = 1 / 3
 PATIENCE_OF_BEST = 1 / 2
 # The first check: this share of the cap, and rounds that have a curvature.

@@ -106,9 +106,9 @@ def test_of_equal_scores_the_fewest_rounds_are_chosen():
 @pytest.mark.parametrize(
     "cap, best, stops",
     [
-        # A hundred rounds, or half of those of the best score, whichever is more.
-        (1000, 10, 110),
-        (1000, 150, 250),
+        # Fifty rounds, or half of those of the best score, whichever is more.
+        (1000, 10, 60),
+        (1000, 150, 225),
         (1000, 300, 450),
         # A third of a small cap.
         (90, 10, 40),

@@ -27,7 +27,6 @@ from skbayes.evaluation.learning_curves import (
 )
 from skbayes.evaluation.rounds.boosters import BOOSTERS
 from skbayes.evaluation.rounds.learners import SKLEARN_LEARNERS, LearnerWithRounds
-from skbayes.evaluation.rounds.quick_scores import quick_score
 from skbayes.evaluation.rounds.staged import Outputs, stage_of
 from skbayes.space.dimensions import FloatArray
 
@@ -216,7 +215,6 @@ class WatchedFit:
         self._race, self._risk = race, risk
         self._checks: frozenset[int] = frozenset()
         self._model: Any = None
-        self._quick: dict[int, Any] = {}
         self._n_scored = 0
         self._error: Exception | None = None
         self._last: list[Any] = []
@@ -286,26 +284,14 @@ class WatchedFit:
     def observe(self, stages: Sequence[Any], rows: Sequence[ScoredRows]) -> None:
         """Score stages of the estimator, one for each set of rows."""
         self._last = [
-            self._scores_of(i, stage, one)
-            for i, (stage, one) in enumerate(zip(stages, rows, strict=True))
+            self._scorer(stage, *_arguments(one), **one.params)
+            for stage, one in zip(stages, rows, strict=True)
         ]
         if not self.curves:
             self.curves = [{} for _ in rows]
         for curves, scores in zip(self.curves, self._last, strict=True):
             for name, score in _by_metric(scores).items():
                 curves.setdefault(name, []).append(score)
-
-    def _scores_of(self, i: int, stage: Any, rows: ScoredRows) -> Any:
-        """Score a stage on the i-th set of rows."""
-        quick = self._quick.get(i)
-        score = math.nan if quick is None else quick(stage)
-        if math.isfinite(score):
-            return score
-        score = self._scorer(stage, *_arguments(rows), **rows.params)
-        if i not in self._quick:
-            arguments = self._scorer, rows.y, stage, score
-            self._quick[i] = None if rows.params else quick_score(*arguments)
-        return score
 
     def has_ended(self) -> bool:
         """Tell whether further rounds are of no use."""
@@ -391,8 +377,9 @@ def guiding_curve(
 def _features(estimator: Any, X: Any) -> Any:
     """Return rows as the model of a pipeline takes them."""
     while isinstance(estimator, Pipeline):
-        if len(estimator.steps) > 1:
-            X = estimator[:-1].transform(X)
+        for _, step in estimator.steps[:-1]:
+            if step not in (None, "passthrough"):
+                X = step.transform(X)
         estimator = estimator.steps[-1][1]
     return X
 

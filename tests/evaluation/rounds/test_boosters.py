@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_classification, make_regression
 
-from skbayes.evaluation.learning_curves import has_stalled, round_grid
+from skbayes.evaluation.learning_curves import has_stalled
 from skbayes.evaluation.rounds.watched_fit import learner_of
 
 CAP = 30
@@ -69,7 +69,8 @@ class Watch:
     """Keeps what it is shown, and ends a fit after some rounds."""
 
     def __init__(self, cap, X, y, end=None):
-        self.grid, self.sets, self.labels = round_grid(cap), [X, X[:20]], [y, y[:20]]
+        self.sets, self.labels = [X, X[:20]], [y, y[:20]]
+        self.grid = np.arange(1, cap + 1)
         self.end, self.seen = end, []
 
     def __call__(self, outputs):
