@@ -26,7 +26,7 @@ from sklearn.decomposition import PCA, IncrementalPCA, KernelPCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest
 
-RESULTS = HERE / "results" / "nested_components.json"
+RESULTS = HERE / "results" / "waste" / "nested_components.json"
 SHAPES = [(200, 20), (500, 60), (300, 300), (1000, 100), (150, 400), (997, 33)]
 SHAPES += [(600, 257)]
 FEWER, MORE = (2, 3, 5, 8, 9, 10), 11

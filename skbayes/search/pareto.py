@@ -35,6 +35,7 @@ _NOT_HERE = (
     "scoring",
     "target_metric",
     "racing",
+    "rounds",
     "return_fold_estimators",
     "return_oof",
 )

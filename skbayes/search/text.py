@@ -266,6 +266,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         "language": [str, None],
         "stop_words": [list, tuple, set, frozenset, None],
     }
+    del _parameter_constraints["rounds"]  # LIBLINEAR has none
 
     def __init__(
         self,

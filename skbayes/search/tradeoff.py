@@ -283,8 +283,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "cost_scale": [compat.StrOptions({"auto", "log", "raw"})],
         "all_tradeoffs": ["boolean"],
     }
-    # A trial with a low score may have the best tradeoff.
-    del _parameter_constraints["racing"]
+    # A trial with a low score may have the best tradeoff, and costs are those of a fit
+    # with all of its rounds.
+    del _parameter_constraints["racing"], _parameter_constraints["rounds"]
 
     tradeoff_curve_ = FrameAttribute(with_params=True)
 
