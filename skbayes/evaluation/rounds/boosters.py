@@ -49,11 +49,16 @@ class _LightGBM(LearnerWithRounds):
             return False
         own = model.get_params()
         # Later rounds of "dart" weight the trees of earlier ones anew.
-        of_kind = own.get("boosting_type") in ("gbdt", "goss", "gbrt")
+        names = ("boosting_type", "boosting", "boost")  # the last two are aliases
+        kinds = {own[name] for name in names if own.get(name) is not None}
+        of_kind = kinds <= {"gbdt", "goss", "gbrt"}
         return of_kind and self._has_link(own) and not own.get("linear_tree")
 
     @staticmethod
     def _has_link(own: dict[str, Any]) -> bool:
+        aliases = ("objective_type", "app", "application", "loss")
+        if any(own.get(name) is not None for name in aliases):
+            return False
         objective = own.get("objective")
         classifies = objective in (None, "binary", "multiclass", "softmax")
         known = classifies or objective in _LINKS
@@ -102,11 +107,14 @@ class _XGBoost(LearnerWithRounds):
     def accepts(self, model: Any) -> bool:
         if not _is_from(model, "xgboost"):
             return False
+        if any(kind.__name__.startswith("XGBRF") for kind in type(model).__mro__):
+            return False  # forests, of one round
         own = model.get_params()
-        # Later rounds of "dart" weight the trees of earlier ones anew.
-        return own.get("booster") in (None, "gbtree") and not callable(
-            own.get("objective")
-        )
+        objective = own.get("objective")
+        # Boosters with "multi:softmax" predict no probabilities. Later rounds of
+        # "dart" weight the trees of earlier ones anew.
+        is_known = not callable(objective) and objective != "multi:softmax"
+        return own.get("booster") in (None, "gbtree") and is_known
 
     def settings(self, model: Any) -> dict[str, Any]:
         return {"early_stopping_rounds": None}

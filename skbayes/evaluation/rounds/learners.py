@@ -190,8 +190,9 @@ class _Forest(LearnerWithRounds):
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
         if np.ndim(y) > 1 and np.shape(y)[1] > 1:
             raise ValueError("rounds: the targets must have one column.")
-        if isinstance(getattr(model, "class_weight", None), str):
-            # A warm start would warn of it.
+        draws = isinstance(model.random_state, np.random.RandomState)
+        if draws or isinstance(getattr(model, "class_weight", None), str):
+            # A warm start would draw other numbers for the later trees, or would warn.
             model.fit(X, y, **params)
             n_fitted = len(model.estimators_)
             _show(model, watch, _tree_means, _mean_outputs, 0, n_fitted)
@@ -337,14 +338,23 @@ def _raw_outputs(model: Any, raw: np.ndarray) -> Outputs:
         raw = raw[:, 0]
     exponential = getattr(model, "loss", None) == "exponential"
     proba = probabilities(raw, 2.0 if exponential else 1.0)
-    return classifier_outputs(model.classes_, proba, raw)
+    return _decided(model, classifier_outputs(model.classes_, proba, raw), raw)
 
 
 def _adaboost_outputs(model: Any, raw: np.ndarray) -> Outputs:
     if not is_classifier(model):
         return {"predict": lambda: raw}
     proba = probabilities(raw / max(1, len(model.classes_) - 1))
-    return classifier_outputs(model.classes_, proba, raw)
+    return _decided(model, classifier_outputs(model.classes_, proba, raw), raw)
+
+
+def _decided(model: Any, outputs: Outputs, raw: np.ndarray) -> Outputs:
+    """Return outputs whose classes are those of the raw scores, also if these tie."""
+    if raw.ndim == 2:
+        return outputs
+    ties_are_positive = isinstance(model, GradientBoostingClassifier)
+    positive = raw >= 0.0 if ties_are_positive else raw > 0.0
+    return {**outputs, "predict": lambda: model.classes_.take(positive.astype(int))}
 
 
 def _tree_means(model: Any, X: Any) -> Iterator[np.ndarray]:

@@ -144,15 +144,29 @@ def test_the_callbacks_of_a_user_are_called_too():
 
 @pytest.mark.parametrize(
     "params",
-    [{"boosting_type": "dart"}, {"boosting_type": "rf"}, {"linear_tree": True}],
+    [
+        {"boosting_type": "dart"},
+        {"boosting_type": "rf"},
+        {"boosting": "dart"},
+        {"application": "poisson"},
+        {"linear_tree": True},
+    ],
 )
-def test_lightgbm_with_trees_of_other_weights_has_no_rounds(params):
+def test_lightgbm_of_other_kinds_has_no_rounds(params):
     assert learner_of(lightgbm_model("Regressor", **params)) is None
 
 
 @pytest.mark.parametrize("booster", ["dart", "gblinear"])
 def test_xgboost_with_other_boosters_has_no_rounds(booster):
     assert learner_of(xgboost_model("Regressor", booster=booster)) is None
+
+
+def test_xgboost_with_forests_or_labels_has_no_rounds():
+    xgboost = pytest.importorskip("xgboost")
+    assert learner_of(xgboost.XGBRFClassifier()) is None
+    assert learner_of(xgboost.XGBRFRegressor()) is None
+    # Its boosters give labels in place of probabilities.
+    assert learner_of(xgboost_model("Classifier", objective="multi:softmax")) is None
 
 
 def test_catboost_has_a_learning_rate_that_does_not_depend_on_the_rounds():

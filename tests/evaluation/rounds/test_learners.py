@@ -125,6 +125,31 @@ def test_stages_are_those_of_fits_with_fewer_rounds(model, n_classes):
                     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
+def test_a_forest_draws_the_trees_of_one_fit_from_a_random_state():
+    model = RandomForestRegressor(random_state=np.random.RandomState(0))
+    X, y = data(model)
+    seen = fitted_to(model, CAP, X, y)
+    plain = clone(model).set_params(n_estimators=CAP).fit(X, y)
+    np.testing.assert_allclose(seen[-1][0]["predict"], plain.predict(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GradientBoostingClassifier(max_depth=1, random_state=0),
+        HistGradientBoostingClassifier(random_state=0),
+    ],
+    ids=name_of,
+)
+def test_classes_of_equal_probability_are_those_of_the_estimator(model):
+    # The feature says nothing of the classes, which are equally frequent.
+    X, y = np.tile([[0.0], [0.0], [1.0], [1.0]], (20, 1)), np.tile([0, 1], 40)
+    seen = fitted_to(model, 3, X, y)
+    plain = clone(model).set_params(**{learner_of(model).parameter(model): 3})
+    expected = plain.fit(X, y).predict(X)
+    np.testing.assert_array_equal(seen[-1][0]["predict"], expected)
+
+
 @pytest.mark.parametrize("model", EPOCHS, ids=name_of)
 def test_an_epoch_is_a_pass_of_partial_fit(model):
     X, y = data(model)
