@@ -47,9 +47,10 @@ def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
     if not found:
         raise ValueError(
             f"rounds={search.rounds!r}: {type(model).__name__} gives no scores after "
-            "its rounds. Rounds are counted for gradient boosting, AdaBoost, forests "
-            "and estimators with partial_fit and max_iter, alone or as the last step "
-            "of a pipeline."
+            "its rounds, or not with its parameters. Rounds are counted for gradient "
+            "boosting of trees (not with 'dart', linear models or a custom objective), "
+            "AdaBoost, forests and estimators with partial_fit and max_iter, alone or "
+            "as the last step of a pipeline."
         )
     caps = {
         name: cap
@@ -71,6 +72,11 @@ def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
 
 
 def _check_options(search: Any) -> None:
+    if isinstance(search.rounds, bool):
+        raise ValueError(
+            f"rounds must be an int, 'auto' or None, but it is {search.rounds}. "
+            "rounds='auto' has the limits of the search space or of the estimator."
+        )
     if search.constraints is not None:
         raise ValueError(
             "rounds and constraints cannot be combined: outcomes are not measured "
