@@ -139,11 +139,12 @@ class SharedEntries:
         then run one after the other, so "auto" gives a larger `n_points_`, at most 16.
     rounds : int, "auto" or None, default=None
         Largest number of rounds of the estimator, or of the last step of a pipeline:
-        boosting iterations, trees of a forest, epochs. Each fit is scored on its test rows after
-        each of the first 20 rounds, then in steps of 10 %, and the number of rounds of a
-        trial is the one with the best mean score over the splits. A fit ends earlier if
-        its score does not improve for long. The number of rounds is not a dimension of
-        the search space; an entry for it is removed from `search_spaces_`.
+        boosting iterations, trees of a forest, epochs. Each fit is scored on its test
+        rows after each of the first 20 rounds, then in steps of 10 %, and the number of
+        rounds of a trial is the one with the best mean score over the splits. A fit
+        ends earlier if its score does not improve for long. The number of rounds is not
+        a dimension of the search space; an entry for it is removed from
+        `search_spaces_`.
         "auto": the largest value of that entry, or 1000 for gradient boosting, 300 for
         forests, 200 for AdaBoost, and `max_iter` of the estimator for epochs. None: the
         number of rounds is a parameter like any other. See :ref:`rounds`.
