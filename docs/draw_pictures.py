@@ -171,7 +171,7 @@ def rounds():
     search = BayesSearchCV(
         GradientBoostingRegressor(random_state=0),
         {
-            "learning_rate": (0.02, 1.0, "log-uniform"),
+            "learning_rate": (0.05, 1.0, "log-uniform"),
             "max_depth": (1, 8),
             "max_features": (0.1, 1.0),
             "subsample": (0.3, 1.0),

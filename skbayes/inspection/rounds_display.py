@@ -81,9 +81,9 @@ class RoundsDisplay(_Display):
     `cv_results_` and what :func:`skbayes.load_history` returns have none. With more
     than 20 rounds, the axis of rounds is logarithmic.
 
-    Scores much worse than the rest, as those of the first rounds are, would squeeze the
-    picture. They are left out; ``display.ax_.set_ylim`` and ``set_xlim`` bring them
-    back. A small triangle at the edge stands for a dot that is out of sight.
+    Scores much worse than the rest, as those of the first rounds are, are beyond the
+    limits of the axes; ``display.ax_.set_ylim`` and ``set_xlim`` change the limits. A
+    small triangle at the edge marks a dot that is beyond the limits.
 
     Examples
     --------

@@ -134,17 +134,18 @@ class SharedEntries:
     racing : bool or float, default=False
         Whether a trial is pruned when its first folds leave it practically no chance
         to become the best: a chance below 1 %, or below the number given. Its other
-        folds are not fitted, and it cannot be chosen. With `rounds`, the first fold is
-        ended in the same way after its first rounds. The fits of a trial then run one
-        after the other, so "auto" gives a larger `n_points_`, at most 16.
+        folds are not fitted, and it cannot be chosen. With `rounds`, a trial can also
+        be pruned within its first fold, after some of the rounds. The fits of a trial
+        then run one after the other, so "auto" gives a larger `n_points_`, at most 16.
     rounds : int, "auto" or None, default=None
-        The most rounds of the estimator, or of the last step of a pipeline: boosting
-        iterations, trees of a forest, epochs. Each fit is scored on its test rows after
-        each round, to 20 rounds, then in steps of 10 %, and the number of rounds of a
-        trial is the one with the best mean score over the splits. A fit ends earlier if
-        its score does not improve for long. The number of rounds is not a dimension of
-        the search space; an entry for it is removed from `search_spaces_`.
-        "auto": as many as that entry allows, or 1000 for gradient boosting, 300 for
+        Largest number of rounds of the estimator, or of the last step of a pipeline:
+        boosting iterations, trees of a forest, epochs. Each fit is scored on its test
+        rows after each of the first 20 rounds, then in steps of 10 %, and the number of
+        rounds of a trial is the one with the best mean score over the splits. A fit
+        ends earlier if its score does not improve for long. The number of rounds is not
+        a dimension of the search space; an entry for it is removed from
+        `search_spaces_`.
+        "auto": the largest value of that entry, or 1000 for gradient boosting, 300 for
         forests, 200 for AdaBoost, and `max_iter` of the estimator for epochs. None: the
         number of rounds is a parameter like any other. See :ref:`rounds`.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
@@ -177,14 +178,14 @@ class SharedEntries:
         Whether trials share the first steps of a pipeline. A transformer with at most
         32 different settings in the search space, including those of the steps before
         it, is fitted once per fold and setting; later trials load its output, and the
-        fitted transformer if a scorer looks at it, from temporary files. Scores are
+        fitted transformer if a scorer uses it, from temporary files. Scores are
         identical to those without shared steps. A transformer with
         ``random_state=None`` is fitted in each trial. Steps are not shared on Dask and
         other distributed backends.
     cache_limit : float, default=1e9
         Maximum size of the temporary files in bytes, > 0. The least recently used files
-        are removed first. A warning tells if something was computed again for lack of
-        room.
+        are removed first. A warning is issued if something was computed again
+        because the files would have been larger.
 
     Attributes
     ----------

@@ -47,9 +47,10 @@ def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
     if not found:
         raise ValueError(
             f"rounds={search.rounds!r}: {type(model).__name__} gives no scores after "
-            "its rounds. Rounds are counted for gradient boosting, AdaBoost, forests "
-            "and estimators with partial_fit and max_iter, alone or as the last step "
-            "of a pipeline."
+            "its rounds. Rounds are counted for gradient boosting of trees (not with "
+            "'dart', linear models or a custom objective), AdaBoost, forests and "
+            "estimators with partial_fit and max_iter, alone or as the last step of a "
+            "pipeline."
         )
     caps = {
         name: cap
@@ -71,6 +72,11 @@ def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
 
 
 def _check_options(search: Any) -> None:
+    if isinstance(search.rounds, bool):
+        raise ValueError(
+            f"rounds must be an int, 'auto' or None, but it is {search.rounds}. "
+            "rounds='auto' has the limits of the search space or of the estimator."
+        )
     if search.constraints is not None:
         raise ValueError(
             "rounds and constraints cannot be combined: outcomes are not measured "
@@ -157,7 +163,7 @@ def params_with_rounds(estimator: Any, trial: Trial) -> dict[str, Any]:
 
 
 def round_columns(run: SearchRun, history: Sequence[Trial]) -> dict[str, Any]:
-    """Return the column of `cv_results_` with the rounds; 0 for pruned trials."""
+    """Return the column of `cv_results_` with the rounds; 0 if none was chosen."""
     if run.options.rounds is None:
         return {}
     return {"rounds": [trial.rounds or 0 for trial in history]}

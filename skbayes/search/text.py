@@ -186,7 +186,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         share nothing.
     cache_limit : float, default=4e9
         Maximum size of the temporary files in bytes, > 0. The least recently used files
-        are removed first. A warning tells if n-grams were counted again for lack of
+        are removed first. A warning is issued if n-grams were counted again for lack of
         room.
 
     Attributes

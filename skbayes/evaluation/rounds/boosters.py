@@ -23,6 +23,16 @@ __all__ = ["BOOSTERS"]
 # number of iterations.
 CATBOOST_RATE = 0.1
 
+# Other names that LightGBM takes for the number of rounds, and for its early stopping.
+_LIGHTGBM_ROUNDS = (
+    "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round",
+    "num_rounds", "nrounds", "num_boost_round", "max_iter",
+)  # fmt: skip
+_LIGHTGBM_STOPPING = (
+    "early_stopping_round", "early_stopping_rounds", "early_stopping",
+    "n_iter_no_change",
+)  # fmt: skip
+
 # Objectives of LightGBM whose predictions are functions of the raw score.
 _LINKS: Mapping[str | None, Callable[[np.ndarray], np.ndarray]] = {
     **dict.fromkeys(("poisson", "gamma", "tweedie"), np.exp),
@@ -53,6 +63,14 @@ class _LightGBM(LearnerWithRounds):
         kinds = {own[name] for name in names if own.get(name) is not None}
         of_kind = kinds <= {"gbdt", "goss", "gbrt"}
         return of_kind and self._has_link(own) and not own.get("linear_tree")
+
+    def parameter(self, model: Any) -> str:
+        own = model.get_params()
+        return next((name for name in _LIGHTGBM_ROUNDS if name in own), "n_estimators")
+
+    def settings(self, model: Any) -> dict[str, Any]:
+        own = model.get_params()
+        return {name: None for name in _LIGHTGBM_STOPPING if own.get(name) is not None}
 
     @staticmethod
     def _has_link(own: dict[str, Any]) -> bool:

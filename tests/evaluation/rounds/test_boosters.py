@@ -8,7 +8,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_classification, make_regression
 
 from skbayes.evaluation.learning_curves import has_stalled
-from skbayes.evaluation.rounds.watched_fit import learner_of
+from skbayes.evaluation.rounds.watched_fit import learner_of, round_params
 
 CAP = 30
 
@@ -154,6 +154,23 @@ def test_the_callbacks_of_a_user_are_called_too():
 )
 def test_lightgbm_of_other_kinds_has_no_rounds(params):
     assert learner_of(lightgbm_model("Regressor", **params)) is None
+
+
+@pytest.mark.parametrize("name", ["num_iterations", "num_boost_round", "max_iter"])
+def test_lightgbm_has_the_name_of_the_rounds_that_the_user_gave(name):
+    model = lightgbm_model("Regressor", **{name: 50})
+    assert learner_of(model).parameter(model) == name
+    assert round_params(model, 12) == {name: 12}
+    fitted = clone(model).set_params(**round_params(model, 12)).fit(*data("Regressor"))
+    assert fitted.n_estimators_ == 12
+
+
+@pytest.mark.parametrize("name", ["early_stopping_round", "early_stopping_rounds"])
+def test_lightgbm_does_not_stop_by_its_own_rule(name):
+    model = lightgbm_model("Regressor", **{name: 2})
+    X, y = data("Regressor")
+    assert len(fitted_to(model, CAP, X, y)) == CAP
+    assert round_params(model, 12) == {name: None, "n_estimators": 12}
 
 
 @pytest.mark.parametrize("booster", ["dart", "gblinear"])

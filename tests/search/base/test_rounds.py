@@ -215,6 +215,7 @@ def test_the_default_space_leaves_the_rounds_out():
         (None, {"constraints": {"score": (0.5, None)}}, "rounds and constraints"),
         (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces has no other"),
         (None, {"rounds": 0}, "'rounds' parameter"),
+        (None, {"rounds": True}, "rounds must be an int, 'auto' or None"),
         (None, {"rounds": "many"}, "'rounds' parameter"),
     ],
 )
