@@ -19,7 +19,7 @@ from skbayes.evaluation.rounds.watched_fit import (
 )
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial
-from skbayes.space import Choice
+from skbayes.space import Choice, Integer, Real
 from skbayes.spaces.changes import EditableSpace
 
 __all__ = [
@@ -115,12 +115,18 @@ def _values_of(notation: Any, name: str) -> list[Any]:
         if isinstance(value, Choice):
             found += [option for option, _ in _options(value)]
         else:
-            found += value if isinstance(value, list | tuple) else [value]
+            is_several = isinstance(value, list | tuple | range | np.ndarray)
+            found += list(value) if is_several else [value]
     return found
 
 
 def _largest(value: Any) -> int:
-    """Return a number of rounds, 0 for anything else."""
+    """Return a number, or the upper bound of a dimension; 0 for anything else."""
+    if isinstance(value, Integer | Real):
+        value = value.high
+    elif hasattr(value, "support") and hasattr(value, "rvs"):  # distribution of SciPy
+        value = value.support()[1]
+        value = value if np.isfinite(value) else 0
     is_number = isinstance(value, int | float | np.number)
     return int(value) if is_number and not isinstance(value, bool) else 0
 

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import randint
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -34,7 +35,7 @@ from skbayes import (
     compat,
 )
 from skbayes.evaluation.trial import TrialState
-from skbayes.space import Choice
+from skbayes.space import Choice, Integer
 
 X, Y = load_breast_cancer(return_X_y=True)
 X, Y = X[::3], Y[::3]
@@ -178,6 +179,23 @@ def test_the_number_of_rounds_is_taken_out_of_the_search_space():
     assert set(fitted.cv_results_["params"][0]) == {"learning_rate"}
     as_list = search(spaces=[{**RATE, "max_iter": [5, 12]}], rounds="auto").fit(X, Y)
     assert as_list.learning_curves_["rounds"].max() <= 12
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        randint(3, 13),
+        Integer(3, 12),
+        [3, 12],
+        (3, 12, "log-uniform"),
+        range(3, 13),
+        np.array([12, 3]),
+    ],
+)
+def test_the_largest_value_of_each_notation_is_the_limit(values):
+    spaces = {**RATE, "max_iter": values}
+    fitted = search(spaces=spaces, rounds="auto", n_iter=1).fit(X, Y)
+    assert fitted.trials_[0].folds[0].max_rounds == 12
 
 
 def test_of_several_models_each_has_its_own_rounds_or_none():
