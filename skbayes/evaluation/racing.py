@@ -61,6 +61,11 @@ class Race:
         self._df = (n - 1) * (self._K - 1) + 1
         self._variance = (float(np.sum(residuals**2)) + between) / self._df
 
+    @property
+    def best(self) -> float:
+        """Mean of the best trial over all splits."""
+        return float(np.mean(self._best))
+
     def chance(self, scores: FloatArray | list[float]) -> float:
         """Probability that the mean will exceed the best; 1 if few trials are known."""
         return float(self.chances(np.asarray(scores)[np.newaxis])[0])
