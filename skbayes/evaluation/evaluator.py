@@ -384,7 +384,8 @@ class CandidateEvaluator:
                 return self.failed(evaluation, outcome.ended.text)
         if any(outcome.is_hopeless for outcome in outcomes):
             return self._stopped_trial(evaluation, finished)
-        rounds = settle_rounds(finished, self._metric(finished))
+        error_score = self.run.options.error_score
+        rounds = settle_rounds(finished, self._metric(finished), error_score)
         if len(finished) == self._n_splits:
             score = self._mean(finished)
             state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE

@@ -296,7 +296,7 @@ def _set_curves(fold: FoldResult, watched: WatchedFit) -> None:
     """Add the curves of a fit, and move the time of its scores out of that of fit."""
     fold.fit_time = max(0.0, fold.fit_time - watched.seconds)
     fold.score_time += watched.seconds
-    if watched.curves and fold.fit_error is None:
+    if watched.curves and fold.fit_error is None and not watched.has_failed:
         fold.curves = watched.curves[0]
         fold.train_curves = watched.curves[1] if len(watched.curves) > 1 else None
         fold.max_rounds = watched.max_rounds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,11 +36,13 @@ def most_rounds(estimator: Any, params: dict[str, Any], limits: RoundLimits) -> 
     return 0 if learner is None else limits.cap_of(learner, model, path)
 
 
-def settle_rounds(folds: Sequence[FoldResult], metric: str | None) -> int | None:
+def settle_rounds(
+    folds: Sequence[FoldResult], metric: str | None, error_score: Any = np.nan
+) -> int | None:
     """Set the scores of folds to those at the best number of rounds, and return it.
 
     The number is the best of the curve that is averaged over folds. None: they have no
-    curves.
+    curves. A score that is not known is `error_score`, if this is a number.
     """
     watched = [fold for fold in folds if fold.curves]
     _cut(watched)
@@ -51,9 +54,11 @@ def settle_rounds(folds: Sequence[FoldResult], metric: str | None) -> int | None
     )
     for fold in watched:
         assert fold.curves is not None
-        fold.test_scores = _scores_at(fold.curves, place, fold.test_scores)
+        missing = math.nan if isinstance(error_score, str) else float(error_score)
+        fold.test_scores = _scores_at(fold.curves, place, fold.test_scores, missing)
         if fold.train_curves is not None:
-            fold.train_scores = _scores_at(fold.train_curves, place, fold.train_scores)
+            kept = fold.train_scores
+            fold.train_scores = _scores_at(fold.train_curves, place, kept, missing)
     return int(round_grid(watched[0].max_rounds)[place])
 
 
@@ -106,8 +111,11 @@ def _curve(fold: FoldResult, metric: str | None) -> FloatArray | None:
     return guiding_curve(fold.curves, metric)
 
 
-def _scores_at(curves: dict[str, list[float]], place: int, like: Any) -> Any:
-    if isinstance(like, dict):
-        return {name: curve[place] for name, curve in curves.items()}
-    (curve,) = curves.values()
-    return curve[place]
+def _scores_at(
+    curves: dict[str, list[float]], place: int, like: Any, missing: float
+) -> Any:
+    scores = {
+        name: missing if math.isnan(curve[place]) else curve[place]
+        for name, curve in curves.items()
+    }
+    return scores if isinstance(like, dict) else next(iter(scores.values()))

@@ -312,6 +312,11 @@ class WatchedFit:
         self._error = error
 
     @property
+    def has_failed(self) -> bool:
+        """Whether the scorer raised an exception."""
+        return self._error is not None
+
+    @property
     def scorer(self) -> Any:
         """What stands in the place of the scorer: the scores are known."""
         return compat.covered_scorer(self._scorer, self._score)

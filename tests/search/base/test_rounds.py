@@ -16,6 +16,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.metrics import make_scorer
 from sklearn.model_selection import (
     StratifiedKFold,
     cross_val_predict,
@@ -390,6 +391,33 @@ def test_a_scorer_that_needs_more_than_predictions_fails(looks_at):
     message = "can use the predictions only|can predict the rows"
     with pytest.raises((AttributeError, ValueError), match=message):
         search(scoring=scorer, n_iter=2, error_score="raise").fit(X, Y)
+
+
+def test_a_scorer_that_fails_in_later_rounds_fails_for_the_fold():
+    def scorer(estimator, X, y):
+        if np.max(estimator.predict_proba(X)) > 0.9:
+            raise ArithmeticError("too sure")
+        return np.mean(estimator.predict(X) == y)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = search(scoring=scorer, n_iter=2, error_score=-5.0).fit(X, Y)
+    assert any("too sure" in str(one.message) for one in caught)
+    np.testing.assert_array_equal(fitted.trials_[0].scores["score"], [-5.0] * 3)
+
+
+def test_of_several_metrics_one_that_fails_has_the_error_score():
+    def failing(y, predicted):
+        raise ArithmeticError("never")
+
+    scoring = {"accuracy": "accuracy", "failing": make_scorer(failing)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = search(
+            scoring=scoring, refit="accuracy", n_iter=2, error_score=-5.0
+        ).fit(X, Y)
+    assert fitted.best_score_ > 0.8
+    assert set(fitted.cv_results_["mean_test_failing"]) == {-5.0}
 
 
 def test_a_fit_that_fails_costs_one_trial():
