@@ -343,7 +343,7 @@ def draw(summary: Record) -> None:
     """Draw test losses against time from a saved summary."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(LEARNERS), figsize=(10, 3.4), sharey=True)
+    figure, axes = plt.subplots(1, len(LEARNERS), figsize=(10, 3.9), sharey=True)
     for ax, learner in zip(axes, LEARNERS, strict=True):
         curves = summary["curves"][learner]
         if not curves:
@@ -361,8 +361,11 @@ def draw(summary: Record) -> None:
         ax.set_xlabel("processor time, share")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("test log loss, difference in %")
-    axes[0].legend(frameon=False, fontsize=8)
-    figure.tight_layout()
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.tight_layout(rect=(0.0, 0.1, 1.0, 1.0))
+    figure.legend(
+        handles, labels, loc="lower center", ncols=4, frameon=False, fontsize=8
+    )
     figure.savefig(PICTURE, dpi=90)
     print(f"written: {PICTURE.relative_to(HERE.parent)}")
 
