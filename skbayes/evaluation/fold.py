@@ -181,55 +181,8 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
                 return FoldOutcome(interrupted=True)
             inputs = handle.load()
             train, test = inputs.split(fold.index, fold.fidelity)
-            options = dict(task.options)
-            options["return_estimator"] = task.keeps_estimator
-            if callback_task is not None:
-                options["caller"] = callback_task.search
-                options["callback_ctx"] = callback_task
             begin, begin_cpu = time.perf_counter(), time.process_time()
-            key = (fold.index, fold.fidelity)
-            rows = None
-            if _looks_inside(task, callback_task) or options["return_train_score"]:
-                rows = _test_rows(inputs, task, fold)
-            for cache in (task.cache, None):
-                estimator = clone(task.estimator)
-                shared = shared_steps(
-                    estimator,
-                    cache,
-                    fold.params,
-                    key,
-                    rows,
-                    _looks_inside(task, callback_task),
-                )
-                with (
-                    shared as saved,
-                    watched_fit(
-                        estimator,
-                        task.rounds,
-                        task.options["scorer"],
-                        functools.partial(_scored_rows, inputs, task, train, test),
-                        fold.max_rounds,
-                        fold.race,
-                        fold.risk,
-                    ) as watched,
-                ):
-                    if watched is not None:
-                        options["scorer"] = watched.scorer
-                    result = compat.fit_and_score(
-                        estimator,
-                        inputs.X,
-                        inputs.y,
-                        train=train,
-                        test=test,
-                        parameters=fold.params,
-                        fit_params=inputs.fit_params,
-                        score_params=inputs.score_params,
-                        split_progress=(fold.index, len(inputs.splits)),
-                        candidate_progress=fold.candidate_progress,
-                        **options,
-                    )
-                if not saved.lost:
-                    break
+            result, saved, watched = _fit_and_score(inputs, task, fold, train, test)
             cpu_seconds = time.process_time() - begin_cpu
             seconds = time.perf_counter() - begin
             _add_saved(result, saved)
@@ -259,6 +212,53 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
     if callback_task is not None:
         outcome.stop_requested = callback_task.stop_requested
     return outcome
+
+
+def _fit_and_score(
+    inputs: Inputs, task: FoldTask, fold: Fold, train: Any, test: Any
+) -> tuple[dict[str, Any], SavedTime, WatchedFit | None]:
+    """Fit and score with shared steps; without them, if a fitted step was lost."""
+    options = dict(task.options)
+    options["return_estimator"] = task.keeps_estimator
+    if fold.callback_task is not None:
+        options["caller"] = fold.callback_task.search
+        options["callback_ctx"] = fold.callback_task
+    looks_inside = _looks_inside(task, fold.callback_task)
+    rows = None
+    if looks_inside or options["return_train_score"]:
+        rows = _test_rows(inputs, task, fold)
+    key = (fold.index, fold.fidelity)
+    for cache in (task.cache, None):
+        estimator = clone(task.estimator)
+        shared = shared_steps(estimator, cache, fold.params, key, rows, looks_inside)
+        observed = watched_fit(
+            estimator,
+            task.rounds,
+            task.options["scorer"],
+            functools.partial(_scored_rows, inputs, task, train, test),
+            fold.max_rounds,
+            fold.race,
+            fold.risk,
+        )
+        with shared as saved, observed as watched:
+            if watched is not None:
+                options["scorer"] = watched.scorer
+            result = compat.fit_and_score(
+                estimator,
+                inputs.X,
+                inputs.y,
+                train=train,
+                test=test,
+                parameters=fold.params,
+                fit_params=inputs.fit_params,
+                score_params=inputs.score_params,
+                split_progress=(fold.index, len(inputs.splits)),
+                candidate_progress=fold.candidate_progress,
+                **options,
+            )
+        if not saved.lost:
+            break
+    return result, saved, watched
 
 
 def _looks_inside(task: FoldTask, callback_task: compat.EvaluationTask | None) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skbayes.evaluation.learning_curves import round_grid
+from skbayes.evaluation.prefix_steps import full_name
 from skbayes.evaluation.rounds.watched_fit import (
     RoundLimits,
     final_model,
@@ -39,7 +40,7 @@ def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
     models = [model, *_values_of(search.search_spaces_, path)]
     learners = [(one, learner_of(one)) for one in models if hasattr(one, "get_params")]
     found = {
-        f"{path}__{name}" if path else name
+        full_name(path, name)
         for one, learner in learners
         if learner is not None
         for name in [learner.parameter(one)]

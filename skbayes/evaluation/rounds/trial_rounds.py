@@ -52,9 +52,9 @@ def settle_rounds(
     place = choose_rounds(
         [np.nan_to_num(curve, nan=-np.inf) for curve in curves if curve is not None]
     )
+    missing = math.nan if isinstance(error_score, str) else float(error_score)
     for fold in watched:
         assert fold.curves is not None
-        missing = math.nan if isinstance(error_score, str) else float(error_score)
         fold.test_scores = _scores_at(fold.curves, place, fold.test_scores, missing)
         if fold.train_curves is not None:
             kept = fold.train_scores

@@ -25,6 +25,7 @@ from skbayes.evaluation.learning_curves import (
     has_stalled,
     round_grid,
 )
+from skbayes.evaluation.prefix_steps import full_name
 from skbayes.evaluation.rounds.boosters import BOOSTERS
 from skbayes.evaluation.rounds.learners import SKLEARN_LEARNERS, LearnerWithRounds
 from skbayes.evaluation.rounds.staged import Outputs, stage_of
@@ -65,7 +66,7 @@ class RoundLimits:
         """Return the most rounds of a model, the step `path` of a pipeline."""
         if self.cap is not None:
             return self.cap
-        name = _join(path, learner.parameter(model))
+        name = full_name(path, learner.parameter(model))
         return self.caps.get(name) or learner.cap_of(model)
 
 
@@ -97,12 +98,8 @@ def final_model(estimator: Any) -> tuple[Any, str]:
     path = ""
     while isinstance(estimator, Pipeline):
         name, estimator = estimator.steps[-1]
-        path = _join(path, name)
+        path = full_name(path, name)
     return estimator, path
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}__{name}" if path else name
 
 
 def round_params(estimator: Any, rounds: int) -> dict[str, Any]:
@@ -120,7 +117,7 @@ def round_params(estimator: Any, rounds: int) -> dict[str, Any]:
         if name not in own or own[name] is not value
     }
     params = {**settings, learner.parameter(model): rounds}
-    return {_join(path, name): value for name, value in params.items()}
+    return {full_name(path, name): value for name, value in params.items()}
 
 
 @contextlib.contextmanager

@@ -1,0 +1,209 @@
+"""Steps of pipelines whose outcome is the same for several trials of a search.
+
+Symbols: a *run* is a sequence of shared steps of one pipeline; `names` are the searched
+parameters that a step, or a step before it, depends on.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import TargetEncoder
+from sklearn.utils import get_tags
+
+from skbayes import compat
+
+__all__ = ["Step", "find_runs", "full_name", "is_estimator"]
+
+# Distinct settings of a step above which it is fitted in each trial.
+MAX_SETTINGS = 32
+
+# Steps without a transformer.
+NO_STEP = (None, "passthrough", "drop")
+
+# Parameters of a composite that change what its parts are, or how they are fitted.
+STRUCTURE = {
+    Pipeline: ("steps", "memory", "transform_input"),
+    ColumnTransformer: ("transformers", "n_jobs"),
+    FeatureUnion: ("transformer_list", "n_jobs"),
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """Step that can be shared.
+
+    Parameters
+    ----------
+    path : str
+        Its name in `get_params` of the pipeline.
+    transformer : transformer
+        The step.
+    names : frozenset of str
+        Searched parameters that its outcome depends on.
+    """
+
+    path: str
+    transformer: Any
+    names: frozenset[str]
+
+
+def find_runs(
+    estimator: Any, n_values: Mapping[str, float]
+) -> Iterator[tuple[str, list[Step]]]:
+    """Yield the runs of an estimator, each with the path of its pipeline."""
+    yield from _runs_in(estimator, "", frozenset(), n_values)
+
+
+def _runs_in(
+    estimator: Any, path: str, names: frozenset[str], n_values: Mapping[str, float]
+) -> Iterator[tuple[str, list[Step]]]:
+    kind = type(estimator)
+    if kind not in STRUCTURE:
+        return
+    if any(full_name(path, name) in n_values for name in STRUCTURE[kind]):
+        return
+    if kind is Pipeline:
+        yield from _runs_of_pipeline(estimator, path, names, n_values)
+    elif estimator.n_jobs in (None, 1):
+        for name, part, *_ in getattr(estimator, STRUCTURE[kind][0]):
+            at = full_name(path, name)
+            step = _shareable(part, at, names, n_values)
+            if step is not None:
+                yield at, [step]
+            if step is None or step.names != names:
+                yield from _runs_in(part, at, _inside(at, names, n_values), n_values)
+
+
+def _runs_of_pipeline(
+    pipeline: Pipeline, path: str, names: frozenset[str], n_values: Mapping[str, float]
+) -> Iterator[tuple[str, list[Step]]]:
+    if pipeline.memory is not None or getattr(pipeline, "transform_input", None):
+        return
+    run: list[Step] = []
+    for i, (name, part) in enumerate(pipeline.steps):
+        at = full_name(path, name)
+        last = i == len(pipeline.steps) - 1
+        if isinstance(part, str | None) and part in NO_STEP:
+            names |= _touching(at, n_values)
+            continue
+        step = None if last else _shareable(part, at, names, n_values)
+        if step is None:
+            if run:
+                yield path, run
+            yield from _runs_in(part, at, _inside(at, names, n_values), n_values)
+            return
+        if step.names != names:
+            # For the first fit of a setting, the parts that it does not touch.
+            yield from _runs_in(part, at, _inside(at, names, n_values), n_values)
+        run.append(step)
+        names = step.names
+    if run:
+        yield path, run
+
+
+def _shareable(
+    part: Any, path: str, names: frozenset[str], n_values: Mapping[str, float]
+) -> Step | None:
+    """Return the step if its outcome is the same for all trials of a setting."""
+    if isinstance(part, str | None):
+        return None
+    names = names | _touching(path, n_values)
+    n_settings = math.prod(n_values[name] for name in names)
+    if n_settings > MAX_SETTINGS or not _is_deterministic(part):
+        return None
+    if not (hasattr(part, "fit_transform") and hasattr(part, "transform")):
+        return None
+    if not _keeps_state_in_dict(part):
+        return None
+    return Step(path, part, names)
+
+
+def _touching(path: str, n_values: Mapping[str, float]) -> frozenset[str]:
+    """Return the searched parameters that replace a step or are inside it."""
+    return frozenset(
+        name for name in n_values if name == path or name.startswith(f"{path}__")
+    )
+
+
+def _inside(
+    path: str, names: frozenset[str], n_values: Mapping[str, float]
+) -> frozenset[str]:
+    """Return what the parts of a composite depend on: also on what replaced it."""
+    return names | ({path} & n_values.keys())
+
+
+def full_name(path: str, name: str) -> str:
+    """Return the name of a parameter of the part at `path`; "" is the estimator."""
+    return f"{path}__{name}" if path else name
+
+
+def _is_deterministic(transformer: Any) -> bool:
+    """Tell whether a transformer always does the same with the same data."""
+    if not hasattr(transformer, "get_params"):
+        return False
+    inner = transformer.get_params(deep=True).values()
+    parts = [transformer, *filter(is_estimator, inner)]
+    return all(map(_draws_no_numbers, parts)) and not any(
+        compat.has_callbacks(part) for part in parts
+    )
+
+
+def _keeps_state_in_dict(part: Any) -> bool:
+    """Tell whether nothing of the state of an object is in slots."""
+    slots = any(getattr(kind, "__slots__", ()) for kind in type(part).__mro__)
+    return hasattr(part, "__dict__") and not slots
+
+
+def is_estimator(value: Any) -> bool:
+    """Tell whether a value has parameters, and is no class."""
+    return hasattr(value, "get_params") and not isinstance(value, type)
+
+
+def _draws_no_numbers(part: Any) -> bool:
+    """Tell whether an estimator draws no random numbers, or always the same ones."""
+    params = part.get_params(deep=False)
+    if any(map(_draws_anew, params.values())):
+        return False
+    if "random_state" not in params:
+        try:
+            return not get_tags(part).non_deterministic
+        except Exception:  # of another kind, without tags
+            return False
+    if isinstance(params["random_state"], Integral):
+        return True
+    if type(part) is PCA:
+        return part.svd_solver in ("full", "covariance_eigh")
+    # Its splitter draws the numbers.
+    return type(part) is TargetEncoder and hasattr(part.cv, "split")
+
+
+def _draws_anew(value: Any) -> bool:
+    """Tell whether a parameter is a source of random numbers, such as a splitter."""
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return True
+    if inspect.isroutine(value) or isinstance(value, functools.partial):
+        return _function_draws_anew(value)
+    if hasattr(value, "get_params") or not hasattr(value, "random_state"):
+        return False
+    shuffles = getattr(value, "shuffle", True)
+    return shuffles and not isinstance(value.random_state, Integral)
+
+
+def _function_draws_anew(function: Callable) -> bool:
+    """Tell whether a function takes a random state, and would draw numbers anew."""
+    try:
+        parameter = inspect.signature(function).parameters.get("random_state")
+    except ValueError:  # some compiled functions have no signature
+        return False
+    return parameter is not None and not isinstance(parameter.default, Integral)
