@@ -55,7 +55,13 @@ from skbayes.space import Categorical, Choice, Integer, Ordinal, Real
 
 FILE = Path(__file__).resolve().parent / "results/recorded_searches/searches.json"
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "joblib", "lightgbm")
-GAUSSIAN_PROCESSES = ("gp-additive", "gp-matern32", "gp-matern52", "gp-rbf")
+GAUSSIAN_PROCESSES = (
+    "gp-additive",
+    "gp-matern32",
+    "gp-matern52",
+    "gp-rbf",
+    "gp-warped",
+)
 
 # Public attributes of fitted searches whose values do not depend on measured time.
 ATTRIBUTES = (

@@ -49,10 +49,10 @@ class BayesSearchCV(BaseBayesSearchCV):
     {timeout}
     surrogate : str or surrogate object, default="gp"
         The model of the scores: a Gaussian process ("gp", or one of "gp-additive",
-        which "gp" is in small finite spaces, "gp-matern52", which it is in others,
-        "gp-matern32", "gp-rbf"); for finite spaces "graph"; "trees" (needs LightGBM);
-        "tpe", the tree-structured Parzen estimator; or none, "random" or "sobol". Or
-        an instance of a class of :mod:`skbayes.surrogates`.
+        which "gp" is in small finite spaces, "gp-warped", which it is in others,
+        "gp-matern52", "gp-matern32", "gp-rbf"); for finite spaces "graph"; "trees"
+        (needs LightGBM); "tpe", the tree-structured Parzen estimator; or none, "random"
+        or "sobol". Or an instance of a class of :mod:`skbayes.surrogates`.
     acquisition : str or acquisition object, default="ei"
         What makes a configuration worth trying: "ei" (expected improvement),
         "ei-per-second" (the same, divided by the expected time), "pi"

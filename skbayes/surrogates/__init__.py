@@ -4,6 +4,7 @@ from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.monotonic import MonotonicGP
+from skbayes.surrogates.gp.warped import WarpedGaussianProcess
 from skbayes.surrogates.graph_field import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
 from skbayes.surrogates.transfer import Source, TransferSurrogate
@@ -19,6 +20,7 @@ __all__ = [
     "Surrogate",
     "TransferSurrogate",
     "TreeEnsemble",
+    "WarpedGaussianProcess",
 ]
 
 

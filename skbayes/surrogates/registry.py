@@ -11,6 +11,7 @@ from skbayes.space.candidates import Candidates
 from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
 from skbayes.surrogates.gp.gp import GaussianProcess
+from skbayes.surrogates.gp.warped import WarpedGaussianProcess
 from skbayes.surrogates.graph_field import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
 from skbayes.surrogates.random_search import RandomSampler, SobolSampler
@@ -29,11 +30,12 @@ class Entry(NamedTuple):
 
 #: The surrogates by the names that users write.
 registry: dict[str, Entry] = {
-    "gp": Entry(GaussianProcess, {"kernel": "matern52"}, AdditiveGaussianProcess),
+    "gp": Entry(WarpedGaussianProcess, if_enumerated=AdditiveGaussianProcess),
     "gp-matern32": Entry(GaussianProcess, {"kernel": "matern32"}),
     "gp-matern52": Entry(GaussianProcess, {"kernel": "matern52"}),
     "gp-rbf": Entry(GaussianProcess, {"kernel": "rbf"}),
     "gp-additive": Entry(AdditiveGaussianProcess),
+    "gp-warped": Entry(WarpedGaussianProcess),
     "graph": Entry(GraphField),
     "trees": Entry(TreeEnsemble),
     "random": Entry(RandomSampler),

@@ -15,7 +15,7 @@ from skbayes.acquisition import UpperConfidenceBound
 from skbayes.optimizer import Optimizer, SpaceExhausted
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import MAX_LISTED
-from skbayes.surrogates import GaussianProcess
+from skbayes.surrogates import GaussianProcess, WarpedGaussianProcess
 
 MIXED = {
     "x": (-5.0, 5.0),
@@ -596,7 +596,7 @@ def test_predict_is_the_mixture_over_samples():
         optimizer.tell({"x": x}, -((x - 0.5) ** 2))
     rows = [{"x": x} for x in (0.0, 0.4, 0.45, 1.0)]
     mean, sd = optimizer.predict(rows)
-    model = GaussianProcess(n_options=[0], random_state=0)
+    model = WarpedGaussianProcess(n_options=[0], random_state=0)
     told = np.array([0.1, 0.4, 0.6, 0.9])
     X = optimizer.space.encode([{"x": x} for x in told])
     model.fit(X, -((told - 0.5) ** 2))
@@ -803,7 +803,7 @@ def test_noise_belongs_to_the_score_it_came_with():
     """Learned with their noise, or told with it: the model is the same."""
     X, y = np.linspace(0, 1, 6)[:, None], np.array([0.0, 3.0, 1.0, 1.5, 2.0, 0.5])
     noise = np.array([0.0, 4.0, 0.0, 0.1, 0.0, 2.0])
-    model = GaussianProcess(n_options=[0], random_state=0).fit(X, y, noise)
+    model = WarpedGaussianProcess(n_options=[0], random_state=0).fit(X, y, noise)
     best_f = model.predict(X)[0].max(axis=1)
     for n_learned in (0, 3, 6):
         optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
@@ -843,7 +843,7 @@ def test_the_expected_improvement_is_that_of_the_proposal(acquisition):
     for params in points:
         optimizer.tell(params, peak(params))
     X = optimizer.space.encode(points)
-    model = GaussianProcess(n_options=[0], random_state=0)
+    model = WarpedGaussianProcess(n_options=[0], random_state=0)
     model.fit(X, np.array([peak(params) for params in points]))
     for _ in range(2):  # the second with the first pending
         params = optimizer.ask()

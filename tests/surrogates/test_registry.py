@@ -8,6 +8,7 @@ from skbayes.surrogates import (
     GaussianProcess,
     GraphField,
     ParzenEstimator,
+    WarpedGaussianProcess,
 )
 from skbayes.surrogates.registry import (
     capability,
@@ -47,8 +48,10 @@ def test_gaussian_processes_by_their_kernels(name, kernel):
 
 def test_the_default_is_additive_on_grids_only():
     endless = Candidates(Space.from_notation({"a": (0.0, 1.0), "b": [1, 2]}))
-    model = make_surrogate("gp", endless, seed=7)
-    assert type(model) is GaussianProcess and model.kernel == "matern52"
+    for name, candidates in (("gp", endless), ("gp-warped", SMALL)):
+        model = make_surrogate(name, candidates, seed=7)
+        assert type(model) is WarpedGaussianProcess
+        assert (model.kernel, model.random_state) == ("matern52", 7)
     for name, candidates in (("gp", SMALL), ("gp-additive", endless)):
         model = make_surrogate(name, candidates, seed=7)
         assert type(model) is AdditiveGaussianProcess

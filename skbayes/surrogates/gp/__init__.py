@@ -1,10 +1,16 @@
-"""Gaussian processes: plain, additive, and monotonic."""
+"""Gaussian processes: plain, warped, additive, and monotonic."""
 
 from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.monotonic import MonotonicGP
+from skbayes.surrogates.gp.warped import WarpedGaussianProcess
 
-__all__ = ["AdditiveGaussianProcess", "GaussianProcess", "MonotonicGP"]
+__all__ = [
+    "AdditiveGaussianProcess",
+    "GaussianProcess",
+    "MonotonicGP",
+    "WarpedGaussianProcess",
+]
 
 
 def __dir__() -> list[str]:

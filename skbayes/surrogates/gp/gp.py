@@ -290,7 +290,7 @@ class GaussianProcess(Surrogate):
         # The units of known variances change with each score.
         if self._extra is None:
             n -= (n - n_learning_points(n)) % MAX_APPENDED
-        parts = [self.thetas_, self._X[:n], self._extra]
+        parts = [self.thetas_, self._scaled[:, :n], self._extra]
         key = tuple(part.tobytes() for part in parts if part is not None)
         if self._base is None or self._base[0] != key:
             K = self._covariance(slice(n), slice(n))

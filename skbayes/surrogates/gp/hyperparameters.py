@@ -82,9 +82,18 @@ class LogPosterior:
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient at `theta`, shape (D + 2,)."""
+        value, gradient, *_ = self._likelihood(theta)
+        return self._with_prior(theta, value, gradient)
+
+    def _likelihood(self, theta: FloatArray) -> tuple[float, FloatArray, Any, Any]:
+        """Value and gradient without the prior.
+
+        Also returns the derivatives (n, n) of the value by the correlations, and what
+        the derivatives of the correlations are made of.
+        """
         D, n, _ = self.differences.shape
         inverse_squares = np.exp(-2.0 * theta[:D])
-        amplitude, noise = np.exp(theta[D:])
+        amplitude, noise = np.exp(theta[D : D + 2])
         k, slopes = self._correlations(inverse_squares)
         K = amplitude * k
         K.flat[:: n + 1] += noise if self.extra is None else noise + self.extra
@@ -96,11 +105,12 @@ class LogPosterior:
         # d value = tr(W dK) with W = (K^-1 - alpha alpha^T) / 2.
         W = 0.5 * (inverse - np.outer(alpha, alpha))
         gradient = np.empty(D + 2)
-        by_square = self._by_inverse_square(amplitude * W, slopes)
+        by_k = amplitude * W
+        by_square = self._by_inverse_square(by_k, slopes)
         gradient[:D] = -2.0 * inverse_squares * by_square
         gradient[D] = amplitude * float(np.vdot(W, k))
         gradient[D + 1] = noise * float(np.trace(W))
-        return self._with_prior(theta, value, gradient)
+        return value, gradient, by_k, slopes
 
     def _with_prior(
         self, theta: FloatArray, value: float, gradient: FloatArray

@@ -1,0 +1,195 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+
+from skbayes.surrogates import GaussianProcess, WarpedGaussianProcess
+from skbayes.surrogates.gp.hyperparameters import LogPosterior
+from skbayes.surrogates.gp.kernels import KERNELS, Embedding
+from skbayes.surrogates.gp.warped import Warping, _WarpedPosterior
+
+OPTIONS = [0, 3, 0, 0]
+ORDERED = np.array([0, 2, 3])
+EXPONENTS = Warping(np.array([0.4, 1.7, 1.0]), np.array([2.2, 0.6, 1.0]))
+
+
+def make_data(n=20, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 4))
+    X[:, 1] = np.rint(X[:, 1] * 2) / 2  # three options
+    X[::4, 3] = np.nan
+    y = np.sin(9 * X[:, 0] ** 0.3) + X[:, 1] * X[:, 2] + np.nan_to_num(X[:, 3])
+    return X, y, rng
+
+
+def posterior_of(X, y, extra=None):
+    squares = Embedding(OPTIONS).squared_differences(X)
+    plain = LogPosterior(squares, y, KERNELS["matern52"], extra)
+    return _WarpedPosterior(plain, X[:, ORDERED], ORDERED)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    exponents=st.lists(st.floats(-2.0, 2.0), min_size=2, max_size=2),
+    positions=st.lists(st.floats(0.0, 1.0), min_size=2, max_size=9),
+)
+def test_a_warping_maps_the_range_onto_itself_and_keeps_the_order(exponents, positions):
+    warping = Warping(*np.exp(exponents)[:, None])
+    u = np.sort(np.array(positions))[:, None]
+    w = warping(u).w
+    ends = warping(np.array([[0.0], [1.0]])).w
+    assert np.all(np.diff(w[:, 0]) >= 0)
+    assert np.all((w >= ends[0]) & (w <= ends[1]))
+    # The margin moves the ends by no more than the steepest warping does there.
+    assert -0.002 <= ends[0] <= 0.9 and 0.1 <= ends[1] <= 1.002
+
+
+def test_exponents_of_one_change_nothing():
+    u = np.linspace(0.0, 1.0, 11)[:, None]
+    warped = Warping(np.ones(1), np.ones(1))(u)
+    np.testing.assert_allclose(warped.w, u, atol=1e-14)
+    np.testing.assert_allclose(warped.by_u, 1.0, atol=1e-12)
+
+
+def test_an_inactive_position_is_warped_as_the_middle():
+    inactive, middle = np.full((1, 3), np.nan), np.full((1, 3), 0.5)
+    for one, other in zip(EXPONENTS(inactive), EXPONENTS(middle), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_derivatives_of_a_warping_agree_with_finite_differences():
+    u = np.array([[0.0], [0.01], [0.3], [0.8], [1.0]])
+    for log_a, log_b in ((0.0, 0.0), (-1.2, 0.7), (1.5, -0.9)):
+
+        def at(da=0.0, db=0.0, du=0.0, log_a=log_a, log_b=log_b):
+            a, b = np.exp([[log_a + da], [log_b + db]])
+            return Warping(a, b)(u + du)
+
+        step = 1e-6
+        for name, moved in (("by_log_a", "da"), ("by_log_b", "db"), ("by_u", "du")):
+            ahead, behind = at(**{moved: step}).w, at(**{moved: -step}).w
+            numeric = (ahead - behind) / (2 * step)
+            np.testing.assert_allclose(
+                getattr(at(), name), numeric, rtol=1e-4, atol=1e-7
+            )
+
+
+@pytest.mark.parametrize("extra", [None, np.repeat([0.0, 0.5], 10)])
+def test_the_gradient_of_the_posterior_agrees_with_finite_differences(extra):
+    X, y, rng = make_data()
+    posterior = posterior_of(X, (y - y.mean()) / y.std(), extra)
+    theta = posterior.prior_mean + 0.3 * rng.standard_normal(4 + 2 + 6)
+    numeric = approx_fprime(theta, lambda t: posterior(t)[0], 1e-6)
+    np.testing.assert_allclose(posterior(theta)[1], numeric, rtol=1e-3, atol=1e-3)
+
+
+def test_the_posterior_is_that_of_a_plain_process_at_warped_positions():
+    X, y, _ = make_data()
+    y = (y - y.mean()) / y.std()
+    warped = X.copy()
+    warped[:, ORDERED] = EXPONENTS(X[:, ORDERED]).w
+    posterior = posterior_of(X, y)
+    plain = LogPosterior(
+        Embedding(OPTIONS).squared_differences(warped), y, KERNELS["matern52"]
+    )
+    theta = plain.prior_mean + 0.1
+    exponents = np.log(np.concatenate(EXPONENTS))
+    value, gradient = posterior(np.append(theta, exponents))
+    expected, slopes = plain(theta)
+    of_exponents = 0.5 * np.sum(np.square(exponents / 0.5))
+    assert value == pytest.approx(expected + of_exponents)
+    np.testing.assert_allclose(gradient[:6], slopes, rtol=1e-9, atol=1e-9)
+
+
+def test_predictions_are_those_of_a_plain_process_at_warped_inputs():
+    X, y, rng = make_data()
+    model = WarpedGaussianProcess(n_options=OPTIONS, n_samples=0).fit(X, y)
+    lengths, (amplitude, noise) = np.split(np.exp(model.thetas_[0]), [4])
+    fixed = {"length_scales": lengths, "amplitude": amplitude, "noise": noise}
+    plain = GaussianProcess(n_options=OPTIONS, hyperparameters=fixed)
+
+    def warp(rows):
+        rows = rows.copy()
+        rows[:, ORDERED] = model.warping_(rows[:, ORDERED]).w
+        return rows
+
+    candidates = np.vstack([rng.random((9, 4)), X[:3]])
+    candidates[:9, 1] = 0.5
+    plain.fit(warp(X), y)
+    for ours, theirs in zip(
+        model.predict(candidates), plain.predict(warp(candidates)), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-8)
+    weights = np.full(12, 1 / 12)
+    for ours, theirs in zip(
+        model.average(candidates, weights),
+        plain.average(warp(candidates), weights),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-8)
+
+
+def test_gradients_agree_with_finite_differences():
+    X, y, rng = make_data()
+    model = WarpedGaussianProcess(n_options=OPTIONS, n_samples=3).fit(X, y)
+    model = model.condition(rng.random((2, 4)).round(1) * [1, 0, 1, 1])
+    candidates = rng.random((10, 4))
+    candidates[:, 1] = 0.5
+    _, _, d_mean, d_sd = model.predict(candidates, gradient=True)
+    for column in ORDERED:
+        step = 1e-6 * np.eye(4)[column]
+        ahead = model.predict(candidates + step)
+        behind = model.predict(candidates - step)
+        for analytic, one, other in zip((d_mean, d_sd), ahead, behind, strict=True):
+            numeric = (one - other) / 2e-6
+            np.testing.assert_allclose(
+                analytic[..., column], numeric, rtol=1e-4, atol=1e-5
+            )
+    assert not np.any(d_mean[..., 1]) and not np.any(d_sd[..., 1])
+
+
+def test_a_change_of_scale_is_learned():
+    # The score oscillates evenly in u^0.4, so that it is smooth there only.
+    X = np.linspace(0.0, 1.0, 18)[:, None] ** 2.5
+    unseen = np.linspace(0.0, 1.0, 400)[:, None] ** 2.5
+    error = {}
+    for kind in (GaussianProcess, WarpedGaussianProcess):
+        model = kind(n_samples=0).fit(X, np.sin(15 * X[:, 0] ** 0.4))
+        mean = model.predict(unseen)[0][0]
+        error[kind] = np.sqrt(np.mean((mean - np.sin(15 * unseen[:, 0] ** 0.4)) ** 2))
+    assert error[WarpedGaussianProcess] < 0.5 * error[GaussianProcess]
+
+
+def test_unordered_columns_alone_are_left_as_they_are():
+    X = np.array([[0.0, 0.0], [0.5, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    y = np.array([0.0, 1.0, 0.5, 0.2])
+    fits = [
+        kind(n_options=[3, 2], n_samples=0).fit(X, y).predict(X)
+        for kind in (GaussianProcess, WarpedGaussianProcess)
+    ]
+    np.testing.assert_allclose(*fits, atol=1e-4)
+
+
+def test_given_hyperparameters_leave_the_inputs_as_they_are():
+    X, y, _ = make_data()
+    fixed = {"length_scales": np.ones(4), "amplitude": 1.0, "noise": 1e-2}
+    fits = [
+        kind(n_options=OPTIONS, hyperparameters=fixed).fit(X, y).predict(X)
+        for kind in (GaussianProcess, WarpedGaussianProcess)
+    ]
+    np.testing.assert_allclose(*fits, atol=1e-10)
+
+
+def test_fits_do_not_depend_on_what_was_fitted_before():
+    X, y, rng = make_data(60)
+    used = WarpedGaussianProcess(n_options=OPTIONS)
+    for n in (5, 19, 20, 30, 37, 60):
+        used.fit(X[:n], y[:n])
+    fresh = WarpedGaussianProcess(n_options=OPTIONS).fit(X, y)
+    loaded = pickle.loads(pickle.dumps(used))
+    for model in (fresh, loaded):
+        for one, other in zip(model.predict(X), used.predict(X), strict=True):
+            np.testing.assert_array_equal(one, other)
