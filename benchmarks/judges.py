@@ -21,9 +21,10 @@ known, 1000 the median of 300 random trials, and what is worse than 2000 counts 
 Every method gets the same seeds, and every task has seeds of its own: with the same
 ones, all tasks would have the same initial points, and their mean would tell of these.
 Standard errors are over tasks and seeds. A method may be followed by the number of
-trials in flight, and skbayes by options of its Optimizer:
+trials in flight, and skbayes by options of its Optimizer or a variant of variants.py:
 
-    skbayes  optuna-tpe@4  skbayes@4  skbayes:n_initial_points=4,acquisition=pi
+    skbayes  optuna-tpe@4  skbayes@4  skbayes+plain
+    skbayes:n_initial_points=4,acquisition=pi
 
 HEBO needs an environment of its own (NumPy < 1.25), in which this script is run with
 ``--methods hebo``; the cached runs of all environments are shown together.
@@ -47,6 +48,7 @@ from typing import Any
 import numpy as np
 import quick_tasks
 import sklearn_tasks
+import variants
 from common import (
     Cache,
     mean_se,
@@ -101,7 +103,7 @@ def reference(task: str) -> np.ndarray:
 
 
 def _build(method: str, task: str, seed: int) -> Any:
-    name, _, options = method.partition(":")
+    name, _, options = method.partition("+")[0].partition(":")
     space, notation, _ = make_task(task)
     if name != "skbayes":
         if space is None:
@@ -120,6 +122,13 @@ def run(
     warnings.simplefilter("ignore")
     if method == REFERENCE:
         return {"task": task, "seed": seed, "scores": reference(task).tolist()}
+    with variants.applied(method.partition("+")[2], n_trials):
+        return _search(method, task, seed, n_trials, noisy)
+
+
+def _search(
+    method: str, task: str, seed: int, n_trials: int, noisy: bool
+) -> dict[str, Any]:
     named, _, q = method.partition("@")
     rng = np.random.default_rng(seed_of(task, seed))
     built = _build(named, task, seed_of(task, seed))
@@ -242,9 +251,13 @@ def _known(text: str) -> list[str]:
     methods = text.replace(":", "\0", 1).split(";") if ";" in text else text.split(",")
     methods = [one.replace("\0", ":") for one in methods]
     for one in methods:
-        name = one.partition("@")[0].partition(":")[0]
+        given, _, variant = one.partition("+")
+        name = given.partition("@")[0].partition(":")[0]
         if name not in METHODS:
             raise argparse.ArgumentTypeError(f"{name} is not in {sorted(METHODS)}")
+        if variant and variant not in variants.VARIANTS:
+            known = sorted(variants.VARIANTS)
+            raise argparse.ArgumentTypeError(f"{variant} is not in {known}")
     return methods
 
 
