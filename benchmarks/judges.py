@@ -23,7 +23,7 @@ ones, all tasks would have the same initial points, and their mean would tell of
 Standard errors are over tasks and seeds. A method may be followed by the number of
 trials in flight, and skbayes by options of its Optimizer or a variant of variants.py:
 
-    skbayes  optuna-tpe@4  skbayes@4  skbayes+plain
+    skbayes  optuna-tpe@4  skbayes@4  skbayes+plain  skbayes@4+plain
     skbayes:n_initial_points=4,acquisition=pi
 
 HEBO needs an environment of its own (NumPy < 1.25), in which this script is run with
@@ -103,7 +103,7 @@ def reference(task: str) -> np.ndarray:
 
 
 def _build(method: str, task: str, seed: int) -> Any:
-    name, _, options = method.partition("+")[0].partition(":")
+    name, _, options = method.partition(":")
     space, notation, _ = make_task(task)
     if name != "skbayes":
         if space is None:
@@ -122,7 +122,8 @@ def run(
     warnings.simplefilter("ignore")
     if method == REFERENCE:
         return {"task": task, "seed": seed, "scores": reference(task).tolist()}
-    with variants.applied(method.partition("+")[2], n_trials):
+    method, _, variant = method.partition("+")
+    with variants.applied(variant, n_trials):
         return _search(method, task, seed, n_trials, noisy)
 
 
@@ -255,8 +256,8 @@ def _known(text: str) -> list[str]:
         name = given.partition("@")[0].partition(":")[0]
         if name not in METHODS:
             raise argparse.ArgumentTypeError(f"{name} is not in {sorted(METHODS)}")
-        if variant and variant not in variants.VARIANTS:
-            known = sorted(variants.VARIANTS)
+        known = sorted(variants.VARIANTS) if name == "skbayes" else []
+        if variant and variant not in known:
             raise argparse.ArgumentTypeError(f"{variant} is not in {known}")
     return methods
 

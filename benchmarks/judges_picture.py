@@ -48,6 +48,8 @@ def collect(methods: list[str], n_trials: int) -> dict[str, Any]:
     for judge in TITLES:
         found = judges.regrets(store, methods, judges.tasks_of(judge))
         here = {method: runs for method, runs in found.items() if runs}
+        if not here:
+            continue
         runs = sorted(set.intersection(*(set(runs) for runs in here.values())))
         curves[judge] = {"runs": len(runs), "methods": {}}
         for method, values in here.items():

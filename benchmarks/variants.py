@@ -1,17 +1,18 @@
 """Variants of the optimizer: ideas that were tried, each as a change of the default.
 
-`judges.py` runs them as ``skbayes+NAME``. "plain" takes out what the default has
-gained; the others put in what it did not gain from. They replace parts of skbayes while
-a search runs, and are no part of the package.
+`judges.py` runs them as ``skbayes+NAME``. "plain" removes the warping; the others are
+changes that did not improve the default. They replace parts of skbayes while a search
+runs, and are no part of the package. "mode", "samples" and "main" change spaces that
+are not grids only.
 
 plain         no warping of the inputs
 mode          hyper-parameters at their mode instead of up to 8 samples
-samples       up to 24 samples, three times as many as the default
+samples       up to 24 samples, four times as many as the default
 observed      improvement on the best score observed, not on the best of the model
 predictive    the same, and noise counts as a part of the score that may improve
 edges         a penalty on positions near the ends of ranges, fading with the root of n
 exploit       the last two trials maximize the mean
-main          a quarter of the kernel is a sum over the columns
+main          a quarter of the kernel is a sum over the columns; no warping
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     surrogate : str or object, default="gp"
         What is believed of the score. "gp": a Gaussian process, "gp-additive" where
         the space is finite and has at most 20,000 configurations, else "gp-warped";
-        "gp-warped": the scale of each range is learned (Matérn-5/2);
+        "gp-warped": with learned warping of each range (Matérn-5/2);
         "gp-additive": half of its kernel is for pairs of parameters (Matérn-3/2).
         "gp-matern52", "gp-matern32", "gp-rbf": a kernel of all parameters together.
         "graph": a Gaussian field on the graph of all configurations of a finite space.

@@ -34,9 +34,7 @@ from skbayes.search.small_samples import (
 )
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
-from skbayes.surrogates.registry import registry
 from skbayes.utils.optional import warn_or_log
 
 __all__ = ["HyperTuneSearchCV"]
@@ -52,12 +50,8 @@ N_INITIAL_POINTS = 3
 # Rows of a small sample for each class, if that is at most half of all.
 MIN_ROWS = 10
 
-# Surrogates that take signs.
-SIGNED = sorted(
-    name
-    for name, entry in registry.items()
-    if entry.options.get("kernel") in SMOOTH_KERNELS
-)
+# Kernels of the models with signs, by the names of the surrogates that have these.
+SIGNED = {"gp": "matern52", "gp-matern52": "matern52", "gp-rbf": "rbf"}
 
 
 @share_parameters
@@ -102,8 +96,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         times were proportional to rows.
     surrogate : {"gp", "gp-matern52", "gp-rbf"}, default="gp"
         The model of the scores, a Gaussian process with a kernel that is twice
-        differentiable: Matérn-5/2 ("gp"), or the paper's squared exponential
-        ("gp-rbf").
+        differentiable: Matérn-5/2 ("gp", "gp-matern52"), or the paper's squared
+        exponential ("gp-rbf"). Where no direction is known, as on the small samples,
+        it is that of :class:`~skbayes.BayesSearchCV` with the same name.
     acquisition : {"ei", "pi", "ucb"} or acquisition object, default="ei"
         What makes a configuration worth trying: expected improvement, probability of
         improvement or upper confidence bound.
@@ -443,7 +438,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         self, space: Space, plan: MonotonicityPlan, seed: int
     ) -> RobustMonotonicGP:
         return RobustMonotonicGP(
-            registry[self.surrogate].options["kernel"],
+            SIGNED[self.surrogate],
             sign_points=plan.points,
             signs=plan.signs,
             nu=plan.nu,

@@ -22,8 +22,8 @@ class MultiFidelity(Surrogate):
     """A surrogate with the fidelity of a score as one more input.
 
     What was seen at other fidelities (on smaller training sets) is kept, and each fit
-    learns from all of it: how far to trust it is what the model's length scale of the
-    fidelity says.
+    learns from all of it: the model's hyper-parameters of the fidelity, such as its
+    length scale, determine how much scores at other fidelities count.
 
     Parameters
     ----------

@@ -290,12 +290,16 @@ class GaussianProcess(Surrogate):
         # The units of known variances change with each score.
         if self._extra is None:
             n -= (n - n_learning_points(n)) % MAX_APPENDED
-        parts = [self.thetas_, self._scaled[:, :n], self._extra]
+        parts = [*self._learned(), self._X[:n], self._extra]
         key = tuple(part.tobytes() for part in parts if part is not None)
         if self._base is None or self._base[0] != key:
             K = self._covariance(slice(n), slice(n))
             self._base = key, InverseFactor.of_covariances(K)
         return self._base[1]
+
+    def _learned(self) -> list[FloatArray]:
+        """Return all that determines the covariance of two configurations."""
+        return [self.thetas_]
 
     def _covariance(self, rows: slice, columns: slice) -> FloatArray:
         """Covariances of observations, with noise where they are the same."""

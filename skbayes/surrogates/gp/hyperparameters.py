@@ -88,8 +88,8 @@ class LogPosterior:
     def _likelihood(self, theta: FloatArray) -> tuple[float, FloatArray, Any, Any]:
         """Value and gradient without the prior.
 
-        Also returns the derivatives (n, n) of the value by the correlations, and what
-        the derivatives of the correlations are made of.
+        Also returns the derivatives (n, n) of the value by the correlations, and those
+        of the correlations as :meth:`_correlations` returns them.
         """
         D, n, _ = self.differences.shape
         inverse_squares = np.exp(-2.0 * theta[:D])

@@ -1,25 +1,20 @@
-"""Gaussian process that learns how fast the score changes along each range.
+"""Gaussian process with learned warping of its inputs.
 
 A range may be written on a linear scale where a logarithmic one would suit, and near an
-end a score often changes faster than elsewhere. Each ordered column is therefore mapped
-onto itself by the distribution function of Kumaraswamy, whose two exponents are learned
-with the other hyper-parameters.
+end a score often changes faster than elsewhere. The positions in each ordered column
+are therefore transformed by Kumaraswamy's distribution function, whose two exponents
+are learned with the other hyper-parameters.
 
 Symbols (n observations, m candidates, q ordered columns):
 
-- ``u``: position in an ordered column, in [0, 1], drawn in a little at both ends, so
-  that the slope of the warping is bounded.
-- ``a``, ``b``: exponents of the warping w(u) = 1 - (1 - u^a)^b; both 1: as it was.
+- ``u``: position in an ordered column, rescaled to [MARGIN, 1 - MARGIN], so that the
+  slope of the warping is bounded.
+- ``a``, ``b``: exponents of the warping w(u) = 1 - (1 - u^a)^b; w(u) = u if both are 1.
 - ``theta``: (D + 2 + 2q,), that of the plain process, then log a and log b.
-
-Snoek, Swersky, Zemel & Adams (2014), "Input warping for Bayesian optimization of
-non-stationary functions"; Cowen-Rivers et al. (2022), "HEBO: Pushing the limits of
-sample-efficient hyper-parameter optimisation", section 3.2.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,23 +26,18 @@ from skbayes.surrogates.gp.kernels import INACTIVE, FloatArray
 __all__ = ["WarpedGaussianProcess", "Warping"]
 
 MARGIN = 1e-3
+SCALE = 1.0 - 2.0 * MARGIN
 
 # Prior of log a and log b: normal with mean 0 and this standard deviation.
 EXPONENT_SD = 0.5
 EXPONENT_BOUNDS = (-2.0, 2.0)
 
 
-class _Warped(NamedTuple):
-    """Warped positions (n, q) and their derivatives by u, log a and log b."""
-
-    w: FloatArray
-    by_u: FloatArray
-    by_log_a: FloatArray
-    by_log_b: FloatArray
-
-
 class Warping(NamedTuple):
     """Kumaraswamy's distribution function for each of q columns.
+
+    It increases. With exponents of 1 it is the identity; others may move the ends of
+    the range a little inward.
 
     Parameters
     ----------
@@ -58,22 +48,32 @@ class Warping(NamedTuple):
     a: FloatArray
     b: FloatArray
 
-    def __call__(self, positions: FloatArray) -> _Warped:
+    def __call__(self, positions: FloatArray) -> FloatArray:
         """Warp positions (n, q), NaN where inactive."""
-        scale = 1.0 - 2.0 * MARGIN
-        positions = np.where(np.isnan(positions), INACTIVE, positions)
-        u = MARGIN + scale * positions
+        power = _rescaled(positions) ** self.a
+        return (1.0 - (1.0 - power) ** self.b - MARGIN) / SCALE
+
+    def slopes(self, positions: FloatArray) -> FloatArray:
+        """Return derivatives (n, q) by the positions."""
+        u = _rescaled(positions)
+        rest = 1.0 - u**self.a
+        return self.a * self.b * rest ** (self.b - 1.0) * u ** (self.a - 1.0)
+
+    def by_log_exponents(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return derivatives (n, q) by log a, and by log b."""
+        u = _rescaled(positions)
         power = u**self.a
         rest = 1.0 - power
-        tail = rest**self.b
-        # d tail / d power = -b rest^(b - 1).
-        by_power = self.b * rest ** (self.b - 1.0) / scale
-        return _Warped(
-            (1.0 - tail - MARGIN) / scale,
-            by_power * self.a * u ** (self.a - 1.0) * scale,
-            by_power * power * np.log(u) * self.a,
-            -tail * np.log(rest) * self.b / scale,
+        by_power = self.b * rest ** (self.b - 1.0)
+        return (
+            by_power * power * np.log(u) * self.a / SCALE,
+            -(rest**self.b) * np.log(rest) * self.b / SCALE,
         )
+
+
+def _rescaled(positions: FloatArray) -> FloatArray:
+    positions = np.where(np.isnan(positions), INACTIVE, positions)
+    return MARGIN + SCALE * np.clip(positions, 0.0, 1.0)
 
 
 class _WarpedPosterior(LogPosterior):
@@ -82,7 +82,8 @@ class _WarpedPosterior(LogPosterior):
     Parameters
     ----------
     plain : LogPosterior
-        That of theta without the exponents, at positions as they are.
+        Posterior without the exponents, at unwarped positions; its differences are
+        overwritten.
     positions : ndarray of shape (n, q)
         Positions in the ordered columns.
     ordered : ndarray of int of shape (q,)
@@ -90,7 +91,7 @@ class _WarpedPosterior(LogPosterior):
     """
 
     def __init__(
-        self, plain: LogPosterior, positions: FloatArray, ordered: FloatArray
+        self, plain: LogPosterior, positions: FloatArray, ordered: np.ndarray
     ) -> None:
         super().__init__(plain.differences, plain.y, plain.correlation, plain.extra)
         self._positions, self._ordered = positions, ordered
@@ -107,29 +108,32 @@ class _WarpedPosterior(LogPosterior):
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient at `theta`, shape (D + 2 + 2q,)."""
-        warped, columns = self.warping_at(theta)(self._positions), self._ordered
-        apart = warped.w.T[:, :, None] - warped.w.T[:, None, :]
-        self.differences[columns] = np.square(apart)
+        warping, columns = self.warping_at(theta), self._ordered
+        w = warping(self._positions)
+        squares = np.square(w.T[:, :, None] - w.T[:, None, :])
+        self._flat[columns] = squares.reshape(len(columns), self._flat.shape[1])
         value, gradient, by_k, slopes = self._likelihood(theta)
         # d r2_ij / d w_i = 2 (w_i - w_j) / l^2, once in row i and once in column i.
         weights = by_k * slopes
-        through = np.sum(weights, axis=1)[:, None] * warped.w - weights @ warped.w
+        through = np.sum(weights, axis=1)[:, None] * w - weights @ w
         by_w = 4.0 * np.exp(-2.0 * theta[columns]) * through
         by_exponents = [
-            np.sum(by_w * one, axis=0) for one in (warped.by_log_a, warped.by_log_b)
+            np.sum(by_w * one, axis=0)
+            for one in warping.by_log_exponents(self._positions)
         ]
         return self._with_prior(theta, value, np.concatenate([gradient, *by_exponents]))
 
 
-@dataclass(eq=False, repr=False)
 class WarpedGaussianProcess(GaussianProcess):
-    """Gaussian process on inputs whose scale it learns.
+    """Gaussian process with learned warping of its inputs.
 
-    Each ordered column is mapped onto itself by the distribution function of
-    Kumaraswamy before distances are taken. Its two exponents are learned with the other
-    hyper-parameters (their joint mode), with a prior that holds them near 1, where
-    inputs stay as they are. Parameters are those of :class:`GaussianProcess`; with
-    `hyperparameters`, inputs stay as they are.
+    Before distances are taken, the positions u in each ordered column are transformed
+    by Kumaraswamy's distribution function, ``1 - (1 - u ** a) ** b``. The exponents a
+    and b are learned together with the other hyper-parameters; both have log-normal
+    priors with median 1 (no warping), standard deviation 0.5 of the logarithm, and
+    bounds of exp(-2) and exp(2). They are kept at the joint mode; the samples of the
+    other hyper-parameters are drawn around it. Unordered columns are not warped. If
+    `hyperparameters` are given, no column is.
 
     Parameters
     ----------
@@ -140,15 +144,18 @@ optional
     Attributes
     ----------
     thetas_ : ndarray of shape (S, D + 2)
-        Logarithms of length scales, amplitude and noise.
+        Logarithms of length scales (of warped positions), amplitude and noise.
     warping_ : Warping
         Exponents `a` and `b`, of shape (q,) each, for the q ordered columns.
+    floor_ : float or None
+        As for :class:`GaussianProcess`.
 
     References
     ----------
     Snoek, Swersky, Zemel & Adams (2014), "Input warping for Bayesian optimization of
-    non-stationary functions", with Kumaraswamy's distribution in place of the beta
-    distribution.
+    non-stationary functions" (with the beta distribution). Cowen-Rivers et al. (2022),
+    "HEBO: Pushing the limits of sample-efficient hyper-parameter optimisation" (with
+    Kumaraswamy's).
 
     Examples
     --------
@@ -160,41 +167,75 @@ optional
     True
     """
 
+    def fit(
+        self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
+    ) -> WarpedGaussianProcess:
+        """Learn from scores, as :meth:`GaussianProcess.fit`.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, D)
+            Encoded configurations in [0, 1], NaN where inactive. n >= 1.
+        y : ndarray of shape (n,)
+            Their scores, finite.
+        noise : ndarray of shape (n,), default=None
+            Known variances of the scores. None: there are none.
+
+        Returns
+        -------
+        self : WarpedGaussianProcess
+            The fitted process.
+
+        Raises
+        ------
+        ValueError
+            If a position is outside [0, 1], or as by :meth:`GaussianProcess.fit`.
+        """
+        X = np.asarray(X, dtype=np.float64)
+        if np.any((X < 0.0) | (X > 1.0)):
+            raise ValueError("X must be in [0, 1], or NaN where inactive.")
+        super().fit(X, y, noise)
+        return self
+
     def _log_posterior(
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None
     ) -> LogPosterior:
+        """Learn the exponents, and return the posterior of the others given these."""
         plain = super()._log_posterior(X, target, extra)
         ordered = self._embedding.ordered
         joint = _WarpedPosterior(plain, X[:, ordered], ordered)
         mode = find_mode(joint)
         self.warping_ = joint.warping_at(mode)
-        # The rest is that of the plain process at these exponents.
-        posterior = super()._log_posterior(self._warp(X)[0], target, extra)
+        posterior = super()._log_posterior(self._warp(X), target, extra)
         posterior.starts = [mode[: X.shape[1] + 2]]
         return posterior
 
     def _learn(
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None
     ) -> FloatArray:
-        ones = np.ones(len(self._embedding.ordered))
-        self.warping_ = Warping(ones, ones)
+        if self.hyperparameters is not None:
+            ones = np.ones(len(self._embedding.ordered))
+            self.warping_ = Warping(ones, ones)
         return super()._learn(X, target, extra)
 
-    def _warp(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Warped configurations (m, D), and the slopes (m, D) of the warping."""
+    def _learned(self) -> list[FloatArray]:
+        return [*super()._learned(), *self.warping_]
+
+    def _warp(self, X: FloatArray) -> FloatArray:
         ordered = self._embedding.ordered
-        warped, slopes = X.copy(), np.ones(X.shape)
-        warped[:, ordered], slopes[:, ordered], *_ = self.warping_(X[:, ordered])
-        return warped, slopes
+        warped = X.copy()
+        warped[:, ordered] = self.warping_(X[:, ordered])
+        return warped
 
     def _place(self, X: FloatArray) -> FloatArray:
-        return super()._place(self._warp(np.asarray(X, dtype=np.float64))[0])
+        return super()._place(self._warp(np.asarray(X, dtype=np.float64)))
 
     def predict(  # noqa: D102
         self, X: FloatArray, gradient: bool = False
     ) -> tuple[FloatArray, ...]:
+        X = np.asarray(X, dtype=np.float64)
         mean, sd, *derivatives = super().predict(X, gradient)
-        if not gradient:
-            return mean, sd
-        slopes = self._warp(np.asarray(X, dtype=np.float64))[1]
-        return mean, sd, *(one * slopes for one in derivatives)
+        ordered = self._embedding.ordered
+        for one in derivatives:
+            one[..., ordered] *= self.warping_.slopes(X[:, ordered])
+        return mean, sd, *derivatives

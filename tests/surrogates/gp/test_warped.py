@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
 from skbayes.surrogates import GaussianProcess, WarpedGaussianProcess
+from skbayes.surrogates.gp.factor import InverseFactor
 from skbayes.surrogates.gp.hyperparameters import LogPosterior
 from skbayes.surrogates.gp.kernels import KERNELS, Embedding
 from skbayes.surrogates.gp.warped import Warping, _WarpedPosterior
@@ -36,45 +37,43 @@ def posterior_of(X, y, extra=None):
     exponents=st.lists(st.floats(-2.0, 2.0), min_size=2, max_size=2),
     positions=st.lists(st.floats(0.0, 1.0), min_size=2, max_size=9),
 )
-def test_a_warping_maps_the_range_onto_itself_and_keeps_the_order(exponents, positions):
+def test_a_warping_maps_the_range_into_itself_and_keeps_the_order(exponents, positions):
     warping = Warping(*np.exp(exponents)[:, None])
     u = np.sort(np.array(positions))[:, None]
-    w = warping(u).w
-    ends = warping(np.array([[0.0], [1.0]])).w
-    assert np.all(np.diff(w[:, 0]) >= 0)
-    assert np.all((w >= ends[0]) & (w <= ends[1]))
-    # The margin moves the ends by no more than the steepest warping does there.
-    assert -0.002 <= ends[0] <= 0.9 and 0.1 <= ends[1] <= 1.002
+    w = warping(u)
+    low, high = warping(np.array([[0.0], [1.0]]))
+    assert np.all(np.diff(w[:, 0]) >= 0) and low < high
+    assert np.all((w >= low) & (w <= high))
+    assert -0.0011 <= low and high <= 1.0011
+    assert np.all(np.isfinite(warping.slopes(u)) & (warping.slopes(u) >= 0))
+    assert all(np.all(np.isfinite(one)) for one in warping.by_log_exponents(u))
 
 
 def test_exponents_of_one_change_nothing():
     u = np.linspace(0.0, 1.0, 11)[:, None]
-    warped = Warping(np.ones(1), np.ones(1))(u)
-    np.testing.assert_allclose(warped.w, u, atol=1e-14)
-    np.testing.assert_allclose(warped.by_u, 1.0, atol=1e-12)
+    warping = Warping(np.ones(1), np.ones(1))
+    np.testing.assert_allclose(warping(u), u, atol=1e-14)
+    np.testing.assert_allclose(warping.slopes(u), 1.0, atol=1e-12)
 
 
 def test_an_inactive_position_is_warped_as_the_middle():
     inactive, middle = np.full((1, 3), np.nan), np.full((1, 3), 0.5)
-    for one, other in zip(EXPONENTS(inactive), EXPONENTS(middle), strict=True):
-        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(EXPONENTS(inactive), EXPONENTS(middle))
 
 
-def test_the_derivatives_of_a_warping_agree_with_finite_differences():
-    u = np.array([[0.0], [0.01], [0.3], [0.8], [1.0]])
-    for log_a, log_b in ((0.0, 0.0), (-1.2, 0.7), (1.5, -0.9)):
+@pytest.mark.parametrize("logs", [(0.0, 0.0), (-1.2, 0.7), (1.5, -0.9)])
+def test_the_derivatives_of_a_warping_agree_with_finite_differences(logs):
+    u = np.array([[0.01], [0.3], [0.8], [0.99]])
+    step = 1e-6 * np.eye(3)
 
-        def at(da=0.0, db=0.0, du=0.0, log_a=log_a, log_b=log_b):
-            a, b = np.exp([[log_a + da], [log_b + db]])
-            return Warping(a, b)(u + du)
+    def at(d_a, d_b, d_u):
+        return Warping(*np.exp(np.add(logs, (d_a, d_b)))[:, None])(u + d_u)
 
-        step = 1e-6
-        for name, moved in (("by_log_a", "da"), ("by_log_b", "db"), ("by_u", "du")):
-            ahead, behind = at(**{moved: step}).w, at(**{moved: -step}).w
-            numeric = (ahead - behind) / (2 * step)
-            np.testing.assert_allclose(
-                getattr(at(), name), numeric, rtol=1e-4, atol=1e-7
-            )
+    warping = Warping(*np.exp(logs)[:, None])
+    analytic = [*warping.by_log_exponents(u), warping.slopes(u)]
+    for one, moved in zip(analytic, step, strict=True):
+        numeric = (at(*moved) - at(*-moved)) / 2e-6
+        np.testing.assert_allclose(one, numeric, rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("extra", [None, np.repeat([0.0, 0.5], 10)])
@@ -90,7 +89,7 @@ def test_the_posterior_is_that_of_a_plain_process_at_warped_positions():
     X, y, _ = make_data()
     y = (y - y.mean()) / y.std()
     warped = X.copy()
-    warped[:, ORDERED] = EXPONENTS(X[:, ORDERED]).w
+    warped[:, ORDERED] = EXPONENTS(X[:, ORDERED])
     posterior = posterior_of(X, y)
     plain = LogPosterior(
         Embedding(OPTIONS).squared_differences(warped), y, KERNELS["matern52"]
@@ -113,7 +112,7 @@ def test_predictions_are_those_of_a_plain_process_at_warped_inputs():
 
     def warp(rows):
         rows = rows.copy()
-        rows[:, ORDERED] = model.warping_(rows[:, ORDERED]).w
+        rows[:, ORDERED] = model.warping_(rows[:, ORDERED])
         return rows
 
     candidates = np.vstack([rng.random((9, 4)), X[:3]])
@@ -193,3 +192,26 @@ def test_fits_do_not_depend_on_what_was_fitted_before():
     for model in (fresh, loaded):
         for one, other in zip(model.predict(X), used.predict(X), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_positions_outside_the_unit_interval_are_refused():
+    X, y, _ = make_data()
+    for wrong in (-0.01, 1.01):
+        X[3, 0] = wrong
+        with pytest.raises(ValueError, match=r"X must be in \[0, 1\]"):
+            WarpedGaussianProcess(n_options=OPTIONS).fit(X, y)
+
+
+def test_the_factor_of_the_first_observations_is_kept(monkeypatch):
+    calls = []
+    usual = InverseFactor.of_covariances
+    monkeypatch.setattr(
+        InverseFactor, "of_covariances", lambda K: calls.append(len(K)) or usual(K)
+    )
+    rng = np.random.default_rng(0)
+    X, y = rng.random((33, 2)), rng.random(33)
+    X[:, 1] = np.arange(33) / 499  # a new one of 500 options in each row
+    model = WarpedGaussianProcess(n_options=[0, 500], n_samples=0)
+    for n in (30, 31, 32):  # the hyper-parameters are learned from the first 30
+        model.fit(X[:n], y[:n])
+    assert len(calls) == 1
