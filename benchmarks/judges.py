@@ -281,6 +281,7 @@ def main() -> None:
     add("--offset", type=int, default=0, help="from this one on")
     add("--noisy", action="store_true", help="tell noisy scores")
     add("--fresh", action="store_true", help="drop cached runs of skbayes")
+    add("--finished", action="store_true", help="show finished runs, make none")
     add("--jobs", type=int, default=1, help="processes at a time")
     add("--save", metavar="NAME", help="write the summary into results/judges/")
     args = parser.parse_args()
@@ -306,7 +307,7 @@ def main() -> None:
     jobs = [
         (one[0], (*one, args.trials, args.noisy)) for one in wanted if one not in done
     ]
-    run_all(run, jobs, store, args.jobs)
+    run_all(run, [] if args.finished else jobs, store, args.jobs)
     summary = summarize(regrets(store, args.methods, tasks), args.trials)
     if args.save:
         save_results(f"judges/{args.save}", summary)
