@@ -7,8 +7,8 @@ are learned with the other hyper-parameters.
 
 Symbols (n observations, m candidates, q ordered columns):
 
-- ``u``: position in an ordered column, rescaled to ``[MARGIN, 1 - MARGIN]``, so that the
-  slope of the warping is bounded.
+- ``u``: position in an ordered column, rescaled to ``[MARGIN, 1 - MARGIN]``, so that
+  the slope of the warping is bounded.
 - ``a``, ``b``: exponents of the warping w(u) = 1 - (1 - u^a)^b; w(u) = u if both are 1.
 - ``theta``: (D + 2 + 2q,), that of the plain process, then log a and log b.
 """
