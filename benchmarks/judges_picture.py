@@ -1,8 +1,9 @@
 """Draw regret against trials and against seconds of thinking, from judges.py's runs.
 
 One row for each judge; a point after each trial. The mean is over the tasks and seeds
-that every method shown has finished. Thinking is the processor time of a method from
-its first trial to its last, without the fits.
+that every method shown has finished; a method with fewer than LEAST runs of a judge is
+left out there. Thinking is the processor time of a method from its first trial to its
+last, without the fits.
 
 Example: python benchmarks/judges_picture.py --methods skbayes,optuna-tpe,optuna-gp
 """
@@ -33,6 +34,7 @@ LABELS = {
     "hebo": ("HEBO", "#ff7f0e"),
     "random": ("random", "#7f7f7f"),
 }
+LEAST = 16
 FIRST = 3  # earlier trials are part of every method's initial design
 
 
@@ -47,7 +49,7 @@ def collect(methods: list[str], n_trials: int) -> dict[str, Any]:
     curves: dict[str, Any] = {}
     for judge in TITLES:
         found = judges.regrets(store, methods, judges.tasks_of(judge))
-        here = {method: runs for method, runs in found.items() if runs}
+        here = {method: runs for method, runs in found.items() if len(runs) >= LEAST}
         if not here:
             continue
         runs = sorted(set.intersection(*(set(runs) for runs in here.values())))
@@ -101,8 +103,9 @@ def main() -> None:
     add("--draw-only", action="store_true", help="draw the committed curves")
     args = parser.parse_args()
     if not args.draw_only:
-        save_results("judges/curves", collect(args.methods.split(","), args.trials))
-    draw(json.loads(CURVES.read_text()))
+        curves = collect(args.methods.split(","), args.trials)
+        save_results("judges/curves", {"judges": curves})
+    draw(json.loads(CURVES.read_text())["judges"])
 
 
 if __name__ == "__main__":
