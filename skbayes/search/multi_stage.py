@@ -405,9 +405,12 @@ class MultiStageSearchCV(BayesSearchCV):
         seen = [trial for trial in history if trial.state == TrialState.COMPLETE]
         if not (seen and self._mixes_fidelities()):
             return self.surrogate
-        surrogate = check_surrogate(self.surrogate)
+        surrogate, candidates = check_surrogate(self.surrogate), Candidates(run.space)
+        if surrogate == "gp" and not candidates.is_enumerated:
+            # Few scores of this fidelity do not determine a warping of the inputs.
+            surrogate = "gp-matern52"
         return MultiFidelity(
-            make_surrogate(surrogate, Candidates(run.space), seed),
+            make_surrogate(surrogate, candidates, seed),
             run.space.encode([trial.params for trial in seen]),
             np.array([trial.score for trial in seen]),
             np.array([trial.train_fraction for trial in seen]),

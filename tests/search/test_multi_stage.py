@@ -220,7 +220,7 @@ def test_multi_fidelity_predicts_better_where_stages_agree():
         true = [100 + 0.4 * one["quality"] for one in grid]
         errors[multi_fidelity] = np.abs(mean - true).max()
     assert isinstance(search.optimizer_.surrogate, MultiFidelity)
-    assert errors[True] < 0.1
+    assert errors[True] < 0.5 * errors[False]
 
 
 @pytest.mark.parametrize(
