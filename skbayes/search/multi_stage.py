@@ -84,7 +84,8 @@ class MultiStageSearchCV(BayesSearchCV):
         left to the later ones. A stage begins no trial that is expected to overrun its
         share, except for its first.
     surrogate : str or surrogate object, default="gp"
-        The model of the scores, as for :class:`~skbayes.BayesSearchCV`.
+        The model of the scores, as for :class:`~skbayes.BayesSearchCV`. "gp" does not
+        warp the inputs in a stage that also learns from the trials of earlier ones.
     acquisition : str or acquisition object, default="ei"
         As for :class:`~skbayes.BayesSearchCV`.
     n_initial_points : int or "auto", default=3
