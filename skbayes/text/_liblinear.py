@@ -30,7 +30,7 @@ from scipy import sparse
 from skbayes import compat
 from skbayes.utils.optional import import_optional, tell_once
 
-__all__ = ["Trained", "import_library", "library_name", "train"]
+__all__ = ["Rows", "Trained", "import_library", "lay_out", "library_name", "train"]
 
 _DRAWING = threading.Lock()
 _HEARD = threading.local()
@@ -66,37 +66,56 @@ class Trained(NamedTuple):
     converged: bool
 
 
+class Rows(NamedTuple):
+    """Samples in the layout that the library reads, for one problem or several.
+
+    `nodes` and `addresses` are None if scikit-learn's copy is used, which reads `X`.
+    """
+
+    X: sparse.csr_matrix
+    bias: float
+    nodes: npt.NDArray[Any] | None
+    addresses: npt.NDArray[np.uintp] | None
+
+
+def lay_out(X: sparse.csr_matrix, bias: float) -> Rows:
+    """Lay out finite numbers; a constant feature `bias` is added unless below 0."""
+    if X.shape[1] >= np.iinfo(np.int32).max:
+        raise ValueError(f"LIBLINEAR takes fewer features than {X.shape[1]}.")
+    if not _is_installed():
+        return Rows(X, bias, None, None)
+    structures = import_library("LiblinearClassifier")
+    return Rows(X, bias, *_nodes(X, bias, np.dtype(structures.feature_node)))
+
+
 def train(
-    X: sparse.csr_matrix,
+    rows: Rows,
     codes: npt.NDArray[Any],
     solver: int,
     *,
     C: float,
     tol: float,
-    bias: float,
     regularize_bias: bool,
     class_weight: npt.NDArray[np.float64],
     seed: int | None,
 ) -> Trained:
     """Train a linear classifier.
 
-    `X` holds finite numbers and is not changed; `codes` (n_samples,) are the classes,
-    integers from 0, each of which occurs; `solver` is LIBLINEAR's number, 0 to 7, and
-    `tol` its eps. A constant feature of value `bias` is added unless that is below 0;
-    its weight counts in the penalty unless `regularize_bias` is False, which needs a
-    `bias` of 1 and liblinear-official. `class_weight` (n_classes,) are factors of `C`.
-    `seed` starts the generator; None for a solver that draws nothing: such fits may run
-    side by side by liblinear-official.
+    `rows` are not changed; `codes` (n_samples,) are the classes, integers from 0, each
+    of which occurs; `solver` is LIBLINEAR's number, 0 to 7, and `tol` its eps. The
+    weight of the bias counts in the penalty unless `regularize_bias` is False, which
+    needs a bias of 1 and liblinear-official. `class_weight` (n_classes,) are factors of
+    `C`. `seed` starts the generator; None for a solver that draws nothing: such fits
+    may run side by side by liblinear-official.
 
     Raises
     ------
     ValueError
         If the library refuses the arguments.
     """
-    if X.shape[1] >= np.iinfo(np.int32).max:
-        raise ValueError(f"LIBLINEAR takes fewer features than {X.shape[1]}.")
     n_classes = int(codes.max()) + 1
-    if not _is_installed():
+    X, bias = rows.X, rows.bias
+    if rows.nodes is None or rows.addresses is None:
         if not regularize_bias:
             raise ValueError("scikit-learn's LIBLINEAR regularizes the bias.")
         labels = codes.astype(np.float64)
@@ -108,14 +127,14 @@ def train(
     # With -1 and 1 the library takes 1 for the positive class, whichever comes first.
     classes = np.array([-1, 1]) if n_classes == 2 else np.arange(n_classes)
     labels = classes[codes].astype(np.float64)
-    nodes, rows = _nodes(X, bias, np.dtype(structures.feature_node))
 
     problem = structures.problem.__new__(structures.problem)
     problem.l = X.shape[0]
     problem.n = X.shape[1] + (bias >= 0)
     problem.y = labels.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
     problem.x = ctypes.cast(
-        rows.ctypes.data, ctypes.POINTER(ctypes.POINTER(structures.feature_node))
+        rows.addresses.ctypes.data,
+        ctypes.POINTER(ctypes.POINTER(structures.feature_node)),
     )
     problem.bias = bias
 
@@ -134,7 +153,7 @@ def train(
     if refusal:
         raise ValueError(f"LIBLINEAR refuses these parameters: {refusal.decode()}.")
     coef, messages = _run(library, problem, parameter, seed)
-    del nodes, rows, labels  # which the library has read until here
+    del labels  # which the library has read until here
     return Trained(coef, *_read(messages))
 
 

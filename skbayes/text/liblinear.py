@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from skbayes.compat import (
@@ -24,7 +26,13 @@ from skbayes.compat import (
     StrOptions,
     fit_context,
 )
-from skbayes.text._liblinear import import_library, library_name, train
+from skbayes.text._liblinear import (
+    Trained,
+    import_library,
+    lay_out,
+    library_name,
+    train,
+)
 from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["LiblinearClassifier"]
@@ -67,7 +75,7 @@ def _is_logistic(classifier: LiblinearClassifier) -> bool:
 class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
     """Linear classification by LIBLINEAR.
 
-    All classification solvers of the library, version 2.43 or newer, behind
+    All classification solvers of the library [1]_, version 2.43 or newer, behind
     scikit-learn's interface: support vector machines and logistic regression, with
     penalty ℓ1 or ℓ2, for sparse data above all. With more than two classes there is one
     binary problem for each, or the joint one of Crammer and Singer.
@@ -114,6 +122,15 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         Factors of `C` by class, 1 where not given; "balanced" gives all classes the
         same total weight. As in the library, the factor of a class is that of its own
         samples when it is told from the rest; those of the rest have the factor 1.
+    feature_scaling : {"log-count-ratio"} or None, default=None
+        "log-count-ratio" multiplies each feature by the logarithm of the ratio of its
+        relative frequencies in the two classes of a binary problem [2]_. A feature's
+        frequency is the number of samples in which it is not 0, plus 1. `coef_`
+        contains the factors, and so applies to features that are not scaled. Not with
+        "crammer_singer".
+    n_jobs : int or None, default=None
+        Number of threads, each of which solves the problem of one class at a time.
+        Only primal problems with the penalty "l2" run at the same time. None means 1.
     random_state : int, RandomState instance or None, default=None
         Order in which dual solvers and those with "l1" visit coordinates. The result
         depends on it by about `tol`. The other solvers draw nothing.
@@ -153,8 +170,11 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
 
     References
     ----------
-    R.-E. Fan, K.-W. Chang, C.-J. Hsieh, X.-R. Wang and C.-J. Lin. LIBLINEAR: a library
-    for large linear classification. Journal of Machine Learning Research 9, 2008.
+    .. [1] R.-E. Fan, K.-W. Chang, C.-J. Hsieh, X.-R. Wang and C.-J. Lin, "LIBLINEAR: a
+       library for large linear classification", Journal of Machine Learning Research
+       9, 2008.
+    .. [2] S. Wang and C. D. Manning, "Baselines and bigrams: simple, good sentiment and
+       topic classification", ACL 2012, section 2.1 and equation 2.
 
     Examples
     --------
@@ -184,6 +204,8 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
         "penalize_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "feature_scaling": [StrOptions({"log-count-ratio"}), None],
+        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
 
@@ -201,6 +223,8 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         intercept_scaling: float = 1.0,
         penalize_intercept: bool = True,
         class_weight: dict | str | None = None,
+        feature_scaling: str | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ):
         self.penalty = penalty
@@ -214,6 +238,8 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         self.intercept_scaling = intercept_scaling
         self.penalize_intercept = penalize_intercept
         self.class_weight = class_weight
+        self.feature_scaling = feature_scaling
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -257,20 +283,10 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
             )
         solver = self._chosen(*X.shape)
         self._check_intercept(solver)
-        bias = float(self.intercept_scaling) if self.fit_intercept else -1.0
+        self._check_scaling(solver)
         self.library_ = library_name()
-        weights, self.n_iter_, converged = train(
-            _sorted_rows(X),
-            codes,
-            solver.number,
-            C=float(self.C),
-            tol=solver.tol if self.tol is None else float(self.tol),
-            bias=bias,
-            regularize_bias=self.penalize_intercept or not self.fit_intercept,
-            class_weight=compute_class_weight(
-                self.class_weight, classes=self.classes_, y=y
-            ),
-            seed=self._seed() if solver.draws else None,
+        weights, self.n_iter_, converged = self._solved(
+            _sorted_rows(X), y, codes, solver
         )
         if not converged:
             warnings.warn(
@@ -284,9 +300,59 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         self.coef_ = np.ascontiguousarray(weights[:, : X.shape[1]])
         self.intercept_ = np.zeros(len(weights))
         if self.fit_intercept:
-            self.intercept_ = bias * weights[:, -1]
+            self.intercept_ = self.intercept_scaling * weights[:, -1]
         self.solver_ = solver.name
         return self
+
+    def _solved(self, X: Any, y: Any, codes: Any, solver: _Solver) -> Trained:
+        """Solve the problem of each class, or the one there is."""
+        n_classes = len(self.classes_)
+        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        scales = self.feature_scaling is not None
+        bias = float(self.intercept_scaling) if self.fit_intercept else -1.0
+        rows = None if scales else lay_out(X, bias)
+        solve = partial(
+            train,
+            solver=solver.number,
+            C=float(self.C),
+            tol=solver.tol if self.tol is None else float(self.tol),
+            regularize_bias=self.penalize_intercept or not self.fit_intercept,
+        )
+        positives = np.arange(n_classes) if n_classes > 2 else np.array([1])
+        seeds: Any = [None] * len(positives)
+        if solver.draws:
+            seeds = check_random_state(self.random_state).randint(
+                2**31 - 1, size=len(positives)
+            )
+        if solver.name == "MCSVM_CS":
+            return solve(rows, codes, class_weight=weights, seed=int(seeds[0]))
+
+        def of_class(code: int, seed: int | None) -> Trained:
+            own = (codes == code).astype(np.int64)
+            rest = 1.0 if n_classes > 2 else weights[0]
+            seed = None if seed is None else int(seed)
+            its_weights = np.array([rest, weights[code]])
+            if rows is not None:
+                return solve(rows, own, class_weight=its_weights, seed=seed)
+            ratios = log_count_ratios(X, own == 1)
+            found = solve(
+                lay_out(_scaled(X, ratios), bias),
+                own,
+                class_weight=its_weights,
+                seed=seed,
+            )
+            found.weights[:, : X.shape[1]] *= ratios
+            return found
+
+        found = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            delayed(of_class)(code, seed)
+            for code, seed in zip(positives, seeds, strict=True)
+        )
+        return Trained(
+            np.vstack([one.weights for one in found]),
+            max(one.n_iter for one in found),
+            all(one.converged for one in found),
+        )
 
     @available_if(_is_logistic)
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
@@ -354,6 +420,13 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
                 "'l2' and dual=True, the penalty 'l1' takes dual=False."
             ) from None
 
+    def _check_scaling(self, solver: _Solver) -> None:
+        if self.feature_scaling is not None and solver.name == "MCSVM_CS":
+            raise ValueError(
+                "feature_scaling='log-count-ratio' needs one binary problem per class; "
+                "these parameters choose the joint problem of Crammer and Singer."
+            )
+
     def _check_intercept(self, solver: _Solver) -> None:
         if self.penalize_intercept or not self.fit_intercept:
             return
@@ -375,9 +448,6 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
             import_library("penalize_intercept=False")
         library_name()
 
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
 
 def _sorted_rows(X: Any) -> sparse.csr_matrix:
     """Return `X` as a CSR matrix with sorted columns; the caller's is not changed."""
@@ -387,3 +457,25 @@ def _sorted_rows(X: Any) -> sparse.csr_matrix:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def log_count_ratios(X: sparse.csr_matrix, positive: npt.NDArray[Any]) -> Any:
+    """Compare the relative frequencies of each feature in two classes.
+
+    `X` (n_samples, n_features) has sorted rows; `positive` (n_samples,) is True for one
+    class. Returns log-ratios of shape (n_features,): r of Wang & Manning (2012),
+    equation 2, of features that are present or not, with alpha = 1.
+    """
+    present = X.data != 0
+    of_positive = np.repeat(positive, np.diff(X.indptr))
+    p, q = (
+        1.0 + np.bincount(X.indices[present & side], minlength=X.shape[1])
+        for side in (of_positive, ~of_positive)
+    )
+    return np.log(p / p.sum()) - np.log(q / q.sum())
+
+
+def _scaled(X: sparse.csr_matrix, factors: npt.NDArray[np.float64]) -> Any:
+    """Multiply the columns of `X`."""
+    data = X.data * factors[X.indices]
+    return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)

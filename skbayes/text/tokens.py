@@ -32,6 +32,9 @@ __all__ = [
 #: scikit-learn's pattern: words of two or more letters, digits or underscores.
 WORDS = r"(?u)\b\w\w+\b"
 
+# Patterns that have a name, for texts without marks and ideographs.
+_PATTERNS = {"unicode": WORDS, "unicode-punctuation": r"(?u)\w+|[^\w\s]"}
+
 # CountVectorizer's: runs of white space count as one space.
 _WHITE_SPACE = re.compile(r"\s\s+")
 
@@ -184,7 +187,7 @@ def split_words(texts: Iterable[str], pattern: str, lowercase: bool) -> TokenStr
 
     The pattern "unicode" is :data:`WORDS` extended to all scripts: marks such as the
     vowel signs of Hindi belong to the word, and each Chinese or Japanese character is
-    one.
+    one. "unicode-punctuation" adds words of one letter and each punctuation mark.
     """
     find = _finder(pattern)
     number: defaultdict[str, int] = defaultdict()
@@ -201,9 +204,9 @@ def split_words(texts: Iterable[str], pattern: str, lowercase: bool) -> TokenStr
 
 def _finder(pattern: str) -> Callable[[str], list[str]]:
     """Return what finds all words of a text."""
-    if pattern == "unicode":
-        simple = re.compile(WORDS).findall
-        special, full = _all_scripts()
+    if pattern in _PATTERNS:
+        simple = re.compile(_PATTERNS[pattern]).findall
+        special, full = _all_scripts(pattern)
 
         # The full pattern is slower, and most texts do not need it.
         def find(text: str) -> list[str]:
@@ -226,8 +229,8 @@ def _finder(pattern: str) -> Callable[[str], list[str]]:
 
 
 @functools.cache
-def _all_scripts() -> tuple[re.Pattern, re.Pattern]:
-    """Return what says that a text needs the full pattern, and that pattern."""
+def _all_scripts(pattern: str) -> tuple[re.Pattern, re.Pattern]:
+    """Return what says that a text needs the full pattern of a name, and the latter."""
     marks = [
         chr(code)
         for code in range(0x300, min(0x1F000, sys.maxunicode))
@@ -235,7 +238,8 @@ def _all_scripts() -> tuple[re.Pattern, re.Pattern]:
     ]
     within = "".join(map(re.escape, marks)) + _JOINERS
     letter = rf"[^\W{_IDEOGRAPHS}]"
-    word = rf"{letter}(?:[{within}]|{letter})+"
+    word = rf"{letter}(?:[{within}]|{letter})"
+    word += r"*|[^\w\s]" if pattern == "unicode-punctuation" else "+"
     return (
         re.compile(f"[{_IDEOGRAPHS}{within}]"),
         re.compile(f"[{_IDEOGRAPHS}]|{word}"),
