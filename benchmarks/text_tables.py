@@ -97,20 +97,22 @@ def configurations(n: int) -> list[dict[str, Any]]:
     for _ in range(n):
         tokens = WORDS if rng.rand() < 0.6 else CHARACTERS
         space = Space.from_notation({**tokens, **WEIGHTS, **LEARNER})
-        drawn += space.sample(1, rng)
+        drawn += space.decode(space.from_uniform(rng.rand(1, space.n_columns)))
     return drawn
 
 
 def pipeline(params: dict[str, Any]) -> Pipeline:
     own = {name: value for name, value in params.items() if name in LEARNER}
     others = {k: v for k, v in params.items() if k not in LEARNER}
-    tol = 1e-3 if own["loss"] == "logistic" else 0.1
+    tol = 1e-2 if own["loss"] == "logistic" else 0.1
     return Pipeline(
         [
             ("vectorizer", NGramVectorizer(**{"token_pattern": "unicode", **others})),
             (
                 "classifier",
-                LiblinearClassifier(fit_intercept=False, random_state=0, tol=tol, **own),
+                LiblinearClassifier(
+                    fit_intercept=False, random_state=0, tol=tol, **own
+                ),
             ),
         ]
     )
@@ -134,9 +136,9 @@ def make(args: argparse.Namespace) -> None:
         folds = [
             fold
             for seed in range(N_REPEATS)
-            for fold in StratifiedKFold(
-                N_FOLDS, shuffle=True, random_state=seed
-            ).split(texts, labels)
+            for fold in StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(
+                texts, labels
+            )
         ]
         begun = time.monotonic()
         n = len(texts)
@@ -146,7 +148,9 @@ def make(args: argparse.Namespace) -> None:
                     continue
                 if time.monotonic() - begun > args.seconds:
                     break
-                record, predictions = one(counted, labels, sets["test"][1], folds, params)
+                record, predictions = one(
+                    counted, labels, sets["test"][1], folds, params
+                )
                 PREDICTIONS.mkdir(parents=True, exist_ok=True)
                 np.savez(PREDICTIONS / f"{task}-{number}.npz", test=predictions)
                 cache.append(task, {"number": number, **record, "n": n})

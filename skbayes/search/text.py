@@ -12,6 +12,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.model_selection import (
+    RepeatedStratifiedKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
@@ -33,9 +39,20 @@ __all__ = ["TextRepresentationSearchCV"]
 # What the pipeline is made of, if it is made here.
 VECTORIZER, CLASSIFIER = "vectorizer", "classifier"
 
-# As LogisticRegression has it. By LIBLINEAR's 0.01, a tenth to a quarter of the
-# predictions are not those of the solution if C is large, and scores depend on chance.
-TOL = 1e-4
+# From so many texts on, one split suffices, and a first stage sees a sample.
+MANY_TEXTS = 10_000
+
+# Texts of that sample: at least so many, and at least this share of all.
+SAMPLE, SAMPLE_SHARE = 4_000, 0.05
+
+N_FOLDS, N_REPEATS = 5, 2
+
+# By the dual problem, predictions are then those of the solution.
+TOL = 0.01
+
+# By the primal one, which the paper solves, LIBLINEAR's 0.01 leaves a tenth to a quarter
+# of the predictions open if C is large.
+TOL_OF_PRIMAL = 1e-4
 
 
 class _CountingSearch(MultiStageSearchCV):
@@ -275,10 +292,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         *,
         space: str | None = "extended",
         dev: Any = None,
-        refit_dev: bool = False,
+        refit_dev: bool = True,
         language: str | None = "english",
         stop_words: Any = None,
-        stages: Sequence[float | int] = (1.0,),
+        stages: Sequence[float | int] | str = "auto",
         n_iter: int = 30,
         trials_per_stage: Sequence[int] | None = None,
         n_promoted: int = 3,
@@ -305,7 +322,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         stopper: Any = None,
         trial_timeout: float | None = None,
         trial_memory: int | str | None = None,
-        racing: bool | float = False,
+        racing: bool | float = True,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
         progress_bar: bool = False,
@@ -345,14 +362,17 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         """
         begin = time.perf_counter()
         texts = _checked(X, y, self._is_classifier(), "X", "y")
-        cv, n_refit = self.cv, None
+        cv, n_refit = self._splitter(len(texts)), None
         if self.dev is not None:
-            dev_texts, dev_labels = self._checked_dev(y, params)
+            dev_texts, dev_labels = self._checked_dev(params, y)
             n = len(texts)
+            cv = [(np.arange(n), np.arange(n, n + len(dev_texts)))]
+            if self.cv is not None:
+                folds = check_cv(self.cv, y, classifier=self._is_classifier())
+                cv += list(folds.split(texts, y))
             texts = texts + dev_texts
             if y is not None:
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
-            cv = [(np.arange(n), np.arange(n, len(texts)))]
             n_refit = None if self.refit_dev else n
         search = self._search(cv, len(texts))
         search.n_refit = n_refit
@@ -370,6 +390,26 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     # -- before the search --------------------------------------------------------
 
+    def _splitter(self, n_texts: int) -> Any:
+        """Return what divides the texts."""
+        if self.cv is not None or not self._is_classifier():
+            return self.cv
+        if n_texts >= MANY_TEXTS:
+            return StratifiedShuffleSplit(1, test_size=0.2, random_state=0)
+        if self.return_oof is not None:  # each text is left out once
+            return StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
+        return RepeatedStratifiedKFold(
+            n_splits=N_FOLDS, n_repeats=N_REPEATS, random_state=0
+        )
+
+    def _stage_sizes(self, n_texts: int | None) -> Sequence[float | int]:
+        """Return the training sizes of the stages."""
+        if not isinstance(self.stages, str):
+            return self.stages
+        if n_texts is None or n_texts < MANY_TEXTS or self.n_iter < 2:
+            return (1.0,)
+        return (max(SAMPLE, round(SAMPLE_SHARE * n_texts)), 1.0)
+
     def _pipeline(self) -> Any:
         """Return what is searched: takes texts."""
         if isinstance(self.estimator, Pipeline):
@@ -377,8 +417,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         learner = self.estimator
         if learner is None:
             # Its random numbers change nothing but the order of its steps.
+            paper = self.space == "paper"
             learner = LiblinearClassifier(
-                loss="logistic", tol=TOL, fit_intercept=False, random_state=0
+                loss="logistic",
+                dual=False if paper else "auto",
+                tol=TOL_OF_PRIMAL if paper else TOL,
+                fit_intercept=False,
+                random_state=0,
             )
         # The same as scikit-learn's pattern on what that was made for.
         vectorizer = NGramVectorizer(token_pattern="unicode")
@@ -427,6 +472,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             "estimator": pipeline,
             "search_spaces": space,
             "initial_points": self._points(space),
+            "stages": self._stage_sizes(n_texts),
             "cv": cv,
         }
         search = _CountingSearch(**arguments)
@@ -448,10 +494,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     def _is_classifier(self) -> bool:
         return is_classifier(self._pipeline())
 
-    def _checked_dev(self, y: Any, params: Mapping[str, Any]) -> tuple[list, Any]:
+    def _checked_dev(self, params: Mapping[str, Any], y: Any) -> tuple[list, Any]:
         """Check what trials are scored on."""
-        if self.cv is not None:
-            raise ValueError("dev and cv both say what to score on; leave one out.")
         if len(self.dev) != 2:
             raise ValueError(
                 f"dev must be a pair (texts, labels), got {len(self.dev)} items."

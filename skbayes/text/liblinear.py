@@ -94,8 +94,8 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         vector machines. "hinge" goes with "l2" only.
     dual : bool or "auto", default="auto"
         Whether to solve the dual problem. "auto" does for "hinge", which has no other,
-        and for "squared_hinge" with "l2" and fewer samples than features. With "l1"
-        there is no dual.
+        and for the other losses with "l2" and fewer samples than features, where it is
+        several times faster. With "l1" there is no dual.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         One classifier for each class against the rest, or all in one problem, to which
         `penalty`, `loss` and `dual` do not apply.
@@ -129,8 +129,9 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         contains the factors, and so applies to features that are not scaled. Not with
         "crammer_singer".
     n_jobs : int or None, default=None
-        Number of threads, each of which solves the problem of one class at a time.
-        Only primal problems with the penalty "l2" run at the same time. None means 1.
+        Number of classes whose problems are solved at the same time, with more than two
+        classes. Problems in which coordinates are drawn (dual ones and those with the
+        penalty "l1") are solved in processes, others in threads. None means 1.
     random_state : int, RandomState instance or None, default=None
         Order in which dual solvers and those with "l1" visit coordinates. The result
         depends on it by about `tol`. The other solvers draw nothing.
@@ -327,25 +328,11 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         if solver.name == "MCSVM_CS":
             return solve(rows, codes, class_weight=weights, seed=int(seeds[0]))
 
-        def of_class(code: int, seed: int | None) -> Trained:
-            own = (codes == code).astype(np.int64)
-            rest = 1.0 if n_classes > 2 else weights[0]
-            seed = None if seed is None else int(seed)
-            its_weights = np.array([rest, weights[code]])
-            if rows is not None:
-                return solve(rows, own, class_weight=its_weights, seed=seed)
-            ratios = log_count_ratios(X, own == 1)
-            found = solve(
-                lay_out(_scaled(X, ratios), bias),
-                own,
-                class_weight=its_weights,
-                seed=seed,
-            )
-            found.weights[:, : X.shape[1]] *= ratios
-            return found
-
-        found = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(of_class)(code, seed)
+        solve = partial(_of_class, X, rows, bias, codes, weights, solve)
+        # The library draws from one generator per process.
+        prefer = "processes" if solver.draws else "threads"
+        found = Parallel(n_jobs=self.n_jobs, prefer=prefer)(
+            delayed(solve)(code, None if seed is None else int(seed))
             for code, seed in zip(positives, seeds, strict=True)
         )
         return Trained(
@@ -409,8 +396,8 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
             return _BY_NAME["MCSVM_CS"]
         dual = self.dual
         if dual == "auto":
-            many_features = self.loss == "squared_hinge" and n_samples < n_features
-            dual = self.loss == "hinge" or (many_features and self.penalty == "l2")
+            many_features = self.penalty == "l2" and n_samples < n_features
+            dual = self.loss == "hinge" or many_features
         try:
             return _BY_WHAT[self.penalty, self.loss, bool(dual)]
         except KeyError:
@@ -457,6 +444,29 @@ def _sorted_rows(X: Any) -> sparse.csr_matrix:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def _of_class(
+    X: Any,
+    rows: Any,
+    bias: float,
+    codes: Any,
+    class_weight: Any,
+    solve: Any,
+    code: int,
+    seed: int | None,
+) -> Trained:
+    """Tell one class from the rest; `rows` is None if features are to be scaled."""
+    positive = codes == code
+    rest = 1.0 if len(class_weight) > 2 else class_weight[0]
+    options = {"class_weight": np.array([rest, class_weight[code]]), "seed": seed}
+    own = positive.astype(np.int64)
+    if rows is not None:
+        return solve(rows, own, **options)
+    ratios = log_count_ratios(X, positive)
+    found = solve(lay_out(_scaled(X, ratios), bias), own, **options)
+    found.weights[:, : X.shape[1]] *= ratios
+    return found
 
 
 def log_count_ratios(X: sparse.csr_matrix, positive: npt.NDArray[Any]) -> Any:
