@@ -13,7 +13,6 @@ import one_thread  # noqa: F401
 
 # isort: split
 import argparse
-import functools
 import time
 import warnings
 from collections.abc import Sequence
@@ -22,10 +21,13 @@ from typing import Any
 
 import numpy as np
 from common import HERE, Cache, names, save_results
-from scipy.special import expit
 from shared import load
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import ComplementNB
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import normalize
 
 from skbayes.space import Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer
@@ -102,8 +104,9 @@ def configurations(n: int) -> list[dict[str, Any]]:
 
 
 def pipeline(params: dict[str, Any]) -> Pipeline:
-    own = {name: value for name, value in params.items() if name in LEARNER}
-    others = {k: v for k, v in params.items() if k not in LEARNER}
+    options = LiblinearClassifier._get_param_names()
+    own = {name: value for name, value in params.items() if name in options}
+    others = {name: value for name, value in params.items() if name not in options}
     tol = 1e-2 if own["loss"] == "logistic" else 0.1
     return Pipeline(
         [
@@ -119,6 +122,8 @@ def pipeline(params: dict[str, Any]) -> Pipeline:
 
 
 def scores_of(model: Pipeline, texts: Any, labels: np.ndarray) -> tuple[float, Any]:
+    if not hasattr(model, "decision_function"):
+        return float(model.score(texts, labels)), np.empty(0)
     values = model.decision_function(texts)
     classes = model.classes_
     picked = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
@@ -157,22 +162,195 @@ def make(args: argparse.Namespace) -> None:
         print(task, len(cache.load(task)), flush=True)
 
 
-def one(counted, labels, test_labels, folds, params) -> tuple[dict, np.ndarray]:
+def one(counted, labels, test_labels, folds, make_it) -> tuple[dict, np.ndarray]:
     """Score one configuration on all folds and on the test texts."""
     n = len(labels)
     begin = time.process_time()
     scores = []
     try:
         for train, test in folds:
-            model = pipeline(params).fit(counted[train], labels[train])
+            model = make_it().fit(counted[train], labels[train])
             scores.append(scores_of(model, counted[test], labels[test])[0])
         seconds = time.process_time() - begin
-        model = pipeline(params).fit(counted[np.arange(n)], labels)
+        model = make_it().fit(counted[np.arange(n)], labels)
         rest = counted[np.arange(n, len(counted))]
         test_score, values = scores_of(model, rest, test_labels)
     except ValueError:  # no n-gram is left
         return {"folds": None, "test": None, "seconds": 0.0}, np.empty(0)
     return {"folds": scores, "test": test_score, "seconds": seconds}, values
+
+
+# -- one option at a time -------------------------------------------------------------
+
+_TFIDF = {"weighting": "tf-idf", "sublinear_tf": True, "norm": "l2"}
+_RATIO = {"loss": "logistic", "feature_scaling": "log-count-ratio"}
+BASES = {
+    "words": {"ngram_range": (1, 2), **_TFIDF, **_RATIO, "C": 10.0},
+    "characters": {
+        "analyzer": "char_wb",
+        "ngram_range": (2, 5),
+        **_TFIDF,
+        **_RATIO,
+        "C": 10.0,
+    },
+    "binary": {"ngram_range": (1, 2), "weighting": "binary", **_RATIO, "C": 1.0},
+}
+_ALL: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "no ratios": {"feature_scaling": None},
+    "squared hinge": {"loss": "squared_hinge", "C": 1.0},
+    "l1": {"penalty": "l1"},
+    "balanced": {"class_weight": "balanced"},
+    "C x 10": {"C": 100.0},
+    "C / 10": {"C": 1.0},
+    "C / 100": {"C": 0.1},
+    "ridge": {"learner": "ridge"},
+    "naive Bayes": {"learner": "bayes"},
+    "BM25": {"weighting": "bm25"},
+    "BM25 in rows of length 1": {"weighting": "bm25", "norm": "l2"},
+    "no logarithm": {"sublinear_tf": False},
+    "binary in rows of length 1": {"weighting": "binary", "norm": "l2"},
+    "binary": {"weighting": "binary", "norm": None},
+    "min_df=2": {"min_df": 2},
+    "max_df=0.5": {"max_df": 0.5},
+    "normalize_numbers": {"normalize_numbers": True},
+}
+_OF_WORDS: dict[str, dict[str, Any]] = {
+    "one word": {"ngram_range": (1, 1)},
+    "up to three": {"ngram_range": (1, 3)},
+    "punctuation": {"token_pattern": "unicode-punctuation"},
+    "stop words": {"stop_words": "english"},
+    "stems": {"stemmer": "english"},
+    "gaps": {"max_gap": 1},
+}
+_OF_CHARACTERS: dict[str, dict[str, Any]] = {
+    "up to 4": {"ngram_range": (2, 4)},
+    "up to 6": {"ngram_range": (2, 6)},
+    "3 to 6": {"ngram_range": (3, 6)},
+    "across words": {"analyzer": "char"},
+    "across words, up to 6": {"analyzer": "char", "ngram_range": (2, 6)},
+}
+CHANGES = {
+    "words": _ALL | _OF_WORDS,
+    "characters": _ALL | _OF_CHARACTERS,
+    "binary": {
+        name: _ALL[name]
+        for name in ("as it is", "no ratios", "C x 10", "C / 10", "balanced")
+    }
+    | {name: _OF_WORDS[name] for name in ("one word", "up to three", "punctuation")},
+}
+# Multiples of each other's C.
+CHANGES["binary"]["C x 10"] = {"C": 10.0}
+CHANGES["binary"]["C / 10"] = {"C": 0.1}
+
+
+class BM25(BaseEstimator, TransformerMixin):
+    """Weights of Robertson & Walker (1994) for counts, with k1=1.2 and b=0.75."""
+
+    def __init__(self, norm: str | None = None) -> None:
+        self.norm = norm
+
+    def fit(self, X, y=None):  # noqa: D102
+        frequency = np.bincount(X.indices, minlength=X.shape[1])
+        n = X.shape[0]
+        self.idf_ = np.log(1 + (n - frequency + 0.5) / (frequency + 0.5))
+        self.length_ = X.sum() / n
+        return self
+
+    def transform(self, X):  # noqa: D102
+        lengths = np.asarray(X.sum(axis=1)).ravel() / self.length_
+        saturation = np.repeat(1.2 * (0.25 + 0.75 * lengths), np.diff(X.indptr))
+        X = X.copy()
+        X.data = self.idf_[X.indices] * X.data * 2.2 / (X.data + saturation)
+        return X if self.norm is None else normalize(X, norm=self.norm)
+
+
+def changed(base: str, change: str) -> Pipeline:
+    """Make the pipeline of a base with one change."""
+    params = {**BASES[base], **CHANGES[base][change]}
+    learner = params.pop("learner", "linear")
+    bm25 = params["weighting"] == "bm25"
+    if bm25:
+        params |= {"weighting": "tf", "norm": None, "sublinear_tf": False}
+    if learner != "linear":
+        params["feature_scaling"] = None
+    steps = pipeline(params).steps
+    if bm25:
+        steps.insert(1, ("bm25", BM25(CHANGES[base][change].get("norm"))))
+    if learner == "ridge":
+        steps[-1] = ("classifier", RidgeClassifier(solver="sparse_cg"))
+    if learner == "bayes":
+        steps[-1] = ("classifier", ComplementNB())
+    return Pipeline(steps)
+
+
+def change(args: argparse.Namespace) -> None:
+    """Score every change by five folds and on the test texts."""
+    warnings.simplefilter("ignore")
+    cache = Cache("text_tables")
+    for task in args.tasks:
+        known = {(r["base"], r["change"]) for r in cache.load(f"changes-{task}")}
+        sets = TASKS[task]()
+        texts, labels = sets["train"]
+        n = len(texts)
+        splitter = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
+        folds = list(splitter.split(texts, labels))
+        with counted_texts(texts + list(sets["test"][0]), None) as counted:
+            for base in BASES:
+                for name in CHANGES[base]:
+                    if (base, name) in known:
+                        continue
+                    make_it = partial(changed, base, name)
+                    record, _ = one(counted, labels, sets["test"][1], folds, make_it)
+                    cache.append(
+                        f"changes-{task}",
+                        {"base": base, "change": name, **record, "n": n},
+                    )
+        print(task, flush=True)
+
+
+def show_changes(args: argparse.Namespace) -> None:
+    """Print what each change adds to a base, in points of accuracy."""
+    cache = Cache("text_tables")
+    found = {
+        (task, r["base"], r["change"]): r
+        for task in TASKS
+        for r in cache.load(f"changes-{task}")
+    }
+    tasks = [task for task in TASKS if (task, "words", "as it is") in found]
+    for base in BASES:
+        print(f"\n| {base} | by folds | on test texts | time | " + " | ".join(tasks))
+        for name in CHANGES[base]:
+            if any((task, base, name) not in found for task in tasks):
+                continue
+            pairs = [
+                (found[task, base, name], found[task, base, "as it is"])
+                for task in tasks
+            ]
+            plain = name == "as it is"
+            folds = [
+                100 * (np.mean(a["folds"]) - (0 if plain else np.mean(b["folds"])))
+                for a, b in pairs
+            ]
+            tests = [100 * (a["test"] - (0 if plain else b["test"])) for a, b in pairs]
+            times = np.exp(
+                np.mean([np.log(a["seconds"] / b["seconds"]) for a, b in pairs])
+            )
+            cells = [f"{value:.1f}" for value in tests]
+            print(
+                f"| {name} | {_points(folds)} | {_points(tests)} | {times:.1f} | "
+                + " | ".join(cells)
+            )
+    if args.save:
+        save_results(
+            "text_changes",
+            {"changes": [{"task": t, **r} for (t, _, _), r in found.items()]},
+        )
+
+
+def _points(values: list[float]) -> str:
+    error = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0.0
+    return f"{np.mean(values):.2f} ± {error:.2f}"
 
 
 def main() -> None:
@@ -183,6 +361,12 @@ def main() -> None:
     sub.add_argument("--n", type=int, default=120, help="configurations; default: 120")
     sub.add_argument("--seconds", type=float, default=150.0, help="most for a task")
     sub.set_defaults(function=make)
+    sub = commands.add_parser("change", help="change one option at a time")
+    sub.add_argument("--tasks", type=names(TASKS), default=list(TASKS))
+    sub.set_defaults(function=change)
+    sub = commands.add_parser("show-changes", help="print what that gives")
+    sub.add_argument("--save", action="store_true", help="write it")
+    sub.set_defaults(function=show_changes)
     args = parser.parse_args()
     args.function(args)
 

@@ -171,6 +171,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     8. ``_select(run, results, refit_metric)``: the `best_*` attributes.
     9. ``_selection_scores(results)``: scores by which the best row is chosen.
     10. ``_refit_rows(run)``: rows that the best configuration is fitted on.
+    11. ``_unfitted_best()``: what is fitted on them.
     """
 
     _parameter_constraints: dict = {
@@ -361,6 +362,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _refit_rows(self, run: SearchRun) -> Any:
         """Return the rows that the best configuration is fitted on; None for all."""
         return None
+
+    def _unfitted_best(self) -> Any:
+        """Return what the refit fits."""
+        return with_params(self.estimator, self.best_params_)
 
     # -- fit ----------------------------------------------------------------------
 
@@ -641,9 +646,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         if rows is not None:
             X, y = compat.safe_split(self.estimator, X, y, rows)
             fit_params = compat.check_fit_params(run.X, fit_params, rows)
-        # The values are cloned too: an estimator among them must stay unfitted.
-        best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
-        self.best_estimator_ = best
+        best = self.best_estimator_ = self._unfitted_best()
         reporting = contextlib.nullcontext() if tasks is None else tasks.refitting(best)
         with reporting, refit_by_rounds(best, run.options.rounds):
             begin = time.time()
@@ -654,6 +657,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             self.refit_time_ = time.time() - begin
             if hasattr(best, "feature_names_in_"):
                 self.feature_names_in_ = best.feature_names_in_
+
+
+def with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
+    """Clone an estimator with other parameters."""
+    # The values are cloned too: an estimator among them must stay unfitted.
+    return clone(estimator).set_params(**clone(dict(params), safe=False))
 
 
 def rank(scores: FloatArray) -> np.ndarray:

@@ -7,11 +7,13 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from numbers import Integral
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.ensemble import VotingClassifier
 from sklearn.model_selection import (
     RepeatedStratifiedKFold,
     StratifiedKFold,
@@ -24,6 +26,7 @@ from skbayes import compat
 from skbayes.evaluation.run import SearchRun
 from skbayes.loop.stages import Stage
 from skbayes.search._docs import share_parameters
+from skbayes.search.base import with_params
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.space import Space
@@ -50,8 +53,8 @@ N_FOLDS, N_REPEATS = 5, 2
 # By the dual problem, predictions are then those of the solution.
 TOL = 0.01
 
-# By the primal one, which the paper solves, LIBLINEAR's 0.01 leaves a tenth to a quarter
-# of the predictions open if C is large.
+# By the primal one, which the paper solves, LIBLINEAR's 0.01 leaves a tenth to a
+# quarter of the predictions open if C is large.
 TOL_OF_PRIMAL = 1e-4
 
 
@@ -59,6 +62,7 @@ class _CountingSearch(MultiStageSearchCV):
     """A search over pipelines on texts, in which all fits share the counts."""
 
     n_refit: int | None = None
+    n_members = 1
     n_own_points = 0  # of the user; the others may be left out
 
     def _stages(self, run: SearchRun) -> list[Stage]:
@@ -71,6 +75,33 @@ class _CountingSearch(MultiStageSearchCV):
 
     def _refit_rows(self, run: SearchRun) -> Any:
         return None if self.n_refit is None else np.arange(self.n_refit)
+
+    def _unfitted_best(self) -> Any:
+        best = self._parallel(self.best_params_)
+        if self.n_members == 1:
+            return best
+        found = self.cv_results_
+        complete = np.isfinite(self._ranking_scores()) & (found["state"] == "complete")
+        order = np.argsort(-self._ranking_scores()[complete], kind="stable")
+        others = np.flatnonzero(complete)[order]
+        others = others[others != self.best_index_][: self.n_members - 1]
+        members = [best, *(self._parallel(found["params"][row]) for row in others)]
+        named = [(f"trial{number}", one) for number, one in enumerate(members)]
+        return VotingClassifier(named, voting="soft")
+
+    def _ranking_scores(self) -> Any:
+        metric = (
+            self.refit if self.multimetric_ and isinstance(self.refit, str) else None
+        )
+        return self.cv_results_[f"mean_test_{metric or 'score'}"]
+
+    def _parallel(self, params: Mapping[str, Any]) -> Any:
+        """Return a pipeline, in which the problems of the classes run in parallel."""
+        pipeline = with_params(self.estimator, params)
+        learner = pipeline[-1] if isinstance(pipeline, Pipeline) else pipeline
+        if isinstance(learner, LiblinearClassifier) and learner.n_jobs is None:
+            learner.set_params(n_jobs=self.n_jobs)
+        return pipeline
 
 
 @share_parameters
@@ -117,8 +148,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     dev : tuple (texts, labels) or None, default=None
         Texts on which all trials are scored, instead of by `cv`. Labels are left out,
         ``(texts, None)``, where there are none.
-    refit_dev : bool, default=False
+    refit_dev : bool, default=True
         Whether the best pipeline is fitted on `dev` too in the end.
+    ensemble : int, default=1
+        Number of the best configurations that are fitted in the end. With 2 or more,
+        `best_estimator_` is a :class:`~sklearn.ensemble.VotingClassifier` that averages
+        their probabilities.
     language : str or None, default="english"
         Whose stop words and stems the named space offers. Stems, and the stop words of
         languages other than English, need ``pip install "skbayes[text]"``. What is not
@@ -126,10 +161,11 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         language is left, it is an ImportError.
     stop_words : list of str or None, default=None
         Stop words that it offers instead of those of the language.
-    stages : sequence of float or int, default=(1.0,)
-        For each stage on how much of each split's training set its trials are fitted,
-        as for :class:`~skbayes.MultiStageSearchCV`: with ``(0.3, 1.0)`` most trials see
-        a sample.
+    stages : "auto" or sequence of float or int, default="auto"
+        Training size of each stage, as a share of each split's training set (float) or
+        as a number of texts (int), as for :class:`~skbayes.MultiStageSearchCV`. "auto"
+        is all texts below 10,000 of them; from 10,000 on, a first stage is fitted on a
+        sample of 4,000 texts or 5 %, whichever is more.
     n_iter : int, default=30
         The most configurations to try, in all stages together.
     trials_per_stage : sequence of int or None, default=None
@@ -164,7 +200,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     refit : bool, str or callable, default=True
         Whether to fit the best configuration in the end, as for GridSearchCV.
     cv : int, splitter, iterable or None, default=None
-        As for GridSearchCV; not together with `dev`.
+        As for GridSearchCV. None: five stratified folds, drawn twice, of which most
+        trials see only the first (see `racing`); from 10,000 texts on, one split with
+        20 % of the texts for the score; with `dev`, only `dev`. With both `dev` and
+        `cv`, the score is the mean over `dev` and the folds.
     verbose : int, default=0
         From 1 on, one line is printed per trial.
     pre_dispatch : int or str, default="2*n_jobs"
@@ -182,8 +221,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         limit.
     trial_memory : int, str or None, default=None
         Memory for a fit, in bytes or as a text such as "2 GB". None: no limit.
-    racing : bool or float, default=False
-        Whether a trial is pruned when its first folds leave it no chance.
+    racing : bool or float, default=True
+        Whether a trial is pruned when its first folds leave it no chance. A float is
+        the chance below which it is pruned.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search, as for :class:`~skbayes.BayesSearchCV`. A list
         contains searches on other texts.
@@ -280,6 +320,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         "space": [compat.StrOptions(set(SPACES)), None],
         "dev": [tuple, list, None],
         "refit_dev": ["boolean"],
+        "ensemble": [compat.Interval(Integral, 1, None, closed="left")],
+        "stages": [list, tuple, np.ndarray, compat.StrOptions({"auto"})],
         "language": [str, None],
         "stop_words": [list, tuple, set, frozenset, None],
     }
@@ -293,6 +335,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         space: str | None = "extended",
         dev: Any = None,
         refit_dev: bool = True,
+        ensemble: int = 1,
         language: str | None = "english",
         stop_words: Any = None,
         stages: Sequence[float | int] | str = "auto",
@@ -361,6 +404,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             every fit failed.
         """
         begin = time.perf_counter()
+        self._check_ensemble()
         texts = _checked(X, y, self._is_classifier(), "X", "y")
         cv, n_refit = self._splitter(len(texts)), None
         if self.dev is not None:
@@ -375,7 +419,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
             n_refit = None if self.refit_dev else n
         search = self._search(cv, len(texts))
-        search.n_refit = n_refit
+        search.n_refit, search.n_members = n_refit, int(self.ensemble)
         with autologged(self, texts):
             try:
                 search.fit(texts, y, **params)
@@ -389,6 +433,16 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return self
 
     # -- before the search --------------------------------------------------------
+
+    def _check_ensemble(self) -> None:
+        """Raise ValueError if there is nothing to average."""
+        if self.ensemble == 1 or not self.refit:
+            return
+        if not hasattr(self._pipeline(), "predict_proba"):
+            raise ValueError(
+                f"ensemble={self.ensemble!r} averages probabilities, and the estimator "
+                "has no predict_proba; ensemble=1 fits the best pipeline alone."
+            )
 
     def _splitter(self, n_texts: int) -> Any:
         """Return what divides the texts."""
@@ -426,10 +480,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 random_state=0,
             )
         # The same as scikit-learn's pattern on what that was made for.
-        vectorizer = NGramVectorizer(token_pattern="unicode")
+        vectorizer = NGramVectorizer(
+            token_pattern="unicode", sublinear_tf=self.space == "extended"
+        )
         return Pipeline([(VECTORIZER, vectorizer), (CLASSIFIER, learner)])
 
-    def _full_space(self, pipeline: Any, n_texts: int | None) -> Any:
+    def _full_space(self, pipeline: Any) -> Any:
         """Join the named space and the user's."""
         own = self.search_spaces
         if isinstance(own, str):  # "auto"
@@ -455,7 +511,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             self.space,
             language=self.language,
             stop_words=self.stop_words,
-            n_texts=n_texts,
             changes=_with_steps(_without_auto(own or {}), pipeline),
             vectorizer=steps[0],
             classifier=CLASSIFIER if self.estimator is None else None,
@@ -464,7 +519,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     def _search(self, cv: Any, n_texts: int | None = None) -> _CountingSearch:
         """Make the search over pipelines."""
         pipeline = self._pipeline()
-        space = self._full_space(pipeline, n_texts)
+        space = self._full_space(pipeline)
         arguments = {
             name: getattr(self, name) for name in MultiStageSearchCV._get_param_names()
         }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator
@@ -27,6 +29,7 @@ from skbayes.compat import (
     fit_context,
 )
 from skbayes.text._liblinear import (
+    Rows,
     Trained,
     import_library,
     lay_out,
@@ -308,31 +311,38 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
     def _solved(self, X: Any, y: Any, codes: Any, solver: _Solver) -> Trained:
         """Solve the problem of each class, or the one there is."""
         n_classes = len(self.classes_)
-        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         scales = self.feature_scaling is not None
+        joint = solver.name == "MCSVM_CS"
         bias = float(self.intercept_scaling) if self.fit_intercept else -1.0
-        rows = None if scales else lay_out(X, bias)
-        solve = partial(
-            train,
-            solver=solver.number,
-            C=float(self.C),
-            tol=solver.tol if self.tol is None else float(self.tol),
-            regularize_bias=self.penalize_intercept or not self.fit_intercept,
-        )
-        positives = np.arange(n_classes) if n_classes > 2 else np.array([1])
-        seeds: Any = [None] * len(positives)
-        if solver.draws:
-            seeds = check_random_state(self.random_state).randint(
-                2**31 - 1, size=len(positives)
-            )
-        if solver.name == "MCSVM_CS":
-            return solve(rows, codes, class_weight=weights, seed=int(seeds[0]))
-
-        solve = partial(_of_class, X, rows, bias, codes, weights, solve)
         # The library draws from one generator per process.
-        prefer = "processes" if solver.draws else "threads"
+        several = solver.draws and not joint and n_classes > 2
+        in_processes = several and effective_n_jobs(self.n_jobs) != 1
+        problem = _Problem(
+            X,
+            # Addresses are those of this process.
+            None if scales or in_processes else lay_out(X, bias),
+            bias,
+            codes,
+            compute_class_weight(self.class_weight, classes=self.classes_, y=y),
+            scales,
+            partial(
+                train,
+                solver=solver.number,
+                C=float(self.C),
+                tol=solver.tol if self.tol is None else float(self.tol),
+                regularize_bias=self.penalize_intercept or not self.fit_intercept,
+            ),
+        )
+        positives = range(n_classes) if n_classes > 2 and not joint else range(1, 2)
+        seeds: list = [None] * len(positives)
+        if solver.draws:
+            rng = check_random_state(self.random_state)
+            seeds = rng.randint(2**31 - 1, size=len(positives)).tolist()
+        if joint:
+            return problem.solved(seeds[0])
+        prefer = "processes" if in_processes else "threads"
         found = Parallel(n_jobs=self.n_jobs, prefer=prefer)(
-            delayed(solve)(code, None if seed is None else int(seed))
+            delayed(problem.solved)(seed, code)
             for code, seed in zip(positives, seeds, strict=True)
         )
         return Trained(
@@ -446,27 +456,35 @@ def _sorted_rows(X: Any) -> sparse.csr_matrix:
     return X
 
 
-def _of_class(
-    X: Any,
-    rows: Any,
-    bias: float,
-    codes: Any,
-    class_weight: Any,
-    solve: Any,
-    code: int,
-    seed: int | None,
-) -> Trained:
-    """Tell one class from the rest; `rows` is None if features are to be scaled."""
-    positive = codes == code
-    rest = 1.0 if len(class_weight) > 2 else class_weight[0]
-    options = {"class_weight": np.array([rest, class_weight[code]]), "seed": seed}
-    own = positive.astype(np.int64)
-    if rows is not None:
-        return solve(rows, own, **options)
-    ratios = log_count_ratios(X, positive)
-    found = solve(lay_out(_scaled(X, ratios), bias), own, **options)
-    found.weights[:, : X.shape[1]] *= ratios
-    return found
+class _Problem(NamedTuple):
+    """Samples and options, of which each class against the rest is one problem."""
+
+    X: sparse.csr_matrix
+    rows: Rows | None  # None if they are laid out for each class
+    bias: float
+    codes: npt.NDArray[Any]
+    class_weight: npt.NDArray[np.float64]
+    scales: bool
+    train: Callable[..., Trained]
+
+    def solved(self, seed: int | None, code: int | None = None) -> Trained:
+        """Tell one class from the rest, or all from each other."""
+        if code is None:
+            return self.train(
+                self.rows, self.codes, class_weight=self.class_weight, seed=seed
+            )
+        rest = 1.0 if len(self.class_weight) > 2 else self.class_weight[0]
+        positive = self.codes == code
+        ratios = log_count_ratios(self.X, positive) if self.scales else None
+        found = self.train(
+            self.rows or lay_out(_scaled(self.X, ratios), self.bias),
+            positive.astype(np.int64),
+            class_weight=np.array([rest, self.class_weight[code]]),
+            seed=seed,
+        )
+        if ratios is not None:
+            found.weights[:, : self.X.shape[1]] *= ratios
+        return found
 
 
 def log_count_ratios(X: sparse.csr_matrix, positive: npt.NDArray[Any]) -> Any:
@@ -485,7 +503,9 @@ def log_count_ratios(X: sparse.csr_matrix, positive: npt.NDArray[Any]) -> Any:
     return np.log(p / p.sum()) - np.log(q / q.sum())
 
 
-def _scaled(X: sparse.csr_matrix, factors: npt.NDArray[np.float64]) -> Any:
-    """Multiply the columns of `X`."""
+def _scaled(X: sparse.csr_matrix, factors: npt.NDArray[np.float64] | None) -> Any:
+    """Multiply the columns of `X`, if there are factors."""
+    if factors is None:
+        return X
     data = X.data * factors[X.indices]
     return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from skbayes.space import Choice, Real
+from skbayes.space import Choice, Ordinal, Real
 from skbayes.text.token_filters import stemmer_of, stop_word_list
 from skbayes.utils.optional import tell_once
 
@@ -25,9 +24,11 @@ _PAPERS_LOGISTIC: Notation = {
     "tol": Real(1e-5, 1e-1, "log-uniform"),
 }
 
-# LIBLINEAR stops relative to the gradient at its start, which grows with C. Up to 100 a
-# tolerance of 1e-4 is near the solution.
-_LOGISTIC: Notation = {"penalty": ["l2", "l1"], "C": Real(1e-3, 1e2, "log-uniform")}
+_LINEAR: Notation = {
+    "feature_scaling": ["log-count-ratio", None],
+    "class_weight": [None, "balanced"],
+    "C": Real(1e-2, 1e2, "log-uniform"),
+}
 
 
 class _Tree(list):
@@ -40,8 +41,10 @@ class _Tree(list):
 # Orders of n-grams of words: n_min in {1, 2, 3}, then n_max in {n_min, ..., 3}.
 WORD_RANGES = [[(low, high) for high in range(low, 4)] for low in (1, 2, 3)]
 
-# And of characters: shorter ones tell little, longer ones are words.
-CHARACTER_RANGES = [(1, 3), (2, 3), (2, 4), (3, 4), (2, 5), (3, 5)]
+# In the extended space the orders are on one scale. Pairs without their words, and
+# characters of less than four in a row, were never better.
+ORDERED_WORD_RANGES = Ordinal([(1, 1), (1, 2), (1, 3)])
+CHARACTER_RANGES = Ordinal([(2, 4), (2, 5), (2, 6)])
 
 
 def text_space(
@@ -49,7 +52,6 @@ def text_space(
     *,
     language: str | None = "english",
     stop_words: Any = None,
-    n_texts: int | None = None,
     changes: Mapping[str, Any] | None = None,
     vectorizer: str = "vectorizer",
     classifier: str | None = "classifier",
@@ -61,18 +63,16 @@ def text_space(
     space : {"extended", "paper"}, default="extended"
         "paper": orders of word n-grams up to 3, three weightings, stop words or not,
         penalty, strength and tolerance of logistic regression, as in Table 1 of
-        Yogatama, Kong & Smith (2015). "extended" adds n-grams of characters and with
-        gaps, stemming, numbers, limits on document frequencies, logarithms of counts,
-        and the length of rows. It has no tolerance, and only strengths at which
-        LIBLINEAR converges by a tolerance of 1e-4.
+        Yogatama, Kong & Smith (2015). "extended": n-grams of words up to 3 or of
+        characters up to 6; punctuation, stop words and stems; logarithms of counts with
+        inverse document frequencies or binary weights; the length of rows; log-count
+        ratios as factors of the features (Wang & Manning 2012); balanced classes;
+        strength of logistic regression.
     language : str or None, default="english"
         Whose stop words and stems there are to choose, if there are any. What needs a
         library that is not installed is left out, and the user is told once.
     stop_words : list of str or None, default=None
         Stop words to take in place of those of the language.
-    n_texts : int or None, default=None
-        How many texts there are. `min_df` is at most a fiftieth of this number,
-        because in a small set few n-grams occur in several texts. None: no limit.
     changes : dict or None, default=None
         What a parameter may be instead, wherever it stands in the space; others are
         added. What opens up under an option stays as long as the option is listed.
@@ -87,7 +87,8 @@ def text_space(
     Returns
     -------
     search_spaces : list of dict
-        For each parameter what it may be; one dict for each least order of n-grams.
+        For each parameter what it may be; in the paper's space, one dict for each
+        least order of n-grams.
 
     Raises
     ------
@@ -113,13 +114,11 @@ def text_space(
     if space not in SPACES:
         raise ValueError(f"space must be one of {SPACES}, got {space!r}.")
     words, stems = _of_language(space, language, stop_words)
-    representation = (
-        _paper(words) if space == "paper" else _extended(words, stems, n_texts)
-    )
+    representation = _paper(words) if space == "paper" else _extended(words, stems)
     found = _renamed(representation, f"{vectorizer}__")
     if classifier is not None:
-        logistic = _PAPERS_LOGISTIC if space == "paper" else _LOGISTIC
-        found |= _renamed(logistic, f"{classifier}__")
+        learner = _PAPERS_LOGISTIC if space == "paper" else _LINEAR
+        found |= _renamed(learner, f"{classifier}__")
     return _alternatives(_merged(found, changes or {}))
 
 
@@ -140,20 +139,32 @@ def first_points(
     >>> [point["vectorizer__analyzer"] for point in first_points()]
     ['word', 'word', 'word', 'char_wb']
     """
-    words = {"analyzer": "word", "ngram_range": (1, 2), "max_gap": 0}
+    words = {"analyzer": "word", "ngram_range": (1, 2), "token_pattern": "unicode"}
     words |= {"stop_words": None, "stemmer": None}
-    weighted = {"weighting": "tf-idf", "sublinear_tf": True, "norm": "l2"}
-    representations = [
-        ({**words, "weighting": "binary", "norm": None}, 100.0),
-        ({**words, **weighted}, 10.0),
-        ({**words, **weighted, "stemmer": stemmer}, 10.0),
-        ({"analyzer": "char_wb", "ngram_range": (2, 5), **weighted}, 10.0),
+    marks = {**words, "token_pattern": "unicode-punctuation"}
+    weighted = {"weighting": "tf-idf", "norm": "l2"}
+    ratio = {"feature_scaling": "log-count-ratio", "class_weight": None}
+    plain = {**ratio, "feature_scaling": None}
+    points = [
+        ({**words, **weighted}, {**ratio, "C": 10.0}),
+        (
+            {**marks, "ngram_range": (1, 3), "weighting": "binary", "norm": None},
+            {**ratio, "C": 1.0},
+        ),
+        (
+            {"analyzer": "char", "ngram_range": (2, 6), **weighted},
+            {**ratio, "C": 10.0},
+        ),
+        ({**marks, **weighted, "stemmer": stemmer}, {**ratio, "C": 10.0}),
+        (
+            {"analyzer": "char_wb", "ngram_range": (2, 5), **weighted},
+            {**plain, "C": 10.0},
+        ),
     ]
-    plain = {"normalize_numbers": False, "min_df": 1, "max_df": 1.0}
     return [
-        _renamed({**plain, **one}, f"{vectorizer}__")
-        | _renamed({"penalty": "l2", "C": C}, f"{classifier}__")
-        for one, C in representations
+        _renamed(representation, f"{vectorizer}__")
+        | _renamed(learner, f"{classifier}__")
+        for representation, learner in points
     ]
 
 
@@ -198,29 +209,20 @@ def _paper(words: list) -> Notation:
     }
 
 
-def _extended(words: list, stems: list, n_texts: int | None) -> Notation:
-    most = math.inf if n_texts is None else n_texts / 50
-    # A gap needs two tokens.
-    gaps = {"max_gap": [0, 1]}
+def _extended(words: list, stems: list) -> Notation:
     of_words = {
-        "ngram_range": _Tree(
-            Choice({n: gaps if n[1] > 1 else {} for n in ranges})
-            for ranges in WORD_RANGES
-        ),
+        "ngram_range": ORDERED_WORD_RANGES,
+        "token_pattern": ["unicode", "unicode-punctuation"],
         "stop_words": words,
         "stemmer": stems,
     }
     of_characters = {"ngram_range": CHARACTER_RANGES}
-    logarithms = {"sublinear_tf": [False, True]}
     return {
         "analyzer": Choice(
             {"word": of_words, "char": of_characters, "char_wb": of_characters}
         ),
-        "normalize_numbers": [False, True],
-        "weighting": Choice({"tf": logarithms, "tf-idf": logarithms, "binary": {}}),
-        "min_df": [n for n in (1, 2, 3, 5) if n == 1 or n <= most],
-        "max_df": [0.5, 0.7, 0.9, 1.0],
-        "norm": [None, "l2"],
+        "weighting": ["tf-idf", "binary"],
+        "norm": ["l2", None],
     }
 
 

@@ -255,7 +255,7 @@ def test_solver_by_number_name_and_meaning(number, two_classes):
     [
         ({}, "L2R_L2LOSS_SVC", "L2R_L2LOSS_SVC_DUAL"),
         ({"loss": "hinge"}, "L2R_L1LOSS_SVC_DUAL", "L2R_L1LOSS_SVC_DUAL"),
-        ({"loss": "logistic"}, "L2R_LR", "L2R_LR"),
+        ({"loss": "logistic"}, "L2R_LR", "L2R_LR_DUAL"),
         ({"penalty": "l1"}, "L1R_L2LOSS_SVC", "L1R_L2LOSS_SVC"),
         ({"penalty": "l1", "loss": "logistic"}, "L1R_LR", "L1R_LR"),
     ],
@@ -336,8 +336,8 @@ def test_unsorted_and_repeated_entries():
     indices = np.array([2, 0, 0, 1, 1])
     X = sparse.csr_matrix((np.arange(1.0, 6), indices, [0, 3, 5]), shape=(2, 3))
     before = X.indices.copy(), X.data.copy()
-    a = LiblinearClassifier(loss="logistic").fit(X, [0, 1])
-    b = LiblinearClassifier(loss="logistic").fit(X.toarray(), [0, 1])
+    a = LiblinearClassifier(loss="logistic", random_state=0).fit(X, [0, 1])
+    b = LiblinearClassifier(loss="logistic", random_state=0).fit(X.toarray(), [0, 1])
     np.testing.assert_array_equal(a.coef_, b.coef_)
     np.testing.assert_array_equal(X.indices, before[0])
     np.testing.assert_array_equal(X.data, before[1])
@@ -654,3 +654,65 @@ def test_a_search_tells_before_the_first_fit_which_liblinear_is_used(monkeypatch
     )
     LiblinearClassifier()._check_packages()
     assert told == [True]
+
+
+def ratios_by_hand(X, positive):
+    """r of Wang & Manning (2012), equation 2, feature by feature."""
+    present = X.toarray() != 0 if sparse.issparse(X) else X != 0
+    p = [1 + sum(row[j] for row in present[positive]) for j in range(X.shape[1])]
+    q = [1 + sum(row[j] for row in present[~positive]) for j in range(X.shape[1])]
+    return np.log((np.array(p) / sum(p)) / (np.array(q) / sum(q)))
+
+
+@both
+@pytest.mark.parametrize("solver", [0, 1, 2, 3, 5, 6, 7])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scaling_is_that_of_scaled_features(solver, n_classes):
+    rng = np.random.RandomState(0)
+    X = sparse.random(40, 12, density=0.3, random_state=rng, format="csr")
+    y = rng.randint(n_classes, size=40)
+    options = {"solver": solver, "tol": 1e-8, "C": 0.5, "fit_intercept": False}
+    scaled = LiblinearClassifier(
+        feature_scaling="log-count-ratio", random_state=0, **options
+    ).fit(X, y)
+    for row, code in enumerate(range(n_classes) if n_classes > 2 else [1]):
+        ratios = ratios_by_hand(X, y == code)
+        alone = LiblinearClassifier(random_state=0, **options)
+        alone.fit(X.multiply(ratios).tocsr(), y == code)
+        np.testing.assert_allclose(
+            scaled.coef_[row], alone.coef_[0] * ratios, atol=1e-5
+        )
+
+
+def test_scaling_does_not_touch_the_data_or_the_intercept():
+    X = sparse.csr_matrix(np.array([[1.0, 2, 0], [1, 0, 1], [0, 3, 1], [1, 0, 2]]))
+    before = X.copy()
+    y = [0, 1, 0, 1]
+    model = LiblinearClassifier(
+        "l2", "logistic", feature_scaling="log-count-ratio", tol=1e-8
+    ).fit(X, y)
+    np.testing.assert_array_equal(X.toarray(), before.toarray())
+    ratios = ratios_by_hand(X, np.array(y) == 1)
+    plain = LiblinearClassifier("l2", "logistic", tol=1e-8)
+    plain.fit(X.multiply(ratios).tocsr(), y)
+    np.testing.assert_allclose(model.intercept_, plain.intercept_, atol=1e-6)
+
+
+def test_scaling_needs_binary_problems(three_classes):
+    model = LiblinearClassifier(
+        multi_class="crammer_singer", feature_scaling="log-count-ratio"
+    )
+    with pytest.raises(ValueError, match="feature_scaling='log-count-ratio' needs"):
+        model.fit(*three_classes)
+
+
+@pytest.mark.parametrize("solver", [0, 3, 7])
+@pytest.mark.parametrize("scaling", [None, "log-count-ratio"])
+def test_classes_side_by_side_give_the_same(solver, scaling, three_classes):
+    model = LiblinearClassifier(
+        solver=solver, C=0.1, feature_scaling=scaling, random_state=0
+    )
+    alone = clone(model).fit(*three_classes)
+    together = clone(model).set_params(n_jobs=2).fit(*three_classes)
+    np.testing.assert_array_equal(together.coef_, alone.coef_)
+    assert together.n_iter_ == alone.n_iter_
