@@ -229,6 +229,14 @@ _OF_CHARACTERS: dict[str, dict[str, Any]] = {
     "3 to 6": {"ngram_range": (3, 6)},
     "across words": {"analyzer": "char"},
     "across words, up to 6": {"analyzer": "char", "ngram_range": (2, 6)},
+    "across words, 3 to 5": {"analyzer": "char", "ngram_range": (3, 5)},
+    "across words, 3 to 6": {"analyzer": "char", "ngram_range": (3, 6)},
+    "across words, hinge": {
+        "analyzer": "char",
+        "ngram_range": (2, 5),
+        "loss": "squared_hinge",
+        "C": 1.0,
+    },
 }
 CHANGES = {
     "words": _ALL | _OF_WORDS,

@@ -80,13 +80,15 @@ class _CountingSearch(MultiStageSearchCV):
         best = self._parallel(self.best_params_)
         if self.n_members == 1:
             return best
-        found = self.cv_results_
-        complete = np.isfinite(self._ranking_scores()) & (found["state"] == "complete")
-        order = np.argsort(-self._ranking_scores()[complete], kind="stable")
-        others = np.flatnonzero(complete)[order]
-        others = others[others != self.best_index_][: self.n_members - 1]
-        members = [best, *(self._parallel(found["params"][row]) for row in others)]
-        named = [(f"trial{number}", one) for number, one in enumerate(members)]
+        scores = self._ranking_scores()
+        usable = np.isfinite(scores)
+        if "state" in self.cv_results_:  # the mean of a few folds is no score
+            usable &= self.cv_results_["state"] == "complete"
+        usable[self.best_index_] = False
+        rows = np.flatnonzero(usable)
+        rows = rows[np.argsort(-scores[rows], kind="stable")][: self.n_members - 1]
+        others = [self._parallel(self.cv_results_["params"][row]) for row in rows]
+        named = [(f"member{n}", one) for n, one in enumerate([best, *others])]
         return VotingClassifier(named, voting="soft")
 
     def _ranking_scores(self) -> Any:

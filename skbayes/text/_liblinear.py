@@ -30,7 +30,15 @@ from scipy import sparse
 from skbayes import compat
 from skbayes.utils.optional import import_optional, tell_once
 
-__all__ = ["Rows", "Trained", "import_library", "lay_out", "library_name", "train"]
+__all__ = [
+    "Rows",
+    "Trained",
+    "import_library",
+    "lay_out",
+    "library_name",
+    "replace_values",
+    "train",
+]
 
 _DRAWING = threading.Lock()
 _HEARD = threading.local()
@@ -69,13 +77,15 @@ class Trained(NamedTuple):
 class Rows(NamedTuple):
     """Samples in the layout that the library reads, for one problem or several.
 
-    `nodes` and `addresses` are None if scikit-learn's copy is used, which reads `X`.
+    `nodes` (n_nodes,), `addresses` (n_samples,) and `is_value` (n_nodes,), which tells
+    the nodes of nonzeros, are None if scikit-learn's copy is used, which reads `X`.
     """
 
     X: sparse.csr_matrix
     bias: float
-    nodes: npt.NDArray[Any] | None
-    addresses: npt.NDArray[np.uintp] | None
+    nodes: npt.NDArray[Any] | None = None
+    addresses: npt.NDArray[np.uintp] | None = None
+    is_value: npt.NDArray[np.bool_] | None = None
 
 
 def lay_out(X: sparse.csr_matrix, bias: float) -> Rows:
@@ -83,9 +93,17 @@ def lay_out(X: sparse.csr_matrix, bias: float) -> Rows:
     if X.shape[1] >= np.iinfo(np.int32).max:
         raise ValueError(f"LIBLINEAR takes fewer features than {X.shape[1]}.")
     if not _is_installed():
-        return Rows(X, bias, None, None)
+        return Rows(X, bias)
     structures = import_library("LiblinearClassifier")
     return Rows(X, bias, *_nodes(X, bias, np.dtype(structures.feature_node)))
+
+
+def replace_values(rows: Rows, values: npt.NDArray[np.float64]) -> Rows:
+    """Replace the nonzeros, in place where they are laid out already."""
+    X = sparse.csr_matrix((values, rows.X.indices, rows.X.indptr), shape=rows.X.shape)
+    if rows.nodes is not None:
+        rows.nodes["value"][rows.is_value] = values
+    return rows._replace(X=X)
 
 
 def train(
@@ -188,8 +206,8 @@ def _run(
 
 def _nodes(
     X: sparse.csr_matrix, bias: float, dtype: np.dtype
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.uintp]]:
-    """Lay the rows out as the library reads them, and say where each begins.
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.uintp], npt.NDArray[np.bool_]]:
+    """Lay the rows out as the library reads them; say where each and its values are.
 
     A row is its nonzeros, (column from 1, value) each, the bias, and an end mark.
     """
@@ -208,7 +226,7 @@ def _nodes(
         value[starts[1:] - 2] = bias
     column[starts[1:] - 1] = -1
     addresses = nodes.ctypes.data + starts[:-1] * dtype.itemsize
-    return nodes, np.ascontiguousarray(addresses, dtype=np.uintp)
+    return nodes, np.ascontiguousarray(addresses, dtype=np.uintp), is_nonzero
 
 
 _DESCENT = re.compile(r"optimization finished, #iter = (\d+)")

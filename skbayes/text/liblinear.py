@@ -34,6 +34,7 @@ from skbayes.text._liblinear import (
     import_library,
     lay_out,
     library_name,
+    replace_values,
     train,
 )
 from skbayes.utils.pickled_version import PickledVersion
@@ -314,13 +315,14 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         scales = self.feature_scaling is not None
         joint = solver.name == "MCSVM_CS"
         bias = float(self.intercept_scaling) if self.fit_intercept else -1.0
+        several = not joint and n_classes > 2 and effective_n_jobs(self.n_jobs) != 1
         # The library draws from one generator per process.
-        several = solver.draws and not joint and n_classes > 2
-        in_processes = several and effective_n_jobs(self.n_jobs) != 1
+        in_processes = several and solver.draws
+        # Addresses are those of this process, and scaling replaces the values.
+        apart = in_processes or (several and scales)
         problem = _Problem(
             X,
-            # Addresses are those of this process.
-            None if scales or in_processes else lay_out(X, bias),
+            None if apart else lay_out(X, bias),
             bias,
             codes,
             compute_class_weight(self.class_weight, classes=self.classes_, y=y),
@@ -475,9 +477,13 @@ class _Problem(NamedTuple):
             )
         rest = 1.0 if len(self.class_weight) > 2 else self.class_weight[0]
         positive = self.codes == code
-        ratios = log_count_ratios(self.X, positive) if self.scales else None
+        rows = lay_out(self.X, self.bias) if self.rows is None else self.rows
+        ratios = None
+        if self.scales:
+            ratios = log_count_ratios(self.X, positive)
+            rows = replace_values(rows, self.X.data * ratios[self.X.indices])
         found = self.train(
-            self.rows or lay_out(_scaled(self.X, ratios), self.bias),
+            rows,
             positive.astype(np.int64),
             class_weight=np.array([rest, self.class_weight[code]]),
             seed=seed,
@@ -501,11 +507,3 @@ def log_count_ratios(X: sparse.csr_matrix, positive: npt.NDArray[Any]) -> Any:
         for side in (of_positive, ~of_positive)
     )
     return np.log(p / p.sum()) - np.log(q / q.sum())
-
-
-def _scaled(X: sparse.csr_matrix, factors: npt.NDArray[np.float64] | None) -> Any:
-    """Multiply the columns of `X`, if there are factors."""
-    if factors is None:
-        return X
-    data = X.data * factors[X.indices]
-    return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)

@@ -27,7 +27,7 @@ _PAPERS_LOGISTIC: Notation = {
 _LINEAR: Notation = {
     "feature_scaling": ["log-count-ratio", None],
     "class_weight": [None, "balanced"],
-    "C": Real(1e-2, 1e2, "log-uniform"),
+    "C": Real(1e-2, 1e3, "log-uniform"),
 }
 
 
@@ -41,10 +41,9 @@ class _Tree(list):
 # Orders of n-grams of words: n_min in {1, 2, 3}, then n_max in {n_min, ..., 3}.
 WORD_RANGES = [[(low, high) for high in range(low, 4)] for low in (1, 2, 3)]
 
-# In the extended space the orders are on one scale. Pairs without their words, and
-# characters of less than four in a row, were never better.
+# In the extended space the orders are on one scale.
 ORDERED_WORD_RANGES = Ordinal([(1, 1), (1, 2), (1, 3)])
-CHARACTER_RANGES = Ordinal([(2, 4), (2, 5), (2, 6)])
+CHARACTER_RANGES = Ordinal([(2, 4), (3, 5), (3, 6)])
 
 
 def text_space(
@@ -146,7 +145,7 @@ def first_points(
     marks = {**words, "token_pattern": "unicode-punctuation"}
     weighted = {"weighting": "tf-idf", "norm": "l2"}
     plain = {"weighting": "binary", "norm": None}
-    characters = {"analyzer": "char", "ngram_range": (2, 6), **weighted}
+    characters = {"analyzer": "char", "ngram_range": (3, 6), **weighted}
     ratios, none = "log-count-ratio", None
     points = [
         ({**words, "ngram_range": (1, 2), **weighted}, ratios, 10.0),

@@ -29,6 +29,7 @@ import skbayes.text.shared_counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
 from skbayes.evaluation.prefix_store import PrefixStore
 from skbayes.space import Space
+from skbayes.search import text as text_search
 from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
 from skbayes.utils.optional import tell_once
 
@@ -84,6 +85,7 @@ def test_trials_score_as_the_plain_pipeline(space, surrogate):
         scoring="neg_log_loss",
         cv=splits,
         n_iter=14,
+        racing=False,
         random_state=1,
         refit=False,
     ).fit(TEXTS, LABELS)
@@ -128,13 +130,101 @@ def test_dev_texts():
     assert search.n_splits_ == 1
     best = clone(search.best_estimator_).fit(TEXTS, LABELS)
     assert search.best_score_ == pytest.approx(best.score(*NEW), abs=1e-9)
-    # Not trained on, unless wanted.
+    # Trained on in the end, unless not wanted.
+    vectorizer = search.best_estimator_.named_steps["vectorizer"]
+    assert vectorizer.n_documents_ == len(TEXTS) + len(NEW[0])
+    apart = clone(search).set_params(refit_dev=False).fit(TEXTS, LABELS)
+    assert apart.best_params_ == search.best_params_
+    vectorizer = apart.best_estimator_.named_steps["vectorizer"]
+    assert vectorizer.n_documents_ == len(TEXTS)
+
+
+def test_dev_texts_and_folds():
+    search = TextRepresentationSearchCV(
+        dev=NEW, cv=3, n_iter=3, racing=False, refit=False, random_state=0
+    ).fit(TEXTS, LABELS)
+    assert search.n_splits_ == 4
+    best = clone(search._pipeline()).set_params(**search.best_params_)
+    folds = cross_validate(best, TEXTS, LABELS, cv=3)["test_score"]
+    on_dev = best.fit(TEXTS, LABELS).score(*NEW)
+    assert search.best_score_ == pytest.approx(np.mean([on_dev, *folds]), abs=1e-9)
+
+
+def test_folds_of_few_texts_are_drawn_twice():
+    search = TextRepresentationSearchCV(n_iter=2, refit=False, random_state=0)
+    search.fit(TEXTS, LABELS)
+    assert search.n_splits_ == 10
+    once = clone(search).set_params(return_oof="predict", racing=False, refit=True)
+    once.fit(TEXTS, LABELS)
+    assert once.n_splits_ == 5
+    assert len(once.oof_predictions_) == len(TEXTS)
+
+
+def test_many_texts_are_sampled_first(monkeypatch):
+    monkeypatch.setattr(text_search, "MANY_TEXTS", 80)
+    monkeypatch.setattr(text_search, "SAMPLE", 30)
+    search = TextRepresentationSearchCV(n_iter=8, random_state=0)
+    search.fit(TEXTS, LABELS)
+    assert search.n_splits_ == 1
+    shares = search.all_cv_results_["train_fraction"].tolist()
+    assert shares == pytest.approx([30 / 72] * 6 + [1.0] * 2)
     vectorizer = search.best_estimator_.named_steps["vectorizer"]
     assert vectorizer.n_documents_ == len(TEXTS)
-    both = clone(search).set_params(refit_dev=True).fit(TEXTS, LABELS)
-    assert both.best_params_ == search.best_params_
-    vectorizer = both.best_estimator_.named_steps["vectorizer"]
-    assert vectorizer.n_documents_ == len(TEXTS) + len(NEW[0])
+
+
+# -- ensembles ----------------------------------------------------------------------
+
+
+def test_an_ensemble_averages_the_best_trials():
+    search = TextRepresentationSearchCV(
+        n_iter=6, cv=3, ensemble=3, racing=False, random_state=0
+    ).fit(TEXTS, LABELS)
+    results = search.cv_results_
+    order = np.argsort(-results["mean_test_score"], kind="stable")[:3]
+    assert order[0] == search.best_index_
+    expected = np.mean(
+        [
+            clone(search._pipeline())
+            .set_params(**results["params"][row])
+            .fit(TEXTS, LABELS)
+            .predict_proba(NEW[0])
+            for row in order
+        ],
+        axis=0,
+    )
+    np.testing.assert_allclose(search.predict_proba(NEW[0]), expected, atol=1e-12)
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    np.testing.assert_array_equal(again.predict(NEW[0]), search.predict(NEW[0]))
+    alone = clone(search).set_params(ensemble=1).fit(TEXTS, LABELS)
+    assert alone.best_params_ == search.best_params_
+    assert alone.best_score_ == search.best_score_
+
+
+def test_an_ensemble_is_no_larger_than_the_trials():
+    search = TextRepresentationSearchCV(
+        n_iter=2, cv=3, ensemble=9, racing=False, random_state=0
+    ).fit(TEXTS, LABELS)
+    assert len(search.best_estimator_.estimators_) == 2
+
+
+def test_an_ensemble_of_string_labels_and_the_best_of_two_metrics():
+    names = np.array(["bad", "good"])[LABELS]
+    search = TextRepresentationSearchCV(
+        n_iter=4,
+        cv=3,
+        ensemble=2,
+        scoring=["accuracy", "neg_log_loss"],
+        refit="neg_log_loss",
+        random_state=0,
+    ).fit(TEXTS, names)
+    assert set(search.predict(NEW[0])) <= {"bad", "good"}
+    assert search.classes_.tolist() == ["bad", "good"]
+
+
+def test_an_ensemble_needs_probabilities():
+    search = TextRepresentationSearchCV(LiblinearClassifier(), ensemble=2)
+    with pytest.raises(ValueError, match="ensemble=2 averages probabilities"):
+        search.fit(TEXTS, LABELS)
 
 
 def test_best_estimator_is_a_plain_pipeline_on_raw_texts():
@@ -251,7 +341,7 @@ def test_extended_search_begins_with_what_is_known_to_be_good():
         space="extended", n_iter=4, cv=2, random_state=0, refit=False
     ).fit(TEXTS, LABELS)
     kinds = [p["vectorizer__analyzer"] for p in search.cv_results_["params"]]
-    assert kinds == ["word", "word", "word", "char_wb"]
+    assert kinds == ["word", "char", "word", "word"]
     # As far as it is in the space.
     search.set_params(search_spaces={"analyzer": ["char"]}).fit(TEXTS, LABELS)
     kinds = {p["vectorizer__analyzer"] for p in search.cv_results_["params"]}
@@ -500,7 +590,8 @@ def test_empty_texts_are_told_of():
 @pytest.mark.parametrize(
     "arguments, kind, message",
     [
-        ({"dev": NEW, "cv": 3}, ValueError, "dev and cv"),
+        ({"ensemble": 0}, ValueError, "ensemble"),
+        ({"stages": "some"}, ValueError, "stages"),
         ({"dev": (TEXTS,)}, ValueError, "dev must be a pair"),
         ({"dev": (NEW[0], NEW[1][:-1])}, ValueError, r"dev\[0\] and dev\[1\]"),
         ({"dev": (NEW[0], None)}, ValueError, "labels exactly if there is y"),
