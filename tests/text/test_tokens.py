@@ -85,3 +85,25 @@ def test_checked_texts_are_plain_strings():
 def test_messages_name_what_was_checked():
     with pytest.raises(TypeError, match=r"dev\[0\] must hold texts, got 1"):
         check_texts([1], "dev[0]")
+
+
+def test_punctuation_marks_are_words():
+    def words(text):
+        stream = split_words([text], "unicode-punctuation", True)
+        return [stream.vocabulary[i] for i in stream.ids]
+
+    assert words("I can't: 2 stars!!") == [
+        *["i", "can", "'", "t", ":", "2", "stars", "!", "!"]
+    ]
+    # Vowel signs belong to the word, and ideographs are words.
+    assert words("अच्छी फिल्म, क।") == ["अच्छी", "फिल्म", ",", "क", "।"]
+    assert words("好电影!") == ["好", "电", "影", "!"]
+
+
+@given(strings)
+def test_punctuation_adds_to_the_words(texts):
+    def words(pattern):
+        stream = split_words(texts, pattern, True)
+        return {stream.vocabulary[i] for i in stream.ids}
+
+    assert words("unicode") <= words("unicode-punctuation")

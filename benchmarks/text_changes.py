@@ -1,10 +1,9 @@
-"""Tables of text representations: random configurations on small collections of texts.
+"""Changes of a text representation, one at a time, on ten collections of texts.
 
-`make` draws configurations from a wide space, the same for all tasks, and fits each by
-five folds on the training texts, twice with other folds, and once on all of them, with
-the accuracy on the test texts. `show` prints what each option changes, which
-representations to begin with (chosen on the other tasks), what the choice by few folds
-regrets, and what averaging the best trials adds. Needs the data beside the checkout.
+`change` takes a few good pipelines, changes one option of each, and scores the results
+by five folds on the training texts and on the test texts. `show` prints what each
+change adds, and which representations a search should begin with: a greedy choice by
+the folds, with every collection left out in turn. Needs the data beside the checkout.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from common import HERE, Cache, names, save_results
+from common import Cache, names, save_results
 from shared import load
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import RidgeClassifier
@@ -29,41 +28,11 @@ from sklearn.naive_bayes import ComplementNB
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import normalize
 
-from skbayes.space import Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer
 from skbayes.text.shared_counts import counted_texts
 
 data = load()
-N_FOLDS, N_REPEATS = 5, 2
-PREDICTIONS = HERE / "cache" / "text_tables"
-
-# As wide as anything that might be in a space; `show` tells what each option changes.
-WORDS = {
-    "analyzer": ["word"],
-    "ngram_range": [(1, 1), (1, 2), (1, 3), (2, 2)],
-    "token_pattern": ["unicode", "unicode-punctuation"],
-    "stop_words": [None, "english"],
-    "stemmer": [None, "english"],
-    "max_gap": [0, 1],
-}
-CHARACTERS = {
-    "analyzer": ["char", "char_wb"],
-    "ngram_range": [(1, 3), (2, 4), (2, 5), (2, 6), (3, 6)],
-}
-WEIGHTS = {
-    "weighting": ["tf", "tf-idf", "binary"],
-    "sublinear_tf": [False, True],
-    "norm": [None, "l2"],
-    "min_df": [1, 2, 3],
-    "max_df": [0.5, 0.9, 1.0],
-    "normalize_numbers": [False, True],
-}
-LEARNER = {
-    "feature_scaling": [None, "log-count-ratio"],
-    "loss": ["logistic", "squared_hinge"],
-    "class_weight": [None, "balanced"],
-    "C": (1e-2, 1e2, "log-uniform"),
-}
+N_FOLDS = 5
 
 
 def merged(sets: dict, names: Sequence[str]) -> tuple[list[str], np.ndarray]:
@@ -92,17 +61,6 @@ TASKS = {
 }
 
 
-def configurations(n: int) -> list[dict[str, Any]]:
-    """Draw configurations, which are the same for all tasks."""
-    rng = np.random.RandomState(0)
-    drawn = []
-    for _ in range(n):
-        tokens = WORDS if rng.rand() < 0.6 else CHARACTERS
-        space = Space.from_notation({**tokens, **WEIGHTS, **LEARNER})
-        drawn += space.decode(space.from_uniform(rng.rand(1, space.n_columns)))
-    return drawn
-
-
 def pipeline(params: dict[str, Any]) -> Pipeline:
     options = LiblinearClassifier._get_param_names()
     own = {name: value for name, value in params.items() if name in options}
@@ -128,38 +86,6 @@ def scores_of(model: Pipeline, texts: Any, labels: np.ndarray) -> tuple[float, A
     classes = model.classes_
     picked = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
     return float(np.mean(classes[picked] == labels)), values.astype(np.float32)
-
-
-def make(args: argparse.Namespace) -> None:
-    warnings.simplefilter("ignore")
-    drawn = configurations(args.n)
-    for task in args.tasks:
-        cache = Cache("text_tables")
-        known = {record["number"] for record in cache.load(task)}
-        sets = TASKS[task]()
-        texts, labels = sets["train"]
-        folds = [
-            fold
-            for seed in range(N_REPEATS)
-            for fold in StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(
-                texts, labels
-            )
-        ]
-        begun = time.monotonic()
-        n = len(texts)
-        with counted_texts(texts + list(sets["test"][0]), None) as counted:
-            for number, params in enumerate(drawn):
-                if number in known:
-                    continue
-                if time.monotonic() - begun > args.seconds:
-                    break
-                record, predictions = one(
-                    counted, labels, sets["test"][1], folds, params
-                )
-                PREDICTIONS.mkdir(parents=True, exist_ok=True)
-                np.savez(PREDICTIONS / f"{task}-{number}.npz", test=predictions)
-                cache.append(task, {"number": number, **record, "n": n})
-        print(task, len(cache.load(task)), flush=True)
 
 
 def one(counted, labels, test_labels, folds, make_it) -> tuple[dict, np.ndarray]:
@@ -295,7 +221,7 @@ def changed(base: str, change: str) -> Pipeline:
 def change(args: argparse.Namespace) -> None:
     """Score every change by five folds and on the test texts."""
     warnings.simplefilter("ignore")
-    cache = Cache("text_tables")
+    cache = Cache("text_changes")
     for task in args.tasks:
         known = {(r["base"], r["change"]) for r in cache.load(f"changes-{task}")}
         sets = TASKS[task]()
@@ -317,9 +243,9 @@ def change(args: argparse.Namespace) -> None:
         print(task, flush=True)
 
 
-def show_changes(args: argparse.Namespace) -> None:
+def show(args: argparse.Namespace) -> None:
     """Print what each change adds to a base, in points of accuracy."""
-    cache = Cache("text_tables")
+    cache = Cache("text_changes")
     found = {
         (task, r["base"], r["change"]): r
         for task in TASKS
@@ -349,11 +275,41 @@ def show_changes(args: argparse.Namespace) -> None:
                 f"| {name} | {_points(folds)} | {_points(tests)} | {times:.1f} | "
                 + " | ".join(cells)
             )
+    portfolio(found, tasks)
     if args.save:
         save_results(
-            "text_changes",
+            "text_changes/changes",
             {"changes": [{"task": t, **r} for (t, _, _), r in found.items()]},
         )
+
+
+def portfolio(found: dict, tasks: list[str], n: int = 6) -> None:
+    """Print which representations to begin with, and what they leave."""
+    named = [
+        (base, name)
+        for base in BASES
+        for name in CHANGES[base]
+        if all(found.get((t, base, name), {}).get("folds") for t in tasks)
+    ]
+    scores = 100 * np.array(
+        [[np.mean(found[task, *one]["folds"]) for one in named] for task in tasks]
+    )
+    print("\n| left out | below the best after 1 to 6 | the first four")
+    for out, task in [(None, "none"), *enumerate(tasks)]:
+        rows = [row for row in range(len(tasks)) if row != out]
+        chosen: list[int] = []
+        reached = np.full(len(rows), -np.inf)
+        for _ in range(n):
+            means = np.maximum(reached[:, None], scores[rows]).mean(axis=0)
+            chosen.append(int(np.argmax(means)))
+            reached = np.maximum(reached, scores[rows, chosen[-1]])
+        left = [
+            np.mean(scores.max(axis=1)[own] - scores[own][:, chosen[:k]].max(axis=1))
+            for own in [rows if out is None else [out]]
+            for k in range(1, n + 1)
+        ]
+        cells = " ".join(f"{value:.2f}" for value in left)
+        print(f"| {task} | {cells} | {[' / '.join(named[i]) for i in chosen[:4]]}")
 
 
 def _points(values: list[float]) -> str:
@@ -364,17 +320,12 @@ def _points(values: list[float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(required=True)
-    sub = commands.add_parser("make", help="fit what is missing")
-    sub.add_argument("--tasks", type=names(TASKS), default=list(TASKS))
-    sub.add_argument("--n", type=int, default=120, help="configurations; default: 120")
-    sub.add_argument("--seconds", type=float, default=150.0, help="most for a task")
-    sub.set_defaults(function=make)
     sub = commands.add_parser("change", help="change one option at a time")
     sub.add_argument("--tasks", type=names(TASKS), default=list(TASKS))
     sub.set_defaults(function=change)
-    sub = commands.add_parser("show-changes", help="print what that gives")
+    sub = commands.add_parser("show", help="print what that gives")
     sub.add_argument("--save", action="store_true", help="write it")
-    sub.set_defaults(function=show_changes)
+    sub.set_defaults(function=show)
     args = parser.parse_args()
     args.function(args)
 
