@@ -50,10 +50,10 @@ SAMPLE, SAMPLE_SHARE = 4_000, 0.05
 
 N_FOLDS, N_REPEATS = 5, 2
 
-# By the dual problem, predictions are then those of the solution.
-TOL = 0.01
+# LIBLINEAR's own for the dual problem; predictions are then those of the solution.
+TOL = 0.1
 
-# By the primal one, which the paper solves, LIBLINEAR's 0.01 leaves a tenth to a
+# Its own 0.01 for the primal problem, which the paper solves, leaves a tenth to a
 # quarter of the predictions open if C is large.
 TOL_OF_PRIMAL = 1e-4
 
@@ -126,7 +126,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     estimator : estimator object or None, default=None
         What learns from the n-grams. None: logistic regression by
         :class:`~skbayes.text.LiblinearClassifier`, without an intercept, one against
-        the rest, with ``tol=1e-4`` in the trials and in the final fit. Another
+        the rest. It solves the dual problem with ``tol=0.1``, or the primal one with
+        ``tol=1e-4`` in the paper's space and if the space contains the penalty. Another
         estimator stands in its place, as the step "classifier" of a pipeline after the
         step "vectorizer", a :class:`~skbayes.text.NGramVectorizer`. A pipeline that
         takes texts is taken as it is.
@@ -139,14 +140,14 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         ``space=None``. "auto" is the named space, or with ``space=None`` what
         :func:`skbayes.spaces.default_space` knows of the pipeline.
     space : {"extended", "paper"} or None, default="extended"
-        "extended": n-grams of words and of characters, gaps, stop words, stemming,
-        weighting, limits on document frequencies, the length of rows, penalty and
-        strength. The search begins with a few representations that are known to do well
-        (with an `estimator` of your own it does not). "paper": the space of [1]_, to
-        reproduce it: orders of word n-grams up to 3, three weightings, stop words or
-        not, penalty, strength and tolerance. See
-        :func:`skbayes.text.search_spaces.text_space`. None: `search_spaces` is
-        everything.
+        "extended": n-grams of words or of characters, punctuation, stop words, stems,
+        weights, the length of rows, log-count ratios as factors of the features,
+        balanced classes and strength. The search begins with a few representations that
+        do well on many collections (with an `estimator` of your own it does not).
+        "paper": the space of [1]_, to reproduce it with ``surrogate="tpe"``: orders of
+        word n-grams up to 3, three weightings, stop words or not, penalty, strength and
+        tolerance. See :func:`skbayes.text.search_spaces.text_space`. None:
+        `search_spaces` is everything.
     dev : tuple (texts, labels) or None, default=None
         Texts on which all trials are scored, instead of by `cv`. Labels are left out,
         ``(texts, None)``, where there are none.
@@ -473,11 +474,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         learner = self.estimator
         if learner is None:
             # Its random numbers change nothing but the order of its steps.
-            paper = self.space == "paper"
+            # The l1 penalty has no dual problem.
+            own = self.search_spaces if isinstance(self.search_spaces, Mapping) else {}
+            primal = self.space == "paper" or "penalty" in map(_short, own)
             learner = LiblinearClassifier(
                 loss="logistic",
-                dual=False if paper else "auto",
-                tol=TOL_OF_PRIMAL if paper else TOL,
+                dual=not primal,
+                tol=TOL_OF_PRIMAL if primal else TOL,
                 fit_intercept=False,
                 random_state=0,
             )
@@ -596,6 +599,11 @@ def _has_vectorizer(run: SearchRun) -> bool:
     params = [run.estimator.get_params(deep=True), *run.space.covering_sample()]
     values = itertools.chain.from_iterable(one.values() for one in params)
     return any(isinstance(value, NGramVectorizer) for value in values)
+
+
+def _short(name: Any) -> str:
+    """Return the name of a parameter without its step."""
+    return str(name).split("__")[-1]
 
 
 def _with_steps(space: Mapping[str, Any], pipeline: Any) -> dict[str, Any]:

@@ -342,11 +342,18 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
             seeds = rng.randint(2**31 - 1, size=len(positives)).tolist()
         if joint:
             return problem.solved(seeds[0])
-        prefer = "processes" if in_processes else "threads"
-        found = Parallel(n_jobs=self.n_jobs, prefer=prefer)(
-            delayed(problem.solved)(seed, code)
-            for code, seed in zip(positives, seeds, strict=True)
-        )
+        if not several:
+            found = [
+                problem.solved(seed, code)
+                for code, seed in zip(positives, seeds, strict=True)
+            ]
+        else:
+            # Threads whatever the backend, as long as addresses are handed on.
+            require = None if in_processes else "sharedmem"
+            found = Parallel(n_jobs=self.n_jobs, require=require)(
+                delayed(problem.solved)(seed, code)
+                for code, seed in zip(positives, seeds, strict=True)
+            )
         return Trained(
             np.vstack([one.weights for one in found]),
             max(one.n_iter for one in found),

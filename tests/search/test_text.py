@@ -799,3 +799,18 @@ def test_the_best_trial_is_marked_in_the_report(tmp_path):
     search = TextRepresentationSearchCV(n_iter=4, cv=2, random_state=0)
     search.fit(TEXTS, LABELS)
     assert search.report(tmp_path / "report.html").exists()
+
+
+def test_a_penalty_in_the_space_needs_the_primal_problem():
+    search = TextRepresentationSearchCV(
+        search_spaces={"penalty": ["l1", "l2"]},
+        n_iter=8,
+        cv=2,
+        error_score="raise",
+        surrogate="random",
+        random_state=0,
+    ).fit(TEXTS, LABELS)
+    tried = {params["classifier__penalty"] for params in search.cv_results_["params"]}
+    assert tried == {"l1", "l2"}
+    assert not search._pipeline()[-1].dual
+    assert TextRepresentationSearchCV()._pipeline()[-1].dual

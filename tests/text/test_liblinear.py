@@ -716,3 +716,18 @@ def test_classes_side_by_side_give_the_same(solver, scaling, three_classes):
     together = clone(model).set_params(n_jobs=2).fit(*three_classes)
     np.testing.assert_array_equal(together.coef_, alone.coef_)
     assert together.n_iter_ == alone.n_iter_
+
+
+@pytest.mark.parametrize("solver", [0, 7])
+@pytest.mark.parametrize("scaling", [None, "log-count-ratio"])
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_backends_of_the_user(solver, scaling, backend, two_classes, three_classes):
+    # Memory that the library reads is that of this process.
+    for data in (two_classes, three_classes):
+        model = LiblinearClassifier(
+            solver=solver, C=0.1, feature_scaling=scaling, random_state=0
+        )
+        alone = clone(model).fit(*data)
+        with joblib.parallel_config(backend, n_jobs=2):
+            found = clone(model).fit(*data)
+        np.testing.assert_array_equal(found.coef_, alone.coef_)
