@@ -124,7 +124,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     Parameters
     ----------
     estimator : estimator object or None, default=None
-        What learns from the n-grams. None: logistic regression by
+        What learns from the n-grams. None: a linear classifier,
         :class:`~skbayes.text.LiblinearClassifier`, without an intercept, one against
         the rest. It solves the dual problem with ``tol=0.1``, or the primal one with
         ``tol=1e-4`` in the paper's space and if the space contains the penalty. Another
@@ -141,7 +141,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         :func:`skbayes.spaces.default_space` knows of the pipeline.
     space : {"extended", "paper"} or None, default="extended"
         "extended": n-grams of words or of characters, punctuation, stop words, stems,
-        weights, the length of rows, log-count ratios as factors of the features,
+        weights, the length of rows, log-count ratios as factors of the features, loss,
         balanced classes and strength. The search begins with a few representations that
         do well on many collections (with an `estimator` of your own it does not).
         "paper": the space of [1]_, to reproduce it with ``surrogate="tpe"``: orders of
@@ -175,14 +175,14 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         The most trials of each stage, in place of `n_iter`.
     n_promoted : int, default=3
         How many of a stage's best configurations the next one begins with.
-    multi_fidelity : bool, default=False
-        Whether the model of a later stage learns from the earlier ones, too; not with
-        "tpe".
+    multi_fidelity : bool or "auto", default="auto"
+        Whether the model of a later stage learns from the earlier ones, too. "auto"
+        does if the surrogate can.
     best_of : {"last_stage", "all_stages"}, default="last_stage"
         Among which trials the best is chosen.
     timeout : float or None, default=None
         Seconds the search may take, without the refit.
-    surrogate : str or surrogate object, default="tpe"
+    surrogate : str or surrogate object, default="gp"
         The model of the scores, as for :class:`~skbayes.BayesSearchCV`.
     acquisition : str or acquisition object, default="ei"
         What makes a configuration worth trying.
@@ -345,10 +345,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         n_iter: int = 30,
         trials_per_stage: Sequence[int] | None = None,
         n_promoted: int = 3,
-        multi_fidelity: bool = False,
+        multi_fidelity: bool | str = "auto",
         best_of: str = "last_stage",
         timeout: float | None = None,
-        surrogate: Any = "tpe",
+        surrogate: Any = "gp",
         acquisition: Any = "ei",
         n_initial_points: int | str = "auto",
         initial_points: list[dict] | str | None = "default",

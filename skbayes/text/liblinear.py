@@ -69,10 +69,12 @@ _KNOWN: dict[Any, _Solver] = {**_BY_NAME, **{s.number: s for s in _ALL}}
 _BY_WHAT = {(s.penalty, s.loss, s.dual): s for s in _ALL}
 
 
-def _is_logistic(classifier: LiblinearClassifier) -> bool:
+def _has_probabilities(classifier: LiblinearClassifier) -> bool:
     """Tell whether there are probabilities, or raise why there are none."""
-    if classifier._loss() != "logistic":
-        raise AttributeError("Only the logistic loss gives probabilities.")
+    if classifier._loss() not in ("logistic", "squared_hinge"):
+        raise AttributeError(
+            "Only the logistic and the squared hinge loss give probabilities."
+        )
     return True
 
 
@@ -94,8 +96,8 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
     penalty : {"l2", "l1"}, default="l2"
         Norm of the weights that is penalized; "l1" makes many of them 0.
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
-        "logistic" is logistic regression, with probabilities; the others are support
-        vector machines. "hinge" goes with "l2" only.
+        "logistic" is logistic regression; the others are support vector machines.
+        "hinge" goes with "l2" only, and gives no probabilities.
     dual : bool or "auto", default="auto"
         Whether to solve the dual problem. "auto" does for "hinge", which has no other,
         and for the other losses with "l2" and fewer samples than features, where it is
@@ -180,6 +182,8 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
        9, 2008.
     .. [2] S. Wang and C. D. Manning, "Baselines and bigrams: simple, good sentiment and
        topic classification", ACL 2012, section 2.1 and equation 2.
+    .. [3] T. Zhang, "Statistical behavior and consistency of classification methods
+       based on convex risk minimization", Annals of Statistics 32, 2004.
 
     Examples
     --------
@@ -360,9 +364,9 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
             all(one.converged for one in found),
         )
 
-    @available_if(_is_logistic)
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Estimate probabilities, if the loss is logistic.
+        """Estimate probabilities, if the loss is logistic or the squared hinge.
 
         Parameters
         ----------
@@ -374,19 +378,26 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         probabilities : ndarray of shape (n_samples, n_classes)
             Of the classes, in the order of `classes_`. With more than two, those of
             each class against the rest, scaled to a sum of 1.
+
+        Notes
+        -----
+        The probability at which a decision value f minimizes the expected loss is
+        1 / (1 + exp(-f)) for the logistic loss, and (1 + f) / 2 between 0 and 1 for the
+        squared hinge [3]_.
         """
         values = self.decision_function(X)
+        link = expit if self._loss() == "logistic" else _squared_hinge_link
         if values.ndim == 1:
-            return np.column_stack([expit(-values), expit(values)])
-        probabilities = expit(values)
+            return np.column_stack([link(-values), link(values)])
+        probabilities = link(values)
         totals = probabilities.sum(axis=1, keepdims=True)
         # Far from all classes all may underflow.
         uniform = np.full_like(probabilities, 1 / probabilities.shape[1])
         return np.divide(probabilities, totals, out=uniform, where=totals > 0)
 
-    @available_if(_is_logistic)
+    @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Estimate logarithms of probabilities, if the loss is logistic.
+        """Estimate logarithms of probabilities, if there are any.
 
         Parameters
         ----------
@@ -498,6 +509,10 @@ class _Problem(NamedTuple):
         if ratios is not None:
             found.weights[:, : self.X.shape[1]] *= ratios
         return found
+
+
+def _squared_hinge_link(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return (1.0 + np.clip(values, -1.0, 1.0)) / 2.0
 
 
 def log_count_ratios(X: sparse.csr_matrix, positive: npt.NDArray[Any]) -> Any:

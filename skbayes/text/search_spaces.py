@@ -25,9 +25,10 @@ _PAPERS_LOGISTIC: Notation = {
 }
 
 _LINEAR: Notation = {
+    "loss": ["squared_hinge", "logistic"],
     "feature_scaling": ["log-count-ratio", None],
     "class_weight": [None, "balanced"],
-    "C": Real(1e-2, 1e3, "log-uniform"),
+    "C": Real(1e-2, 1e2, "log-uniform"),
 }
 
 
@@ -65,8 +66,8 @@ def text_space(
         Yogatama, Kong & Smith (2015). "extended": n-grams of words up to 3 or of
         characters up to 6; punctuation, stop words and stems; logarithms of counts with
         inverse document frequencies or binary weights; the length of rows; log-count
-        ratios as factors of the features (Wang & Manning 2012); balanced classes;
-        strength of logistic regression.
+        ratios as factors of the features (Wang & Manning 2012); squared hinge or
+        logistic loss, balanced classes, strength.
     language : str or None, default="english"
         Whose stop words and stems there are to choose, if there are any. What needs a
         library that is not installed is left out, and the user is told once.
@@ -146,25 +147,22 @@ def first_points(
     weighted = {"weighting": "tf-idf", "norm": "l2"}
     plain = {"weighting": "binary", "norm": None}
     characters = {"analyzer": "char", "ngram_range": (3, 6), **weighted}
-    ratios, none = "log-count-ratio", None
+    hinge = {"loss": "squared_hinge", "feature_scaling": "log-count-ratio", "C": 1.0}
+    logistic = {**hinge, "loss": "logistic"}
     points = [
-        ({**words, "ngram_range": (1, 2), **weighted}, ratios, 10.0),
-        (characters, ratios, 10.0),
+        ({**words, "ngram_range": (1, 2), **weighted}, hinge),
+        (characters, hinge),
+        ({**words, "ngram_range": (1, 2), **weighted, "stemmer": stemmer}, hinge),
+        ({**marks, "ngram_range": (1, 3), **plain}, logistic),
         (
-            {**words, "ngram_range": (1, 2), **weighted, "stemmer": stemmer},
-            ratios,
-            10.0,
+            {**words, "ngram_range": (1, 2), **weighted},
+            {**logistic, "feature_scaling": None, "C": 10.0},
         ),
-        ({**marks, "ngram_range": (1, 3), **plain}, ratios, 1.0),
-        ({**words, "ngram_range": (1, 2), **weighted}, none, 10.0),
     ]
     return [
         _renamed(representation, f"{vectorizer}__")
-        | _renamed(
-            {"feature_scaling": scaling, "class_weight": None, "C": C},
-            f"{classifier}__",
-        )
-        for representation, scaling, C in points
+        | _renamed({"class_weight": None, **learner}, f"{classifier}__")
+        for representation, learner in points
     ]
 
 

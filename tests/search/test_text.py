@@ -222,7 +222,7 @@ def test_an_ensemble_of_string_labels_and_the_best_of_two_metrics():
 
 
 def test_an_ensemble_needs_probabilities():
-    search = TextRepresentationSearchCV(LiblinearClassifier(), ensemble=2)
+    search = TextRepresentationSearchCV(LiblinearClassifier(loss="hinge"), ensemble=2)
     with pytest.raises(ValueError, match="ensemble=2 averages probabilities"):
         search.fit(TEXTS, LABELS)
 

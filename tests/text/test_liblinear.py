@@ -294,13 +294,38 @@ def test_mistakes_are_named(settings, match, two_classes):
         LiblinearClassifier(**settings).fit(*two_classes)
 
 
-def test_probabilities_only_of_logistic_regression():
-    for settings in ({"loss": "logistic"}, {"solver": 0}, {"solver": "L1R_LR"}):
+def test_losses_that_give_probabilities():
+    for settings in (
+        {},
+        {"loss": "logistic"},
+        {"solver": 0},
+        {"solver": "L1R_L2LOSS_SVC"},
+    ):
         assert hasattr(LiblinearClassifier(**settings), "predict_proba")
-    for settings in ({}, {"loss": "hinge"}, {"solver": 1}, {"solver": 99}):
+    for settings in ({"loss": "hinge"}, {"solver": 4}, {"solver": 99}):
         assert not hasattr(LiblinearClassifier(**settings), "predict_proba")
     with pytest.raises(AttributeError, match="predict_log_proba"):
-        LiblinearClassifier().predict_log_proba  # noqa: B018
+        LiblinearClassifier(loss="hinge").predict_log_proba  # noqa: B018
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_probabilities_are_the_shares_of_the_classes(loss, share):
+    # One constant feature: the loss alone decides.
+    y = np.arange(1000) < 1000 * share
+    X = np.ones((1000, 1))
+    model = LiblinearClassifier(
+        loss=loss, dual=False, C=1e3, tol=1e-10, fit_intercept=False
+    ).fit(X, y)
+    found = model.predict_proba(X[:1])
+    np.testing.assert_allclose(found, [[1 - share, share]], atol=1e-4)
+
+
+def test_probabilities_of_the_squared_hinge_lie_between_0_and_1(three_classes):
+    X, y = three_classes
+    found = LiblinearClassifier(C=10.0, random_state=0).fit(X, y).predict_proba(X)
+    assert found.min() >= 0 and found.max() <= 1
+    np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
 def test_probabilities_far_from_all_classes(three_classes):
