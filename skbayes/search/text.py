@@ -140,9 +140,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         ``space=None``. "auto" is the named space, or with ``space=None`` what
         :func:`skbayes.spaces.default_space` knows of the pipeline.
     space : {"extended", "paper"} or None, default="extended"
-        "extended": n-grams of words or of characters, punctuation, stop words, stems,
-        weights, the length of rows, log-count ratios as factors of the features, loss,
-        balanced classes and strength. The search begins with a few representations that
+        "extended": n-grams of words or of characters, punctuation, stems, weights, the
+        length of rows, log-count ratios as factors of the features, loss and strength.
+        The search begins with a few representations that
         do well on many collections (with an `estimator` of your own it does not).
         "paper": the space of [1]_, to reproduce it with ``surrogate="tpe"``: orders of
         word n-grams up to 3, three weightings, stop words or not, penalty, strength and
@@ -158,12 +158,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         `best_estimator_` is a :class:`~sklearn.ensemble.VotingClassifier` that averages
         their probabilities.
     language : str or None, default="english"
-        Whose stop words and stems the named space offers. Stems, and the stop words of
-        languages other than English, need ``pip install "skbayes[text]"``. What is not
-        installed is left out of the space, which is logged once; if nothing of the
-        language is left, it is an ImportError.
+        Language of the stems that the extended space offers, and of the stop words that
+        the paper's space offers. The extended space offers stop words where there are
+        no stems. Stems, and the stop words of languages other than English, need
+        ``pip install "skbayes[text]"``. What is not installed is left out of the space,
+        which is logged once; if nothing of the language is left, it is an ImportError.
     stop_words : list of str or None, default=None
-        Stop words that it offers instead of those of the language.
+        Stop words that either space offers, in place of those of the language.
     stages : "auto" or sequence of float or int, default="auto"
         Training size of each stage, as a share of each split's training set (float) or
         as a number of texts (int), as for :class:`~skbayes.MultiStageSearchCV`. "auto"

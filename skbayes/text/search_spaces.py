@@ -27,7 +27,6 @@ _PAPERS_LOGISTIC: Notation = {
 _LINEAR: Notation = {
     "loss": ["squared_hinge", "logistic"],
     "feature_scaling": ["log-count-ratio", None],
-    "class_weight": [None, "balanced"],
     "C": Real(1e-2, 1e2, "log-uniform"),
 }
 
@@ -64,15 +63,17 @@ def text_space(
         "paper": orders of word n-grams up to 3, three weightings, stop words or not,
         penalty, strength and tolerance of logistic regression, as in Table 1 of
         Yogatama, Kong & Smith (2015). "extended": n-grams of words up to 3 or of
-        characters up to 6; punctuation, stop words and stems; logarithms of counts with
-        inverse document frequencies or binary weights; the length of rows; log-count
-        ratios as factors of the features (Wang & Manning 2012); squared hinge or
-        logistic loss, balanced classes, strength.
+        characters up to 6; punctuation and stems; logarithms of counts with inverse
+        document frequencies or binary weights; the length of rows; log-count ratios as
+        factors of the features (Wang & Manning 2012); squared hinge or logistic loss;
+        strength.
     language : str or None, default="english"
-        Whose stop words and stems there are to choose, if there are any. What needs a
+        Language of the stop words in the paper's space, and of the stems in the
+        extended space, where stop words are offered if there are no stems. What needs a
         library that is not installed is left out, and the user is told once.
     stop_words : list of str or None, default=None
-        Stop words to take in place of those of the language.
+        Stop words that may be left out, in either space. In the paper's space they
+        replace those of the language.
     changes : dict or None, default=None
         What a parameter may be instead, wherever it stands in the space; others are
         added. What opens up under an option stays as long as the option is listed.
@@ -161,7 +162,7 @@ def first_points(
     ]
     return [
         _renamed(representation, f"{vectorizer}__")
-        | _renamed({"class_weight": None, **learner}, f"{classifier}__")
+        | _renamed(learner, f"{classifier}__")
         for representation, learner in points
     ]
 
@@ -176,16 +177,18 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
         return words, stems
     refused: list[Exception] = []
     wanted: list[tuple[list, Callable]] = []
-    if stop_words is None:
-        wanted.append((words, stop_word_list))
     if space == "extended":
         wanted.append((stems, stemmer_of))
+    if stop_words is None:
+        wanted.append((words, stop_word_list))
     for options, check in wanted:
         try:
             check(language)
             options.append(language)
         except (ImportError, ValueError) as error:
             refused.append(error)
+        if len(stems) > 1:  # stop words only where there are no stems
+            break
     missing = [error for error in refused if isinstance(error, ImportError)]
     if refused and len(words) == len(stems) == 1:
         if missing:

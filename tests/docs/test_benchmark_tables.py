@@ -62,22 +62,15 @@ def test_figures_are_those_of_the_files():
 
 
 def test_runs_of_text_are_averaged():
-    runs = [{"task": "sst", "test": test, "seconds": 2.0} for test in (0.8, 0.82)]
-    accuracy, seconds = tables.tables_of("text", {"paper": runs, "versions": {}})
-    assert accuracy.rows == [["SST-2", "82.43", "81.00 ± 1.00"]]
-    assert seconds.rows == [["SST-2", "2.0"]]
-    accuracy, _ = tables.tables_of("text", {"paper": runs[:1], "versions": {}})
-    assert accuracy.rows[0][-1] == "80.00 (1 run)"
-
-
-def test_the_default_text_search_is_averaged():
-    runs = [
-        {"task": "sst", "cv": 3, "test": test, "seconds": 2.0} for test in (0.8, 0.82)
-    ]
-    default = {"extended": runs, "paper": [], "grid": runs[:1]}
-    made = tables.tables_of("text", {"default": default, "versions": {}})
-    row = ["SST-2", "3", "81.00 (80.00)", "", "80.00", "2", "", "2"]
-    assert made[-1].rows == [row]
+    ours = {"task": "sst", "seconds": 2.0, "score": 0.9, "corrected": 0.88}
+    ours |= {"tests": [0.8, 0.83], "ensembles": {"3": 0.81}}
+    default = [{**ours, "test": test} for test in (0.8, 0.82)]
+    grid = [{"task": "sst", "test": 0.8, "seconds": 9.0}]
+    results = {"default": default, "grid": grid, "versions": {}}
+    accuracy, seconds, choice = tables.tables_of("text", results)
+    assert accuracy.rows == [["SST-2", "82.43", "81.00 (80.00)", "80.00"]]
+    assert seconds.rows == [["SST-2", "2.0", "9.0"]]
+    assert choice.rows == [["SST-2", "3.00", "1.00", "", "", "2.00"]]
 
 
 def test_liblinear_fallback_is_summarized():
