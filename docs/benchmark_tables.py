@@ -501,7 +501,9 @@ def _text(results: dict) -> list[Table]:
         seconds.append(
             [label(task), *(_mean_of(runs[key], "seconds", 1) for key in there)]
         )
-        choices.append([label(task), *_text_choice(runs["default"])])
+        chosen = [run for run in runs["default"] if "tests" in run]
+        if chosen:
+            choices.append([label(task), *_text_choice(chosen)])
     return [
         Table(
             "Test accuracy in %, mean over the seeds, the least in brackets. First the "
