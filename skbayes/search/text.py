@@ -142,7 +142,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     space : {"extended", "paper"} or None, default="extended"
         "extended": n-grams of words or of characters, punctuation, stems, weights, the
         length of rows, log-count ratios as factors of the features, loss and strength.
-        The search begins with a few representations that
+        Above 50,000,000 characters, n-grams of characters are left out. The search begins with a few representations that
         do well on many collections (with an `estimator` of your own it does not).
         "paper": the space of [1]_, to reproduce it with ``surrogate="tpe"``: orders of
         word n-grams up to 3, three weightings, stop words or not, penalty, strength and
@@ -422,7 +422,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             if y is not None:
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
             n_refit = None if self.refit_dev else n
-        search = self._search(cv, len(texts))
+        search = self._search(cv, len(texts), sum(map(len, texts)))
         search.n_refit, search.n_members = n_refit, int(self.ensemble)
         with autologged(self, texts):
             try:
@@ -491,7 +491,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         )
         return Pipeline([(VECTORIZER, vectorizer), (CLASSIFIER, learner)])
 
-    def _full_space(self, pipeline: Any) -> Any:
+    def _full_space(self, pipeline: Any, n_characters: int | None) -> Any:
         """Join the named space and the user's."""
         own = self.search_spaces
         if isinstance(own, str):  # "auto"
@@ -517,15 +517,18 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             self.space,
             language=self.language,
             stop_words=self.stop_words,
+            n_characters=n_characters,
             changes=_with_steps(_without_auto(own or {}), pipeline),
             vectorizer=steps[0],
             classifier=CLASSIFIER if self.estimator is None else None,
         )
 
-    def _search(self, cv: Any, n_texts: int | None = None) -> _CountingSearch:
+    def _search(
+        self, cv: Any, n_texts: int | None = None, n_characters: int | None = None
+    ) -> _CountingSearch:
         """Make the search over pipelines."""
         pipeline = self._pipeline()
-        space = self._full_space(pipeline)
+        space = self._full_space(pipeline, n_characters)
         arguments = {
             name: getattr(self, name) for name in MultiStageSearchCV._get_param_names()
         }

@@ -45,12 +45,16 @@ WORD_RANGES = [[(low, high) for high in range(low, 4)] for low in (1, 2, 3)]
 ORDERED_WORD_RANGES = Ordinal([(1, 1), (1, 2), (1, 3)])
 CHARACTER_RANGES = Ordinal([(2, 4), (3, 5), (3, 6)])
 
+# A character costs about 100 bytes in n-grams of 3 to 6 characters: 5 GB.
+MOST_CHARACTERS = 50_000_000
+
 
 def text_space(
     space: str = "extended",
     *,
     language: str | None = "english",
     stop_words: Any = None,
+    n_characters: int | None = None,
     changes: Mapping[str, Any] | None = None,
     vectorizer: str = "vectorizer",
     classifier: str | None = "classifier",
@@ -74,6 +78,10 @@ def text_space(
     stop_words : list of str or None, default=None
         Stop words that may be left out, in either space. In the paper's space they
         replace those of the language.
+    n_characters : int or None, default=None
+        Number of characters of all texts. Above 50,000,000, the extended space contains
+        no n-grams of characters, which would take more than 5 GB of memory, unless
+        `changes` contains the analyzer. None: no limit.
     changes : dict or None, default=None
         What a parameter may be instead, wherever it stands in the space; others are
         added. What opens up under an option stays as long as the option is listed.
@@ -210,18 +218,19 @@ def _paper(words: list) -> Notation:
     }
 
 
-def _extended(words: list, stems: list) -> Notation:
+def _extended(words: list, stems: list, characters: bool) -> Notation:
     of_words = {
         "ngram_range": ORDERED_WORD_RANGES,
         "token_pattern": ["unicode", "unicode-punctuation"],
         "stop_words": words,
         "stemmer": stems,
     }
-    of_characters = {"ngram_range": CHARACTER_RANGES}
+    analyzers: dict[str, Notation] = {"word": of_words}
+    if characters:
+        of_characters = {"ngram_range": CHARACTER_RANGES}
+        analyzers |= {"char": of_characters, "char_wb": of_characters}
     return {
-        "analyzer": Choice(
-            {"word": of_words, "char": of_characters, "char_wb": of_characters}
-        ),
+        "analyzer": Choice(analyzers),
         "weighting": ["tf-idf", "binary"],
         "norm": ["l2", None],
     }

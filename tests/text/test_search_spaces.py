@@ -159,6 +159,16 @@ def test_orders_of_the_extended_space_are_one_ordered_choice():
         assert list(orders.values) == sorted(orders.values)
 
 
+def test_many_characters_leave_words_only():
+    few, many = (text_space(n_characters=n) for n in (50_000_000, 50_000_001))
+    assert _offered(few, "analyzer") == {"word", "char", "char_wb"}
+    assert _offered(many, "analyzer") == {"word"}
+    changes = {"vectorizer__analyzer": ["char"]}
+    asked = text_space(n_characters=10**9, changes=changes)
+    assert _offered(asked, "analyzer") == {"char"}
+    assert (3, 6) in _offered(asked, "ngram_range")
+
+
 def test_unknown_space():
     with pytest.raises(ValueError, match="space must be one of"):
         text_space("large")
