@@ -142,8 +142,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     space : {"extended", "paper"} or None, default="extended"
         "extended": n-grams of words or of characters, punctuation, stems, weights, the
         length of rows, log-count ratios as factors of the features, loss and strength.
-        Above 50,000,000 characters, n-grams of characters are left out. The search begins with a few representations that
-        do well on many collections (with an `estimator` of your own it does not).
+        Above 50,000,000 characters, n-grams of characters are left out. The search
+        begins with a few representations that do well on many collections (with an
+        `estimator` of your own it does not).
         "paper": the space of [1]_, to reproduce it with ``surrogate="tpe"``: orders of
         word n-grams up to 3, three weightings, stop words or not, penalty, strength and
         tolerance. See :func:`skbayes.text.search_spaces.text_space`. None:

@@ -123,7 +123,11 @@ def text_space(
     if space not in SPACES:
         raise ValueError(f"space must be one of {SPACES}, got {space!r}.")
     words, stems = _of_language(space, language, stop_words)
-    representation = _paper(words) if space == "paper" else _extended(words, stems)
+    large = n_characters is not None and n_characters > MOST_CHARACTERS
+    large &= f"{vectorizer}__analyzer" not in (changes or {})
+    representation = (
+        _paper(words) if space == "paper" else _extended(words, stems, not large)
+    )
     found = _renamed(representation, f"{vectorizer}__")
     if classifier is not None:
         learner = _PAPERS_LOGISTIC if space == "paper" else _LINEAR
