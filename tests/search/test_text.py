@@ -709,7 +709,7 @@ def _unwanted(*args, **kwargs):
     [
         ({"language": "german"}, "stemming"),
         ({"search_spaces": {"stemmer": [None, "english"]}}, "stemming"),
-        ({"search_spaces": {"stop_words": [None, "german"]}}, "stemming"),
+        ({"search_spaces": {"stop_words": [None, "german"]}}, "stop words of 'german'"),
         (
             {
                 "space": None,
