@@ -15,12 +15,16 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import VotingClassifier
 from sklearn.model_selection import (
+    KFold,
+    RepeatedKFold,
     RepeatedStratifiedKFold,
+    ShuffleSplit,
     StratifiedKFold,
     StratifiedShuffleSplit,
     check_cv,
 )
 from sklearn.pipeline import Pipeline
+from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.evaluation.run import SearchRun
@@ -411,7 +415,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         begin = time.perf_counter()
         self._check_ensemble()
         texts = _checked(X, y, self._is_classifier(), "X", "y")
-        cv, n_refit = self._splitter(len(texts)), None
+        cv, n_refit = self._splitter(y, len(texts)), None
         if self.dev is not None:
             dev_texts, dev_labels = self._checked_dev(params, y)
             n = len(texts)
@@ -449,17 +453,23 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 "has no predict_proba; ensemble=1 fits the best pipeline alone."
             )
 
-    def _splitter(self, n_texts: int) -> Any:
+    def _splitter(self, labels: Any, n_texts: int) -> Any:
         """Return what divides the texts."""
         if self.cv is not None or not self._is_classifier():
             return self.cv
+        stratified = type_of_target(labels) in ("binary", "multiclass")
         if n_texts >= MANY_TEXTS:
-            return StratifiedShuffleSplit(1, test_size=0.2, random_state=0)
+            # A class of one text cannot be divided.
+            stratified = (
+                stratified and np.unique(labels, return_counts=True)[1].min() > 1
+            )
+            splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
+            return splitter(1, test_size=0.2, random_state=0)
         if self.return_oof is not None:  # each text is left out once
-            return StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
-        return RepeatedStratifiedKFold(
-            n_splits=N_FOLDS, n_repeats=N_REPEATS, random_state=0
-        )
+            splitter = StratifiedKFold if stratified else KFold
+            return splitter(N_FOLDS, shuffle=True, random_state=0)
+        splitter = RepeatedStratifiedKFold if stratified else RepeatedKFold
+        return splitter(n_splits=N_FOLDS, n_repeats=N_REPEATS, random_state=0)
 
     def _stage_sizes(self, n_texts: int | None) -> Sequence[float | int]:
         """Return the training sizes of the stages."""

@@ -20,6 +20,7 @@ from sklearn.feature_selection import SelectKBest, chi2
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_score, cross_validate
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
@@ -170,6 +171,26 @@ def test_many_texts_are_sampled_first(monkeypatch):
     assert shares == pytest.approx([30 / 72] * 6 + [1.0] * 2)
     vectorizer = search.best_estimator_.named_steps["vectorizer"]
     assert vectorizer.n_documents_ == len(TEXTS)
+
+
+def test_a_class_of_one_text_among_many(monkeypatch):
+    monkeypatch.setattr(text_search, "MANY_TEXTS", 80)
+    labels = LABELS.copy()
+    labels[0] = 2
+    search = TextRepresentationSearchCV(stages=(1.0,), n_iter=2, random_state=0)
+    assert search.fit(TEXTS, labels).n_splits_ == 1
+
+
+def test_several_labels_for_each_text():
+    labels = np.column_stack([LABELS, 1 - LABELS, np.arange(len(LABELS)) % 2])
+    search = TextRepresentationSearchCV(
+        OneVsRestClassifier(LogisticRegression()),
+        {"estimator__C": [1.0, 10.0]},
+        n_iter=2,
+        random_state=0,
+    ).fit(TEXTS, labels)
+    assert search.n_splits_ == 10
+    assert search.predict(NEW[0]).shape == (len(NEW[0]), 3)
 
 
 # -- ensembles ----------------------------------------------------------------------
