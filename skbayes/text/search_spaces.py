@@ -154,13 +154,17 @@ def first_points(
     >>> [point["vectorizer__analyzer"] for point in first_points()]
     ['word', 'char', 'word', 'word', 'word']
     """
-    words = {"analyzer": "word", "token_pattern": "unicode"}
+    words: Notation = {"analyzer": "word", "token_pattern": "unicode"}
     words |= {"stop_words": None, "stemmer": None}
     marks = {**words, "token_pattern": "unicode-punctuation"}
     weighted = {"weighting": "tf-idf", "norm": "l2"}
     plain = {"weighting": "binary", "norm": None}
     characters = {"analyzer": "char", "ngram_range": (3, 6), **weighted}
-    hinge = {"loss": "squared_hinge", "feature_scaling": "log-count-ratio", "C": 1.0}
+    hinge: Notation = {
+        "loss": "squared_hinge",
+        "feature_scaling": "log-count-ratio",
+        "C": 1.0,
+    }
     logistic = {**hinge, "loss": "logistic"}
     points = [
         ({**words, "ngram_range": (1, 2), **weighted}, hinge),
