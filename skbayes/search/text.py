@@ -52,13 +52,15 @@ MANY_TEXTS = 10_000
 # Texts of that sample: at least so many, and at least this share of all.
 SAMPLE, SAMPLE_SHARE = 4_000, 0.05
 
+TEST_SHARE = 0.2
+
 N_FOLDS, N_REPEATS = 5, 2
 
 # LIBLINEAR's own for the dual problem; predictions are then those of the solution.
 TOL = 0.1
 
-# Its own 0.01 for the primal problem, which the paper solves, leaves a tenth to a
-# quarter of the predictions open if C is large.
+# With 0.01, its own default for the primal problem, 10 % to 25 % of the predictions
+# differ from those of the solution if C is large.
 TOL_OF_PRIMAL = 1e-4
 
 
@@ -84,30 +86,58 @@ class _CountingSearch(MultiStageSearchCV):
         best = self._parallel(self.best_params_)
         if self.n_members == 1:
             return best
-        scores = self._ranking_scores()
-        usable = np.isfinite(scores)
-        if "state" in self.cv_results_:  # the mean of a few folds is no score
-            usable &= self.cv_results_["state"] == "complete"
-        usable[self.best_index_] = False
-        rows = np.flatnonzero(usable)
-        rows = rows[np.argsort(-scores[rows], kind="stable")][: self.n_members - 1]
-        others = [self._parallel(self.cv_results_["params"][row]) for row in rows]
-        named = [(f"member{n}", one) for n, one in enumerate([best, *others])]
-        return VotingClassifier(named, voting="soft")
+        members = [best, *map(self._parallel, self._runners_up())]
+        members = [one for one in members if hasattr(one, "predict_proba")]
+        if len(members) < self.n_members:
+            warnings.warn(
+                f"ensemble={self.n_members}: only {len(members)} configurations were "
+                "scored completely and have predict_proba.",
+                UserWarning,
+                stacklevel=6,
+            )
+        named = [(f"member{number}", one) for number, one in enumerate(members)]
+        return VotingClassifier(named, voting="soft") if members else best
 
-    def _ranking_scores(self) -> Any:
-        metric = (
-            self.refit if self.multimetric_ and isinstance(self.refit, str) else None
-        )
-        return self.cv_results_[f"mean_test_{metric or 'score'}"]
+    def _runners_up(self) -> list[dict[str, Any]]:
+        """Return the next best configurations of the stage of the best trial."""
+        results, best = self.cv_results_, self.best_index_
+        metric = self.refit if self.multimetric_ else "score"
+        scores = results[f"mean_test_{metric}"]
+        usable = np.isfinite(scores)
+        if "state" in results:  # the mean of a few folds is no score
+            usable &= results["state"] == "complete"
+        if "feasible" in results:
+            usable &= results["feasible"].astype(bool)
+        usable &= results["stage"] == results["stage"][best]
+        chosen: list[dict[str, Any]] = [self.best_params_]
+        for row in np.argsort(-scores, kind="stable"):
+            if len(chosen) == self.n_members:
+                break
+            if usable[row] and results["params"][row] not in chosen:
+                chosen.append(results["params"][row])
+        return chosen[1:]
 
     def _parallel(self, params: Mapping[str, Any]) -> Any:
         """Return a pipeline, in which the problems of the classes run in parallel."""
         pipeline = with_params(self.estimator, params)
-        learner = pipeline[-1] if isinstance(pipeline, Pipeline) else pipeline
+        learner = _learner_of(pipeline)
         if isinstance(learner, LiblinearClassifier) and learner.n_jobs is None:
             learner.set_params(n_jobs=self.n_jobs)
         return pipeline
+
+    def _refit(self, run: SearchRun, rows: Any, tasks: Any = None) -> None:
+        super()._refit(run, rows, tasks)
+        # A model that is shipped starts no workers.
+        own = getattr(_learner_of(self.estimator), "n_jobs", None)
+        for member in getattr(self.best_estimator_, "estimators_", []) or [
+            self.best_estimator_
+        ]:
+            if isinstance(_learner_of(member), LiblinearClassifier):
+                _learner_of(member).set_params(n_jobs=own)
+
+
+def _learner_of(estimator: Any) -> Any:
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 @share_parameters
@@ -122,8 +152,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     from the training texts alone.
 
     ``TextRepresentationSearchCV().fit(texts, labels)`` is all it takes; the search then
-    predicts the labels of other texts. `n_iter` says what you can afford, `language`
-    which stop words there are. All else can be left alone.
+    predicts the labels of other texts. `n_iter` is the number of trials you can afford,
+    and `language` selects the stems. All other arguments can keep their defaults.
 
     Parameters
     ----------
@@ -154,8 +184,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         tolerance. See :func:`skbayes.text.search_spaces.text_space`. None:
         `search_spaces` is everything.
     dev : tuple (texts, labels) or None, default=None
-        Texts on which all trials are scored, instead of by `cv`. Labels are left out,
-        ``(texts, None)``, where there are none.
+        Texts on which all trials are scored. With `cv`, too, the score is the mean over
+        both. Labels are left out, ``(texts, None)``, where there are none.
     refit_dev : bool, default=True
         Whether the best pipeline is fitted on `dev` too in the end.
     ensemble : int, default=1
@@ -174,7 +204,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Training size of each stage, as a share of each split's training set (float) or
         as a number of texts (int), as for :class:`~skbayes.MultiStageSearchCV`. "auto"
         is all texts below 10,000 of them; from 10,000 on, a first stage is fitted on a
-        sample of 4,000 texts or 5 %, whichever is more.
+        sample of 4,000 texts or 5 %, whichever is more. The length of
+        `trials_per_stage`, 1 or 2, decides instead where it is given.
     n_iter : int, default=30
         The most configurations to try, in all stages together.
     trials_per_stage : sequence of int or None, default=None
@@ -209,10 +240,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     refit : bool, str or callable, default=True
         Whether to fit the best configuration in the end, as for GridSearchCV.
     cv : int, splitter, iterable or None, default=None
-        As for GridSearchCV. None: five stratified folds, drawn twice, of which most
-        trials see only the first (see `racing`); from 10,000 texts on, one split with
-        20 % of the texts for the score; with `dev`, only `dev`. With both `dev` and
-        `cv`, the score is the mean over `dev` and the folds.
+        As for GridSearchCV. None for a classifier: five stratified folds, drawn twice,
+        of which most trials see only the first (see `racing`); from 10,000 texts on,
+        one split with 20 % of the texts for the score; with `dev`, only `dev`.
     verbose : int, default=0
         From 1 on, one line is printed per trial.
     pre_dispatch : int or str, default="2*n_jobs"
@@ -257,11 +287,11 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     Attributes
     ----------
-    best_estimator_ : Pipeline
-        The best pipeline, which takes raw texts. Not there with ``refit=False``. To
-        load its pickle, install the same version of skbayes, and snowballstemmer if a
-        stemmer was chosen; liblinear-official and stop-words are not needed. The
-        pickle contains no texts, trials or counts.
+    best_estimator_ : Pipeline or VotingClassifier
+        The best pipeline, or an ensemble of the best ones. It takes raw texts. Not
+        there with ``refit=False``. To load its pickle, install the same version of
+        skbayes, and snowballstemmer if a stemmer was chosen; liblinear-official and
+        stop-words are not needed. The pickle contains no texts, trials or counts.
     best_params_ : dict
         Its parameters.
     best_score_ : float
@@ -277,7 +307,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     stop_reason_ : str
         Why the search ended.
     n_splits_ : int
-        Number of splits, 1 with `dev`.
+        Number of splits, 1 with `dev` alone.
     {refit_time_}
     {total_time_}
     scorer_ : callable or dict of str to callable
@@ -413,8 +443,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             every fit failed.
         """
         begin = time.perf_counter()
-        self._check_ensemble()
         texts = _checked(X, y, self._is_classifier(), "X", "y")
+        self._check_ensemble(y, params)
+        n_texts = len(texts)
         cv, n_refit = self._splitter(y, len(texts)), None
         if self.dev is not None:
             dev_texts, dev_labels = self._checked_dev(params, y)
@@ -427,7 +458,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             if y is not None:
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
             n_refit = None if self.refit_dev else n
-        search = self._search(cv, len(texts), sum(map(len, texts)))
+        search = self._search(cv, n_texts, sum(map(len, texts)))
         search.n_refit, search.n_members = n_refit, int(self.ensemble)
         with autologged(self, texts):
             try:
@@ -443,41 +474,59 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     # -- before the search --------------------------------------------------------
 
-    def _check_ensemble(self) -> None:
+    def _check_ensemble(self, y: Any, params: Mapping[str, Any]) -> None:
         """Raise ValueError if there is nothing to average."""
         if self.ensemble == 1 or not self.refit:
             return
-        if not hasattr(self._pipeline(), "predict_proba"):
-            raise ValueError(
-                f"ensemble={self.ensemble!r} averages probabilities, and the estimator "
-                "has no predict_proba; ensemble=1 fits the best pipeline alone."
-            )
+        pipeline = self._pipeline()
+        weights = getattr(_learner_of(pipeline), "class_weight", None)
+        obstacles = {
+            "the estimator has no predict_proba": not hasattr(
+                pipeline, "predict_proba"
+            ),
+            "refit is a callable": callable(self.refit),
+            "there are fit parameters": bool(params),
+            "there are several labels for each text": np.ndim(y) > 1,
+            "class_weight is a dict": isinstance(weights, Mapping),
+        }
+        for obstacle, there in obstacles.items():
+            if there:
+                raise ValueError(
+                    f"ensemble={self.ensemble!r} averages probabilities by a "
+                    f"VotingClassifier, but {obstacle}; ensemble=1 fits the best "
+                    "pipeline alone."
+                )
 
     def _splitter(self, labels: Any, n_texts: int) -> Any:
         """Return what divides the texts."""
         if self.cv is not None or not self._is_classifier():
             return self.cv
         stratified = type_of_target(labels) in ("binary", "multiclass")
-        if n_texts >= MANY_TEXTS:
-            # A class of one text cannot be divided.
-            stratified = (
-                stratified and np.unique(labels, return_counts=True)[1].min() > 1
-            )
-            splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
-            return splitter(1, test_size=0.2, random_state=0)
         if self.return_oof is not None:  # each text is left out once
             splitter = StratifiedKFold if stratified else KFold
             return splitter(N_FOLDS, shuffle=True, random_state=0)
+        if n_texts >= MANY_TEXTS:
+            splitter = ShuffleSplit
+            if stratified and _can_be_stratified(labels):
+                splitter = StratifiedShuffleSplit
+            return splitter(1, test_size=TEST_SHARE, random_state=0)
         splitter = RepeatedStratifiedKFold if stratified else RepeatedKFold
         return splitter(n_splits=N_FOLDS, n_repeats=N_REPEATS, random_state=0)
 
     def _stage_sizes(self, n_texts: int | None) -> Sequence[float | int]:
-        """Return the training sizes of the stages."""
+        """Return the training sizes of the stages, for so many texts in `X`."""
         if not isinstance(self.stages, str):
             return self.stages
-        if n_texts is None or n_texts < MANY_TEXTS or self.n_iter < 2:
+        n_train = n_texts or 0
+        if self.cv is None and self.dev is None:
+            n_train = round((1 - TEST_SHARE) * n_train)
+        n_stages = 2 if (n_texts or 0) >= MANY_TEXTS and self.n_iter > 1 else 1
+        if self.trials_per_stage is not None:
+            n_stages = len(self.trials_per_stage)
+        if n_stages == 1:
             return (1.0,)
-        return (max(SAMPLE, round(SAMPLE_SHARE * n_texts)), 1.0)
+        share = max(SAMPLE / max(n_train, 1), SAMPLE_SHARE)
+        return (min(share, 0.5), 1.0)
 
     def _pipeline(self) -> Any:
         """Return what is searched: takes texts."""
@@ -486,9 +535,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         learner = self.estimator
         if learner is None:
             # Its random numbers change nothing but the order of its steps.
-            # The l1 penalty has no dual problem.
-            own = self.search_spaces if isinstance(self.search_spaces, Mapping) else {}
-            primal = self.space == "paper" or "penalty" in map(_short, own)
+            primal = self.space == "paper" or _needs_primal(self.search_spaces)
             learner = LiblinearClassifier(
                 loss="logistic",
                 dual=not primal,
@@ -562,8 +609,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         points = [] if default else list(self.initial_points or [])
         if self.space == "extended" and self.estimator is None:
             whole = Space.from_notation(space, constraint=self.constraint)
-            ready = first_points(self.language)
-            points += [one for one in ready if one in whole]
+            known = self._pipeline().get_params(deep=True)
+            # What the user added keeps the value of the pipeline.
+            ready = [
+                whole.selection({**known, **p}) for p in first_points(self.language)
+            ]
+            points += [one for one in ready if one is not None and one in whole]
         return points or ("default" if default else None)
 
     def _is_classifier(self) -> bool:
@@ -578,7 +629,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         if params:
             raise ValueError(
                 f"fit parameters ({', '.join(params)}) cannot be together with dev, "
-                "for whose texts they have no entries; use cv."
+                "for whose texts they have no entries; use cv without dev."
             )
         texts, labels = self.dev
         if (labels is None) != (y is None):
@@ -616,9 +667,24 @@ def _has_vectorizer(run: SearchRun) -> bool:
     return any(isinstance(value, NGramVectorizer) for value in values)
 
 
-def _short(name: Any) -> str:
-    """Return the name of a parameter without its step."""
-    return str(name).split("__")[-1]
+def _needs_primal(search_spaces: Any) -> bool:
+    """Tell whether a space contains what the dual problem does not have."""
+    if search_spaces is None or isinstance(search_spaces, str):
+        return False
+    try:
+        if isinstance(search_spaces, Mapping):
+            search_spaces = _without_auto(search_spaces)
+        columns = Space.from_notation(search_spaces).columns
+    except (TypeError, ValueError):  # which the search explains
+        return False
+    names = {column.name.split("__")[-1] for column in columns}
+    return not names.isdisjoint({"penalty", "penalize_intercept"})
+
+
+def _can_be_stratified(labels: Any) -> bool:
+    """Tell whether both parts of a split can contain all classes."""
+    counts = np.unique(labels, return_counts=True)[1]
+    return counts.min() > 1 and len(counts) <= TEST_SHARE * len(labels)
 
 
 def _with_steps(space: Mapping[str, Any], pipeline: Any) -> dict[str, Any]:

@@ -42,6 +42,11 @@ from skbayes.utils.pickled_version import PickledVersion
 __all__ = ["LiblinearClassifier"]
 
 
+# Weight of the logistic link in the probabilities of the squared hinge, which orders
+# those that are clipped.
+TIE = 1e-6
+
+
 class _Solver(NamedTuple):
     """What one of the library's solvers minimizes, and how."""
 
@@ -97,11 +102,13 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         Norm of the weights that is penalized; "l1" makes many of them 0.
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
         "logistic" is logistic regression; the others are support vector machines.
-        "hinge" goes with "l2" only, and gives no probabilities.
+        "hinge" goes with "l2" only, and gives no probabilities; those of the squared
+        hinge follow [3]_.
     dual : bool or "auto", default="auto"
         Whether to solve the dual problem. "auto" does for "hinge", which has no other,
         and for the other losses with "l2" and fewer samples than features, where it is
-        several times faster. With "l1" there is no dual.
+        several times faster, unless the intercept is not penalized. With "l1" there is
+        no dual.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         One classifier for each class against the rest, or all in one problem, to which
         `penalty`, `loss` and `dual` do not apply.
@@ -137,7 +144,9 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Number of classes whose problems are solved at the same time, with more than two
         classes. Problems in which coordinates are drawn (dual ones and those with the
-        penalty "l1") are solved in processes, others in threads. None means 1.
+        penalty "l1") are solved in processes, if joblib's backend has processes; in
+        threads they wait for each other. Other problems are solved in threads. None
+        means 1.
     random_state : int, RandomState instance or None, default=None
         Order in which dual solvers and those with "l1" visit coordinates. The result
         depends on it by about `tol`. The other solvers draw nothing.
@@ -427,6 +436,7 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         dual = self.dual
         if dual == "auto":
             many_features = self.penalty == "l2" and n_samples < n_features
+            many_features &= self.penalize_intercept or not self.fit_intercept
             dual = self.loss == "hinge" or many_features
         try:
             return _BY_WHAT[self.penalty, self.loss, bool(dual)]
@@ -512,7 +522,9 @@ class _Problem(NamedTuple):
 
 
 def _squared_hinge_link(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return (1.0 + np.clip(values, -1.0, 1.0)) / 2.0
+    """Return probabilities that increase with the values everywhere."""
+    clipped = (1.0 + np.clip(values, -1.0, 1.0)) / 2.0
+    return (1.0 - TIE) * clipped + TIE * expit(values)
 
 
 def log_count_ratios(X: sparse.csr_matrix, positive: npt.NDArray[Any]) -> Any:

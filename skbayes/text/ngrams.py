@@ -68,8 +68,8 @@ class NGramVectorizer(
         A regular expression for a word; one with a group takes what is in it. The
         default is scikit-learn's. "unicode" is the same extended to all scripts: the
         vowel signs of Hindi and the like belong to the word, and each Chinese or
-        Japanese character is a word. "unicode-punctuation" adds words of one letter and
-        each punctuation mark. For words only.
+        Japanese character is a word. "unicode-punctuation" adds words of one letter,
+        and each character that is neither in a word nor white space. For words only.
     stop_words : str, list of str or None, default=None
         Words that are left out before n-grams are made: a language, such as "english"
         (other languages need the library stop-words), or the words themselves. For

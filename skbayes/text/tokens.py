@@ -187,7 +187,8 @@ def split_words(texts: Iterable[str], pattern: str, lowercase: bool) -> TokenStr
 
     The pattern "unicode" is :data:`WORDS` extended to all scripts: marks such as the
     vowel signs of Hindi belong to the word, and each Chinese or Japanese character is
-    one. "unicode-punctuation" adds words of one letter and each punctuation mark.
+    one. "unicode-punctuation" adds words of one letter, and each character that is
+    neither in a word nor white space.
     """
     find = _finder(pattern)
     number: defaultdict[str, int] = defaultdict()

@@ -30,7 +30,7 @@ import skbayes.text.shared_counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
 from skbayes.evaluation.prefix_store import PrefixStore
 from skbayes.search import text as text_search
-from skbayes.space import Space
+from skbayes.space import Choice, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
 from skbayes.utils.optional import tell_once
 
@@ -224,7 +224,9 @@ def test_an_ensemble_averages_the_best_trials():
 def test_an_ensemble_is_no_larger_than_the_trials():
     search = TextRepresentationSearchCV(
         n_iter=2, cv=3, ensemble=9, racing=False, random_state=0
-    ).fit(TEXTS, LABELS)
+    )
+    with pytest.warns(UserWarning, match="ensemble=9: only 2 configurations"):
+        search.fit(TEXTS, LABELS)
     assert len(search.best_estimator_.estimators_) == 2
 
 
@@ -242,10 +244,55 @@ def test_an_ensemble_of_string_labels_and_the_best_of_two_metrics():
     assert search.classes_.tolist() == ["bad", "good"]
 
 
-def test_an_ensemble_needs_probabilities():
-    search = TextRepresentationSearchCV(LiblinearClassifier(loss="hinge"), ensemble=2)
-    with pytest.raises(ValueError, match="ensemble=2 averages probabilities"):
-        search.fit(TEXTS, LABELS)
+@pytest.mark.parametrize(
+    "arguments, labels, reason",
+    [
+        ({"estimator": LiblinearClassifier(loss="hinge")}, LABELS, "no predict_proba"),
+        ({"refit": lambda results: 0}, LABELS, "refit is a callable"),
+        (
+            {"estimator": LiblinearClassifier(class_weight={0: 2.0})},
+            LABELS,
+            "class_weight is a dict",
+        ),
+        (
+            {"estimator": OneVsRestClassifier(LogisticRegression())},
+            np.column_stack([LABELS, 1 - LABELS]),
+            "several labels",
+        ),
+    ],
+)
+def test_an_ensemble_that_is_impossible_is_refused(arguments, labels, reason):
+    search = TextRepresentationSearchCV(**arguments, ensemble=2)
+    with pytest.raises(ValueError, match=rf"ensemble=2 .*{reason}"):
+        search.fit(TEXTS, labels)
+
+
+def test_members_of_an_ensemble_differ_and_are_allowed():
+    search = TextRepresentationSearchCV(
+        stages=(0.5, 1.0),
+        best_of="all_stages",
+        n_iter=12,
+        cv=3,
+        ensemble=2,
+        constraints={"fit_time": "<= 1000"},
+        racing=False,
+        random_state=0,
+    ).fit(TEXTS, LABELS)
+    members = search.best_estimator_.estimators_
+    assert len(members) == 2
+    first, second = (
+        {name: one.get_params()[name] for name in search.best_params_}
+        for one in members
+    )
+    assert first == search.best_params_ != second
+    # What is shipped starts no workers.
+    assert all(one[-1].n_jobs is None for one in members)
+
+
+def test_workers_of_the_final_fit_are_not_shipped():
+    labels = np.arange(len(TEXTS)) % 3
+    search = TextRepresentationSearchCV(n_iter=2, cv=2, n_jobs=2, random_state=0)
+    assert search.fit(TEXTS, labels).best_estimator_[-1].n_jobs is None
 
 
 def test_best_estimator_is_a_plain_pipeline_on_raw_texts():
@@ -382,6 +429,29 @@ def test_other_languages():
     assert search.predict(["अच्छी", "बुरी"]).tolist() == [1, 0]
     offered = {p["vectorizer__stop_words"] for p in search.cv_results_["params"]}
     assert offered == {None, "hindi"}
+
+
+@pytest.mark.parametrize("n_stages", [1, 2])
+@pytest.mark.parametrize("many", [80, 10_000])
+def test_trials_per_stage_decide_how_many_stages_there_are(n_stages, many, monkeypatch):
+    monkeypatch.setattr(text_search, "MANY_TEXTS", many)
+    search = TextRepresentationSearchCV(
+        trials_per_stage=[2, 1][:n_stages], cv=2, refit=False, random_state=0
+    ).fit(TEXTS, LABELS)
+    assert set(search.all_cv_results_["stage"]) == set(range(n_stages))
+
+
+def test_what_is_added_to_the_space_keeps_the_first_representations():
+    search = TextRepresentationSearchCV(
+        search_spaces={"min_df": [1, 2], "class_weight": [None, "balanced"]},
+        n_iter=4,
+        cv=2,
+        refit=False,
+        random_state=0,
+    ).fit(TEXTS, LABELS)
+    kinds = [p["vectorizer__analyzer"] for p in search.cv_results_["params"]]
+    assert kinds == ["word", "char", "word", "word"]
+    assert {p["vectorizer__min_df"] for p in search.cv_results_["params"]} == {1}
 
 
 def test_own_stop_words():
@@ -835,4 +905,7 @@ def test_a_penalty_in_the_space_needs_the_primal_problem():
     tried = {params["classifier__penalty"] for params in search.cv_results_["params"]}
     assert tried == {"l1", "l2"}
     assert not search._pipeline()[-1].dual
+    nested = Choice({"l1": {"penalize_intercept": [True]}, "l2": {}})
+    spaces: list = [{"classifier__penalty": nested}]
+    assert not TextRepresentationSearchCV(None, spaces, space=None)._pipeline()[-1].dual
     assert TextRepresentationSearchCV()._pipeline()[-1].dual

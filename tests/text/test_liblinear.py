@@ -323,9 +323,21 @@ def test_probabilities_are_the_shares_of_the_classes(loss, share):
 
 def test_probabilities_of_the_squared_hinge_lie_between_0_and_1(three_classes):
     X, y = three_classes
-    found = LiblinearClassifier(C=10.0, random_state=0).fit(X, y).predict_proba(X)
-    assert found.min() >= 0 and found.max() <= 1
+    model = LiblinearClassifier(C=10.0, random_state=0).fit(X, y)
+    found = model.predict_proba(X)
+    assert found.min() > 0 and found.max() < 1
     np.testing.assert_allclose(found.sum(axis=1), 1)
+    # Clipped values are in the order of the decisions, too.
+    model.coef_, model.intercept_ = np.zeros((3, 4)), np.array([-1.5, -1.2, -1.3])
+    assert model.predict_proba(X[:1]).argmax() == 1
+    model.intercept_ = np.array([1.1, 1.2, 0.3])
+    assert model.predict_proba(X[:1]).argmax() == 1
+
+
+def test_an_intercept_without_penalty_needs_no_choice_of_the_problem():
+    X, y = make_classification(20, 50, random_state=0)
+    model = LiblinearClassifier(loss="logistic", penalize_intercept=False).fit(X, y)
+    assert model.solver_ == "L2R_LR"
 
 
 def test_probabilities_far_from_all_classes(three_classes):
