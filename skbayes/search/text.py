@@ -50,9 +50,12 @@ VECTORIZER, CLASSIFIER = "vectorizer", "classifier"
 MANY_TEXTS = 10_000
 
 # Texts of that sample: at least so many, and at least this share of all.
-SAMPLE, SAMPLE_SHARE = 4_000, 0.05
+SAMPLE, SAMPLE_SHARE = 3_000, 0.05
 
 TEST_SHARE = 0.2
+
+# Most trials on all texts after that stage.
+N_FULL = 4
 
 N_FOLDS, N_REPEATS = 5, 2
 
@@ -204,7 +207,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Training size of each stage, as a share of each split's training set (float) or
         as a number of texts (int), as for :class:`~skbayes.MultiStageSearchCV`. "auto"
         is all texts below 10,000 of them; from 10,000 on, a first stage is fitted on a
-        sample of 4,000 texts or 5 %, whichever is more. The length of
+        sample of 3,000 texts or 5 %, whichever is more, and at most four
+        configurations are fitted on all of them. The length of
         `trials_per_stage`, 1 or 2, decides instead where it is given.
     n_iter : int, default=30
         The most configurations to try, in all stages together.
@@ -513,20 +517,24 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         splitter = RepeatedStratifiedKFold if stratified else RepeatedKFold
         return splitter(n_splits=N_FOLDS, n_repeats=N_REPEATS, random_state=0)
 
-    def _stage_sizes(self, n_texts: int | None) -> Sequence[float | int]:
-        """Return the training sizes of the stages, for so many texts in `X`."""
+    def _stage_arguments(self, n_texts: int | None) -> dict[str, Any]:
+        """Return sizes and trials of the stages, for so many texts in `X`."""
+        trials = self.trials_per_stage
         if not isinstance(self.stages, str):
-            return self.stages
+            return {"stages": self.stages}
         n_train = n_texts or 0
         if self.cv is None and self.dev is None:
             n_train = round((1 - TEST_SHARE) * n_train)
         n_stages = 2 if (n_texts or 0) >= MANY_TEXTS and self.n_iter > 1 else 1
-        if self.trials_per_stage is not None:
-            n_stages = len(self.trials_per_stage)
+        if trials is not None:
+            n_stages = len(trials)
         if n_stages == 1:
-            return (1.0,)
+            return {"stages": (1.0,)}
+        if trials is None:
+            n_full = min(N_FULL, -(-self.n_iter // 4))
+            trials = (self.n_iter - n_full, n_full)
         share = max(SAMPLE / max(n_train, 1), SAMPLE_SHARE)
-        return (min(share, 0.5), 1.0)
+        return {"stages": (min(share, 0.5), 1.0), "trials_per_stage": trials}
 
     def _pipeline(self) -> Any:
         """Return what is searched: takes texts."""
@@ -594,7 +602,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             "estimator": pipeline,
             "search_spaces": space,
             "initial_points": self._points(space),
-            "stages": self._stage_sizes(n_texts),
+            **self._stage_arguments(n_texts),
             "cv": cv,
         }
         search = _CountingSearch(**arguments)

@@ -339,7 +339,7 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
             bias,
             codes,
             compute_class_weight(self.class_weight, classes=self.classes_, y=y),
-            scales,
+            presence(X) if scales else None,
             partial(
                 train,
                 solver=solver.number,
@@ -494,7 +494,7 @@ class _Problem(NamedTuple):
     bias: float
     codes: npt.NDArray[Any]
     class_weight: npt.NDArray[np.float64]
-    scales: bool
+    total: npt.NDArray[np.int64] | None  # presence of features, if they are scaled
     train: Callable[..., Trained]
 
     def solved(self, seed: int | None, code: int | None = None) -> Trained:
@@ -507,8 +507,8 @@ class _Problem(NamedTuple):
         positive = self.codes == code
         rows = lay_out(self.X, self.bias) if self.rows is None else self.rows
         ratios = None
-        if self.scales:
-            ratios = log_count_ratios(self.X, positive)
+        if self.total is not None:
+            ratios = log_count_ratios(self.X, positive, self.total)
             rows = replace_values(rows, self.X.data * ratios[self.X.indices])
         found = self.train(
             rows,
@@ -527,17 +527,26 @@ def _squared_hinge_link(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float
     return (1.0 - TIE) * clipped + TIE * expit(values)
 
 
-def log_count_ratios(X: sparse.csr_matrix, positive: npt.NDArray[Any]) -> Any:
+def log_count_ratios(
+    X: sparse.csr_matrix,
+    positive: npt.NDArray[np.bool_],
+    total: npt.NDArray[np.int64] | None = None,
+) -> npt.NDArray[np.float64]:
     """Compare the relative frequencies of each feature in two classes.
 
     `X` (n_samples, n_features) has sorted rows; `positive` (n_samples,) is True for one
-    class. Returns log-ratios of shape (n_features,): r of Wang & Manning (2012),
-    equation 2, of features that are present or not, with alpha = 1.
+    class; `total` (n_features,) is the number of samples in which a feature is not 0.
+    Returns log-ratios of shape (n_features,): r of Wang & Manning (2012), equation 2,
+    of features that are present or not, with alpha = 1.
     """
-    present = X.data != 0
-    of_positive = np.repeat(positive, np.diff(X.indptr))
-    p, q = (
-        1.0 + np.bincount(X.indices[present & side], minlength=X.shape[1])
-        for side in (of_positive, ~of_positive)
-    )
+    own = presence(X[positive])
+    rest = (presence(X) if total is None else total) - own
+    p, q = 1.0 + own, 1.0 + rest
     return np.log(p / p.sum()) - np.log(q / q.sum())
+
+
+def presence(X: sparse.csr_matrix) -> npt.NDArray[np.int64]:
+    """Count the samples in which each feature is not 0."""
+    there = X.data != 0
+    indices = X.indices if there.all() else X.indices[there]
+    return np.bincount(indices, minlength=X.shape[1])
