@@ -685,7 +685,7 @@ def _needs_primal(search_spaces: Any) -> bool:
         columns = Space.from_notation(search_spaces).columns
     except (TypeError, ValueError):  # which the search explains
         return False
-    names = {column.name.split("__")[-1] for column in columns}
+    names = {str(column.name).split("__")[-1] for column in columns}
     return not names.isdisjoint({"penalty", "penalize_intercept"})
 
 
