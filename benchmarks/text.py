@@ -197,7 +197,7 @@ def run_default(task: str, seed: int, **options) -> dict:
     states = results["state"].tolist()
     record = {
         "score": float(search.best_score_),
-        "corrected": float(search.best_score_corrected_),
+        "corrected": number(search.best_score_corrected_),
         "test": float(search.score(*sets["test"])),
         "params": {k: plain(v) for k, v in search.best_params_.items()},
         "seconds": seconds,
@@ -289,6 +289,11 @@ def run_fasttext(task: str, seed: int) -> dict:
 def _line(text: str) -> str:
     words = re.findall(r"\w+|[^\w\s]", text.lower())
     return " ".join(words) + "\n"
+
+
+def number(value: float) -> float | None:
+    """Return a number that JSON knows: a single split has no corrected score."""
+    return None if np.isnan(value) else float(value)
 
 
 def plain(value):
@@ -582,9 +587,11 @@ def scale(args: argparse.Namespace) -> None:
     peak = PeakOfAll()
     begin = time.perf_counter()
     with peak:
-        search = TextRepresentationSearchCV(random_state=0).fit(texts, labels)
+        search = TextRepresentationSearchCV(n_iter=args.n_iter, random_state=0)
+        search.fit(texts, labels)
     record = {
         "n": args.n,
+        "n_iter": args.n_iter,
         "characters": sum(map(len, texts)),
         "seconds": time.perf_counter() - begin,
         "peak_gb": peak.gb,
@@ -754,6 +761,7 @@ def main() -> None:
     sub.set_defaults(function=one)
     sub = commands.add_parser("scale", help="a million short texts")
     sub.add_argument("--n", type=int, default=1_000_000)
+    sub.add_argument("--n-iter", type=int, default=N_ITER)
     sub.set_defaults(function=scale)
     sub = commands.add_parser("show", help="print the tables")
     sub.add_argument("--save", action="store_true", help="write them and the picture")
