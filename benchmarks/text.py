@@ -730,7 +730,8 @@ def draw(found: dict) -> None:
             axis.plot(
                 [r["seconds"] for r in rows], tests, "o", color=color, label=method
             )
-        axis.set(title=task, xscale="log")
+        axis.set(title=task)
+        axis.set_xlim(left=0)
     figure.supxlabel("processor seconds")
     figure.supylabel("test accuracy (%)")
     axes[0, 0].legend()
