@@ -519,7 +519,7 @@ def _text(results: dict) -> list[Table]:
         Table(
             "The choice among the trials of the default search, in points of test "
             "accuracy: below the best of its ten best trials, and what the average of "
-            "the best 3, 5 and 10 adds; and best_score_ less its corrected value.",
+            "the best 3, 5 and 10 adds; and the best score less its corrected value.",
             ["task", "regret", "3", "5", "10", "corrected by"],
             choices,
         ),
