@@ -392,7 +392,7 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         -----
         The probability at which a decision value f minimizes the expected loss is
         1 / (1 + exp(-f)) for the logistic loss, and (1 + f) / 2 between 0 and 1 for the
-        squared hinge [3]_.
+        squared hinge (Zhang 2004).
         """
         values = self.decision_function(X)
         link = expit if self._loss() == "logistic" else _squared_hinge_link
