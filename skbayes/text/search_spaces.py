@@ -146,7 +146,7 @@ def first_points(
     with punctuation, all with log-count ratios; and words without the ratios. They are
     the first that a greedy choice takes by cross-validation on ten collections of
     texts, with little change if one collection is left out
-    (``benchmarks/text_tables.py portfolio``).
+    (``benchmarks/text_changes.py show``).
 
     Examples
     --------
