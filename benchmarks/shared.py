@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib.util
 from types import ModuleType
 
+import numpy as np
 from common import HERE
 
-__all__ = ["load"]
+__all__ = ["all_texts", "load"]
 
 
 def load() -> ModuleType:
@@ -20,3 +21,11 @@ def load() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def all_texts(sets: dict) -> tuple[list[str], np.ndarray]:
+    """Join the training texts and the development texts, if there are any."""
+    texts, labels = sets["train"]
+    if sets.get("dev") is None:
+        return list(texts), np.asarray(labels)
+    return list(texts) + list(sets["dev"][0]), np.concatenate([labels, sets["dev"][1]])

@@ -28,7 +28,7 @@ from functools import partial
 
 import numpy as np
 from common import HERE, Cache, names, save_results
-from shared import load
+from shared import all_texts, load
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -100,7 +100,6 @@ GROUPS = {
     "religion": "atheist.religion",
     "graphics": "x.graphics",
 }
-METHODS = ("paper", "extended", "published", "grid")
 
 
 def task_data(task: str, seed: int) -> dict:
@@ -119,14 +118,6 @@ def task_data(task: str, seed: int) -> dict:
         whole = data.load_newsgroups_task(GROUPS[task], subject=True)
     n_dev = round(0.2 * len(whole["train"][1]))
     return {**data.hold_out(whole, n_dev, seed), "given": False}
-
-
-def all_texts(sets: dict) -> tuple[list[str], np.ndarray]:
-    """Join the training set and the development set, if there is one."""
-    texts, labels = sets["train"]
-    if sets.get("dev") is None:
-        return list(texts), np.asarray(labels)
-    return list(texts) + list(sets["dev"][0]), np.concatenate([labels, sets["dev"][1]])
 
 
 def load_questions() -> dict:

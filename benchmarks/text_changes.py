@@ -14,13 +14,12 @@ import one_thread  # noqa: F401
 import argparse
 import time
 import warnings
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from common import Cache, names, save_results
-from shared import load
+from shared import all_texts, load
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import StratifiedKFold
@@ -35,29 +34,12 @@ data = load()
 N_FOLDS = 5
 
 
-def merged(sets: dict, names: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    parts = [sets[name] for name in names if sets.get(name) is not None]
-    texts = [text for part in parts for text in part[0]]
-    return texts, np.concatenate([labels for _, labels in parts])
-
-
-def of_sets(make: Any) -> dict:
-    sets = make()
-    return {"train": merged(sets, ["train", "dev"]), "test": sets["test"]}
-
-
 GROUPS = ("science", "atheist.religion", "x.graphics", "sports")
 TASKS = {
-    "sst": partial(of_sets, data.load_sst2),
-    "congress": partial(of_sets, data.load_convote),
-    **{
-        one: partial(of_sets, partial(data.load_amazon, one))
-        for one in data.AMAZON_DOMAINS
-    },
-    **{
-        one: partial(of_sets, partial(data.load_newsgroups_task, one, subject=True))
-        for one in GROUPS
-    },
+    "sst": data.load_sst2,
+    "congress": data.load_convote,
+    **{one: partial(data.load_amazon, one) for one in data.AMAZON_DOMAINS},
+    **{one: partial(data.load_newsgroups_task, one, subject=True) for one in GROUPS},
 }
 
 
@@ -79,31 +61,18 @@ def pipeline(params: dict[str, Any]) -> Pipeline:
     )
 
 
-def scores_of(model: Pipeline, texts: Any, labels: np.ndarray) -> tuple[float, Any]:
-    if not hasattr(model, "decision_function"):
-        return float(model.score(texts, labels)), np.empty(0)
-    values = model.decision_function(texts)
-    classes = model.classes_
-    picked = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-    return float(np.mean(classes[picked] == labels)), values.astype(np.float32)
-
-
-def one(counted, labels, test_labels, folds, make_it) -> tuple[dict, np.ndarray]:
+def one(counted, labels, test_labels, folds, make_it) -> dict:
     """Score one configuration on all folds and on the test texts."""
     n = len(labels)
     begin = time.process_time()
-    scores = []
-    try:
-        for train, test in folds:
-            model = make_it().fit(counted[train], labels[train])
-            scores.append(scores_of(model, counted[test], labels[test])[0])
-        seconds = time.process_time() - begin
-        model = make_it().fit(counted[np.arange(n)], labels)
-        rest = counted[np.arange(n, len(counted))]
-        test_score, values = scores_of(model, rest, test_labels)
-    except ValueError:  # no n-gram is left
-        return {"folds": None, "test": None, "seconds": 0.0}, np.empty(0)
-    return {"folds": scores, "test": test_score, "seconds": seconds}, values
+    scores = [
+        make_it().fit(counted[train], labels[train]).score(counted[test], labels[test])
+        for train, test in folds
+    ]
+    seconds = time.process_time() - begin
+    model = make_it().fit(counted[np.arange(n)], labels)
+    on_test = model.score(counted[np.arange(n, len(counted))], test_labels)
+    return {"folds": scores, "test": on_test, "seconds": seconds}
 
 
 # -- one option at a time -------------------------------------------------------------
@@ -225,7 +194,7 @@ def change(args: argparse.Namespace) -> None:
     for task in args.tasks:
         known = {(r["base"], r["change"]) for r in cache.load(f"changes-{task}")}
         sets = TASKS[task]()
-        texts, labels = sets["train"]
+        texts, labels = all_texts(sets)
         n = len(texts)
         splitter = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
         folds = list(splitter.split(texts, labels))
@@ -235,7 +204,7 @@ def change(args: argparse.Namespace) -> None:
                     if (base, name) in known:
                         continue
                     make_it = partial(changed, base, name)
-                    record, _ = one(counted, labels, sets["test"][1], folds, make_it)
+                    record = one(counted, labels, sets["test"][1], folds, make_it)
                     cache.append(
                         f"changes-{task}",
                         {"base": base, "change": name, **record, "n": n},
@@ -317,13 +286,9 @@ def dual(args: argparse.Namespace) -> None:
     rows = []
     for task in args.tasks:
         sets = TASKS[task]()
-        texts, labels = sets["train"]
+        texts, labels = all_texts(sets)
         for base, params in BASES.items():
-            steps = {"token_pattern": "unicode", **params}
-            names = NGramVectorizer._get_param_names()
-            vectorizer = NGramVectorizer(
-                **{name: value for name, value in steps.items() if name in names}
-            )
+            vectorizer, _ = (step for _, step in pipeline(params).steps)
             train = vectorizer.fit_transform(texts)
             test = vectorizer.transform(sets["test"][0])
             for C in (0.1, 1.0, 10.0):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "TRADEOFF_PUBLISHED",
     "Table",
     "label",
-    "mean_and_error",
     "number",
     "pair",
 ]
@@ -117,16 +116,3 @@ def pair(
     mean, error = figures
     text = number(mean, digits, sign)
     return text if error is None else f"{text} ± {number(error, digits)}"
-
-
-def mean_and_error(values: Iterable[float], digits: int) -> str:
-    """Mean ± standard error of runs, and of how many unless there are several."""
-    values = list(values)
-    if not values:
-        return ""
-    n = len(values)
-    mean = sum(values) / n
-    if n == 1:
-        return f"{number(mean, digits)} (1 run)"
-    deviation = (sum((value - mean) ** 2 for value in values) / (n - 1)) ** 0.5
-    return f"{number(mean, digits)} ± {number(deviation / n**0.5, digits)}"

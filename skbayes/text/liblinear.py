@@ -332,7 +332,7 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         # The library draws from one generator per process.
         in_processes = several and solver.draws
         # Addresses are those of this process, and scaling replaces the values.
-        apart = in_processes or (several and scales)
+        apart = several and (solver.draws or scales)
         problem = _Problem(
             X,
             None if apart else lay_out(X, bias),
@@ -530,7 +530,7 @@ def _squared_hinge_link(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float
 def log_count_ratios(
     X: sparse.csr_matrix,
     positive: npt.NDArray[np.bool_],
-    total: npt.NDArray[np.int64] | None = None,
+    total: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
     """Compare the relative frequencies of each feature in two classes.
 
@@ -540,8 +540,7 @@ def log_count_ratios(
     of features that are present or not, with alpha = 1.
     """
     own = presence(X[positive])
-    rest = (presence(X) if total is None else total) - own
-    p, q = 1.0 + own, 1.0 + rest
+    p, q = 1.0 + own, 1.0 + total - own
     return np.log(p / p.sum()) - np.log(q / q.sum())
 
 
