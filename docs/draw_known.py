@@ -1,4 +1,4 @@
-"""Draws the pictures of known_from_data.rst: python docs/draw_known.py [names]."""
+"""Draws the pictures of learned_priors.rst: python docs/draw_known.py [names]."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Draws the pictures of inspection.rst: python docs/draw_pictures.py [names].
+"""Draws the pictures of visualization.rst: python docs/draw_pictures.py [names].
 
 Takes about a minute. Times, and so the timeline, are other ones on each machine.
 """

@@ -3,6 +3,7 @@
 Documentation is README.md and the pages of docs/. The blocks of one page run one after
 the other, as for a reader who pastes them into a session: ``python`` blocks, ``pycon``
 blocks (whose output is compared), and ``diff`` blocks, of which both sides must run.
+Comments that begin with ``check`` hold assertions that readers do not see.
 """
 
 import ast
@@ -252,7 +253,9 @@ def test_page_of_the_plain_search(reference):
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name):
     module = importlib.import_module(name)
-    runner = doctest.DocTestRunner(optionflags=DOCTEST_FLAGS)
+    runner = doctest.DocTestRunner(
+        checker=ApproximateOutput(), optionflags=DOCTEST_FLAGS
+    )
     report = []
     for test in doctest.DocTestFinder().find(module):
         runner.run(test, out=report.append)
@@ -268,12 +271,35 @@ class Block(NamedTuple):
 
 
 BLOCK = {
-    ".md": re.compile(r"^```(?P<language>\w+)\n(?P<code>(?:.*\n)*?)```$", re.MULTILINE),
+    ".md": re.compile(
+        r"^(?:```|<!-- (?=check))(?P<language>\w+)\n(?P<code>(?:.*\n)*?)(?:```|-->)$",
+        re.MULTILINE,
+    ),
     ".rst": re.compile(
-        r"^\.\. code-block:: (?P<language>\w+)\n\n(?P<code>(?:(?: {3}.*)?\n)+)",
+        r"^\.\. (?:code-block:: |(?=check))(?P<language>\w+)\n"
+        r"(?: +:.*\n)*\n(?P<code>(?:(?: {3}.*)?\n)+)",
         re.MULTILINE,
     ),
 }
+
+# A number with a decimal point, which depends on the releases of the libraries.
+FLOAT = re.compile(r"(?<![\w.])[-+]?\d+\.\d*(?:e[-+]?\d+)?(?!\.\.)")
+TOLERANCE = 0.1
+
+
+class ApproximateOutput(doctest.OutputChecker):
+    """Compares output, with a relative tolerance for numbers with a decimal point."""
+
+    def check_output(self, want, got, optionflags):
+        if super().check_output(want, got, optionflags):
+            return True
+        shown, found = (list(map(float, FLOAT.findall(text))) for text in (want, got))
+        if not shown or len(shown) != len(found):
+            return False
+        parts = (FLOAT.sub("#", text) for text in (want, got))
+        return super().check_output(*parts, optionflags) and all(
+            abs(a - b) <= TOLERANCE * abs(a) for a, b in zip(shown, found, strict=True)
+        )
 
 
 def _blocks(page):
@@ -290,7 +316,7 @@ def _blocks(page):
 
 
 def _run_block(block, page, namespace):
-    if block.language == "python":
+    if block.language in ("python", "check"):
         # The blank lines give the traceback the line numbers of the page.
         code = compile("\n" * block.line + block.code, str(page), "exec")
         exec(code, namespace)
@@ -299,7 +325,9 @@ def _run_block(block, page, namespace):
             block.code + "\n", namespace, page.name, str(page), block.line
         )
         report = []
-        runner = doctest.DocTestRunner(optionflags=DOCTEST_FLAGS)
+        runner = doctest.DocTestRunner(
+            checker=ApproximateOutput(), optionflags=DOCTEST_FLAGS
+        )
         runner.run(test, out=report.append, clear_globs=False)
         assert not runner.failures, "".join(report)
         namespace.update(test.globs)
@@ -384,6 +412,34 @@ def test_both_sides_of_a_change_run(page, block, side, iris):
     namespace = dict(iris)
     exec(compile("\n" * block.line + code, str(page), "exec"), namespace)
     assert namespace["search"].best_score_ > 0.9
+
+
+@pytest.mark.parametrize(
+    "want, got, equal",
+    [
+        ("0.95", "0.9482", True),
+        ("0.95", "0.8", False),
+        ("{'C': 1.5, 'n': 3}", "{'C': 1.55, 'n': 3}", True),
+        ("{'C': 1.5, 'n': 3}", "{'C': 1.5, 'n': 4}", False),
+        ("{'C': 1.5, 'n': ...}", "{'C': 1.6, 'n': 4}", True),
+        ("1.6.1", "1.6.2", False),
+        ("True", "False", False),
+    ],
+)
+def test_output_is_compared_with_a_tolerance(want, got, equal):
+    checker = ApproximateOutput()
+    assert checker.check_output(want + "\n", got + "\n", DOCTEST_FLAGS) is equal
+
+
+def test_hidden_checks_are_run(tmp_path):
+    page = tmp_path / "page.rst"
+    page.write_text("Text.\n\n.. check\n\n   assert False\n")
+    with pytest.raises(AssertionError):
+        _run_page(page)
+    page = tmp_path / "page.md"
+    page.write_text("Text.\n\n<!-- check\nassert False\n-->\n")
+    with pytest.raises(AssertionError):
+        _run_page(page)
 
 
 def test_pages_have_code():

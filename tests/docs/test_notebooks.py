@@ -9,7 +9,7 @@ nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
 def _read(path):

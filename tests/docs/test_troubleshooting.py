@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 from sklearn.svm import SVC
 
-PAGE = Path(__file__).parents[2] / "docs" / "mistakes.rst"
+PAGE = Path(__file__).parents[2] / "docs" / "troubleshooting.rst"
 ROW = re.compile(
     r"^   \* - (?P<words>.*\n(?: {7}.*\n)*)"
     r"     - ``(?P<code>.*\n(?: {7}.*\n)*)"
