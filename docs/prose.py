@@ -2,10 +2,10 @@
 
     python docs/prose.py [--counts] [FILE ...]
 
-Checks the prose of the pages, of the docstrings and of the Markdown files with proselint
-and with the rules of this file: long sentences, banned openings, and terms. Prints one
-line per problem and exits with status 1 if there are any. Without files, checks all of
-them; ``--counts`` prints the number of problems per rule.
+Checks the prose of the pages, of the docstrings and of the Markdown files with
+proselint and with the rules of this file: long sentences, banned openings, and terms.
+Prints one line per problem and exits with status 1 if there are any. Without files,
+checks all of them; ``--counts`` prints the number of problems per rule.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ DISABLED = (
 # Directives whose content is prose; the content of all others is not checked.
 PROSE_DIRECTIVES = (
     "admonition card caution definition dropdown figure glossary grid grid-item "
-    "grid-item-card important list-table note seealso tab-item tab-set tip topic warning"
+    "grid-item-card important list-table note seealso tab-item tab-set tip topic "
+    "warning"
 ).split()
 
 ABBREVIATIONS = re.compile(
