@@ -93,6 +93,7 @@ DISABLED = (
     "annotations",
     "dates_times",
     "hedging",
+    "misc.but",
     "misc.composition",
     "misc.phrasal_adjectives",
     "misc.scare_quotes",
