@@ -98,6 +98,7 @@ copybutton_only_copy_prompt_lines = True
 SITES = {
     "numpy": "https://numpy.org/doc/stable/",
     "pandas": "https://pandas.pydata.org/docs/",
+    "python": "https://docs.python.org/3/",
     "scikit-learn": "https://scikit-learn.org/stable/",
     "scipy": "https://docs.scipy.org/doc/scipy/",
 }
@@ -108,8 +109,6 @@ intersphinx_mapping = {
 # Names of libraries without an inventory here, and private names.
 nitpick_ignore_regex = [
     (r"py:.*", r"(sklearn|joblib|numpy|scipy|lightgbm|optuna|pandas|polars)(\..*)?"),
-    # Built-in types, which numpydoc links to the documentation of Python.
-    (r"py:.*", r"python:.*"),
     # In docstrings that are inherited from scikit-learn.
     (r"py:obj", r"(classes_|n_features_in_)"),
 ]
@@ -129,6 +128,7 @@ numpydoc_xref_aliases = {
 html_math_renderer = "mathml"  # of extensions.py
 html_theme = "furo"
 html_title = f"skbayes {release}"
+html_logo = html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["skbayes.css"]
 html_show_sourcelink = False

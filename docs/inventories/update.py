@@ -31,14 +31,14 @@ Entries = dict[tuple[str, str], str]  # address by role and name
 
 
 def read(path: Path) -> Entries:
-    """Return the Python objects of an inventory; none if there is no file."""
+    """Return the objects and labels of an inventory; none if there is no file."""
     if not path.exists():
         return {}
     inventory = InventoryFile.loads(path.read_bytes(), uri="")
     return {
         (role, name): item.uri
         for role, items in inventory.data.items()
-        if role.startswith("py:")
+        if role.startswith("py:") or role == "std:label"
         for name, item in items.items()
     }
 
@@ -88,7 +88,7 @@ def main() -> None:
     """Update all inventories."""
     sources = dict(argument.split("=", 1) for argument in sys.argv[1:])
     installed = {"scikit-learn": of_scikit_learn(), "numpy": of_numpy()}
-    for project in ("numpy", "pandas", "scikit-learn", "scipy"):
+    for project in ("numpy", "pandas", "python", "scikit-learn", "scipy"):
         path = FOLDER / f"{project}.inv"
         entries = read(Path(sources.get(project, path)))
         entries = installed.get(project, {}) | entries
