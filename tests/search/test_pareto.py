@@ -365,7 +365,7 @@ class NeverFitted(DecisionTreeClassifier):
     "objectives, message",
     [
         ({"accuracy": "max"}, "two or more"),
-        ({"fit_time": "min", "n_features": "min"}, "one scorer at least"),
+        ({"fit_time": "min", "n_features": "min"}, "at least one scorer"),
         ({"accuracy": "max", "speed": "max"}, "'speed' is neither one of the costs"),
         ({"accuracy": "min", "fit_time": "min"}, "Use 'max'"),
         ({"accuracy": "most", "fit_time": "min"}, r"objectives\['accuracy'\] must be"),
