@@ -281,7 +281,7 @@ class Constraints:
     def surely_broken(
         self, folds: Sequence[FoldResult], n_splits: int, risk: float
     ) -> bool:
-        """Return whether the probability to satisfy all bounds is below `risk`.
+        """Return whether a bound is satisfied with a probability below `risk`.
 
         The uncertainty of the mean over all splits is estimated from the variance
         between the first folds (Student's distribution). One fold is not sufficient.

@@ -293,10 +293,9 @@ class _Servers:
             server.end()
 
     def start(self, function: Callable[[], Any]) -> Any:
-        """Call a function that starts a process, in a thread that never ends.
+        """Call a function that starts a process, in a permanent thread.
 
-        On Linux, a process is notified of its parent's death when the thread that
-        started it ends.
+        The end of the thread that started a process counts as the end of its parent.
         """
         if threading.current_thread() is threading.main_thread():
             return function()
