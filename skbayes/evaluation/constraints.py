@@ -154,7 +154,7 @@ class OutcomeMeasures:
     ) -> dict[str, float]:
         """Return the outcomes of a fit by name; NaN if a measurement fails.
 
-        `result` is what scikit-learn's fit-and-score function returned, with
+        `result` is the return value of scikit-learn's fit-and-score function, with
         `estimator` and `cpu_time`; `X` and `y` are the test set.
         """
         if result["fit_error"] is not None:

@@ -20,7 +20,7 @@ class TrialState(StrEnum):
     FAILED = "failed"
     """The trial has no valid score."""
     PRUNED = "pruned"
-    """The first folds ruled out that the trial becomes the best one."""
+    """The first folds made it unlikely that the trial becomes the best one."""
     TIMED_OUT = "timed_out"
     """A time limit prevented the fit of some folds."""
     OUT_OF_MEMORY = "out_of_memory"
@@ -118,7 +118,8 @@ class Trial:
         - "failed": the trial has no valid score;
         - "timed_out": a time limit prevented the fit of some folds;
         - "out_of_memory": a fit was aborted at the memory limit;
-        - "pruned": the first folds ruled out that the trial becomes the best one.
+        - "pruned": the other folds were skipped, because the first ones made it
+          unlikely that the trial becomes the best one.
     error : str or None
         First traceback of its fits; None if all fits succeeded.
     stop_requested : bool
@@ -127,7 +128,7 @@ class Trial:
         Expected improvement on the best score when the trial was proposed. None if no
         surrogate was used to propose it.
     noise : float or None
-        Variance of `score` due to skipped folds; None if no score was predicted.
+        Variance of `score` due to skipped folds; None for all other trials.
     stage : int
         Stage of the search, starting from 0.
     train_fraction : float

@@ -96,18 +96,18 @@ def _label(part: Part) -> str:
 
 def _nothing_known(parts: list[Part]) -> ValueError:
     labels = ", ".join(_label(part) for part in parts if part.known is None)
-    reason = f"the parameters of {labels} are not known"
+    reason = f"there is no default space for {labels}"
     if not labels:
         labels = ", ".join(map(_label, parts)) or "the estimator"
         reason = f"{labels} has no parameters to tune"
     return ValueError(
         f"search_spaces='auto': {reason}. Write the space by hand: search_spaces="
-        f"{_example(parts)}; estimator.get_params() has the names."
+        f"{_example(parts)}; estimator.get_params() lists the names."
     )
 
 
 def _example(parts: list[Part]) -> str:
-    """Return the beginning of a space by hand, with a number of the estimator's own."""
+    """Return an example of a space, with a numeric parameter of the estimator."""
     for part in reversed(parts):
         for name, value in part.estimator.get_params(deep=False).items():
             if (

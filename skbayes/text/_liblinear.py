@@ -92,7 +92,7 @@ class Rows(NamedTuple):
 def lay_out(X: sparse.csr_matrix, bias: float) -> Rows:
     """Convert finite data; add a constant feature `bias` unless it is negative."""
     if X.shape[1] >= np.iinfo(np.int32).max:
-        raise ValueError(f"LIBLINEAR takes fewer features than {X.shape[1]}.")
+        raise ValueError(f"LIBLINEAR does not support {X.shape[1]} features.")
     if not _is_installed():
         return Rows(X, bias)
     structures = import_library("LiblinearClassifier")
@@ -274,7 +274,9 @@ def _train_by_scikit_learn(
 ) -> Trained:
     """Train with scikit-learn's copy, with the iteration limits of the library."""
     if X.nnz > np.iinfo(np.int32).max:
-        raise ValueError(f"scikit-learn's LIBLINEAR takes no {X.nnz} nonzeros.")
+        raise ValueError(
+            f"scikit-learn's copy of LIBLINEAR does not support {X.nnz} nonzeros."
+        )
     X = sparse.csr_matrix(
         (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
     )

@@ -452,8 +452,8 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         except KeyError:
             raise ValueError(
                 f"LIBLINEAR has no solver for penalty={self.penalty!r}, loss="
-                f"{self.loss!r}, dual={self.dual!r}: the hinge loss takes the penalty "
-                "'l2' and dual=True, the penalty 'l1' takes dual=False."
+                f"{self.loss!r}, dual={self.dual!r}: the hinge loss requires the "
+                "penalty 'l2' and dual=True, and the penalty 'l1' requires dual=False."
             ) from None
 
     def _check_scaling(self, solver: _Solver) -> None:

@@ -45,8 +45,8 @@ def _words_of(language: str) -> tuple[str, ...]:
     known = library.AVAILABLE_LANGUAGES
     if language not in known:
         raise ValueError(
-            f"stop_words: there is no list for {language!r}, only for "
-            f"{', '.join(sorted(known))}; pass the words themselves."
+            f"stop_words: there is no list for the language {language!r}. Pass the "
+            f"words themselves, or one of {', '.join(sorted(known))}."
         )
     return tuple(sorted(set(library.get_stop_words(language))))
 
@@ -59,7 +59,8 @@ def stemmer_of(language: str) -> Any:
     known = snowballstemmer.algorithms()
     if language not in known:
         raise ValueError(
-            f"stemmer: there is none for {language!r}, only for {', '.join(known)}."
+            f"stemmer: there is no stemmer for the language {language!r}. Choose one "
+            f"of {', '.join(known)}."
         )
     return snowballstemmer.stemmer(language)
 
