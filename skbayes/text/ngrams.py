@@ -70,16 +70,16 @@ class NGramVectorizer(
         content of the group. The default is scikit-learn's. The pattern "unicode"
         extends it to all scripts. Combining marks, such as the vowel signs of Hindi,
         belong to the word, and each Chinese or Japanese character is a word. The
-        pattern "unicode-punctuation" also matches words of one letter. All characters
-        that are neither white space nor part of a word become separate tokens. Only
-        used if `analyzer` is "word".
+        pattern "unicode-punctuation" also matches words of one letter, and all other
+        characters except white space as separate tokens. Only used if `analyzer` is
+        "word".
     stop_words : str, list of str or None, default=None
         Words to remove before n-grams are formed: a language such as "english", or a
         list of words. Languages other than English need the package stop-words. Only
         used if `analyzer` is "word".
     normalize_numbers : bool, default=False
-        Whether to replace each digit by 0, so that, for example, all years of four
-        digits become the same word.
+        Whether to replace each digit by 0. For example, all years of four digits become
+        the same word.
     stemmer : str or None, default=None
         Language of the stemmer, which is applied after stop words are removed. It needs
         the package snowballstemmer. Only used if `analyzer` is "word".
@@ -95,7 +95,8 @@ class NGramVectorizer(
         "binary".
     smooth_idf : bool, default=True
         Whether the inverse document frequency is ln((1 + n) / (1 + df)) + 1 (True) or
-        ln(n / df) + 1 (False), where n is the number of documents.
+        ln(n / df) + 1 (False). Here, n is the number of documents, and df is the number
+        of those that contain the n-gram.
     norm : {"l1", "l2"} or None, default=None
         Norm by which each row is divided. None means no normalization.
     dtype : dtype, default=np.float64

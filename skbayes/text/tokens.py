@@ -187,8 +187,8 @@ def split_words(texts: Iterable[str], pattern: str, lowercase: bool) -> TokenStr
 
     The pattern "unicode" is :data:`WORDS` extended to all scripts. Combining marks such
     as the vowel signs of Hindi belong to a word, and each Chinese or Japanese character
-    is a word. The pattern "unicode-punctuation" also matches words of one letter. All
-    characters that are neither white space nor part of a word become separate tokens.
+    is a word. The pattern "unicode-punctuation" also matches words of one letter, and
+    all other characters except white space as separate tokens.
     """
     find = _finder(pattern)
     number: defaultdict[str, int] = defaultdict()
