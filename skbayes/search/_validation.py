@@ -40,7 +40,7 @@ PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
 class SurrogateNames(compat.StrOptions):
-    """Names of surrogates; an error says what other libraries' names are called."""
+    """Names of surrogates, with errors that translate the names of other libraries."""
 
     def is_satisfied_by(self, val: Any) -> bool:
         if isinstance(val, str) and (ours := surrogate_elsewhere(val, self.options)):
@@ -63,7 +63,7 @@ MODEL_CONSTRAINTS: dict = {
 
 
 def check_arguments(search: Any) -> None:
-    """Refuse classes in the place of objects, and metrics that do not exist."""
+    """Raise an error for classes instead of objects, and for unknown metrics."""
     for name in ("estimator", "cv"):
         value = getattr(search, name)
         if isinstance(value, type):
@@ -99,7 +99,7 @@ def _metrics(scoring: Any) -> list[Any]:
 
 
 def _check_scorer(function: Callable) -> None:
-    """Refuse what takes true and predicted labels; a scorer takes an estimator."""
+    """Raise TypeError for a function of true and predicted labels."""
     if next(iter(inspect.signature(function).parameters), "") != "estimator":
         raise TypeError(
             f"scoring: {function.__name__} compares labels, it does not score an "
@@ -109,7 +109,7 @@ def _check_scorer(function: Callable) -> None:
 
 
 def check_stoppers(stopper: Any) -> list[Callable]:
-    """Return what may end the search."""
+    """Return the stopping criteria as a list."""
     given = [] if stopper is None else stopper
     stoppers = list(given) if isinstance(given, list | tuple) else [given]
     for one in stoppers:
@@ -128,7 +128,7 @@ def check_stoppers(stopper: Any) -> list[Callable]:
 
 
 def check_fit_names(search: Any, params: Mapping[str, Any]) -> None:
-    """Refuse callbacks as arguments of `fit`, unless the estimator takes them."""
+    """Raise TypeError for callbacks as arguments of `fit` that do not exist."""
     fit = search.estimator.fit
     known = inspect.signature(fit).parameters
     for name in ("callback", "callbacks"):
@@ -143,7 +143,7 @@ def check_fit_names(search: Any, params: Mapping[str, Any]) -> None:
 
 
 def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """Return the data, indexable, if they suit each other and the estimator."""
+    """Check the data; return them in an indexable form."""
     try:
         X, y = indexable(X, y)
     except ValueError as error:
@@ -162,7 +162,7 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _kind(estimator: Any) -> tuple[str | None, bool]:
-    """Return what an estimator says of itself: its type, and if it requires y."""
+    """Return the type of an estimator, and whether it requires y."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -176,9 +176,10 @@ def _kind(estimator: Any) -> tuple[str | None, bool]:
 
 
 def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None:
-    """Try named metrics on a model that predicts without data; keys are for messages.
+    """Evaluate named metrics on a dummy model; the keys of `names` are for messages.
 
-    That the metrics suit other kinds of targets is left to the fits.
+    Other kinds of targets are not checked; their fits fail if the metric does not suit
+    them.
     """
     kind, _ = _kind(estimator)
     if not names or kind not in ("classifier", "regressor"):
@@ -203,7 +204,7 @@ def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None
 
 
 def _sample(y: np.ndarray) -> np.ndarray:
-    """Return some of the target, with all of its classes."""
+    """Return a part of the target that contains all of its classes."""
     if type_of_target(y) not in ("binary", "multiclass", "continuous"):
         raise ValueError("of no kind that is looked at")
     if len(y) <= MAX_SAMPLE:
@@ -215,11 +216,11 @@ def _sample(y: np.ndarray) -> np.ndarray:
 def check_values(
     estimator: Any, space: Space, assigned: Callable[[dict], dict[str, Any]]
 ) -> None:
-    """Refuse a parameter of which no value suits the estimator's own constraints.
+    """Raise ValueError for a parameter without any valid value for the estimator.
 
-    That some values do not is left to the fits: they fail, and the search steers away.
-    Values that need a package that is not installed are refused too: an estimator that
-    has such values has a method `_check_packages`.
+    Single invalid values are not an error: their fits fail, and the search avoids them.
+    Values that require a package that is not installed are an error too. Estimators
+    with such values have a method `_check_packages`.
     """
     refused: dict[int, str] = {}
     accepted: set[int] = set()
@@ -245,7 +246,7 @@ def check_values(
 
 
 def _warn_of_integers(model: Any, column: Column) -> None:
-    """Warn of a pair of ints as the range of a parameter that is a real number."""
+    """Warn of a pair of integers as the range of a real parameter."""
     owner, leaf = _owner(model, column)
     if not compat.is_real_parameter(owner, leaf):
         return
@@ -261,7 +262,7 @@ def _warn_of_integers(model: Any, column: Column) -> None:
 
 
 def _owner(model: Any, column: Column) -> tuple[Any, str]:
-    """Return the estimator that has the parameter of a column, and its name there."""
+    """Return the owner of the parameter of a column, and its name there."""
     assert column.name is not None
     prefix, _, leaf = column.name.rpartition("__")
     return (model.get_params()[prefix] if prefix else model), leaf
@@ -274,7 +275,7 @@ def _check_packages(model: Any) -> None:
 
 
 def _complaint(model: Any, column: Column) -> str | None:
-    """Return what is wrong with all values of a parameter; None if one is right."""
+    """Return the error message if all values of a parameter are invalid, else None."""
     owner, leaf = _owner(model, column)
     values = list(_values(column))
     errors = [compat.refused_value(owner, leaf, value) for value in values]
@@ -295,7 +296,7 @@ def _values(column: Column) -> Iterator[Any]:
 
 
 def _remedy(values: list[Any], is_right: Callable[[Any], bool]) -> str:
-    """Return what to do about numbers that were written as something else."""
+    """Return a hint if the values are numbers or ranges in a wrong notation."""
     if all(isinstance(value, str) for value in values):
         numbers = [_number(value) for value in values]
         if all(number is not None and is_right(number) for number in numbers):

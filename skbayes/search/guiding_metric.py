@@ -1,4 +1,4 @@
-"""Metric that guides a search, among several."""
+"""Metric that guides a search with one or several metrics."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ __all__ = ["GuidingMetric"]
 
 
 class GuidingMetric:
-    """The metric that guides the search, read off the scores of one fold.
+    """Metric that guides the search, read from the scores of one fold.
 
-    With a callable `scoring` the names are known only after the first fit, so that they
-    are checked then.
+    With a callable `scoring`, the names of the metrics are checked after the first fit,
+    since they are not available earlier.
 
     Parameters
     ----------
     search : BaseBayesSearchCV
-        Its `scoring`, `refit`, `target_metric` and `error_score` count.
+        Search with the parameters `scoring`, `refit`, `target_metric` and
+        `error_score`.
     scorers : callable
-        What scores its fits.
+        Scorer of the fits.
 
     Attributes
     ----------
     name : str or None
-        The metric; "score" if there is one only, None while it is not known.
+        Name of the metric; "score" if there is only one, None while it is not known.
 
     Raises
     ------
@@ -61,7 +62,7 @@ class GuidingMetric:
         return float(scores[self.name])
 
     def of_trial(self, trial: Trial) -> Any:
-        """Return what the optimizer is told of a trial."""
+        """Return the observation of a trial for the optimizer."""
         return trial.score
 
     def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
@@ -69,7 +70,7 @@ class GuidingMetric:
         return [max(known, key=lambda one: one[1])[0]] if known else []
 
     def _check_single(self) -> None:
-        """Refuse a name for the one metric there is, unless it is its own."""
+        """Raise ValueError if `target_metric` is not the name of the single metric."""
         wanted, scoring = self._search.target_metric, self._search.scoring
         self._metric_of_rule(["score"])
         names = {"score", scoring} if isinstance(scoring, str) else {"score"}

@@ -46,9 +46,9 @@ REASONS = {
 
 
 class ResultDisplay:
-    """Adds a block with the result below scikit-learn's diagram of a fitted search.
+    """Mixin that adds the result below scikit-learn's diagram of a fitted search.
 
-    The text form stays scikit-learn's, and so does everything before `fit`.
+    The text representation, and the diagram before `fit`, are those of scikit-learn.
     """
 
     @property
@@ -68,9 +68,9 @@ class ResultDisplay:
 
 
 def _diagram(search: Any, make: Callable[[], str]) -> str:
-    """Return scikit-learn's diagram, or the text form where that fails.
+    """Return scikit-learn's diagram, or the text representation if the diagram fails.
 
-    It looks for the names of parameters as if they were regular expressions.
+    The diagram uses names of parameters as regular expressions, which can fail.
     """
     try:
         page = make()
@@ -80,7 +80,7 @@ def _diagram(search: Any, make: Callable[[], str]) -> str:
 
 
 def result_html(search: Any) -> str:
-    """Return a block with the best score and configuration, and what they cost."""
+    """Return an HTML block with the best score and configuration, and the time."""
     known = vars(search)
     if "cv_results_" not in known or "trials_" not in known:
         return ""
@@ -109,7 +109,7 @@ def _row(label: str, html: str) -> str:
 
 
 def _found(search: Any) -> list[tuple[str, str]]:
-    """Return what was found, but for the parameters: labels and texts."""
+    """Return labels and texts of the result, except for the parameters."""
     known = vars(search)
     rows = _front(search) if "pareto_params_" in known else _best(search)
     if "best_cost_" in known:
@@ -169,7 +169,7 @@ def _metrics(search: Any) -> list[str]:
 
 
 def _params(search: Any) -> str:
-    """Return the parameters, one a line."""
+    """Return the parameters, one per line."""
     if not search.best_params_:
         return "those of the estimator"
     shown = []

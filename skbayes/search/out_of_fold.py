@@ -48,7 +48,7 @@ def fit_folds(
 
 
 def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
-    """Set `fold_estimators_` and `oof_predictions_`, if they are wanted."""
+    """Set `fold_estimators_` and `oof_predictions_`, if they are requested."""
     if run.options.keep_fits is None:
         return
     best, inputs = run.ranked[search.best_index_], run.inputs
@@ -80,10 +80,10 @@ def out_of_fold(
     splits: Sequence[tuple[Any, Any]],
     method: str,
 ) -> np.ndarray:
-    """Predict each sample by the estimator that did not see it.
+    """Predict each sample by the estimator that was fitted without it.
 
-    A class that is missing from a training set has probability 0, log-probability and
-    decision value minus infinity.
+    A class that is missing in a training set has probability 0. Its log-probability and
+    decision value are minus infinity.
     """
     labels = _all_labels(estimators, method)
     parts = []
@@ -107,7 +107,7 @@ def out_of_fold(
 
 
 def _all_labels(estimators: Sequence[Any], method: str) -> np.ndarray | None:
-    """Return the classes that any estimator knows; None if there are no columns."""
+    """Return the classes of all estimators; None if the output has no class columns."""
     if method == "predict" or not all(hasattr(e, "classes_") for e in estimators):
         return None
     classes = [e.classes_ for e in estimators]

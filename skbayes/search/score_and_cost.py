@@ -1,4 +1,4 @@
-"""Objective of two values: the score on the unit scale, and the negated cost."""
+"""Objective with two values: the score on the unit scale, and the negated cost."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class ScoreAndCost(GuidingMetric):
         super().__init__(search, scorers)
 
     def of_trial(self, trial: Trial) -> list[float]:
-        """Return what the optimizer is told of a trial."""
+        """Return the observation of a trial for the optimizer."""
         return [self.on_unit_scale(trial.score), -self.costs.of_trial(trial)]
 
     def on_unit_scale(self, score: float) -> float:
-        """Return a score as a share of `score_range`; ValueError if that is needed."""
+        """Return a score relative to `score_range`; ValueError if it is required."""
         given = self._search.score_range is not None
         if not given and not np.isnan(score) and not 0 <= score <= 1:
             raise ValueError(
@@ -42,7 +42,7 @@ class ScoreAndCost(GuidingMetric):
 
 
 def _bounds(score_range: Any) -> tuple[float, float]:
-    """Return what stands for a score of 0 and of 1."""
+    """Return the scores that correspond to 0 and 1."""
     if score_range is None:
         return 0.0, 1.0
     bounds = list(score_range)

@@ -68,7 +68,7 @@ TOL_OF_PRIMAL = 1e-4
 
 
 class _CountingSearch(MultiStageSearchCV):
-    """Search over pipelines on texts in which all fits share the n-gram counts."""
+    """Search over pipelines on documents in which all fits share the n-gram counts."""
 
     n_refit: int | None = None
     n_members = 1
@@ -147,16 +147,17 @@ def _learner_of(estimator: Any) -> Any:
 class TextRepresentationSearchCV(MultiStageSearchCV):
     """Bayesian search over the representation of texts and their classifier.
 
-    The input of `fit` is a list of raw texts. The choice of n-grams, their weighting
-    and the regularization of the classifier depend on each other and are tuned
-    together. The n-grams of the texts are counted only once: trials, folds and workers
-    share the counts, so a trial takes little more time than fitting its classifier. Its
-    scores are those of the plain pipeline on the texts. The vocabulary and the document
-    frequencies are computed from the training texts only.
+    The input of `fit` is a list of raw documents. The choice of n-grams, their
+    weighting and the regularization of the classifier depend on each other and are
+    tuned together. The n-grams of the documents are counted only once: trials, folds
+    and workers share the counts, so a trial takes little more time than fitting its
+    classifier. Its scores are those of the plain pipeline on the documents. The
+    vocabulary and the document frequencies are computed from the training documents
+    only.
 
     All parameters have defaults. After
     ``TextRepresentationSearchCV().fit(texts, labels)``, the search predicts the labels
-    of other texts. `n_iter` is the number of trials, and `language` selects the
+    of other documents. `n_iter` is the number of trials, and `language` selects the
     stemmer.
 
     Parameters
@@ -164,8 +165,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     estimator : estimator object or None, default=None
         Estimator that is fitted to the n-grams. It becomes the step "classifier" of a
         pipeline, after the step "vectorizer", which is an
-        :class:`~skbayes.text.NGramVectorizer`. A pipeline that accepts texts is used
-        unchanged.
+        :class:`~skbayes.text.NGramVectorizer`. A pipeline that accepts raw documents is
+        used unchanged.
 
         None: a linear one-vs-rest classifier without an intercept,
         :class:`~skbayes.text.LiblinearClassifier`. It solves the dual problem with
@@ -213,12 +214,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Stop words for either space, instead of those of the language.
     stages : "auto" or sequence of float or int, default="auto"
         Training size of each stage, as a fraction of each split's training set (float)
-        or as a number of texts (int), as for :class:`~skbayes.MultiStageSearchCV`. With
-        "auto", there is one stage with all texts for fewer than 10,000 texts. From
-        10,000 texts on, a first stage uses a sample of 3,000 texts or 5 %, the larger
-        of both, and at most four configurations are fitted on all texts. If
-        `trials_per_stage` is given, its length, 1 or 2, determines the number of
-        stages.
+        or as a number of documents (int), as for :class:`~skbayes.MultiStageSearchCV`.
+        With "auto", there is one stage with all documents for fewer than 10,000
+        documents. From 10,000 documents on, a first stage uses a sample of 3,000
+        documents or 5 %, the larger of the two, and at most four configurations are
+        fitted on all documents. If `trials_per_stage` is given, its length, 1 or 2,
+        determines the number of stages.
     n_iter : int, default=30
         Maximum number of trials in all stages together.
     trials_per_stage : sequence of int or None, default=None
@@ -261,7 +262,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         classifier as follows:
 
         - with `dev`, only `dev` is used;
-        - from 10,000 texts on, a single split with 20 % of the texts for testing;
+        - from 10,000 documents on, a single split with 20 % of the documents for
+          testing;
         - otherwise, 5-fold stratified cross-validation, repeated twice. Most trials are
           evaluated on the first folds only (see `racing`).
     verbose : int, default=0
@@ -286,7 +288,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         their first folds. A float is the chance below which a trial is pruned.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search, as for :class:`~skbayes.BayesSearchCV`. A list
-        contains searches on other texts.
+        contains searches on other documents.
     journal : path or None, default=None
         File in which every finished trial is recorded.
     progress_bar : bool, default=False
@@ -309,14 +311,14 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     ----------
     best_estimator_ : Pipeline or VotingClassifier
         Best pipeline, or an ensemble of the best pipelines, which predicts from raw
-        texts. Available unless ``refit=False``. Loading its pickle requires the same
-        version of skbayes, and snowballstemmer if a stemmer was chosen, but neither
-        liblinear-official nor stop-words. The pickle contains no texts, trials or
-        counts.
+        documents. Available unless ``refit=False``. Loading its pickle requires the
+        same version of skbayes, and snowballstemmer if a stemmer was chosen, but
+        neither liblinear-official nor stop-words. The pickle contains no documents,
+        trials or counts.
     best_params_ : dict
         Best configuration.
     best_score_ : float
-        Mean score of the best configuration on the test texts.
+        Mean score of the best configuration on the test documents.
     best_index_ : int
         Row of the best configuration in ``cv_results_``.
     cv_results_ : dict of str to ndarray
@@ -347,7 +349,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     -----
     The counts are stored in files. The memory contains only the data of one trial: its
     matrix (12 bytes per entry) and the data structures of its classifier. Counting
-    needs about 300 MB in addition to the texts.
+    needs about 300 MB in addition to the documents.
 
     References
     ----------
@@ -444,11 +446,11 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Parameters
         ----------
         X : list, array or Series of str
-            Texts; a data frame with one column is also accepted.
+            Documents; a data frame with one column is also accepted.
         y : array-like of shape (n_texts,), default=None
-            Labels of the texts. None for an estimator that needs no labels.
+            Labels of the documents. None for an estimator that needs no labels.
         **params : dict of str to object
-            Metadata, passed on as by GridSearchCV. Arrays with one entry per text
+            Metadata, passed on as by GridSearchCV. Arrays with one entry per document
             cannot be combined with `dev`.
 
         Returns
@@ -461,7 +463,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         ImportError
             If the space needs a library that is not installed.
         TypeError, ValueError
-            If an argument, the texts or the labels are wrong, before any fit; or if
+            If an argument, the documents or the labels are wrong, before any fit; or if
             every fit failed.
         """
         begin = time.perf_counter()
@@ -520,7 +522,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 )
 
     def _splitter(self, labels: Any, n_texts: int) -> Any:
-        """Return the splitter of the texts."""
+        """Return the splitter of the documents."""
         if self.cv is not None or not self._is_classifier():
             return self.cv
         stratified = type_of_target(labels) in ("binary", "multiclass")
@@ -536,7 +538,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return splitter(n_splits=N_FOLDS, n_repeats=N_REPEATS, random_state=0)
 
     def _stage_arguments(self, n_texts: int | None) -> dict[str, Any]:
-        """Return the sizes and numbers of trials of the stages for `n_texts` texts."""
+        """Return the sizes and numbers of trials of the stages."""
         trials = self.trials_per_stage
         if not isinstance(self.stages, str):
             return {"stages": self.stages}
@@ -555,7 +557,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return {"stages": (min(share, 0.5), 1.0), "trials_per_stage": trials}
 
     def _pipeline(self) -> Any:
-        """Return the pipeline to tune, which accepts texts."""
+        """Return the pipeline to tune, which accepts raw documents."""
         if isinstance(self.estimator, Pipeline):
             return self.estimator
         learner = self.estimator
