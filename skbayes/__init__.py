@@ -51,7 +51,7 @@ __all__ = [
     "load_history",
 ]
 
-# Imported when first used, so that `import skbayes` itself costs next to nothing.
+# Imported on first use, so that `import skbayes` is fast.
 _HOMES = {
     "BayesSearchCV": "skbayes.search.bayes",
     "HyperTuneSearchCV": "skbayes.search.hypertune",
@@ -64,7 +64,7 @@ _HOMES = {
 }
 
 
-# What tab-completion shows besides; also imported when first used.
+# Subpackages, which are also imported on first use.
 _PACKAGES = [
     "acquisition",
     "benchmark",
@@ -81,7 +81,7 @@ _PACKAGES = [
 ]
 
 
-if not TYPE_CHECKING:  # or type checkers would believe that any name is right
+if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
 
     def __getattr__(name: str) -> Any:
         if name == "__version__":

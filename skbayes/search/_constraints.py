@@ -32,7 +32,7 @@ __all__ = [
     "resolve_constraints",
 ]
 
-# Seconds of `predict` for one row, which no objective is called.
+# Seconds of `predict` per row. It is not available as an objective.
 PREDICT_TIME = "predict_time"
 
 
@@ -127,7 +127,7 @@ class _Resolver:
         is_measure = self._sort(name, what)
         texts = given if isinstance(given, list) else [given]
         if not texts:
-            raise ValueError(f"constraints[{name!r}]: there is no bound in [].")
+            raise ValueError(f"constraints[{name!r}]: the list of bounds is empty.")
         bounds = [parse_bound(name, text, is_measure) for text in texts]
         _check_compatible(name, bounds, is_measure)
         self.bounds += bounds

@@ -67,7 +67,7 @@ __all__ = [
 # With racing=True, the chance to become the best below which a trial is pruned.
 RACING_RISK = 0.01
 
-# More trials in flight than this leave little to learn from, and none to race against.
+# With more trials in progress, proposals and pruning have too few finished trials.
 MAX_RACED_IN_FLIGHT = 16
 
 
@@ -76,8 +76,8 @@ def check_returned_fits(search: Any) -> None:
         return
     if search.refit is False:
         raise ValueError(
-            "return_fold_estimators and return_oof are about the best trial, which "
-            "refit chooses; refit must not be False."
+            "return_fold_estimators and return_oof require a best trial, which refit "
+            "chooses. Therefore, refit must not be False."
         )
     if search.return_oof and not hasattr(search.estimator, search.return_oof):
         raise ValueError(
@@ -122,7 +122,7 @@ def draw_splits(search: Any, run: SearchRun) -> list[tuple]:
     compat.check_input(search, X, y, split_params)
     no_groups = split_params.get("groups") is None
     try:
-        # scikit-learn 1.6 makes empty test sets of it.
+        # Without groups, scikit-learn 1.6 returns empty test sets.
         if no_groups and isinstance(cv, StratifiedGroupKFold):
             raise ValueError("The 'groups' parameter should not be None.")
         search.n_splits_ = cv.get_n_splits(X, y, **split_params)
@@ -140,7 +140,7 @@ def draw_splits(search: Any, run: SearchRun) -> list[tuple]:
             "candidates? The parameter cv must yield at least one split."
         )
     if len(splits) != search.n_splits_:
-        # Tests match scikit-learn's words, which 1.9 changed by two letters.
+        # scikit-learn's tests match this message, which changed in version 1.9.
         verb = "return" if compat.HAS_CALLBACKS else "returned"
         raise ValueError(
             f"cv.split and cv.get_n_splits {verb} inconsistent results. Expected "
@@ -224,7 +224,7 @@ def _trials_in_flight(search: Any, run: SearchRun) -> int:
         return int(search.n_points)
     if run.options.pruning_risk is None:
         return run.context.trials_in_flight(search.n_splits_)
-    # A trial that may be pruned has one fit at a time.
+    # With racing, the fits of a trial run one after the other.
     return min(run.context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
 
 
@@ -475,7 +475,7 @@ def _reporting(
 
 def print_advice(search: Any) -> None:
     """Print suggestions for the next search in one line."""
-    # Only here: it brings scikit-learn's forests.
+    # Imported late, because it imports scikit-learn's forests.
     from skbayes.inspection.advice import advice
 
     sentences = advice(search)

@@ -47,9 +47,9 @@ def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
     }
     if not found:
         raise ValueError(
-            f"rounds={search.rounds!r}: {type(model).__name__} gives no scores after "
-            "its rounds. Rounds are counted for gradient boosting of trees (not with "
-            "'dart', linear models or a custom objective), AdaBoost, forests and "
+            f"rounds={search.rounds!r}: {type(model).__name__} provides no scores "
+            "after its rounds. Rounds are counted for gradient boosting of trees (not "
+            "with 'dart', linear models or a custom objective), AdaBoost, forests and "
             "estimators with partial_fit and max_iter, alone or as the last step of a "
             "pipeline."
         )
@@ -65,8 +65,8 @@ def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
     if not search.search_spaces_:
         names = ", ".join(sorted(found))
         raise ValueError(
-            f"rounds={search.rounds!r} finds {names}, and search_spaces has no other "
-            "parameter."
+            f"rounds={search.rounds!r} removes {names} from search_spaces, which has "
+            "no other parameter."
         )
     cap = int(search.rounds) if isinstance(search.rounds, Integral) else None
     return RoundLimits(cap, caps, metric)
@@ -76,7 +76,7 @@ def _check_options(search: Any) -> None:
     if isinstance(search.rounds, bool):
         raise ValueError(
             f"rounds must be an int, 'auto' or None, but it is {search.rounds}. "
-            "rounds='auto' has the limits of the search space or of the estimator."
+            "rounds='auto' uses the limits of the search space or of the estimator."
         )
     if search.constraints is not None:
         raise ValueError(

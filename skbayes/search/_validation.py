@@ -32,10 +32,11 @@ __all__ = [
     "check_values",
 ]
 
-# The most values of one parameter that are looked at; of a range, where in it.
+# Maximum number of values that are checked per parameter.
 MAX_VALUES = 50
-# The most rows on which a metric is tried, more only for more classes.
+# Maximum number of rows on which a metric is checked, except for more classes.
 MAX_SAMPLE = 1000
+# Positions in larger ranges whose values are checked.
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
@@ -48,7 +49,7 @@ class SurrogateNames(compat.StrOptions):
         return super().is_satisfied_by(val)
 
 
-# Of searches with a model, as scikit-learn takes constraints.
+# Parameter constraints of searches with a surrogate, in scikit-learn's format.
 MODEL_CONSTRAINTS: dict = {
     "surrogate": [
         SurrogateNames(set(registry)),
@@ -74,8 +75,8 @@ def check_arguments(search: Any) -> None:
     if search.n_points != "auto" and search.n_points > search.n_iter:
         warnings.warn(
             f"n_points={search.n_points} is more than n_iter={search.n_iter}: all "
-            "trials are proposed before a score is known, and the model proposes "
-            "none of them. n_points is the number of trials that run at a time.",
+            "trials are proposed before a score is known, so the surrogate is never "
+            "used. n_points is the number of trials that run at the same time.",
             UserWarning,
             stacklevel=5,
         )
@@ -83,7 +84,7 @@ def check_arguments(search: Any) -> None:
     for one in _metrics(search.scoring):
         if isinstance(one, str) and one not in known:
             raise ValueError(
-                f"scoring: {one!r} is the name of no metric."
+                f"scoring: {one!r} is not the name of a metric."
                 f"{did_you_mean(one, known)} sklearn.metrics.get_scorer_names() "
                 "lists them."
             )
@@ -102,7 +103,7 @@ def _check_scorer(function: Callable) -> None:
     """Raise TypeError for a function of true and predicted labels."""
     if next(iter(inspect.signature(function).parameters), "") != "estimator":
         raise TypeError(
-            f"scoring: {function.__name__} compares labels, it does not score an "
+            f"scoring: {function.__name__} compares labels and does not accept an "
             f"estimator; write make_scorer({function.__name__}) or the name of a "
             "metric."
         )
@@ -167,10 +168,10 @@ def _kind(estimator: Any) -> tuple[str | None, bool]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tags = get_tags(estimator)
-    except Exception:  # of another kind, without tags
+    except Exception:  # an object without tags
         return None, False
     kind = tags.estimator_type
-    # A pipeline says of which type it is, but not what its last step requires.
+    # The tags of a pipeline contain its type, but not whether it requires y.
     supervised = kind in ("classifier", "regressor")
     return kind, supervised or bool(tags.target_tags.required)
 
@@ -192,7 +193,7 @@ def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None
         try:
             sample = _sample(np.asarray(y))
             dummy.fit(np.zeros((len(sample), 1)), sample)
-        except Exception:  # for the estimator to judge
+        except Exception:  # left to the estimator
             return
         for label, name in names.items():
             try:
@@ -282,7 +283,7 @@ def _complaint(model: Any, column: Column) -> str | None:
     if not errors or any(error is None for error in errors):
         return None
     remedy = _remedy(values, lambda value: not compat.refused_value(owner, leaf, value))
-    return f"Parameter {column.name!r}: no value is right. {errors[0]}{remedy}"
+    return f"Parameter {column.name!r}: no value is valid. {errors[0]}{remedy}"
 
 
 def _values(column: Column) -> Iterator[Any]:
@@ -303,9 +304,9 @@ def _remedy(values: list[Any], is_right: Callable[[Any], bool]) -> str:
             return " Write the numbers without quotes."
     if all(isinstance(value, float) and math.isfinite(value) for value in values):
         if all(is_right(round(value)) for value in values):
-            return " A range of whole numbers has two of them for its ends: (1, 10)."
+            return " For a range of integers, use two integers: (1, 10)."
     if all(isinstance(value, tuple) and len(value) in (2, 3) for value in values):
-        return " A range stands without a list around it."
+        return " Write a range without a list around it."
     return ""
 
 

@@ -84,7 +84,7 @@ from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["BaseBayesSearchCV"]
 
-# Before the first fit, a constraint is tried on at most so many configurations.
+# Maximum number of configurations on which a constraint is tried before the first fit.
 MAX_ASKED = 20
 
 
@@ -176,7 +176,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     _parameter_constraints: dict = {
         **getattr(compat.BaseSearchCV, "_parameter_constraints", {}),
-        # `fit` says more of what is wrong with these.
+        # `fit` checks these with more detailed messages.
         "search_spaces": "no_validation",
         "stopper": "no_validation",
         "scoring": [str, callable, list, tuple, dict, None],
@@ -207,8 +207,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         "cache_limit": [compat.Interval(Real, 0, None, closed="neither")],
     }
 
-    # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
-    # index arrays or a generator, which cannot be pickled.
+    # Parameters that are not sent to the workers. They can contain locks, generators or
+    # large data, and the fits do not need them.
     _stays_at_home = (
         "stopper",
         "constraint",
@@ -223,7 +223,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     # Whether `warm_start_from` may list searches on other data.
     _takes_sources = True
 
-    # Parameter that says how large training subsets are, for messages.
+    # Name of the parameter with the sizes of training subsets, for messages.
     _subset_parameter = "train_size"
 
     @abstractmethod
@@ -337,8 +337,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             )
         if best.state.is_partial:
             raise ValueError(
-                f"No trial was finished within {limits_text(run.options)}; cv_results_ "
-                "and trials_ hold what there is."
+                f"No trial was finished within {limits_text(run.options)}; see "
+                "cv_results_ and trials_ for the unfinished trials."
             )
         if not callable(self.refit):
             self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
@@ -454,7 +454,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _make_run(self, X: Any, y: Any, params: dict) -> tuple[SearchRun, Any]:
         """Check the arguments; return the run, and the metric that `refit` names."""
         check_arguments(self)
-        clone(self.estimator)  # a wrong estimator is no mistake of the space
+        clone(self.estimator)  # detects a wrong estimator before the space is checked
         scorers, refit_metric = compat.resolve_scorers(self)
         objective = self._make_objective(scorers)
         check_returned_fits(self)
@@ -478,7 +478,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             score_params=routed.scorer.score,
             split_params=routed.splitter.split,
             tasks=compat.TaskTree(self, X, y, params.get("sample_weight")),
-            # A copy, in which no answer of the constraint is remembered.
+            # A copy, without cached results of the constraint.
             space=space.with_constraint(space.constraint),
             options=fit_options(self, rounds),
             seed=draw_seed(self),
@@ -486,7 +486,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             outcome_params=compat.routed_outcome_params(routed),
         )
         if space.constraint is not None:
-            # Only to see that it can be called on each kind of configuration.
+            # Check that it can be called on each kind of configuration.
             sample = run.space.covering_sample()
             for candidate in sample[:: math.ceil(len(sample) / MAX_ASKED)]:
                 run.space.allows(candidate)
@@ -518,7 +518,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         for params, score, noise, *cost in run.known:
             known = slacks.of(params)
             optimizer.learn(params, score, noise, *cost[:1], constraints=known)
-        # So that the search ends with nothing worse than what was known.
+        # The best known configuration is tried again, so the result is not worse.
         for params in run.objective.best_known(slacks.kept_by(promising(run))):
             optimizer.enqueue(params)
 
@@ -554,7 +554,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         more = self._extra_columns(run, history)
         with warnings.catch_warnings():
             if all(t.state.is_partial or _has_finite_scores(t) for t in history):
-                # Trials that were not finished have no mean score, as they should.
+                # Unfinished trials have no mean score by design.
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
             folds = [fold.as_dict() for fold in history.folds]
             return compat.format_results(
@@ -620,7 +620,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         skbayes.inspection.report_history : Report of a search that is still running.
         """
         check_is_fitted(self, "cv_results_")
-        # Only here: what draws knows the searches.
+        # Imported late, because the report imports the searches.
         from skbayes.inspection.report import write_report
 
         return write_report(self, path, title=title)
@@ -661,7 +661,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
 def with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
     """Clone an estimator with other parameters."""
-    # The values are cloned too: an estimator among them must stay unfitted.
+    # Values are cloned too, so that estimators among them stay unfitted.
     return clone(estimator).set_params(**clone(dict(params), safe=False))
 
 

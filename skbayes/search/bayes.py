@@ -248,17 +248,16 @@ class BayesSearchCV(BaseBayesSearchCV):
     def _optimizer_for(self, space: Space, seed: int, n_iter: int) -> Optimizer:
         """Make the optimizer of a search with `n_iter` trials."""
         points = list(self.initial_points_)
-        # Every configuration will be tried, so there is nothing to choose. In
-        # GridSearchCV's order ties go to the same configuration as there.
-        # What a journal holds must not depend on n_iter.
+        # If all configurations are tried, their order is that of GridSearchCV, so that
+        # ties have the same result. With a journal, it must not depend on n_iter.
         budgets = (self.timeout, self.journal, self.stopper)
         open_ended = any(budget is not None for budget in budgets)
         everything = not open_ended and space.n_configurations <= n_iter
         rest = _all_points(self.search_spaces_, space) if everything else []
         if everything and isinstance(self.initial_points, str):
-            points = []  # they are among the rest
+            points = []  # included in the rest
         if self.racing or not self.trial_timeout is self.trial_memory is None:
-            # Trials that are cut short are less certain than others.
+            # Scores of unfinished trials are noisier than others.
             check_noise(1.0, self.surrogate)
         optimizer = Optimizer(
             space,
@@ -298,7 +297,7 @@ def _grid_points(search_spaces: Any, space: Space) -> list[dict] | None:
     """Return the points of a grid that GridSearchCV accepts; None for other spaces."""
     try:
         grid = list(ParameterGrid(search_spaces))
-        # Encoded and decoded, so that the values are plain Python.
+        # Encoding and decoding converts the values to plain Python.
         X = space.encode(grid)
         if not space.overlaps:
             # Repeated values of a list count once.

@@ -18,7 +18,7 @@ from skbayes.utils.did_you_mean import did_you_mean
 
 __all__ = ["points_to_begin_with", "prior_of", "set_search_spaces"]
 
-# The share of the rows that are trained on, where it is not known before splitting.
+# Assumed fraction of training rows if it is not known before splitting.
 CAUTIOUS_SHARE = 0.5
 
 

@@ -51,7 +51,7 @@ class GuidingMetric:
     def __call__(self, scores: Any) -> float:
         """Return the guiding score among the test scores of a fold."""
         if not isinstance(scores, dict):
-            # A failed fit has the error score, whatever the metrics are.
+            # A failed fit has the error score for all metrics.
             if not _equal(scores, self._search.error_score):
                 self._check_single()
             return float(scores)
@@ -76,8 +76,8 @@ class GuidingMetric:
         names = {"score", scoring} if isinstance(scoring, str) else {"score"}
         if wanted is not None and (callable(scoring) or wanted not in names):
             raise ValueError(
-                f"target_metric={wanted!r}, but there is one metric only, that of "
-                f"scoring={scoring!r}; leave target_metric=None."
+                f"target_metric={wanted!r}, but there is only one metric, that of "
+                f"scoring={scoring!r}; use target_metric=None."
             )
 
     def _resolve(self, names: Any) -> None:
@@ -91,7 +91,7 @@ class GuidingMetric:
         if wanted is not None and by_refit is not None and wanted != by_refit:
             raise ValueError(
                 f"target_metric={wanted!r} and refit={refit!r} name different metrics; "
-                "leave target_metric=None, or make refit a callable or False"
+                "use target_metric=None, or set refit to a callable or False"
             )
         self.name = by_refit or wanted or self._metric_of_rule(names) or names[0]
 

@@ -14,10 +14,10 @@ from skbayes.utils.texts import printable
 
 __all__ = ["ResultDisplay", "result_html"]
 
-# Longer values are cut, so that one does not hide the rest.
+# Maximum length of a value; longer ones are shortened.
 MAX_LENGTH = 120
 
-# Colors are those around it, so that it can be read in the light and in the dark.
+# Colors are inherited, so the block is readable in light and dark themes.
 FRAME = (
     "display:inline-block;margin:0.5em 0;padding:0.5em 0.8em;max-width:100%;"
     "box-sizing:border-box;overflow-x:auto;border:1px solid rgba(128,128,128,0.5);"
@@ -53,14 +53,14 @@ class ResultDisplay:
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
-        # A property that raises AttributeError where the user wants no diagrams.
+        # The inherited property raises AttributeError if diagrams are disabled.
         diagram = super()._repr_html_  # type: ignore[misc]
         return lambda: _diagram(self, diagram) + result_html(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle = {"text/plain": repr(self)}
         try:
-            # AttributeError where the user wants no diagrams.
+            # AttributeError if diagrams are disabled.
             bundle["text/html"] = self._repr_html_()
         except AttributeError:
             pass
@@ -88,7 +88,7 @@ def result_html(search: Any) -> str:
     if "best_params_" in known:
         rows.append(_row("Best configuration", _params(search)))
     rows += [_row(label, escape(text)) for label, text in _spent(search)]
-    # Only here: it brings scikit-learn's forests.
+    # Imported late, because it imports scikit-learn's forests.
     from skbayes.inspection.advice import advice
 
     sentences = advice(search)

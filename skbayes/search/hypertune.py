@@ -41,16 +41,16 @@ __all__ = ["HyperTuneSearchCV"]
 
 logger = logging.getLogger("skbayes")
 
-# Trials on each small sample, unless they were more than this share of all.
+# Trials on each small sample, and their maximum share of all trials.
 N_SMALL_ITER, SMALL_SHARE = 15, 0.75
 
-# What "auto" is for `n_initial_points`.
+# Value of `n_initial_points` for "auto".
 N_INITIAL_POINTS = 3
 
-# Rows of a small sample for each class, if that is at most half of all.
+# Minimum number of rows per class in a small sample, up to half of the training set.
 MIN_ROWS = 10
 
-# Kernels of the models with signs, by the names of the surrogates that have these.
+# Kernels of the models with signs by the name of the surrogate.
 SIGNED = {"gp": "matern52", "gp-matern52": "matern52", "gp-rbf": "rbf"}
 
 
@@ -312,7 +312,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         self._plan: MonotonicityPlan | None = None
         if self._n_small(space) == 0:
             return super()._make_optimizer(space, seed)
-        self._on_all_data(space, seed, None)  # so that mistakes show now
+        self._on_all_data(space, seed, None)  # detects errors early
         seeds = make_seeds(seed, self.n_subsets)
         return RoundRobinOptimizer(
             [
@@ -352,9 +352,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         self.signs_ = check_monotonicity(self.complexity, self.estimator, run.space)
         if self.complexity == "auto" and not self.signs_:
             warnings.warn(
-                "complexity='auto' knows no sign of any parameter in search_spaces: "
-                "the search is BayesSearchCV's. Give signs by name to make use of "
-                "small samples.",
+                "complexity='auto' finds no sign for any parameter in search_spaces. "
+                "No small samples are searched, and the search is that of "
+                "BayesSearchCV. Set complexity to a dict of signs by name.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -396,8 +396,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         self._plan = plan_monotonicity(run.space, self.signs_, history, seed)
         if self._plan is None:
             warnings.warn(
-                "No trial on a small sample has a score; the search on all data goes "
-                "on without signs.",
+                "No trial on a small sample has a score; the search on all data "
+                "continues without signs.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -406,8 +406,8 @@ class HyperTuneSearchCV(BayesSearchCV):
                 f"{name!r} ({self._plan.disagreement[name]:.2f} of the range)"
                 for name in self._plan.weakened
             )
-            # No warning of Python's: where scores hardly depend on a parameter, small
-            # samples cannot agree, and nothing is wrong.
+            # Logged instead of a Python warning: if the scores hardly depend on a
+            # parameter, small samples disagree although nothing is wrong.
             logger.warning(
                 "The small samples disagree strongly about %s; the signs of these "
                 "parameters carry less weight.",
@@ -461,8 +461,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         whole = results["stage"] > 0
         if not np.any(whole):
             warn_or_log(
-                "The search ended before a trial on all data; the best is that on a "
-                "small sample.",
+                "The search ended before the first trial on all data; the best trial "
+                "is on a small sample.",
                 stacklevel=4,
             )
             return results
@@ -514,7 +514,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
         if not self.constraints:
             return None
-        # Trials on small samples cannot be chosen, if there are others.
+        # Trials on small samples are chosen only if there are no others.
         whole = np.asarray(results["stage"]) > 0
         scores = results[f"mean_test_{self.target_metric_}"]
         return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]
@@ -528,6 +528,6 @@ class HyperTuneSearchCV(BayesSearchCV):
             return
         if results["stage"][chosen] < results["stage"].max():
             raise ValueError(
-                f"refit chose row {chosen}, a trial on a small sample: "
-                "cv_results_['stage'] is 1 for those on all data."
+                f"refit chose row {chosen}, a trial on a small sample. Trials on all "
+                "data have 1 in cv_results_['stage']."
             )

@@ -54,8 +54,8 @@ _XGBOOST = {
     "reg_lambda": -1,
 }
 
-# Signs by class and parameter. A class that is not listed has those of the first of its
-# base classes that is.
+# Signs by class and parameter. A class that is not listed uses the signs of its first
+# listed base class.
 KNOWN_MONOTONICITY: dict[str, dict[str, int]] = {
     # Linear models
     "ElasticNet": _LINEAR,
@@ -160,7 +160,7 @@ def known_monotonicity(estimator: Any, search_spaces: Any) -> dict[str, int]:
     unordered = _unordered(space)
     found: dict[str, set[int]] = {}
     for params in space.covering_sample():
-        # An alternative may put another estimator into the place of a step.
+        # An alternative can replace the estimator of a step.
         candidate = clone(estimator).set_params(**clone(dict(params), safe=False))
         for name in params:
             if name not in unordered:
@@ -215,7 +215,7 @@ def check_monotonicity(complexity: Any, estimator: Any, space: Space) -> dict[st
             )
         if sign and name in unordered:
             raise ValueError(
-                f"complexity[{name!r}]: the values of {name!r} have no order, so that "
-                "there is no sign; give a range or a list of numbers, or leave it out."
+                f"complexity[{name!r}]: the values of {name!r} have no order and "
+                "therefore no sign. Use a range or a list of numbers, or leave it out."
             )
     return {name: int(sign) for name, sign in sorted(complexity.items()) if sign}

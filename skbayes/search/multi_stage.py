@@ -30,7 +30,7 @@ from skbayes.surrogates.registry import capability, make_surrogate
 
 __all__ = ["MultiStageSearchCV"]
 
-# Share of the trials that the stages before the last one have together.
+# Share of trials in all stages before the last one.
 CHEAP_SHARE = 0.75
 
 
@@ -346,7 +346,7 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _mixes_fidelities(self) -> bool:
         """Tell whether surrogates use earlier stages; ValueError if they cannot."""
-        # None of a user's own class: it may, but only if asked to.
+        # None for a custom class, which is used only with multi_fidelity=True.
         takes_fidelity = capability(check_surrogate(self.surrogate), "takes_fidelity")
         if self.multi_fidelity == "auto":
             return bool(takes_fidelity)
@@ -385,7 +385,7 @@ class MultiStageSearchCV(BayesSearchCV):
         optimizer = self._make_optimizer(run.space, seed)
         if run.sources:
             optimizer.transfer(run.sources)
-        # Scores on all rows are not those of the first stage.
+        # Known scores are not used, since they are scores on all rows.
         known = sorted(promising(run), key=lambda one: -one[1])
         for params, *_ in known[: self.n_promoted]:
             optimizer.enqueue(params)
@@ -422,7 +422,7 @@ class MultiStageSearchCV(BayesSearchCV):
             return self.surrogate
         surrogate, candidates = check_surrogate(self.surrogate), Candidates(run.space)
         if surrogate == "gp" and not candidates.is_enumerated:
-            # Few scores of this fidelity do not determine a warping of the inputs.
+            # There are too few scores of this fidelity to fit a warping of the inputs.
             surrogate = "gp-matern52"
         return MultiFidelity(
             make_surrogate(surrogate, candidates, seed),
@@ -494,7 +494,7 @@ def _warn_of_failure(history: History, stage: int, size: Any) -> None:
     errors = [t.error for t in history if t.stage == stage and t.error is not None]
     first = f" The first error:\n{errors[0]}" if errors else ""
     warnings.warn(
-        f"Stage {stage + 1} has no complete trial. If fits failed since its training "
+        f"Stage {stage + 1} has no complete trial. If fits failed because its training "
         f"sets, stages[{stage}]={size!r}, are too small for the estimator, make them "
         f"larger.{first}",
         UserWarning,

@@ -21,8 +21,8 @@ def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
     tested = np.concatenate([np.asarray(test) for _, test in splits])
     if not np.array_equal(np.sort(tested), np.arange(n_samples)):
         raise ValueError(
-            "return_oof needs a cv whose test sets hold every sample exactly once, as "
-            "those of KFold do."
+            "return_oof requires a cv whose test sets contain every sample "
+            "exactly once, such as KFold."
         )
 
 
@@ -54,7 +54,7 @@ def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
     best, inputs = run.ranked[search.best_index_], run.inputs
     fits = kept.get(best.number)
     if fits is None:
-        # The winner was fitted by an earlier run, of which a journal keeps no
+        # The best trial was fitted in an earlier run, whose journal contains no
         # estimators, or with more rounds.
         fidelity = Fidelity(best.stage, best.train_fraction, best.subset)
         fits = fit_folds(
@@ -97,7 +97,7 @@ def out_of_fold(
             )
         predictions = np.asarray(predictions)
         if labels is not None and predictions.ndim == 1 and len(labels) > 2:
-            # The decision between the only two classes this estimator knows.
+            # The training set of this estimator has only two classes.
             predictions = np.column_stack([-predictions, predictions])
         if labels is not None and predictions.ndim == 2:
             predictions = _align(predictions, estimator.classes_, labels, method)

@@ -30,7 +30,7 @@ from skbayes.space.candidates import key_of
 
 __all__ = ["ParetoSearchCV"]
 
-# Arguments of the other searches that speak of one objective, or of one winner.
+# Parameters of other searches that assume a single objective or a single best trial.
 _NOT_HERE = (
     "scoring",
     "target_metric",
@@ -241,7 +241,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     True
     """
 
-    # Sources have no models of costs and further objectives.
+    # Searches on other data have no models of additional objectives.
     _takes_sources = False
 
     _parameter_constraints: dict = {
@@ -329,13 +329,13 @@ class ParetoSearchCV(BaseBayesSearchCV):
                 "does not name its objectives; pass a search with the same objectives, "
                 "its cv_results_ or its journal"
             )
-        # Trials are scored by each of their objectives, whichever was the first.
+        # Trials contain the scores of all objectives in any order.
         source = getattr(source, "trials_", source)
         columns: list[dict[bytes, tuple]] = []
         for name in objectives.names:
             with warnings.catch_warnings():
                 if columns:
-                    # It warns of what it leaves out, which is much the same for each.
+                    # The warnings are the same for each objective.
                     warnings.simplefilter("ignore")
                 rows = known_results(source, space, name)
             keys = [key_of(row) for row in space.encode([one[0] for one in rows])]
@@ -360,7 +360,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         objectives = run.objective
         for name, sign in zip(objectives.names, objectives.signs, strict=True):
             results[f"rank_test_{name}"] = rank(sign * results[f"mean_test_{name}"])
-        # A cost is not measured on the training set.
+        # Costs have no values on the training set.
         for name in objectives.measures:
             for key in [k for k in results if k.endswith(f"_train_{name}")]:
                 del results[key]
@@ -374,8 +374,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         Y[~warned_rows(run, np.all(np.isfinite(Y), axis=1))] = np.nan
         if not np.any(np.all(np.isfinite(Y), axis=1)):
             raise ValueError(
-                "No trial has a value for every objective; cv_results_ and trials_ "
-                "hold what there is."
+                "No trial has a value for every objective; see cv_results_ and "
+                "trials_ for the measured values."
             )
         self.hypervolume_, reference = hypervolumes(Y)
         self.reference_point_ = objectives.signs * reference

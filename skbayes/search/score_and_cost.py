@@ -34,9 +34,9 @@ class ScoreAndCost(GuidingMetric):
         given = self._search.score_range is not None
         if not given and not np.isnan(score) and not 0 <= score <= 1:
             raise ValueError(
-                f"A score of {score:.4g} does not lie between 0 and 1, so that it "
-                "cannot be weighed against costs; give score_range=(low, high), what "
-                "stands for a score of 0 and of 1."
+                f"A score of {score:.4g} is not between 0 and 1, so it cannot be "
+                "compared with costs. Set score_range=(low, high), the scores that "
+                "correspond to 0 and 1."
             )
         return (score - self._low) / (self._high - self._low)
 
@@ -50,6 +50,6 @@ def _bounds(score_range: Any) -> tuple[float, float]:
         raise ValueError(f"score_range must be a pair of numbers, got {score_range!r}.")
     if not bounds[0] < bounds[1]:
         raise ValueError(
-            f"score_range: the first must be the smaller, got {score_range!r}."
+            f"score_range must be (low, high) with low < high, got {score_range!r}."
         )
     return float(bounds[0]), float(bounds[1])

@@ -30,19 +30,18 @@ from skbayes.surrogates.random_search import sobol
 
 __all__ = ["RoundRobinOptimizer", "MonotonicityPlan", "center_of", "plan_monotonicity"]
 
-# Points that carry signs.
+# Number of sign points.
 N_SIGN_POINTS = 10
 
-# The median distance of the optima from their center beyond which they disagree
-# strongly about a column; that of five random positions is 0.19, on average.
+# Median distance of the optima from their center above which they strongly disagree
+# about a column. For five random positions, it is 0.19 on average.
 MAX_DISAGREEMENT = 0.15
 
-# Width of the likelihood of signs on which the small samples disagree: slopes that are
-# less steep than one standard deviation of the scores over the width of the range may
-# have either sign.
+# Width of the likelihood of signs about which the small samples disagree. Slopes below
+# one standard deviation of the scores over the width of the range can have either sign.
 WEAK_NU = 1.0
 
-# Signs are not put where there is next to no room between simple end and optimum.
+# Minimum distance between simple end and optimum for a sign.
 LEAST_ROOM = 0.02
 
 Params = dict[str, Any]
@@ -69,7 +68,7 @@ class RoundRobinOptimizer:
         self.optimizers = list(optimizers)
         self.last_expected_improvement: float | None = None
         self._n_asked = 0
-        # Keys of configurations under way, and whose they are, in the order asked.
+        # Keys of configurations in progress and the optimizers that proposed them.
         self._pending: list[tuple[bytes, int]] = []
 
     @property
@@ -245,7 +244,7 @@ def _draw_points(
     """Return points between the simple end and the center, and their signs."""
     U = sobol(space.n_columns, N_SIGN_POINTS.bit_length(), rng)[:N_SIGN_POINTS]
     points = space.from_uniform(U)
-    # Where the center has an option, so have the points: signs are about its branch.
+    # Signs hold in the branch of the center, so the points have its options.
     points[:, space.categorical] = center[space.categorical]
     end = np.where(by_column < 0, 1.0, 0.0)
     room = np.abs(np.where(np.isnan(center), end, center) - end)

@@ -43,26 +43,26 @@ from skbayes.tracking.autolog import autologged
 
 __all__ = ["TextRepresentationSearchCV"]
 
-# What the pipeline is made of, if it is made here.
+# Steps of the default pipeline.
 VECTORIZER, CLASSIFIER = "vectorizer", "classifier"
 
-# From so many texts on, one split suffices, and a first stage sees a sample.
+# Number of documents from which one split and a first stage on a sample are used.
 MANY_TEXTS = 10_000
 
-# Texts of that sample: at least so many, and at least this share of all.
+# Minimum size of this sample, and its minimum share of all documents.
 SAMPLE, SAMPLE_SHARE = 3_000, 0.05
 
 TEST_SHARE = 0.2
 
-# Most trials on all texts after that stage.
+# Maximum number of trials on all documents after this stage.
 N_FULL = 4
 
 N_FOLDS, N_REPEATS = 5, 2
 
-# LIBLINEAR's own for the dual problem; predictions are then those of the solution.
+# LIBLINEAR's default for the dual problem. Predictions equal those of the solution.
 TOL = 0.1
 
-# With 0.01, its own default for the primal problem, 10 % to 25 % of the predictions
+# With 0.01, LIBLINEAR's default for the primal problem, 10 % to 25 % of the predictions
 # differ from those of the solution if C is large.
 TOL_OF_PRIMAL = 1e-4
 
@@ -72,7 +72,7 @@ class _CountingSearch(MultiStageSearchCV):
 
     n_refit: int | None = None
     n_members = 1
-    n_own_points = 0  # of the user; the others may be left out
+    n_own_points = 0  # points of the user; others can be left out
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         if self.cache and _has_vectorizer(run):
@@ -107,7 +107,7 @@ class _CountingSearch(MultiStageSearchCV):
         metric = self.refit if self.multimetric_ else "score"
         scores = results[f"mean_test_{metric}"]
         usable = np.isfinite(scores)
-        if "state" in results:  # the mean of a few folds is no score
+        if "state" in results:  # exclude means of a few folds
             usable &= results["state"] == "complete"
         if "feasible" in results:
             usable &= results["feasible"].astype(bool)
@@ -130,7 +130,7 @@ class _CountingSearch(MultiStageSearchCV):
 
     def _refit(self, run: SearchRun, rows: Any, tasks: Any = None) -> None:
         super()._refit(run, rows, tasks)
-        # A model that is shipped starts no workers.
+        # The final model does not start workers.
         own = getattr(_learner_of(self.estimator), "n_jobs", None)
         for member in getattr(self.best_estimator_, "estimators_", []) or [
             self.best_estimator_
@@ -488,7 +488,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             try:
                 search.fit(texts, y, **params)
             finally:
-                # Whatever ends the refit, what was found is kept.
+                # Keep the results even if the refit fails.
                 for name, value in vars(search).items():
                     public = name.endswith("_") and not name.startswith("_")
                     if public or name == "_ranked_numbers":
@@ -526,7 +526,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         if self.cv is not None or not self._is_classifier():
             return self.cv
         stratified = type_of_target(labels) in ("binary", "multiclass")
-        if self.return_oof is not None:  # each text is left out once
+        if self.return_oof is not None:  # each document is tested once
             splitter = StratifiedKFold if stratified else KFold
             return splitter(N_FOLDS, shuffle=True, random_state=0)
         if n_texts >= MANY_TEXTS:
@@ -562,7 +562,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             return self.estimator
         learner = self.estimator
         if learner is None:
-            # Its random numbers change nothing but the order of its steps.
+            # Random numbers affect only the order of the steps.
             primal = self.space == "paper" or _needs_primal(self.search_spaces)
             learner = LiblinearClassifier(
                 loss="logistic",
@@ -571,7 +571,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 fit_intercept=False,
                 random_state=0,
             )
-        # The same as scikit-learn's pattern on what that was made for.
+        # Equal to scikit-learn's default pattern for the scripts that it supports.
         vectorizer = NGramVectorizer(
             token_pattern="unicode", sublinear_tf=self.space == "extended"
         )
@@ -584,20 +584,20 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             own = own if self.space is None else None
         if self.space is None:
             if own is None:
-                raise ValueError("search_spaces must be given where space is None.")
+                raise ValueError("search_spaces must be given if space is None.")
             return _with_steps(own, pipeline) if isinstance(own, Mapping) else own
         if own is not None and not isinstance(own, Mapping):
             raise TypeError(
-                "search_spaces must be a dict to change a named space, got "
-                f"{type(own).__name__}; space=None takes it as it is."
+                "search_spaces must be a dict if space is not None, got "
+                f"{type(own).__name__}. Use space=None to search only search_spaces."
             )
         steps = [
             name for name, step in pipeline.steps if isinstance(step, NGramVectorizer)
         ]
         if not steps:
             raise ValueError(
-                f"space={self.space!r} is about an NGramVectorizer, and the pipeline "
-                "has no such step; space=None leaves everything to search_spaces."
+                f"space={self.space!r} requires an NGramVectorizer as a step of the "
+                "pipeline. Use space=None to search only search_spaces."
             )
         return text_space(
             self.space,
@@ -638,7 +638,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         if self.space == "extended" and self.estimator is None:
             whole = Space.from_notation(space, constraint=self.constraint)
             known = self._pipeline().get_params(deep=True)
-            # What the user added keeps the value of the pipeline.
+            # Hyper-parameters added by the user keep the value of the pipeline.
             ready = [
                 whole.selection({**known, **p}) for p in first_points(self.language)
             ]
@@ -656,12 +656,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             )
         if params:
             raise ValueError(
-                f"fit parameters ({', '.join(params)}) cannot be together with dev, "
-                "for whose texts they have no entries; use cv without dev."
+                f"fit parameters ({', '.join(params)}) cannot be combined with dev, "
+                "since they have no entries for its texts; use cv without dev."
             )
         texts, labels = self.dev
         if (labels is None) != (y is None):
-            raise ValueError("dev must have labels exactly if there is y.")
+            raise ValueError("dev must have labels if and only if y is given.")
         checked = _checked(texts, labels, False, "dev[0]", "dev[1]")
         known = set(np.ravel(y).tolist())
         if self._is_classifier() and known.isdisjoint(np.ravel(labels).tolist()):
@@ -703,7 +703,7 @@ def _needs_primal(search_spaces: Any) -> bool:
         if isinstance(search_spaces, Mapping):
             search_spaces = _without_auto(search_spaces)
         columns = Space.from_notation(search_spaces).columns
-    except (TypeError, ValueError):  # which the search explains
+    except (TypeError, ValueError):  # reported by the search
         return False
     names = {str(column.name).split("__")[-1] for column in columns}
     return not names.isdisjoint({"penalty", "penalize_intercept"})

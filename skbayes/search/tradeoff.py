@@ -37,7 +37,7 @@ from skbayes.surrogates.registry import capability, registry
 
 __all__ = ["TradeoffSearchCV"]
 
-# What the size of the training set is called among the proposed parameters.
+# Name of the training size among the proposed parameters.
 SIZE = "train_size"
 
 
@@ -273,7 +273,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     True
     """
 
-    # Sources have no models of costs and further objectives.
+    # Searches on other data have no models of the cost.
     _takes_sources = False
 
     _parameter_constraints: dict = {
@@ -284,7 +284,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "cost": [str, callable],
         "score_range": [tuple, list, None],
         "surrogate": [
-            # Scores are weighed against costs, or not looked at.
+            # Surrogates that predict scores, or that do not use them.
             SurrogateNames(
                 {
                     name
@@ -299,8 +299,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "cost_scale": [compat.StrOptions({"auto", "log", "raw"})],
         "all_tradeoffs": ["boolean"],
     }
-    # A trial with a low score may have the best tradeoff, and costs are those of a fit
-    # with all of its rounds.
+    # A trial with a low score can have the best tradeoff, and costs are measured for
+    # fits with all rounds.
     del _parameter_constraints["racing"], _parameter_constraints["rounds"]
 
     tradeoff_curve_ = FrameAttribute(with_params=True)
@@ -357,24 +357,24 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         sizes = [check_train_size(size, "train_sizes") for size in self.train_sizes]
         if not sizes or len({type(size) for size in sizes}) > 1:
             raise ValueError(
-                "train_sizes must be fractions, or numbers of rows, one at least and "
-                f"no mixture, got {self.train_sizes!r}."
+                "train_sizes must contain either fractions or numbers of rows, at "
+                f"least one, got {self.train_sizes!r}."
             )
         if len(set(sizes)) < len(sizes):
-            raise ValueError(f"train_sizes: one is repeated in {self.train_sizes!r}.")
+            raise ValueError(f"train_sizes has duplicates: {self.train_sizes!r}.")
         return sorted(sizes)
 
     def _make_space(self) -> Space:
         space, sizes = super()._make_space(), Ordinal(self._sizes())
         if SIZE in space.parameter_names:
             raise ValueError(
-                f"search_spaces: {SIZE!r} is the size of the training set, which "
-                "train_sizes is about; an estimator with a parameter of that name "
-                "cannot be searched over it."
+                f"search_spaces must not contain {SIZE!r}, which is the name of the "
+                "training size that train_sizes defines. A parameter of the estimator "
+                "with the same name cannot be tuned."
             )
         if isinstance(self.search_spaces_, Space):
             return space.extended(SIZE, sizes)
-        # As if it had been written with the others.
+        # Add the training size to each space.
         spaces = parse_spaces(self.search_spaces_)
         return Space([{**one, SIZE: sizes} for one in spaces], self.constraint)
 
@@ -414,7 +414,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         objective, n_outside = run.objective, 0
         if isinstance(source, str | PathLike):
             trials, n_outside = journal_trials(source, run.space)
-            # It does not say which callable measured its costs.
+            # The journal does not identify a callable cost.
             same_cost = isinstance(self.cost, str)
         else:
             trials = self._own_trials(source)
@@ -515,20 +515,20 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         unit_scores = self._unit_scores(results)
         if not np.any(np.isfinite(unit_scores)):
             raise ValueError(
-                "No trial has both a score and a cost; cv_results_ and trials_ hold "
-                "what there is."
+                "No trial has both a score and a cost; see cv_results_ and trials_ "
+                "for the measured values."
             )
         self._subset_seed = run.seed
         self.tradeoff_curve_ = _curve(results, unit_scores, self.target_metric_)
         super()._select(run, results, refit_metric)
         if hasattr(self, "best_score_corrected_"):
-            # It is about the best score, which this is not.
+            # The correction applies only to the best score.
             del self.best_score_corrected_
         if hasattr(self, "best_index_"):
             self._describe_best()
 
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray:
-        # Of equal ones the cheapest, as in `tradeoff_curve_`.
+        # The cheapest of ties, as in `tradeoff_curve_`.
         return _by_cost(results["tradeoff_score"], results["relative_cost"])
 
     def _unit_scores(self, results: Mapping[str, Any]) -> FloatArray:
