@@ -168,7 +168,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
        the trials.
     7. ``_extra_columns(run, history)``: columns of ``cv_results_`` in addition to those
        of GridSearchCV.
-    8. ``_select(run, results, refit_metric)``: the `best_*` attributes.
+    8. ``_select(run, results, refit_metric)``: the ``best_*`` attributes.
     9. ``_selection_scores(results)``: the scores by which the best row is chosen.
     10. ``_refit_rows(run)``: the rows for the refit.
     11. ``_unfitted_best()``: the estimator for the refit.
@@ -314,7 +314,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any
     ) -> None:
-        """Set the `best_*` attributes, as far as they are defined."""
+        """Set the ``best_*`` attributes, as far as they are defined."""
         if callable(self.scoring) and self.multimetric_:
             compat.check_multimetric_refit(self, self.trials_[0].folds[0].test_scores)
             refit_metric = self.refit

@@ -56,7 +56,7 @@ SIGNED = {"gp": "matern52", "gp-matern52": "matern52", "gp-rbf": "rbf"}
 
 @share_parameters
 class HyperTuneSearchCV(BayesSearchCV):
-    """Bayesian search on all data that uses searches on small samples.
+    """Bayesian search that uses small samples to guide the search on all data.
 
     The best model for a small sample is simpler than the best model for all data. The
     score on all data therefore increases from the simple end of each range up to the

@@ -94,7 +94,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         Number of fits that run at the same time, as for GridSearchCV. If fits share a
         processor, measured times are longer and less comparable.
     refit : str, dict, callable or bool, default="knee"
-        Point of the front that is fitted on all data and described by the `best_*`
+        Point of the front that is fitted on all data and described by the ``best_*``
         attributes:
 
         - the name of an objective: the best point in this objective;
@@ -161,8 +161,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
         ``std_test_<name>`` and ``rank_test_<name>``. Rank 1 is the best, which is the
         smallest value of a minimized objective.
     best_index_ : int
-        Row of the chosen point of the front in ``cv_results_``. Like the other `best_*`
-        attributes, it is available unless ``refit=False``; see :meth:`select`.
+        Row of the chosen point of the front in ``cv_results_``. Like the other
+        ``best_*`` attributes, it is available unless ``refit=False``; see
+        :meth:`select`.
     best_params_ : dict
         Configuration of the chosen point.
     best_estimator_ : estimator
@@ -388,7 +389,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
             self._choose(self.refit, "refit")
 
     def _choose(self, choice: Any, parameter: str) -> None:
-        """Set the `best_*` attributes to one of the trials."""
+        """Set the ``best_*`` attributes to one of the trials."""
         objectives, results = Objectives(self.objectives), self.cv_results_
         _check_choice(choice, objectives.names, parameter)
         rows = vars(self)["pareto_front_"]["trial"]
@@ -419,7 +420,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     def select(self, choice: Any, X: Any, y: Any = None, **params: Any) -> Self:
         """Choose another point of the front, and fit it on all data.
 
-        The point is chosen from the existing trials. The `best_*` attributes are
+        The point is chosen from the existing trials. The ``best_*`` attributes are
         replaced, and methods such as `predict` use the new ``best_estimator_``.
 
         Parameters

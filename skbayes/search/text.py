@@ -145,7 +145,7 @@ def _learner_of(estimator: Any) -> Any:
 
 @share_parameters
 class TextRepresentationSearchCV(MultiStageSearchCV):
-    """Bayesian search over the representation of texts and their classifier.
+    """Bayesian search over text representations and classifiers.
 
     The input of `fit` is a list of raw documents. The choice of n-grams, their
     weighting and the regularization of the classifier depend on each other and are
@@ -187,12 +187,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
         - "extended": n-grams of words or characters, punctuation, stemming, weighting,
           length normalization of rows, log-count ratios as factors of the features, and
-          loss and strength of the classifier. Above 50,000,000 characters, n-grams of
-          characters are left out. Without a custom `estimator`, the search begins with
-          a few representations that perform well on many collections.
+          the loss and regularization strength of the classifier. If the documents have
+          more than 50,000,000 characters, n-grams of characters are left out. Without a
+          custom `estimator`, the search begins with a few representations that perform
+          well on many collections.
         - "paper": the space of [1]_, with word n-grams of order 1 to 3, three
-          weightings, stop words or none, penalty, strength and tolerance. Combine it
-          with ``surrogate="tpe"`` to reproduce the paper.
+          weightings, stop words or none, penalty, regularization strength and
+          tolerance. Combine it with ``surrogate="tpe"`` to reproduce the paper.
         - None: only `search_spaces`.
     dev : tuple (texts, labels) or None, default=None
         Development set on which all trials are scored. If `cv` is given too, the score

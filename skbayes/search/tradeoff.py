@@ -562,7 +562,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         """Choose the best trial for another tradeoff, and refit it.
 
         The trial is chosen from the existing ones, and fitted on its fraction of the
-        data. The `best_*` attributes are replaced, and methods such as `predict` use
+        data. The ``best_*`` attributes are replaced, and methods such as `predict` use
         the new ``best_estimator_``. ``tradeoff_curve_`` lists the chosen trial for each
         tradeoff.
 
