@@ -250,7 +250,7 @@ def _few(record: SearchRecord) -> list[str]:
     trials = "trial" if n_trials == 1 else "trials"
     parameters = "parameter" if len(names) == 1 else "parameters"
     return [
-        f"There are only {n_trials} finished {trials} for {len(names)} {parameters}: "
+        f"The search has only {n_trials} finished {trials} for {len(names)} {parameters}: "
         f"importances and plots are unreliable with fewer than {needed} trials."
     ]
 
