@@ -1,4 +1,4 @@
-"""Advice on a search: ranges to widen, parameters to omit, trials to add."""
+"""Advice on a search: ranges to widen, hyper-parameters to omit, trials to add."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ __all__ = ["advice"]
 # A real number is at an end of its range if it is closer than this share of the range.
 EDGE = 0.01
 
-# Minimum numbers of trials for reliable results: in total, and for each parameter.
+# Minimum numbers of trials for reliable results: in total, and for each
+# hyper-parameter.
 FEW, FEW_EACH = 10, 5
 
-# Minimum number of trials for detecting that a parameter has no effect, and maximum
-# number used; more only add computing time.
+# Minimum number of trials for detecting that a hyper-parameter has no effect, and
+# maximum number used; more only add computing time.
 LEAST_FOR_EFFECT, MOST_FOR_EFFECT = 30, 500
 
 # Trees of the forest that learns the effects, and the minimum share of the variance of
 # the ranks that it must predict out of bag.
 N_TREES, LEAST_R2 = 60, 0.5
 
-# A parameter has no visible effect if its share is below this value, and below the mean
-# share of columns of random numbers.
+# A hyper-parameter has no visible effect if its share is below this value, and below
+# the mean share of columns of random numbers.
 MOST_SHARE = 0.03
 
 
@@ -41,8 +42,8 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     """Suggest changes for the next search from the trials of a search.
 
     The advice reports best values at an end of their range, with a wider range to try,
-    and parameters without a visible effect. It also reports ties for the best score,
-    and too few trials for reliable plots and importances.
+    and hyper-parameters without a visible effect. It also reports ties for the best
+    score, and too few trials for reliable plots and importances.
 
     Parameters
     ----------
@@ -70,9 +71,9 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     Notes
     -----
     A wider range is suggested only if the scikit-learn estimator accepts its values.
-    Effects of parameters are assessed from 30 trials on. A parameter has no visible
-    effect if a random forest predicts the ranks of the scores and uses the parameter no
-    more than columns of random numbers.
+    Effects of hyper-parameters are assessed from 30 trials on. A hyper-parameter has no
+    visible effect if a random forest predicts the ranks of the scores and uses the
+    hyper-parameter no more than columns of random numbers.
 
     Examples
     --------
@@ -104,7 +105,7 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
 
 
 def _model(source: Any, params: dict[str, Any]) -> Any:
-    """Return the estimator of a search with the given parameters, or None."""
+    """Return the estimator of a search with the given hyper-parameters, or None."""
     estimator = getattr(source, "estimator", None)
     if not hasattr(estimator, "set_params"):
         return None
@@ -120,7 +121,7 @@ def _model(source: Any, params: dict[str, Any]) -> Any:
 def _edges(
     record: SearchRecord, space: Space, best: int, model: Any, inert: list[str]
 ) -> Iterator[str]:
-    """Yield a sentence for each parameter whose best value is at an end."""
+    """Yield a sentence for each hyper-parameter whose best value is at an end."""
     # All trials with the best score must be at the same end.
     tied = np.flatnonzero(record.eligible & (record.score == record.score[best]))
     rows = space.encode([record.params[i] for i in {best, *tied.tolist()}])
@@ -132,7 +133,7 @@ def _edges(
         # The position of an integer is the center of its cell, not the border.
         places = column.dimension.encode(list(ends))
         for is_upper in (False, True):
-            # The position is NaN if the parameter is inactive.
+            # The position is NaN if the hyper-parameter is inactive.
             if not np.all(np.abs(positions - places[int(is_upper)]) <= near):
                 continue
             wider = _wider(column.dimension, ends, is_upper)
@@ -198,7 +199,7 @@ def _is_limit(model: Any, name: str, end: Any, wider: Any) -> bool:
 
 
 def _without_effect(record: SearchRecord, space: Space) -> list[str]:
-    """Return the parameters that have no visible effect on the score.
+    """Return the hyper-parameters that have no visible effect on the score.
 
     A forest learns the ranks of the scores. Shuffled copies of the columns show how
     much it uses columns without information.
@@ -248,15 +249,16 @@ def _few(record: SearchRecord) -> list[str]:
     if n_trials >= needed or all_tried or not names:
         return []
     trials = "trial" if n_trials == 1 else "trials"
-    parameters = "parameter" if len(names) == 1 else "parameters"
+    noun = "hyper-parameter" if len(names) == 1 else "hyper-parameters"
     return [
-        f"The search has only {n_trials} finished {trials} for {len(names)} {parameters}: "
-        f"importances and plots are unreliable with fewer than {needed} trials."
+        f"The search has only {n_trials} finished {trials} for {len(names)} "
+        f"{noun}: importances and plots are unreliable with fewer than {needed} "
+        "trials."
     ]
 
 
 def _varied(record: SearchRecord) -> set[str]:
-    """Return the parameters with more than one value."""
+    """Return the hyper-parameters with more than one value."""
     if record.space is not None:
         columns = record.space.columns
         return {c.name for c in columns if c.name and c.dimension.n_values > 1}

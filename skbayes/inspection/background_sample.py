@@ -1,4 +1,4 @@
-"""Averages of a surrogate over all parameters except one or two.
+"""Averages of a surrogate over all hyper-parameters except one or two.
 
 Symbols: D columns of the encoded space; S samples of the surrogate's hyper-parameters;
 a cell is a combination of positions of the columns that are not averaged over.
@@ -22,7 +22,7 @@ from skbayes.surrogates.random_search import sobol
 __all__ = ["BackgroundSample", "marginal", "positions_of"]
 
 # Binary logarithm of the maximum number of configurations drawn to find those with an
-# active parameter.
+# active hyper-parameter.
 LOG2_MOST_DRAWN = 16
 
 # Tails of a distribution without bounds that are not shown, as shares of its mass.
@@ -34,9 +34,9 @@ class BackgroundSample:
     """Sample of configurations for averaging over all columns except some.
 
     Each configuration has its probability in random search: equal for options, uniform
-    on the scale of a range, and conditional parameters as often as their option is
-    drawn. Up to `n_averaged` configurations are all listed, with their probabilities as
-    weights. Otherwise they are points of a Sobol sequence, the same for all cells.
+    on the scale of a range, and conditional hyper-parameters as often as their option
+    is drawn. Up to `n_averaged` configurations are all listed, with their probabilities
+    as weights. Otherwise they are points of a Sobol sequence, the same for all cells.
     """
 
     space: Space
@@ -123,7 +123,7 @@ def marginal(
     columns: Sequence[int],
     positions: Sequence[FloatArray],
 ) -> tuple[FloatArray, FloatArray]:
-    """Average the predictions of a surrogate over the other parameters.
+    """Average the predictions of a surrogate over the other hyper-parameters.
 
     Returns the mean and standard deviation of the mean score at each cell, of shape
     (len(positions[0]), ...), over all samples of the hyper-parameters. NaN for cells

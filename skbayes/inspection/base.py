@@ -29,10 +29,10 @@ class _Display:
         Score of each trial, on the scale of the metric (errors are positive). NaN for
         failed trials.
     scales : list of ParameterScale
-        Scale of each parameter.
+        Scale of each hyper-parameter.
     values : list of ndarray of shape (n_trials,)
-        Values of each parameter in the trials, or the positions of its options. NaN in
-        trials without the parameter.
+        Values of each hyper-parameter in the trials, or the positions of its options.
+        NaN in trials without the hyper-parameter.
     label : str, default="score"
         Label of the scores.
     sign : int, default=1
@@ -75,8 +75,8 @@ class _Display:
             Search space. None: the space of the search or of the journal; if there is
             none, a space is guessed from the values that were tried.
         params : list of str or None, default=None
-            Parameters to plot, in this order. None: all parameters with more than one
-            possible value.
+            Parameters to plot, in this order. None: all hyper-parameters with more than
+            one possible value.
         name : str or None, default=None
             Name of the search. None: the name of its class or of its journal.
         ax : matplotlib.axes.Axes, array-like of Axes, or None, default=None

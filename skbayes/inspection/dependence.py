@@ -1,4 +1,4 @@
-"""Partial dependence of the score on one or two parameters: computation."""
+"""Partial dependence of the score on one or two hyper-parameters: computation."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["Dependence", "dependences", "scale_of"]
 
-# Maximum number of values of a single parameter, and of each parameter of a pair.
+# Maximum number of values of a single hyper-parameter, and of each hyper-parameter of a
+# pair.
 RESOLUTION, PAIR_RESOLUTION = 50, 20
 
-# Number of parameters shown by default: those whose mean varies most.
+# Number of hyper-parameters shown by default: those whose mean varies most.
 N_SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """Partial dependence of the predicted score on one or two parameters."""
+    """Partial dependence of the predicted score on one or two hyper-parameters."""
 
     names: tuple[str, ...]
-    # For each parameter, the evaluated values and the type of its axis.
+    # For each hyper-parameter, the evaluated values and the type of its axis.
     values: tuple[list[Any], ...]
     scales: tuple[str, ...]
-    # Averages over the other parameters: shape (n_values,) or (n_values_1, n_values_2).
+    # Averages over the other hyper-parameters: shape (n_values,) or (n_values_1,
+    # n_values_2).
     mean: FloatArray
     sd: FloatArray
     # Numbers or positions of options of the trials, shape (n_trials, n_parameters), and
@@ -46,7 +48,7 @@ class Dependence:
     best: int | None
 
     def coordinates(self, axis: int) -> FloatArray:
-        """Return the positions of the values of one parameter on its axis."""
+        """Return the positions of the values of one hyper-parameter on its axis."""
         values = self.values[axis]
         if self.scales[axis] == "options":
             return np.arange(float(len(values)))
@@ -68,10 +70,10 @@ def dependences(
     n_averaged: int = 128,
     random_state: int = 0,
 ) -> list[Dependence]:
-    """Compute partial dependences of single parameters and of pairs.
+    """Compute partial dependences of single hyper-parameters and of pairs.
 
-    A parameter with different values in different parts of the space occurs once for
-    each of them.
+    A hyper-parameter with different values in different parts of the space occurs once
+    for each of them.
     """
     _check_count(n_averaged, "n_averaged", 1)
     if resolution is not None:

@@ -66,7 +66,7 @@ class Importance:
         parts = self._parts(self.single, self.pairs)
         width = max(map(len, parts), default=0)
         lines = [f"{name:{width}}  {part:6.1%}" for name, part in parts.items()]
-        return "\n".join(lines) or "No parameters"
+        return "\n".join(lines) or "No hyper-parameters"
 
     def _repr_html_(self) -> str:
         sds = self._parts(self.single_sd, self.pairs_sd)

@@ -1,4 +1,4 @@
-"""Parallel coordinates: each trial as a line through its parameters to its score."""
+"""Parallel coordinates: each trial as a line from its values to its score."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ParallelCoordinatesDisplay"]
 
-# Height of lines below the axis of a parameter that their trials do not have.
+# Height of lines below the axis of a hyper-parameter that their trials do not have.
 NOT_USED = -0.13
 
 # Spread of the lines of one option, as shares of the space of the option and of the
@@ -33,12 +33,13 @@ LETTERS = 16
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ParallelCoordinatesDisplay(_Display):
-    """Each trial as a line through its parameters to its score.
+    """Each trial as a line through its hyper-parameters to its score.
 
-    Each parameter has an axis with its own scale, which is logarithmic if the dimension
-    is. Options are shown by name. A line passes below the axes of parameters that its
-    trial does not have. The last axis is the score, which also determines the shade of
-    the lines: better scores are darker. The line of the best trial is thick.
+    Each hyper-parameter has an axis with its own scale, which is logarithmic if the
+    dimension is. Options are shown by name. A line passes below the axes of
+    hyper-parameters that its trial does not have. The last axis is the score, which
+    also determines the shade of the lines: better scores are darker. The line of the
+    best trial is thick.
 
     Use :meth:`from_search` or :meth:`from_history` to create a display.
 

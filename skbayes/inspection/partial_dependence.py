@@ -1,4 +1,4 @@
-"""Partial dependence of the score on one or two parameters: plot."""
+"""Partial dependence of the score on one or two hyper-parameters: plot."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ MOST_WRITTEN = 42
 
 @dataclass(eq=False, repr=False)
 class PartialDependenceDisplay(_Display):
-    r"""Partial dependence of the predicted score on parameters and pairs of them.
+    r"""Partial dependence of the predicted score on hyper-parameters and pairs of them.
 
-    The *partial dependence* at a value of a parameter is the score that the surrogate
-    predicts for this value, averaged over all other parameters. The plot shows the
-    surrogate over the whole space. Bands are wide in regions with few trials.
+    The *partial dependence* at a value of a hyper-parameter is the score that the
+    surrogate predicts for this value, averaged over all other hyper-parameters. The
+    plot shows the surrogate over the whole space. Bands are wide in regions with few
+    trials.
 
     Use :meth:`from_search` or :meth:`from_history` to create a display.
 
@@ -71,34 +72,35 @@ class PartialDependenceDisplay(_Display):
 
     See Also
     --------
-    skbayes.inspection.importance : Share of the variance that each parameter explains.
+    skbayes.inspection.importance : Share of the variance of each hyper-parameter.
     sklearn.inspection.PartialDependenceDisplay : Partial dependence on features.
 
     Notes
     -----
-    Let :math:`f` be the score and :math:`v` the value of the parameter. Let :math:`z_j`
-    be the other parameters in configuration :math:`j` of :math:`m`, and :math:`w_j` its
-    weight. Up to `n_averaged` configurations are all used, weighted by their
-    probabilities in random search; otherwise, points of a Sobol sequence are used. In a
-    space with conditions, only configurations that contain the parameter count; with a
-    constraint, only allowed ones. The partial dependence is
+    Let :math:`f` be the score and :math:`v` the value of the hyper-parameter. Let
+    :math:`z_j` be the other hyper-parameters in configuration :math:`j` of :math:`m`,
+    and :math:`w_j` its weight. Up to `n_averaged` configurations are all used, weighted
+    by their probabilities in random search; otherwise, points of a Sobol sequence are
+    used. In a space with conditions, only configurations that contain the
+    hyper-parameter count; with a constraint, only allowed ones. The partial dependence
+    is
 
     .. math:: g(v) = \sum_j w_j f(v, z_j).
 
-    For a Gaussian process with given hyper-parameters, :math:`g(v)` is normal, with
-    mean :math:`\sum_j w_j \mu_j` and variance :math:`\sum_{jk} w_j w_k C_{jk}`, where
+    For a Gaussian process with a given kernel, :math:`g(v)` is normal, with mean
+    :math:`\sum_j w_j \mu_j` and variance :math:`\sum_{jk} w_j w_k C_{jk}`, where
     :math:`\mu` and :math:`C` are the posterior mean and covariance of the
     configurations. Errors that all predictions share remain; others average out. The
     result is exact for given :math:`z_j`, also for ``surrogate="graph"``. Over several
-    samples of the hyper-parameters, the plot shows the mean of the means. The variance
-    is the mean of the variances plus the variance of the means.
+    samples of the kernel, the plot shows the mean of the means. The variance is the
+    mean of the variances plus the variance of the means.
 
     For "trees", the standard deviation is the one between the averages of the trees.
     For a custom surrogate without a method ``average``, it is the mean of the standard
     deviations of the configurations, which is an upper bound.
 
     The uncertainty is that of the average; it does not include the variation of the
-    scores with the other parameters. The surrogate is fitted to the scores of the
+    scores with the other hyper-parameters. The surrogate is fitted to the scores of the
     trials, and to the estimates for trials that ``racing`` stopped after their first
     folds. Gaussian processes raise very bad scores to a floor to resolve differences
     between good ones. The plot names the floor, and the curves are flat there. To use
@@ -151,14 +153,15 @@ class PartialDependenceDisplay(_Display):
         ax: Any = None,
         **plot_options: Any,
     ) -> Self:
-        """Draw the partial dependence of the score of a search on its parameters.
+        """Draw the partial dependence of the score of a search on its hyper-parameters.
 
         Parameters
         ----------
         %(search)s
         params : list of str or tuple of (str, str), default=None
-            Names of parameters for lines, and pairs of names for contours. None: each
-            parameter with more than one value, or the 12 whose mean varies most.
+            Names of hyper-parameters for lines, and pairs of names for contours. None:
+            each hyper-parameter with more than one value, or the 12 whose mean varies
+            most.
         %(search_spaces)s
         %(metric)s
         surrogate : str or object, default=None
@@ -166,11 +169,11 @@ class PartialDependenceDisplay(_Display):
             the fitted surrogate of the search. If it does not predict this score (such
             as "tpe") or the source is a journal, a "gp" is fitted.
         resolution : int or None, default=None
-            Number of values at which a parameter is evaluated, if it has more. None:
-            50, and 20 in pairs.
+            Number of values at which a hyper-parameter is evaluated, if it has more.
+            None: 50, and 20 in pairs.
         n_averaged : int, default=128
-            Number of configurations of the other parameters to average over, if there
-            are more.
+            Number of configurations of the other hyper-parameters to average over, if
+            there are more.
         random_state : int, default=0
             Seed for the choice of these configurations and for a fitted surrogate.
         %(name)s
@@ -241,7 +244,7 @@ class PartialDependenceDisplay(_Display):
         self._drawn_on_panels(get_many_axes(ax, n, n_cols, size))
         if self.floor is not None:
             worse = "below" if self.sign > 0 else "above"
-            note = f"scores {worse} {self.floor:.4g} are shown as {self.floor:.4g}"
+            note = f"scores {worse} {self.floor:.4g} count as {self.floor:.4g}"
             gray = style.tones(self.figure_).gray
             self.ax_.set_title(note, loc="left", fontsize="x-small", color=gray)
         low, high = self._limits(n_sd)
@@ -291,7 +294,7 @@ class PartialDependenceDisplay(_Display):
         return drawn
 
 
-# -- one parameter --------------------------------------------------------------------
+# -- one hyper-parameter --------------------------------------------------------------
 
 
 def _draw_single(ax: Any, one: Dependence, n_sd: float, trials: bool) -> tuple:
@@ -333,7 +336,7 @@ def _spread(at: FloatArray, scale: str) -> FloatArray:
 
 
 def _describe(axis: Any, one: Dependence, which: int) -> None:
-    """Set the label and the scale of the axis of a parameter."""
+    """Set the label and the scale of the axis of a hyper-parameter."""
     axis.set_label_text(name_label(one.names[which], 32))
     if one.scales[which] == "log":
         axis._set_axes_scale("log")
@@ -344,7 +347,7 @@ def _describe(axis: Any, one: Dependence, which: int) -> None:
         axis.set_ticks(np.arange(len(values)), values, **turned)
 
 
-# -- two parameters -------------------------------------------------------------------
+# -- two hyper-parameters -------------------------------------------------------------
 
 
 def _draw_sd(ax: Any, one: Dependence) -> str:
