@@ -2,9 +2,10 @@
 
 Symbols: ``q`` is the number of trials in flight, ``n_points``.
 
-Trial k is proposed from the results of exactly the trials 0 … k - q, with the next
-q - 1 trials pending, even if some of them have finished: the optimizer observes results
-in the order of the trials. The trials therefore depend on q, but never on timing.
+Trial k is proposed from the results of exactly the trials 0 … k - q. The next q - 1
+trials are pending, even if some of them have finished, because the optimizer observes
+results in the order of the trials. The trials therefore depend on q, but never on
+timing.
 """
 
 from __future__ import annotations
