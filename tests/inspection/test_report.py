@@ -355,9 +355,7 @@ def test_no_planted_link_is_followed(search, tmp_path, undrawn):
     write_report(search, path)
     link = tmp_path / "link.html"
     link.symlink_to(victim)
-    with pytest.raises(
-        ValueError, match=r"path must be a regular.*link\.html"
-    ):
+    with pytest.raises(ValueError, match=r"path must be a regular.*link\.html"):
         write_report(search, link)
     assert victim.read_text() == "precious" and link.is_symlink()
     assert len(list(tmp_path.iterdir())) == 4
