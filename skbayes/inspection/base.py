@@ -75,8 +75,8 @@ class _Display:
             Search space. None: the space of the search or of the journal; if there is
             none, a space is guessed from the values that were tried.
         params : list of str or None, default=None
-            Parameters to plot, in this order. None: all hyper-parameters with more than
-            one possible value.
+            Hyper-parameters to plot, in this order. None: all with more than one
+            possible value.
         name : str or None, default=None
             Name of the search. None: the name of its class or of its journal.
         ax : matplotlib.axes.Axes, array-like of Axes, or None, default=None
@@ -188,7 +188,9 @@ def get_many_axes(
         figure = ax.figure
         spec = ax.get_subplotspec()
         if spec is None:
-            raise ValueError("ax must be one of a grid of axes to be divided.")
+            raise ValueError(
+                "ax cannot be divided into panels, because it is not in a grid of axes."
+            )
         ax.set_axis_off()
         grid = GridSpecFromSubplotSpec(n_rows, n_cols, spec)
     else:
@@ -196,7 +198,7 @@ def get_many_axes(
         if not all(isinstance(one, plt.Axes) for one in given):
             raise TypeError(f"ax must be matplotlib axes or None, got {ax!r}.")
         if len(given) != n:
-            raise ValueError(f"ax must have {n} axes, one a panel, got {len(given)}.")
+            raise ValueError(f"ax must have {n} axes, one per panel, got {len(given)}.")
         return given
     axes = np.empty(n, dtype=object)
     for k in range(n):

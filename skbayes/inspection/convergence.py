@@ -59,7 +59,7 @@ class ConvergenceDisplay(_Display):
         Points of comparable trials.
     other_points_ : matplotlib.collections.PathCollection
         Points of trials that have a score but are not comparable: trials on fewer rows,
-        or unfinished trials.
+        or incomplete trials (pruned or timed out).
     failed_points_ : matplotlib.collections.PathCollection
         Marks of failed trials, at the edge of the plot.
 

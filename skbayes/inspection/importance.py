@@ -325,7 +325,7 @@ def column_labels(space: Space) -> list[str]:
     """Name the columns; later columns with the same name are numbered."""
     labels: list[str] = []
     for column in space.columns:
-        name = column.name or "(which dict)"
+        name = column.name or "(choice of dict)"
         n_before = sum(c.name == column.name for c in space.columns[: len(labels)])
         labels.append(f"{name} ({n_before + 1})" if n_before else name)
     return labels

@@ -160,8 +160,8 @@ class PartialDependenceDisplay(_Display):
         %(search)s
         params : list of str or tuple of (str, str), default=None
             Names of hyper-parameters for lines, and pairs of names for contours. None:
-            each hyper-parameter with more than one value, or the 12 whose mean varies
-            most.
+            all hyper-parameters with more than one value; if they are more than 12,
+            the 12 whose mean varies most.
         %(search_spaces)s
         %(metric)s
         surrogate : str or object, default=None

@@ -144,9 +144,9 @@ def report_history(
     Returns
     -------
     path : pathlib.Path
-        The file.
-
         Path of the file.
+
+    Raises
     ------
     ImportError
         If Jinja2 is not installed.

@@ -82,7 +82,7 @@ class SearchRecord:
         Violation of the constraints on outcomes, 0 if all are satisfied; None if there
         are no constraints.
     curves : list of TrialCurves or None
-        Learning curves of each trial, if rounds are counted; None if unknown.
+        Learning curves of each trial, if rounds are counted; None for trials without.
     running : list of RunningTrial
         Trials that have started and not finished.
     space : Space or None
