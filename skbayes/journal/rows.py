@@ -282,7 +282,7 @@ def _parsed(row: Row) -> Any:
 def _plain(value: Any) -> Any:
     """Return the Python number for a NumPy number or an array of one element."""
     if not hasattr(value, "item"):
-        raise TypeError(f"journal: {value!r} in the results of a trial is not a number.")
+        raise TypeError(f"journal: {value!r} in the results of a trial is not numeric.")
     return value.item()
 
 
