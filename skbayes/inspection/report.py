@@ -34,7 +34,7 @@ from skbayes.results.record import SearchRecord, make_record
 from skbayes.utils.optional import import_optional
 from skbayes.utils.texts import printable
 
-__all__ = ["report_history", "write_report"]
+__all__ = ["render_history", "report_history", "write_report"]
 
 # Attributes of a fitted search that a journal does not contain.
 _ATTRIBUTES = (
@@ -172,6 +172,39 @@ def report_history(
     return written
 
 
+def render_history(
+    history: Any, *, title: str | None = None, refresh: float | None = None
+) -> str:
+    """Return the page of :func:`report_history` as HTML, without writing a file.
+
+    Parameters
+    ----------
+    history : History, DataFrame, str or path-like
+        Journal of a search, or its trials.
+    title : str or None, default=None
+        Title of the page. None: the name of the journal.
+    refresh : float or None, default=None
+        Interval in seconds at which the browser reloads the page. None: never.
+
+    Returns
+    -------
+    page : str
+        HTML document.
+    """
+    return _render(_template(), history, title, None, refresh)
+
+
+def _render(
+    template: Any, source: Any, title: Any, search_spaces: Any, refresh: float | None
+) -> str:
+    found = open_source(source, search_spaces)
+    record = make_record(found)
+    facts = _facts(source, record, found.trials)
+    facts["refresh"] = None if refresh is None else math.ceil(refresh)
+    page: str = template.render(title=title or record.name, **facts)
+    return page
+
+
 def _write(
     source: Any,
     path: Any,
@@ -186,8 +219,6 @@ def _write(
     target = Path(path)
     mode = _mode_of(target)
     template = _template()
-    found = open_source(source, search_spaces)
-    record = make_record(found)
     # In the folder of the target, so that it can replace the target in one step. It is
     # created first, so that an unwritable folder fails before anything is drawn. It
     # cannot follow a link: the name is random, and "x" only creates new files.
@@ -196,9 +227,7 @@ def _write(
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
             if mode is not None:
                 os.chmod(temporary, mode)
-            facts = _facts(source, record, found.trials)
-            facts["refresh"] = None if refresh is None else math.ceil(refresh)
-            file.write(template.render(title=title or record.name, **facts))
+            file.write(_render(template, source, title, search_spaces, refresh))
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)

@@ -484,7 +484,7 @@ def test_counts_that_find_no_room_change_nothing(tmp_path, cache_limit):
     expected = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
     search = TextRepresentationSearchCV(**arguments, cache_limit=cache_limit)
     with parallel_config(temp_folder=str(tmp_path)):
-        with pytest.warns(UserWarning, match="computed again for lack of room"):
+        with pytest.warns(UserWarning, match="share were computed again"):
             search.fit(TEXTS, LABELS)
     np.testing.assert_array_equal(
         search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]

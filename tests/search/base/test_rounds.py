@@ -388,7 +388,7 @@ def test_a_scorer_that_needs_more_than_predictions_fails(looks_at):
         fitted = search(scoring=scorer, n_iter=2).fit(X, Y)
     assert any("Scoring failed" in str(one.message) for one in caught)
     assert np.isnan(fitted.cv_results_["mean_test_score"]).all()
-    message = "can use the predictions only|can predict the rows"
+    message = "can only use predictions|can only predict the rows"
     with pytest.raises((AttributeError, ValueError), match=message):
         search(scoring=scorer, n_iter=2, error_score="raise").fit(X, Y)
 
