@@ -417,5 +417,5 @@ def test_a_page_of_a_finished_search_does_not_refresh_itself(tmp_path):
         record(journal, [0])
     path = report_history(tmp_path / "a.journal", tmp_path / "page.html", refresh=1)
     assert 'http-equiv="refresh"' not in path.read_text(encoding="utf-8")
-    with pytest.raises(TypeError, match="refresh needs the path of a journal"):
+    with pytest.raises(TypeError, match="refresh needs the path of the journal"):
         report_history(load_history(tmp_path / "a.journal"), path, refresh=1)
