@@ -146,7 +146,7 @@ class ImportanceDisplay(_Display):
         self.pair_bars_ = None
         if pairs:
             look = {"facecolor": shades.paper, "edgecolor": shades.series(1).color}
-            look |= {"hatch": "////", "label": "interaction of two"}
+            look |= {"hatch": "////", "label": "interaction"}
             self.pair_bars_ = ax.barh(theirs, parts[len(names) :], **look)
             ax.legend(loc="lower right", fontsize="small")
         # Shares are between 0 and 1.

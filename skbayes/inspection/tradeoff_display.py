@@ -321,7 +321,7 @@ class TradeoffDisplay(_Display):
         self._name_choices(ax, at)
         ax.set_xlabel("tradeoff α (score per cost of a typical fit)")
         ax.set_ylabel(f"{score_name(self.label)} of the chosen trial")
-        twin.set_ylabel("relative cost of the chosen trial")
+        twin.set_ylabel("relative cost")
         twin.set_ylim(0.0, 1.05)
         twin.spines["top"].set_visible(False)
         ax.legend(
