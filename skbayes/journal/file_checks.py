@@ -157,14 +157,14 @@ def _refuse(path: str, suffixes: tuple[str, ...]) -> None:
 def _check_regular(path: str, beside: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(
-            f"journal: {path!r} is not opened, because {beside!r} beside it is "
-            f"{_kind(status)}. Remove it, or give the journal another name."
+            f"journal: {path!r} is not opened, because {beside!r} next to it is "
+            f"{_kind(status)}. Remove it, or use another file name for the journal."
         )
 
 
 def _not_ours(path: str, beside: str) -> ValueError:
     return ValueError(
         f"journal: {path!r} is not opened, because skbayes did not write {beside!r} "
-        "beside it, and SQLite could change or delete files because of that file. "
-        "Remove it, or give the journal another name."
+        "next to it, and SQLite could change or delete files because of that file. "
+        "Remove it, or use another file name for the journal."
     )

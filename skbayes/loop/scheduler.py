@@ -387,7 +387,7 @@ class Scheduler:
         self.optimizer.tell(configuration, self.score_of(trial), **more)
         self.evaluator.learn(trial)
         self.history.append(trial)
-        logger.info("trial %d told: %s, score %r", number, trial.state, trial.score)
+        logger.info("trial %d finished: %s, score %r", number, trial.state, trial.score)
         if self.report is not None:
             self.report(trial, self.history)
         if self._reason is None:
