@@ -232,9 +232,9 @@ def test_the_default_space_leaves_the_rounds_out():
 @pytest.mark.parametrize(
     ("estimator", "params", "message"),
     [
-        (SVC(), {"spaces": {"C": (1, 2)}}, "rounds=30: SVC gives no scores after"),
+        (SVC(), {"spaces": {"C": (1, 2)}}, "rounds=30: SVC provides no scores after"),
         (None, {"constraints": {"score": (0.5, None)}}, "rounds and constraints"),
-        (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces has no other"),
+        (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces, which has no other"),
         (None, {"rounds": 0}, "'rounds' parameter"),
         (None, {"rounds": True}, "rounds must be an int, 'auto' or None"),
         (None, {"rounds": "many"}, "'rounds' parameter"),
