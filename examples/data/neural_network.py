@@ -16,13 +16,13 @@ from skbayes import BayesSearchCV
 from skbayes.inspection import RoundsDisplay
 
 X, y = load_digits(return_X_y=True)
-X /= 16
+X, y = X[::2] / 4, y[::2]
 
 # %%
 # Define the network
 # ------------------
 #
-# The network has one hidden layer, and is trained on batches of 50 rows.
+# The network has one hidden layer, and is trained on batches of 25 rows.
 # ``BaseEstimator`` provides ``get_params`` and ``set_params``. An estimator with
 # ``partial_fit`` and ``max_iter`` can be scored after each epoch.
 
@@ -30,7 +30,7 @@ X /= 16
 class Network(ClassifierMixin, BaseEstimator):
     """One hidden layer of rectified linear units."""
 
-    def __init__(self, n_hidden=16, rate=0.1, max_iter=40):
+    def __init__(self, n_hidden=16, rate=0.01, max_iter=40):
         self.n_hidden, self.rate, self.max_iter = n_hidden, rate, max_iter
 
     def partial_fit(self, X, y, classes=None):
@@ -40,7 +40,7 @@ class Network(ClassifierMixin, BaseEstimator):
             sizes = (X.shape[1], self.n_hidden), (self.n_hidden, len(self.classes_))
             self.weights_ = [rng.normal(0, size[0] ** -0.5, size) for size in sizes]
         first, second = self.weights_
-        for rows in np.array_split(np.arange(len(X)), len(X) // 50):
+        for rows in np.array_split(np.arange(len(X)), len(X) // 25):
             hidden = np.maximum(X[rows] @ first, 0)
             error = self.predict_proba(X[rows]) - (y[rows, None] == self.classes_)
             gradient = X[rows].T @ ((error @ second.T) * (hidden > 0))
@@ -69,11 +69,11 @@ class Network(ClassifierMixin, BaseEstimator):
 # Tune the network
 # ----------------
 #
-# With ``rounds=30``, each fit has at most 30 epochs. The number of epochs is not a
+# With ``rounds=40``, each fit has at most 40 epochs. The number of epochs is not a
 # dimension of the search space.
-space = {"n_hidden": (4, 64), "rate": (1e-2, 3.0, "log-uniform")}
+space = {"n_hidden": (4, 64), "rate": (1e-3, 0.3, "log-uniform")}
 common = {"scoring": "neg_log_loss", "cv": 3, "random_state": 0}
-search = BayesSearchCV(Network(), space, n_iter=10, rounds=30, **common).fit(X, y)
+search = BayesSearchCV(Network(), space, n_iter=12, rounds=40, **common).fit(X, y)
 print(f"log loss {-search.best_score_:.3f} with {search.best_params_}")
 
 # %%

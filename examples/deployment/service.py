@@ -16,7 +16,7 @@ import joblib
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
-from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 
 from skbayes import BayesSearchCV
 
@@ -24,16 +24,16 @@ from skbayes import BayesSearchCV
 # Tune and save the model
 # -----------------------
 #
-# The file contains only the refitted classifier, so that the service does not need
-# skbayes. Load only files that you trust, because a pickle can run any code.
+# The data are the first two features of 569 tumors. The file contains only the refitted
+# classifier, so that the service does not need skbayes. Load only files that you trust,
+# because a pickle can run any code.
 X, y = load_breast_cancer(return_X_y=True)
-space = {"C": (1e-5, 1e3, "log-uniform")}
-model = LogisticRegression(solver="newton-cholesky")
-search = BayesSearchCV(model, space, scoring="neg_log_loss", n_iter=10, random_state=0)
-search.fit(X, y)
+space = {"n_neighbors": (1, 200, "log-uniform"), "p": (1.0, 3.0)}
+search = BayesSearchCV(KNeighborsClassifier(), space, n_iter=10, random_state=0)
+search.fit(X[:, :2], y)
 path = tempfile.mkdtemp() + "/model.joblib"
 joblib.dump(search.best_estimator_, path)
-print(f"log loss {-search.best_score_:.4f} with {search.best_params_}")
+print(f"accuracy {search.best_score_:.3f} with {search.best_params_}")
 
 # %%
 # Start the service
@@ -65,10 +65,9 @@ Thread(target=server.serve_forever, daemon=True).start()
 # Send a request
 # --------------
 #
-# The rows of the request are the means of all features, with different values of the
-# first feature, which is the mean radius of the cell nuclei.
-rows = np.tile(X.mean(axis=0), (40, 1))
-rows[:, 0] = np.linspace(6, 30, 40)
+# The rows of the request form a grid of the two features.
+radius, texture = np.meshgrid(np.linspace(6, 29, 40), np.linspace(9, 40, 40))
+rows = np.column_stack([radius.ravel(), texture.ravel()])
 client = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
 client.request("POST", "/", body=json.dumps(rows.tolist()))
 probabilities = json.load(client.getresponse())
@@ -79,6 +78,7 @@ print(f"{len(probabilities)} predictions, the first is {probabilities[0]:.3f}")
 # -----------------------------------------
 server.shutdown()
 server.server_close()
-figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-axes.plot(rows[:, 0], probabilities)
-axes.set(xlabel="mean radius", ylabel="probability of benign", ylim=(0, 1))
+figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+filled = axes.contourf(radius, texture, np.reshape(probabilities, radius.shape))
+figure.colorbar(filled, label="probability of benign")
+axes.set(xlabel="mean radius", ylabel="mean texture")
