@@ -50,6 +50,9 @@ NOT_RUN = "|".join(
     name for name, package in EXAMPLE_PACKAGES.items() if find_spec(package) is None
 )
 
+# The messages of a Dask cluster are not part of the output.
+os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning")
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",

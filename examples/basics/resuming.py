@@ -33,7 +33,7 @@ def make_search(n_iter, journal=None):
 # Interrupt the search
 # --------------------
 #
-# The first run ends after 6 of 15 trials. A run that is killed leaves the same file.
+# The first run ends after 6 of 12 trials. A run that is killed leaves the same file.
 # The journal can be read at any time, also while the search is running.
 make_search(6, journal).fit(X, y)
 history = skbayes.load_history(journal)
@@ -45,8 +45,8 @@ history[["number", "score", "duration", "state"]]
 #
 # The second run reads the finished trials and fits only the others. The last line
 # compares its configurations with those of an uninterrupted search.
-resumed = make_search(15, journal).fit(X, y)
-uninterrupted = make_search(15).fit(X, y)
+resumed = make_search(12, journal).fit(X, y)
+uninterrupted = make_search(12).fit(X, y)
 same = resumed.cv_results_["params"] == uninterrupted.cv_results_["params"]
 print(f"best accuracy: {resumed.best_score_:.4f}")
 print(f"same configurations as without the interruption: {same}")

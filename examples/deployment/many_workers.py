@@ -21,12 +21,12 @@ X, y = load_digits(return_X_y=True)
 # Define the search
 # -----------------
 #
-# ``n_points=3`` keeps three trials in flight: trial 10 is chosen from the scores of
-# trials 0 to 6. The configurations are therefore the same on every backend.
+# ``n_points=3`` keeps three trials in flight: trial 8 is chosen from the scores of
+# trials 0 to 5. The configurations are therefore the same on every backend.
 search = BayesSearchCV(
     SVC(),
     {"C": (1e-2, 1e3, "log-uniform"), "gamma": (1e-5, 1e-1, "log-uniform")},
-    n_iter=12,
+    n_iter=9,
     cv=3,
     n_points=3,
     random_state=0,
@@ -41,7 +41,7 @@ tried = search.cv_results_["params"]
 # For another cluster, pass the address of its scheduler to ``Client``. skbayes must be
 # installed on its workers.
 cluster = LocalCluster(
-    n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
 )
 with cluster, Client(cluster), joblib.parallel_config(backend="dask"):
     search.fit(X, y)

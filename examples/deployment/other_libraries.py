@@ -70,10 +70,10 @@ if find_spec("skorch") and find_spec("torch"):
 # Run the searches
 # ----------------
 #
-# Each search has a budget of six trials. The figure shows the best accuracy so far.
+# Each search has a budget of five trials. The figure shows the best accuracy so far.
 axes = None
 for estimator, space in tuned:
-    search = BayesSearchCV(estimator, space, n_iter=6, cv=3, random_state=0).fit(X, y)
+    search = BayesSearchCV(estimator, space, n_iter=5, cv=3, random_state=0).fit(X, y)
     name = type(estimator).__name__
     print(f"{name}: {search.best_score_:.3f} with {search.best_params_}")
     axes = ConvergenceDisplay.from_search(search, name=name, ax=axes).ax_

@@ -30,7 +30,7 @@ search = ParetoSearchCV(
         "max_features": (1, 30),
     },
     objectives={"accuracy": "max", "model_size": "min"},
-    n_iter=24,
+    n_iter=20,
     cv=3,
     random_state=0,
 ).fit(X, y)

@@ -49,7 +49,7 @@ def fewer_rows(monkeypatch):
 
     def load_fewer(**options):
         X, y = load(**options)
-        return X[::4], y[::4]
+        return X[::6], y[::6]
 
     monkeypatch.setattr(datasets, "load_breast_cancer", load_fewer)
 
@@ -137,7 +137,7 @@ def test_resuming(run):
     assert "same configurations as without the interruption: True" in printed
     assert _number_after(printed, "best accuracy: ") > 0.9
     assert len(names["history"]) == 6
-    assert len(names["resumed"].trials_) == 15
+    assert len(names["resumed"].trials_) == 12
 
 
 def test_mixed_columns(run):
@@ -253,7 +253,7 @@ def test_many_workers(run):
     pytest.importorskip("distributed")
     printed, names = run("deployment/many_workers")
     assert "same configurations: True" in printed
-    assert len(names["tried"]) == 12
+    assert len(names["tried"]) == 9
 
 
 def test_other_libraries(run):
