@@ -1,4 +1,4 @@
-"""Cells of the tables of what was measured: names, figures with their errors."""
+"""Cells of the tables of benchmark results: labels and numbers with errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
     "pair",
 ]
 
-# Names of methods, tasks and tables as the files have them, and as readers know them.
+# Displayed names of methods, tasks and data sets, by their names in the files.
 LABELS = {
     "optuna-tpe": "Optuna TPE",
     "optuna_tpe": "Optuna TPE",
@@ -27,17 +27,20 @@ LABELS = {
     "hypertune": "HyperTune",
     "ei-bo": "EI-BO",
     "hyperband": "Hyperband",
-    "fabolas-like": "like Fabolas",
+    "fabolas-like": "Fabolas stand-in",
     "graph": "graph, EI",
-    "graph+eif": "graph, influence",
-    "bo_paper_m": "the paper's GP, Matérn",
-    "bo_paper_r": "the paper's GP, RBF",
+    "graph+eif": "graph, expected influence",
+    "bo_paper_m": "GP of the paper, Matérn",
+    "bo_paper_r": "GP of the paper, RBF",
     "subset": "30 % of the rows",
     "full": "all rows",
-    "stages": "in stages",
-    "stages-40": "in stages, 40 % there",
-    "stages-own": "in stages, own models",
+    "stages": "multi-stage",
+    "stages-40": "multi-stage, 40 % of the trials on 30 % of the rows",
+    "stages-own": "multi-stage, separate surrogates",
     "halving": "halving",
+    "ei-tradeoff": "TradeoffSearchCV",
+    "all": "TradeoffSearchCV, all_tradeoffs=True",
+    "paper": "published acquisition",
     "sst": "SST-2",
     "amazon": "Amazon electronics",
     "congress": "Congress",
@@ -70,14 +73,14 @@ TEXT_PUBLISHED = {
 # Language pairs of Zhang & Duh (2020).
 NMT_TABLES = ("zh-en", "ru-en", "ja-en", "en-ja", "sw-en", "so-en")
 
-# Wang et al. (2015): score and minutes of an iteration, on their QA set and on Yelp.
+# Wang et al. (2015): score and minutes per iteration, on their QA set and on Yelp.
 STAGES_PUBLISHED = [
     ["30 % of the rows", ".633", "3.2", ".530", "0.4"],
     ["all rows", ".639", "7.8", ".543", "1.2"],
-    ["in stages", ".641", "6.0", ".542", "0.6"],
+    ["multi-stage", ".641", "6.0", ".542", "0.6"],
 ]
 
-# Wang et al.: accuracy and minutes of training the model that is chosen.
+# Wang et al.: accuracy and minutes to train the selected model.
 TRADEOFF_PUBLISHED = [
     ["all rows", ".54", "12", ".84", "4.0"],
     ["30 % of the rows", ".38", "5.2", ".78", "1.9"],
@@ -86,7 +89,7 @@ TRADEOFF_PUBLISHED = [
 
 
 class Table(NamedTuple):
-    """A table of text: a caption, the names of the columns, and the rows."""
+    """Table of strings: a caption, the names of the columns, and the rows."""
 
     caption: str
     header: list[str]
@@ -110,7 +113,7 @@ def number(value: float | None, digits: int = 3, sign: bool = False) -> str:
 def pair(
     figures: Sequence[float | None] | None, digits: int = 3, sign: bool = False
 ) -> str:
-    """Mean ± standard error, or the mean alone where there is one run."""
+    """Return mean ± standard error, or only the mean if there is one run."""
     if not figures or figures[0] is None:
         return ""
     mean, error = figures

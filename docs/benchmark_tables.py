@@ -1,9 +1,9 @@
-"""Tables of what was measured, from the results that are committed.
+"""Tables of benchmark results, made from the committed files.
 
-``benchmarks/results/*.json`` holds what the scripts of ``benchmarks/`` have saved.
-Each function here makes tables of one of these files; the directive ``measured`` of
-``extensions.py`` puts them on a page, so that no figure is typed in twice. A method or
-a task that a file does not have leaves an empty cell or no row at all.
+The scripts in ``benchmarks/`` write ``benchmarks/results/*.json``. Each function makes
+the tables of one of these files, and the directive ``measured`` in ``extensions.py``
+adds them to a page. If a file does not contain a method or a task, its cells are empty
+or its row is omitted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["TABLES", "Table", "command_of", "load", "tables_of"]
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
-# -- one function a file --------------------------------------------------------------
+# -- one function per file ------------------------------------------------------------
 
 
 def _overhead(results: dict) -> list[Table]:
@@ -39,20 +39,23 @@ def _overhead(results: dict) -> list[Table]:
         [n, *(number(1000 * at[m]["mean"], 0) if m in at else "" for m in methods)]
         for n, at in told.items()
     ]
-    caption = "Milliseconds of one tell and the next ask, after so many told trials."
-    return [Table(caption, ["told trials", *map(label, methods)], rows)]
+    caption = (
+        "Milliseconds for one tell and the next ask, by the number of observations."
+    )
+    return [Table(caption, ["observations", *map(label, methods)], rows)]
 
 
 def _sklearn_tasks(results: dict) -> list[Table]:
-    header = ["", *(f"{n} trials" for n in results["trials"])]
+    header = ["method", *(f"{n} trials" for n in results["trials"])]
     rows = [
         [label(name), *map(_regret, found["mean"], found["se"])]
         for name, found in results["methods"].items()
     ]
     n_tasks = len(results["best_known"])
     caption = (
-        f"Normalized regret × 1000 over {n_tasks} tasks and {results['seeds']} seeds, "
-        "mean ± standard error. 0: the best score known; 1000: the median random trial."
+        f"Normalized regret × 1000, mean ± standard error over {n_tasks} tasks and "
+        f"{results['seeds']} seeds. 0 is the best known score, and 1000 is the score "
+        "of the median random trial."
     )
     return [Table(caption, header, rows)]
 
@@ -71,10 +74,10 @@ def _nmt(results: dict) -> list[Table]:
         rows = [_published_row(results["published"], "ftb", min)]
         rows += [_measured_row(single, method, "ftb", runs) for method in methods]
         caption = (
-            "One objective. ftb, rows taken until the best one, mean ± standard "
-            f"deviation over {runs} runs, or over as many as stand in brackets."
+            "One objective: rows until the best one (ftb), mean ± standard deviation "
+            f"over {runs} runs. Numbers in brackets are different numbers of runs."
         )
-        found.append(Table(caption, ["ftb", *NMT_TABLES], rows))
+        found.append(Table(caption, ["method", *NMT_TABLES], rows))
     if several:
         rows = []
         for measure, best in (("fto", min), ("fta", min), ("fbp", max)):
@@ -83,11 +86,12 @@ def _nmt(results: dict) -> list[Table]:
         for row, name in zip(rows, 3 * ["published", "skbayes"], strict=True):
             row[0] = f"{row[0]}, {name}"
         caption = (
-            "BLEU and decoding time. fto, rows until the first of the Pareto front; "
-            "fta, until all of it; fbp, rows of it among the first 50 (sw-en and "
-            "so-en: 200). Published is the best of the paper's methods."
+            "Two objectives, BLEU and decoding time: rows until the first row of the "
+            "Pareto front (fto), rows until the whole front (fta), and rows of the "
+            "front among the first 50 rows, or 200 rows for sw-en and so-en (fbp). "
+            "The published values are those of the best method in the paper."
         )
-        found.append(Table(caption, ["", *NMT_TABLES], rows))
+        found.append(Table(caption, ["measure", *NMT_TABLES], rows))
     return found
 
 
@@ -124,14 +128,19 @@ def _measured_row(
 
 def _default_on_grids(results: dict) -> list[Table]:
     key = "rows until the best, then mean ratio to plain"
-    header = ["", *results["tables"], "ratio"]
+    header = ["kernel", *results["tables"], "ratio"]
+    names = {"left out": "chosen on the other tables"}
     rows = [
-        [name, *(number(v, 1) for v in values[:-1]), number(values[-1], 3)]
+        [
+            names.get(name, name),
+            *(number(v, 1) for v in values[:-1]),
+            number(values[-1], 3),
+        ]
         for name, values in results[key].items()
     ]
     caption = (
-        f"Rows until the best, mean over {results['seeds']} seeds, and the geometric "
-        "mean of the ratios to the plain kernel, gp-matern52."
+        f"Rows until the best one, mean over {results['seeds']} seeds, and geometric "
+        "mean of the ratios to the kernel gp-matern52."
     )
     return [Table(caption, header, rows)]
 
@@ -144,8 +153,8 @@ def _parallel(results: dict) -> list[Table]:
     }
     tables = []
     for part, caption in (
-        ("runs", "On a machine that was busy with other work."),
-        ("idle machine", "Once more, on the same machine when it was idle."),
+        ("runs", "The machine was busy with other work."),
+        ("idle machine", "The same machine was otherwise idle."),
     ):
         by_method: dict[str, dict[str, dict]] = {}
         for key, run in results.get(part, {}).items():
@@ -162,11 +171,12 @@ def _parallel(results: dict) -> list[Table]:
         ]
         if rows:
             caption = (
-                "Wall time over the ideal of 8 workers, mean ± standard deviation over "
-                f"{results['seeds']} tables of sleeps; in brackets what the order of "
-                f"the trials alone costs. {caption}"
+                "Wall time divided by the ideal wall time of 8 workers, mean ± "
+                f"standard deviation over {results['seeds']} tables of durations. "
+                "Values in brackets are simulated with the order of the trials as the "
+                f"only overhead. {caption}"
             )
-            tables.append(Table(caption, ["", *sleeps.values()], rows))
+            tables.append(Table(caption, ["method", *sleeps.values()], rows))
     return tables
 
 
@@ -184,8 +194,13 @@ def _memory(results: dict) -> list[Table]:
         for library, at in libraries.items()
     ]
     gigabytes = results["size"] / 1e9
-    caption = f"In multiples of the input, which has {gigabytes:g} GB; seconds."
-    return [Table(caption, ["splits", "", *columns], rows)]
+    caption = (
+        f"Input of {gigabytes:g} GB. Sizes are multiples of the input: bytes written "
+        "by the search, largest growth of memory and temporary files, and its two "
+        "parts. Dumped files have more than a hundredth of the size of the input."
+    )
+    header = ["splits", "library", "written", "dumped files", "growth", "memory"]
+    return [Table(caption, [*header, "temporary files", "seconds"], rows)]
 
 
 def _engine_overhead(results: dict) -> list[Table]:
@@ -197,10 +212,10 @@ def _engine_overhead(results: dict) -> list[Table]:
         for journal in [ms.get(f"{name} journal", {})]
     ]
     caption = (
-        "Milliseconds for each trial, besides proposals and fits. loop: scheduling "
-        "alone; grid: GridSearchCV."
+        "Milliseconds per trial, without proposals and fits. In the first column, loop "
+        "is the scheduling alone, and grid is GridSearchCV."
     )
-    return [Table(caption, ["", "without journal", "with journal"], rows)]
+    return [Table(caption, ["search", "without journal", "with journal"], rows)]
 
 
 def _racing(results: dict) -> list[Table]:
@@ -218,35 +233,34 @@ def _racing(results: dict) -> list[Table]:
             for budget, at in found["regret"].items()
         ]
         caption = (
-            f"Regret × 1000 with {folds}, {len(found['tasks'])} tasks, "
-            f"{found['seeds']} seeds, mean ± standard error. "
-            f"{found['raced'][0]:.0%} of the trials are pruned, as many trials take "
-            f"{found['fits_for_as_many_trials'][0]:.0%} of the fits."
+            f"Regret × 1000 with {folds}, mean ± standard error over "
+            f"{len(found['tasks'])} tasks and {found['seeds']} seeds. With racing, "
+            f"{found['raced'][0]:.0%} of the trials are pruned, and the same number of "
+            f"trials takes {found['fits_for_as_many_trials'][0]:.0%} of the fits."
         )
-        tables.append(
-            Table(caption, ["after", "without", "racing", "difference"], rows)
-        )
+        header = ["budget", "without racing", "with racing", "difference"]
+        tables.append(Table(caption, header, rows))
     return tables
 
 
-# The ways of `rounds.py`, as readers know them.
+# Displayed names of the methods in `rounds.py`.
 ROUNDS = {
     "auto": '``rounds="auto"``',
     "raced": '``rounds="auto"``, ``racing=True``',
-    "dimension": "a dimension",
+    "dimension": "``n_estimators`` as a dimension",
     "100": "100 rounds",
     "1000": "1000 rounds",
     "optuna": "Optuna, pruned",
     "tuner": "LightGBMTunerCV",
-    "short": "``auto``, half of the patience",
+    "short": "``auto`` with half the patience",
     "impatient": "``auto`` without patience",
 }
 
 
 def _rounds(results: dict) -> list[Table]:
     found = results["log loss"]
-    header = ["", "runs", "loss at the end, %", "at half of the time, %", "time",
-              "reached in half of the time", "optimism, %"]  # fmt: skip
+    header = ["method", "runs", "final loss, %", "loss at half the time, %",
+              "time ratio", "reached in half the time", "optimism, %"]  # fmt: skip
     rows = [
         [
             ROUNDS[way],
@@ -261,12 +275,13 @@ def _rounds(results: dict) -> list[Table]:
     ]
     caption = (
         f"Test log loss after {results['trials']} trials, and after half of the "
-        "processor time of a search with the number of rounds as a dimension, both "
-        "compared with the last loss of that search; processor time as a ratio, "
-        "geometric mean; share of the runs that reach the last loss in half of the "
-        "time; how much more than there the test loss exceeds that of "
-        "cross-validation. Mean ± standard error over tables, learners and seeds, "
-        "paired."
+        "processor time of the reference search, in percent above the final loss of "
+        "the reference search. The reference is the search with the number of rounds "
+        "as a dimension. Further columns: geometric mean of the ratios of processor "
+        "times, share of runs that reach the final loss of the reference in half of "
+        "its time, and excess of the test loss over the cross-validated loss, "
+        "relative to the reference. Mean ± standard error over tables, estimators "
+        "and seeds, paired."
     )
     learners = [name for name in ("lightgbm", "xgboost", "histgb") if name in found]
     ways = [way for way in ROUNDS if any(way in found[name] for name in learners)]
@@ -287,8 +302,8 @@ def _rounds(results: dict) -> list[Table]:
     return [
         Table(caption, header, rows),
         Table(
-            "The same by learner: loss at half of the time, and the ratio of times.",
-            ["", *map(label, learners)],
+            "Loss at half the time, and time ratio, by estimator.",
+            ["method", *map(label, learners)],
             by_learner,
         ),
     ]
@@ -311,16 +326,16 @@ def _multi_stage(results: dict) -> list[Table]:
                 ]
             )
     measured = Table(
-        "Measured: test score, its difference from the search on all rows, processor "
-        "seconds, and their share of that search's (means ± standard errors, paired "
-        "by seed).",
-        ["task", "search", "seeds", "test score", "− all rows", "s", "of all rows'"],
+        "Measured: test score, difference from the search on all rows, processor time "
+        "in seconds, and its ratio to the time of the search on all rows. Mean ± "
+        "standard error, paired by seed.",
+        ["task", "search", "seeds", "test score", "difference", "time", "time ratio"],
         rows,
     )
     published = Table(
-        "Published: precision at 1 on a set of questions, accuracy on Yelp, and "
-        "minutes for each trial.",
-        ["search", "QA", "QA min", "Yelp", "Yelp min"],
+        "Published: precision at 1 on a set of questions (QA), accuracy on Yelp, and "
+        "minutes per trial.",
+        ["search", "QA", "QA minutes", "Yelp", "Yelp minutes"],
         STAGES_PUBLISHED,
     )
     return [published, measured]
@@ -334,8 +349,9 @@ def _linear(results: dict) -> list[Table]:
         at = {run["data"]: run for run in runs if run["solver"] == solver}
         rows.append([solver, *(_times(at.get(name)) for name in data)])
     caption = (
-        "Milliseconds of a fit, ours / scikit-learn's (ratio). The geometric mean of "
-        f"the ratios is {results['ratio']:.2f}."
+        "Milliseconds per fit of LiblinearClassifier / of scikit-learn, and their "
+        "ratio in brackets. The geometric mean of the ratios is "
+        f"{results['ratio']:.2f}."
     )
     return [
         Table(caption, ["solver", *data], rows),
@@ -361,11 +377,11 @@ def _liblinear_fallback(results: dict, data: list[str]) -> list[Table]:
             ]
         )
     caption = (
-        "The classifier without liblinear-official, by scikit-learn's LIBLINEAR, over "
-        "the solvers. The geometric mean of the ratios of seconds is "
-        f"{results['fallback_ratio']:.2f}."
+        "LiblinearClassifier with the copy of LIBLINEAR in scikit-learn, compared "
+        "with liblinear-official. The ranges are over the solvers. The geometric mean "
+        f"of the time ratios is {results['fallback_ratio']:.2f}."
     )
-    header = ["", "seconds, ratio", "greatest difference of accuracy", "equal"]
+    header = ["data", "time ratio", "largest accuracy difference", "equal predictions"]
     return [Table(caption, header, rows)]
 
 
@@ -390,18 +406,18 @@ def _tradeoff(results: dict) -> list[Table]:
         ]
         for r in sorted(results["table"], key=_order_of_tradeoff)
     ]
-    header = ["data", "search", "α", "accuracy", "difference", "of its accuracy"]
+    header = ["data", "search", "α", "accuracy", "difference", "accuracy ratio"]
     measured = Table(
-        "Measured: test accuracy of the model that is chosen, its difference from the "
-        "search on all rows (± standard error, paired by seed), its share of that "
-        "search's accuracy and of its final model's training time, and the share of "
-        'the rows. "mean" is over α from 0.1 to 0.9.',
-        [*header, "of its time", "rows"],
+        "Measured: test accuracy of the selected model, difference from the search "
+        "on all rows (± standard error, paired by seed), ratios of the accuracy and "
+        "of the training time of the final model to those of the search on all rows, "
+        'and share of the rows. "mean" is the mean over α from 0.1 to 0.9.',
+        [*header, "time ratio", "rows"],
         rows,
     )
     published = Table(
-        "Published: accuracy, and minutes to train the model that is chosen.",
-        ["search", "Insurance", "Insurance min", "Yelp", "Yelp min"],
+        "Published: accuracy, and minutes to train the selected model.",
+        ["search", "Insurance", "Insurance minutes", "Yelp", "Yelp minutes"],
         TRADEOFF_PUBLISHED,
     )
     return [published, measured]
@@ -428,15 +444,15 @@ def _hypertune(results: dict) -> list[Table]:
         rows.append([task, str(at["seeds"]), *cells, published])
     caption = (
         "Held-out error of the incumbent, fitted on all training rows, when HyperTune "
-        "has spent its time: mean ± standard error over the runs. Published: Fabolas / "
-        "Hyperband / HyperTune, on larger data."
+        "has spent its time. Mean ± standard error over the runs. The published errors "
+        "of Fabolas / Hyperband / HyperTune were measured on larger data."
     )
     header = ["task", "runs", *map(label, rivals), "published"]
     return [Table(caption, header, rows), *_hypertune_over_tasks(results)]
 
 
 def _hypertune_over_tasks(results: dict) -> list[Table]:
-    """Differences that are means over the tasks, by time and by trials."""
+    """Return tables of mean differences over the tasks, by time and by trials."""
     over = results.get("over tasks", {})
     by_time = {name: at for name, at in over.items() if "at the end" in at}
     by_trials = {name: at for name, at in over.items() if "at the end" not in at}
@@ -451,17 +467,18 @@ def _hypertune_over_tasks(results: dict) -> list[Table]:
             for name, at in by_time.items()
         ]
         caption = (
-            "Error of HyperTune less that of the rival, mean over the tasks ± standard "
-            "error over them."
+            "Error of HyperTune minus error of the other method, mean ± standard error "
+            "over the tasks."
         )
-        header = ["rival", "at the end", "mean over all of its time"]
+        header = ["other method", "at the end", "mean over the time of HyperTune"]
         tables.append(Table(caption, header, rows))
     if by_trials:
         trials = list(next(iter(by_trials.values())))
         names = {
             "hypertune": "HyperTune",
-            "center": "EI-BO that begins at its center",
-            "wrong": "with all signs wrong",
+            "center": "EI-BO with the same first trial",
+            "centre": "EI-BO with the same first trial",
+            "wrong": "HyperTune with all signs wrong",
         }
         rows = [
             [
@@ -471,9 +488,10 @@ def _hypertune_over_tasks(results: dict) -> list[Table]:
             for name, at in by_trials.items()
         ]
         caption = (
-            "Validation error less that of EI-BO, after so many trials on all rows."
+            "Validation error minus error of EI-BO, by the number of trials on all "
+            "rows. Mean ± standard error over the tasks."
         )
-        tables.append(Table(caption, ["", *trials], rows))
+        tables.append(Table(caption, ["search", *trials], rows))
     return tables
 
 
@@ -506,21 +524,23 @@ def _text(results: dict) -> list[Table]:
             choices.append([label(task), *_text_choice(chosen)])
     return [
         Table(
-            "Test accuracy in %, mean over the seeds, the least in brackets. First the "
-            "figure of Yogatama, Kong and Smith (2015), on other copies of the data.",
-            ["task", "paper's figure", *there.values()],
+            "Test accuracy in %, mean over the seeds, with the lowest accuracy in "
+            "brackets. The published accuracies of Yogatama, Kong and Smith (2015) "
+            "were measured on other copies of the data.",
+            ["task", "published accuracy", *there.values()],
             accuracies,
         ),
         Table(
-            "Processor seconds of a search with its final fit.",
+            "Processor time of a search and its final fit, in seconds.",
             ["task", *there.values()],
             seconds,
         ),
         Table(
-            "The choice among the trials of the default search, in points of test "
-            "accuracy: below the best of its ten best trials, and what the average of "
-            "the best 3, 5 and 10 adds; and the best score less its corrected value.",
-            ["task", "regret", "3", "5", "10", "corrected by"],
+            "Selection among the trials of the default search, in percentage points of "
+            "test accuracy: distance of the selected trial to the best of its ten best "
+            "trials (regret), gain by averaging the best 3, 5 and 10 trials, and the "
+            "correction of the best score.",
+            ["task", "regret", "best 3", "best 5", "best 10", "correction"],
             choices,
         ),
     ]
@@ -547,7 +567,7 @@ def _mean_and_least(shares: list[float]) -> str:
     return f"{mean} ({number(100 * min(shares), 2)})" if len(shares) > 1 else mean
 
 
-# What makes the tables of each file.
+# Functions that make the tables, by the name of the file.
 TABLES: dict[str, Callable[[dict], list[Table]]] = {
     "default_on_grids": _default_on_grids,
     "engine_overhead": _engine_overhead,
@@ -581,7 +601,7 @@ def tables_of(name: str, results: dict[str, Any] | None = None) -> list[Table]:
 
 
 def command_of(name: str) -> str:
-    """Find the commands that measured it, in the README of the benchmarks."""
+    """Return the commands of a benchmark, from the README of the benchmarks."""
     text = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
     title = "nmt_report.py" if name == "nmt" else f"{name}.py"
     section = re.search(

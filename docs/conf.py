@@ -25,12 +25,17 @@ extensions = [
     "extensions",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "myst_nb",  # notebooks and the changelog
+    "sphinx_design",
+    "sphinx_copybutton",
 ]
 root_doc = "index"
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates"]
+exclude_patterns = ["_build", "_templates", "auto_examples/**.ipynb"]
 
 # Each public name that api.rst lists has its own page, written by autosummary.
 autosummary_generate = True
@@ -73,20 +78,56 @@ sphinx_gallery_conf = {
     "show_signature": False,
 }
 
+# -- notebooks ------------------------------------------------------------------------
+
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
+suppress_warnings += ["mystnb.unknown_mime_type"]
+# Prompts are not copied.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+
 # -- references -----------------------------------------------------------------------
 
-# What other libraries define is not looked up: that would need the network.
+# Inventories are kept here, because building the pages must not need the network;
+# inventories/update.py writes them.
+SITES = {
+    "numpy": "https://numpy.org/doc/stable/",
+    "pandas": "https://pandas.pydata.org/docs/",
+    "python": "https://docs.python.org/3/",
+    "scikit-learn": "https://scikit-learn.org/stable/",
+    "scipy": "https://docs.scipy.org/doc/scipy/",
+}
+intersphinx_mapping = {
+    name: (site, f"inventories/{name}.inv") for name, site in SITES.items()
+}
+
+# Names of libraries without an inventory here, and private names.
 nitpick_ignore_regex = [
     (r"py:.*", r"(sklearn|joblib|numpy|scipy|lightgbm|optuna|pandas|polars)(\..*)?"),
     # In docstrings that are inherited from scikit-learn.
     (r"py:obj", r"(classes_|n_features_in_)"),
 ]
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {
+    "ndarray": "numpy.ndarray",
+    "RandomState": "numpy.random.RandomState",
+    "Generator": "numpy.random.Generator",
+    "DataFrame": "pandas.DataFrame",
+    "Pipeline": "sklearn.pipeline.Pipeline",
+    "GridSearchCV": "sklearn.model_selection.GridSearchCV",
+}
 
 # -- pages ----------------------------------------------------------------------------
 
 html_math_renderer = "mathml"  # of extensions.py
 html_theme = "furo"
 html_title = f"skbayes {release}"
+html_logo = html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["skbayes.css"]
 html_show_sourcelink = False

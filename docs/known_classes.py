@@ -1,4 +1,4 @@
-"""Table of the classes whose search space is known."""
+"""Table of the classes that have a default search space."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from skbayes.spaces.catalog import CATALOG, KnownClass
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.own_values import pairs_of, with_own_values
 
-HEADER = ["Classes", "Parameters"]
+HEADER = ["Classes", "Hyper-parameters"]
 
-# The data of which the table shows the space.
+# Properties of the data for which the table shows the search spaces.
 FACTS = DataFacts(n_rows=1000, n_features=20, n_classes=2, imbalanced=True)
 
 
 def known_classes() -> dict[str, list[list[str]]]:
-    """Return for each package the rows of its table: classes, and their parameters."""
+    """Return the rows of the table of each package: classes and hyper-parameters."""
     tables: dict[str, dict[str, list[str]]] = {}
     for (package, name), entry in sorted(CATALOG.items(), key=lambda one: one[0]):
         own = _own(entry)
         space = entry.build(own, FACTS)
         if own.keys():
             space = with_own_values(space, own, entry.stands_for)
-        parameters = ", ".join(_names(space)) or "none of its own"
+        parameters = ", ".join(_names(space)) or "none"
         tables.setdefault(package, {}).setdefault(parameters, []).append(name)
     return {
         package: [[", ".join(names), parameters] for parameters, names in rows.items()]
@@ -37,7 +37,7 @@ def known_classes() -> dict[str, list[list[str]]]:
 
 
 class _Unset(dict):
-    """Parameters of a class that is not installed: all are None."""
+    """Parameters of a class that is not installed. All of them are None."""
 
     def __missing__(self, name: str) -> None:
         return None
@@ -57,7 +57,7 @@ def _own(entry: KnownClass) -> dict[str, Any]:
         return _Unset()
     try:
         return _Unset(kind().get_params(deep=False))
-    except TypeError:  # it has arguments without defaults
+    except TypeError:  # some arguments have no default
         arguments = inspect.signature(kind).parameters.values()
         own = {
             one.name: None if one.default is one.empty else one.default
@@ -67,7 +67,7 @@ def _own(entry: KnownClass) -> dict[str, Any]:
 
 
 def _names(space: dict[str, Any], nested: bool = False) -> list[str]:
-    """Return the names of parameters, those below options in parentheses."""
+    """Return the names of hyper-parameters, with conditional ones in parentheses."""
     names = []
     for name, notation in space.items():
         shown = f"``{name}``"

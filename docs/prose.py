@@ -93,6 +93,7 @@ DISABLED = (
     "annotations",
     "dates_times",
     "hedging",
+    "misc.but",
     "misc.composition",
     "misc.phrasal_adjectives",
     "misc.scare_quotes",
@@ -288,7 +289,7 @@ def _register() -> CheckRegistry:
 
 def _proselint_problems(paragraphs: list[Paragraph]) -> Iterator[Problem]:
     """Run proselint on all paragraphs of a file, one on every other line."""
-    text = "\n\n".join(paragraph.text for paragraph in paragraphs)
+    text = "\n|\n".join(paragraph.text for paragraph in paragraphs)
     disabled = dict.fromkeys(DISABLED, False)
     # The first prefix that matches decides.
     checks = disabled | DEFAULT["checks"] | {"skbayes": True} | disabled

@@ -1,12 +1,14 @@
 """Bayesian hyper-parameter search for scikit-learn.
 
-`BayesSearchCV` takes the place of scikit-learn's `GridSearchCV`; `MultiStageSearchCV`
-makes most trials on a part of the data, `HyperTuneSearchCV` learns from small samples
-what to try on all of them; `TextRepresentationSearchCV` takes raw texts;
-`ParetoSearchCV` searches for the tradeoffs between several objectives,
-`TradeoffSearchCV` for the best score less a multiple of the cost; `Optimizer` is the
-machinery below them, for any Python function; `load_history` shows the journal of a
-search.
+- `BayesSearchCV` replaces scikit-learn's `GridSearchCV` and `RandomizedSearchCV`.
+- `MultiStageSearchCV` evaluates most trials on a part of the training data.
+- `HyperTuneSearchCV` uses trials on small samples to speed up the search on all data.
+- `TextRepresentationSearchCV` tunes the n-gram representation and the classifier of raw
+  texts.
+- `ParetoSearchCV` searches for the Pareto front of several objectives.
+- `TradeoffSearchCV` maximizes the score minus a multiple of the cost.
+- `Optimizer` optimizes any Python function; the searches are based on it.
+- `load_history` reads the journal of a search.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ __all__ = [
     "load_history",
 ]
 
-# Imported when first used, so that `import skbayes` itself costs next to nothing.
+# Imported on first use, so that `import skbayes` is fast.
 _HOMES = {
     "BayesSearchCV": "skbayes.search.bayes",
     "HyperTuneSearchCV": "skbayes.search.hypertune",
@@ -62,7 +64,7 @@ _HOMES = {
 }
 
 
-# What tab-completion shows besides; also imported when first used.
+# Subpackages, which are also imported on first use.
 _PACKAGES = [
     "acquisition",
     "benchmark",
@@ -79,7 +81,7 @@ _PACKAGES = [
 ]
 
 
-if not TYPE_CHECKING:  # or type checkers would believe that any name is right
+if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
 
     def __getattr__(name: str) -> Any:
         if name == "__version__":

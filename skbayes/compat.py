@@ -1,8 +1,8 @@
-"""Functions that need private names of scikit-learn and joblib.
+"""Functions that use private names of scikit-learn and joblib.
 
-The functions here ask what a release offers (by signature or attribute), never which
-number it carries, so that a later release keeps working. `utils.private_names` looks up
-the names; nothing outside of these two modules uses a private name.
+The functions check the features of a release by signature or attribute, never by its
+version number, so that later releases are supported. `utils.private_names` looks up the
+names. No other module uses a private name.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ __all__ = [
 
 _FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(_fit_and_score).parameters)
 
-# Seconds between looks at whether a fit has ended, as in joblib.
+# Seconds between checks whether a fit has finished, as in joblib.
 LONGEST_WAIT = 0.01
 
 _POOL_LOCK = threading.RLock()
@@ -118,13 +118,13 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _
 
 
 class StrOptions(_StrOptions):
-    """scikit-learn's constraint, whose message lists the options in order."""
+    """Constraint of scikit-learn, with sorted options in its message."""
 
     def __str__(self) -> str:
         return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
 
 
-# --- the journey of BaseSearchCV.fit, step by step ------------------------------------
+# --- steps of BaseSearchCV.fit --------------------------------------------------------
 
 
 def resolve_scorers(search: BaseSearchCV) -> tuple[Any, Any]:
@@ -133,12 +133,12 @@ def resolve_scorers(search: BaseSearchCV) -> tuple[Any, Any]:
 
 
 def is_multimetric_scorer(scorers: Any) -> bool:
-    """Whether several named metrics are scored together."""
+    """Return whether several named metrics are computed together."""
     return isinstance(getattr(scorers, "_scorers", None), dict)
 
 
 def covered_scorer(scorers: Any, score: Callable[..., Any]) -> Any:
-    """Return a function, of the class of scorers for several metrics if these are."""
+    """Wrap `score`, in the class of multi-metric scorers if `scorers` is one."""
     if not is_multimetric_scorer(scorers):
         return score
     kind = type(scorers)
@@ -149,27 +149,27 @@ def covered_scorer(scorers: Any, score: Callable[..., Any]) -> Any:
 
 
 def public_scorers(scorers: Any) -> Any:
-    """Return what `scorer_` shows: a dict for several metrics, else the scorer."""
+    """Return the value of `scorer_`: a dict for several metrics, else the scorer."""
     return scorers._scorers if is_multimetric_scorer(scorers) else scorers
 
 
 def route_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
-    """Divide fit parameters among estimator, scorer and splitter."""
+    """Split fit parameters among estimator, scorer and splitter."""
     return _get_routed_params(search, params)
 
 
 def routed_outcome_params(routed: Any) -> dict[str, Any]:
-    """Return what routing gives to the scorers of constrained outcomes."""
-    # Without metadata, scikit-learn returns an object that has everything, and no end.
+    """Return the routed parameters for the scorers of constrained outcomes."""
+    # Without metadata, scikit-learn returns an object that contains every key.
     if isinstance(routed, dict) and "constraints" in routed:
         return dict(routed["constraints"].score)
     return {}
 
 
 def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
-    """Return what is wrong with the value of a parameter."""
+    """Return the error for an invalid value of a parameter, or None."""
     kind = type(estimator)
-    # What a subclass of someone else's inherits it need not check.
+    # A third-party subclass does not have to validate inherited constraints.
     constraints = getattr(estimator, "_parameter_constraints", None)
     if not kind.__module__.startswith(("sklearn.", "skbayes.")):
         return None
@@ -186,9 +186,10 @@ def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
 
 
 def is_real_parameter(estimator: Any, name: str) -> bool:
-    """Whether a parameter is a real number rather than an integer.
+    """Return whether a parameter is a real number rather than an integer.
 
-    By scikit-learn's constraints where the estimator has them, else by its default.
+    It is determined by scikit-learn's constraints if the estimator has them, otherwise
+    by the default value.
     """
     constraints = getattr(estimator, "_parameter_constraints", None)
     if isinstance(constraints, dict) and name in constraints:
@@ -200,28 +201,28 @@ def is_real_parameter(estimator: Any, name: str) -> bool:
 
 
 def check_input(search: BaseSearchCV, X: Any, y: Any, split_params: dict) -> None:
-    """Run the release's own check of the input, where it has one."""
+    """Run the input check of the scikit-learn release, if it has one."""
     if hasattr(search, "_check_input_parameters"):
         search._check_input_parameters(X=X, y=y, split_params=split_params)
 
 
 def check_multimetric_refit(search: BaseSearchCV, scores: Mapping) -> None:
-    """Raise ValueError if `refit` does not suit the metrics that `scores` names."""
+    """Raise ValueError if `refit` is not valid for the metrics of `scores`."""
     _check_refit(search, scores)
 
 
 def fit_and_score(estimator: Any, X: Any, y: Any, **kwargs: Any) -> dict[str, Any]:
     """Fit on one training set and score on its test set, as GridSearchCV does.
 
-    Arguments that this release does not know (`caller`, `callback_ctx` before 1.9) are
-    left out.
+    Arguments that the release does not support (`caller`, `callback_ctx` before 1.9)
+    are omitted.
     """
     known = {k: v for k, v in kwargs.items() if k in _FIT_AND_SCORE_PARAMETERS}
     return _fit_and_score(estimator, X, y, **known)
 
 
 def insert_error_scores(folds: Sequence[Any], error_score: Any) -> None:
-    """Give failed folds of a multi-metric callable one error score per metric."""
+    """Insert one error score per metric into failed folds of a callable scorer."""
     bare = [
         f
         for f in folds
@@ -237,7 +238,7 @@ def insert_error_scores(folds: Sequence[Any], error_score: Any) -> None:
 
 # --- callbacks ------------------------------------------------------------------------
 
-# Set on an estimator while it is being fitted; worthless, and large, in a worker.
+# Attributes of an estimator during its fit, which are large and not used in a worker.
 _FIT_TIME_ATTRIBUTES = (
     "_callback_fit_ctx",
     "_parent_callback_ctx",
@@ -257,7 +258,7 @@ def _without_fit_state(search: Any) -> Any:
 
 
 def _trimmed(context: Any) -> Any:
-    """Return a copy of `context` whose tree is its own line of ancestors alone."""
+    """Return a copy of `context` whose tree only contains its ancestors."""
     node = copy.copy(context)
     node._children_map = {}
     top = node
@@ -270,10 +271,10 @@ def _trimmed(context: Any) -> Any:
 
 
 class _Children(dict):
-    """The children of a task, by id; sees an inner estimator take a child's place.
+    """Children of a task by id; observes the replacement of a child.
 
-    Where the inner estimator supports callbacks, its own root task replaces the
-    evaluation's, and reports the end of both to the callbacks handed on to it.
+    If the inner estimator supports callbacks, its own root task replaces that of the
+    evaluation, and reports the end of both to the propagated callbacks.
     """
 
     def __init__(self, children: Mapping = MappingProxyType({})) -> None:
@@ -289,13 +290,12 @@ class _Children(dict):
 
 
 class EvaluationTask:
-    """One evaluation's place in the callback tree, to be sent to where it runs.
+    """Task of one evaluation in the callback tree, which is sent to the worker.
 
-    It stands in for the context that `_fit_and_score` expects, forwards every call, and
-    remembers whether a hook asked to stop, which `_fit_and_score` itself ignores. In
-    the process of the search it holds the search and the context themselves; pickled
-    for a worker, it holds trimmed copies, because each context leads to the whole tree
-    of tasks.
+    It replaces the context that `_fit_and_score` expects and forwards every call. It
+    also records requests to stop, which `_fit_and_score` ignores. In the process of the
+    search, it references the search and the context. A pickle for a worker contains
+    trimmed copies, because each context references the whole tree of tasks.
     """
 
     def __init__(self, search: Any, context: Any) -> None:
@@ -311,7 +311,7 @@ class EvaluationTask:
         }
 
     def propagate_callback_context(self, sub_estimator: Any) -> Any:
-        """Forward to the context: hand callbacks on to the inner estimator."""
+        """Propagate callbacks to the inner estimator."""
         parent = self._context.parent
         if not isinstance(parent._children_map, _Children):
             parent._children_map = _Children(parent._children_map)
@@ -319,28 +319,28 @@ class EvaluationTask:
         return self._context.propagate_callback_context(sub_estimator)
 
     def call_on_fit_task_begin(self, **kwargs: Any) -> EvaluationTask:
-        """Forward to the context: report the beginning."""
+        """Report the beginning of the task."""
         self._context.call_on_fit_task_begin(**kwargs)
         return self
 
     def call_on_fit_task_end(self, **kwargs: Any) -> bool:
-        """Forward to the context: report the end, and note a request to stop."""
+        """Report the end of the task, and record a request to stop."""
         return self.end_of(self._context, **kwargs)
 
     def end_of(self, node: Any, **kwargs: Any) -> bool:
-        """Report the end of `node`, and note a request to stop."""
+        """Report the end of `node`, and record a request to stop."""
         stop = bool(type(node).call_on_fit_task_end(node, **kwargs))
         self.stop_requested |= stop
         return stop
 
 
 class TaskTree:
-    """The tasks of one `fit`, reported to callbacks as GridSearchCV reports them.
+    """Tasks of one `fit`, reported to callbacks in the same way as by GridSearchCV.
 
     The tree is: fit → "search" → one "candidate-evaluation" per trial → one
     "candidate-split-evaluation" per fit, and fit → "refit-with-best-params".
-    GridSearchCV has no tasks of trials. Begin and end are paired also when an error
-    passes through. On releases without callbacks every method does nothing.
+    GridSearchCV has no tasks of trials. Each begin has an end, also after an exception.
+    In releases without callbacks, all methods have no effect.
     """
 
     def __init__(self, search: BaseSearchCV, X: Any, y: Any, sample_weight: Any):
@@ -353,7 +353,7 @@ class TaskTree:
 
     @contextlib.contextmanager
     def fit(self) -> Iterator[None]:
-        """Report the whole fit; the outermost task."""
+        """Report the whole fit, which is the root task."""
         if HAS_CALLBACKS:
             n_children = 1 + (self._search.refit is not False)
             self._root = self._search._init_callback_context(max_subtasks=n_children)
@@ -362,7 +362,7 @@ class TaskTree:
 
     @contextlib.contextmanager
     def searching(self, max_trials: int | None) -> Iterator[None]:
-        """Report the search, of at most so many trials; None if that is open."""
+        """Report the search; `max_trials` is None if the number is unknown."""
         if self._root is not None:
             self._trials = self._root.subcontext(
                 task_name="search", max_subtasks=max_trials, sequential_subtasks=False
@@ -375,9 +375,9 @@ class TaskTree:
                     self.end_trial(number)
 
     def begin_trial(self, number: int, n_splits: int) -> list[EvaluationTask | None]:
-        """Report the beginning of a trial, and make the tasks of its fits.
+        """Report the beginning of a trial, and create the tasks of its fits.
 
-        In the main thread, ahead of the parallel call.
+        It is called in the main thread before the parallel call.
         """
         if self._trials is None:
             return [None] * n_splits
@@ -387,7 +387,7 @@ class TaskTree:
             max_subtasks=n_splits,
             sequential_subtasks=False,
         )
-        # Here, and not by the fits, which may be threads.
+        # Set here instead of in the fits, which may run in threads.
         trial._children_map = _Children()
         self._begun[number] = trial
         trial.call_on_fit_task_begin(estimator=self._search)
@@ -400,7 +400,7 @@ class TaskTree:
         return [EvaluationTask(self._search, context) for context in contexts]
 
     def end_trial(self, number: int) -> bool:
-        """Report the end of a trial; return whether a hook asked to stop."""
+        """Report the end of a trial; return whether a callback requested to stop."""
         trial = self._begun.pop(number, None)
         if trial is None:
             return False
@@ -408,7 +408,7 @@ class TaskTree:
 
     @contextlib.contextmanager
     def refitting(self, estimator: Any) -> Iterator[None]:
-        """Report the refit of `estimator`, and hand callbacks on to it."""
+        """Report the refit of `estimator`, and propagate callbacks to it."""
         if self._root is None:
             yield
             return
@@ -430,14 +430,14 @@ class TaskTree:
 
 
 def hand_on_callbacks(search: Any, inner: Any) -> None:
-    """Let another search, which does the work of `search`, report in its place."""
+    """Propagate the callbacks of `search` to the search that does its work."""
     for name in ("_skl_callbacks", "_parent_callback_ctx"):
         if name in vars(search):
             setattr(inner, name, getattr(search, name))
 
 
 def has_callbacks(estimator: Any) -> bool:
-    """Tell whether callbacks are registered with an estimator."""
+    """Return whether callbacks are registered with an estimator."""
     return bool(vars(estimator).get("_skl_callbacks"))
 
 
@@ -445,9 +445,9 @@ def has_callbacks(estimator: Any) -> bool:
 
 
 class PromptParallel(Parallel):
-    """Parallel call that takes the result of a fit as soon as it is there.
+    """Parallel call that returns the result of a fit without delay.
 
-    joblib looks for results every 10 ms, which adds 5 to 10 ms to each trial.
+    joblib checks for results every 10 ms, which adds 5 to 10 ms to each trial.
     """
 
     def _wait_retrieval(self) -> bool:
@@ -459,7 +459,7 @@ class PromptParallel(Parallel):
 
 
 def _await_status(job: Any) -> None:
-    """Wait, for at most about 10 ms, until a job of joblib is not pending."""
+    """Wait for at most about 10 ms until a job of joblib is not pending."""
     future = getattr(job, "job", None)
     if isinstance(future, Future):
         wait([future], LONGEST_WAIT)
@@ -467,7 +467,7 @@ def _await_status(job: Any) -> None:
         future.wait(LONGEST_WAIT)
     else:
         return
-    # The status is set by a callback of the future, which takes another moment.
+    # A callback of the future sets the status a moment later.
     for _ in range(10):
         status = getattr(job, "status", None)
         if TASK_PENDING is None or status != TASK_PENDING or not _is_done(future):
@@ -480,7 +480,7 @@ def _is_done(future: Future | ApplyResult) -> bool:
 
 
 def joblib_settings() -> dict[str, Any]:
-    """Return what the enclosing `joblib.parallel_config` blocks of this thread set."""
+    """Return the settings of the active `joblib.parallel_config` contexts."""
     if _joblib_state is None or default_parallel_config is None:
         return {"backend": active_backend()}
     config = getattr(_joblib_state, "config", {})
@@ -493,12 +493,12 @@ def active_backend() -> Any:
 
 
 def own_backend(backend: Any) -> Any:
-    """Return another backend of the same class and settings, for another thread.
+    """Return a new backend of the same class and settings, for another thread.
 
-    Two threads that share one lose results. Returns None for a class that cannot be
-    made anew.
+    Two threads that share a backend lose results. Returns None for a class that cannot
+    be instantiated again.
     """
-    # What is called like an argument of the constructor is one, as in estimators.
+    # Attributes named like arguments of the constructor are its arguments.
     arguments = {
         name: getattr(backend, name)
         for name, parameter in inspect.signature(type(backend)).parameters.items()
@@ -514,11 +514,11 @@ def own_backend(backend: Any) -> Any:
         if hasattr(backend, name):
             setattr(own, name, getattr(backend, name))
     if hasattr(own, "client"):
-        # While the workers of a cluster start anew there may be one, and joblib then
+        # While the workers of a cluster restart, there may be a single one. joblib then
         # runs fits in the process of the search, even one that has killed a worker.
         own.effective_n_jobs = partial(_at_least_two, own.effective_n_jobs)
-    # loky hands a new pool to a second thread before joblib has prepared it, and two
-    # threads that shut down a broken one get in each other's way.
+    # loky may return a new pool to a second thread before joblib has prepared it. Two
+    # threads that shut down a broken pool interfere with each other.
     own.configure = partial(_one_at_a_time, own.configure)
     own.abort_everything = partial(_one_at_a_time, own.abort_everything)
     return own
@@ -534,19 +534,19 @@ def _at_least_two(effective_n_jobs: Any, n_jobs: int | None) -> int:
 
 
 def owns_processes(backend: Any) -> bool:
-    """Whether each instance of this joblib backend starts processes of its own."""
+    """Return whether each instance of this joblib backend starts new processes."""
     return any(
         kind.__name__ == "MultiprocessingBackend" for kind in type(backend).__mro__
     )
 
 
 def shares_processes(backend: Any) -> bool:
-    """Whether all calls in this process share the workers, which die together."""
+    """Return whether all calls in this process share workers, which die together."""
     return _is_loky(backend)
 
 
 def outlive_calls(backend: Any) -> bool:
-    """Whether the workers of this joblib backend are there for the next call, too."""
+    """Return whether the workers of this joblib backend remain for the next call."""
     return _is_loky(backend) or hasattr(backend, "client")
 
 
@@ -561,12 +561,12 @@ def _is_loky(backend: Any) -> bool:
 
 
 def guard_folder(path: str) -> None:
-    """Have a folder removed if this process is killed before it does that itself."""
+    """Request the removal of a folder in case this process is killed."""
     resource_tracker.register(path, "folder")
 
 
 def release_folder(path: str) -> None:
-    """Say that a guarded folder is no more."""
+    """Cancel the request for a folder that has been removed."""
     resource_tracker.unregister(path, "folder")
 
 
@@ -583,9 +583,10 @@ def train_liblinear(
 ) -> tuple[npt.NDArray[Any], int]:
     """Train by scikit-learn's copy of LIBLINEAR; return weights and iterations.
 
-    ``LogisticRegression`` and ``LinearSVC`` call the same function. They warn of what
-    they do not solve in `max_iter` iterations, and warnings cannot be caught thread by
-    thread; and the former takes two classes only since scikit-learn 1.8.
+    ``LogisticRegression`` and ``LinearSVC`` call the same function, but they are not
+    used here. They issue warnings if `max_iter` iterations are not sufficient, which
+    cannot be caught by thread. In addition, ``LogisticRegression`` only supports two
+    classes since scikit-learn 1.8.
     """
     if train_wrap is None:
         raise ImportError(
@@ -593,9 +594,9 @@ def train_liblinear(
             'pip install "skbayes[text]" installs the library itself.'
         )
     set_verbosity_wrap(0)
-    epsilon = 0.1  # of regression only
+    epsilon = 0.1  # only used for regression
     sample_weight = np.ones(X.shape[0])
     options = (tol, bias, C, class_weight, max_iter, seed, epsilon, sample_weight)
     weights, n_iter = train_wrap(X, labels, True, solver, *options)
-    # The joint problem of Crammer and Singer (4) has one count; the others are garbage.
+    # For the joint problem of Crammer and Singer (4), only the first count is valid.
     return weights, int(n_iter[0] if solver == 4 else max(n_iter))

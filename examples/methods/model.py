@@ -42,8 +42,8 @@ print(f"maximum of the true function: x = {x[truth.argmax()]:.3f}")
 # --------------------
 #
 # The upper plots show the true function (dashed), the trials, and the predicted mean
-# with a band of two standard deviations. The lower plots show the expected improvement,
-# whose maximum is the next trial.
+# with a band of two standard deviations. The lower plots show the expected improvement
+# (EI), whose maximum is the next trial.
 figure, axes = plt.subplots(
     2, 3, figsize=(9, 3.6), height_ratios=[3, 1], layout="constrained"
 )
@@ -59,4 +59,4 @@ for (upper, lower), (n, (mean, sd, log_improvement)) in zip(
     lower.axvline(x[log_improvement.argmax()], color="0.1", ls=":")
     lower.set(xlim=(0, 1), xlabel="x", yticks=[])
 axes[0, 0].set_ylabel("score")
-axes[1, 0].set_ylabel("improvement")
+axes[1, 0].set_ylabel("EI")

@@ -1,4 +1,4 @@
-"""Acquisition functions, their maximization, and the proposals that follow."""
+"""Acquisition functions, their maximization, and proposers of configurations."""
 
 from skbayes.acquisition.hypervolume import ExpectedHypervolumeImprovement
 from skbayes.acquisition.improvement import (

@@ -1,8 +1,8 @@
-"""Observations, and the proposers that rank configurations by them.
+"""Observations, and the proposers that rank configurations with them.
 
-Symbols (n scores told or learned, p configurations pending, m candidates, D columns, S
-samples of a surrogate's hyper-parameters): every array of configurations is encoded,
-of shape (..., D), NaN where inactive.
+Symbols (n observations, also those of earlier searches, p pending configurations, m
+candidates, D columns, S samples of a surrogate's hyper-parameters): arrays of
+configurations are encoded, of shape (..., D), NaN where inactive.
 """
 
 from __future__ import annotations
@@ -37,33 +37,35 @@ __all__ = [
     "fit_surrogate",
 ]
 
-# Candidates are scored so many at a time: covariances then stay in the processor's
-# cache, and do not fill the memory when 20,000 configurations are scored.
+# Number of candidates that are scored at a time. Covariances then stay in the
+# processor's cache, and need little memory if 20,000 configurations are scored.
 BLOCK = 320
 
-# The best configurations so far around which the acquisition is searched closely.
+# Number of the best configurations near which more candidates are drawn.
 N_INCUMBENTS = 5
 
 
 @dataclass(frozen=True)
 class Observations:
-    """All that a proposal may depend on, besides the seed and the parameters.
+    """Observations and pending configurations, on which a proposal depends.
 
     Parameters
     ----------
     X : ndarray of shape (n, D)
-        Configurations learned from earlier searches, then those told, in order.
+        Configurations of earlier searches, followed by those of this search, in order.
     scores : ndarray of shape (n,) or (n, d)
-        Their scores, NaN for failures; with several objectives a column for each.
+        Scores of the configurations, NaN for failures. With several objectives, one
+        column for each.
     noise : ndarray of shape (n,) or (n, d)
         Known variances of the scores.
     pending : ndarray of shape (p, D)
-        Configurations asked for and not told yet.
+        Configurations that were proposed and not observed yet.
     slacks : ndarray of shape (n, c) or None, default=None
-        Values of the constraints on outcomes, <= 0 where they are kept, NaN where they
-        are unknown; None if there are no constraints.
+        Values of the constraints on outcomes: <= 0 if satisfied, NaN if unknown. None:
+        there are no constraints.
     pending_kept : ndarray of shape (p,), bool, or None, default=None
-        Which pending configurations are expected to keep the constraints; None: all.
+        Mask of the pending configurations that are expected to satisfy the constraints.
+        None: all.
     """
 
     X: FloatArray
@@ -75,13 +77,13 @@ class Observations:
 
     @property
     def y(self) -> FloatArray:
-        """The scores, with failures taken for the worst; one must not have failed."""
+        """Scores, with failures replaced by the worst; at least one must be finite."""
         worst = np.nanmin(self.scores, axis=0)
         return np.where(np.isnan(self.scores), worst, self.scores)
 
     @property
     def incumbents(self) -> FloatArray:
-        """The configurations with the best scores, best first; none without one."""
+        """Configurations with the best scores, best first; empty without scores."""
         if np.any(np.all(np.isnan(self.scores), axis=0)):
             return self.X[:0]
         y = self.y
@@ -90,7 +92,7 @@ class Observations:
 
     @property
     def violation(self) -> FloatArray:
-        """By how much each violates the constraints, (n,): 0 if not, else > 0."""
+        """Violation of the constraints by each configuration, (n,): 0 if satisfied."""
         if self.slacks is None:
             return np.zeros(len(self.X))
         slacks = np.where(np.isnan(self.slacks), np.inf, self.slacks)
@@ -98,46 +100,50 @@ class Observations:
 
     @property
     def kept(self) -> np.ndarray:
-        """Which keep the constraints, a boolean array of (n,)."""
+        """Mask (n,) of the configurations that satisfy the constraints."""
         return self.violation == 0.0
 
     @property
     def known(self) -> FloatArray:
-        """All configurations that were told, learned or asked for, (n + p, D)."""
+        """All observed and pending configurations, (n + p, D)."""
         return np.vstack([self.X, self.pending])
 
     @property
     def is_rival(self) -> np.ndarray:
-        """Which of those are to be improved on: they keep the constraints, (n + p,)."""
+        """Mask (n + p,) of the known configurations that satisfy the constraints.
+
+        These are the configurations to improve on.
+        """
         pending = self.pending_kept
         if pending is None:
             pending = np.ones(len(self.pending), dtype=bool)
         return np.concatenate([self.kept, pending])
 
     def kept_first(self, order: np.ndarray) -> np.ndarray:
-        """Move to the front what violates the constraints least."""
+        """Sort ranked indices by the violation of the constraints (stable)."""
         if self.slacks is None:
             return order
         return order[np.argsort(self.violation[order], kind="stable")]
 
 
 class Proposer(ABC):
-    """Ranks configurations by what is known.
+    """Base class of proposers, which rank configurations.
 
     Attributes
     ----------
     needs_scores : bool
-        Whether it can do nothing before one score is known.
+        Whether it requires at least one score.
     n_initial_points : int or None
-        Number of configurations known before it decides; None: by the space.
+        Number of known configurations before it makes proposals. None: it depends on
+        the space.
     has_gradients : bool
         Whether :meth:`scores_and_gradient` can be called.
     surrogate : object
-        The fitted model of the score; None if there is none.
+        Fitted surrogate; None if there is none.
     terms : sequence of LogTerm
-        What is added to the logarithm of the acquisition function.
+        Terms that are added to the logarithm of the acquisition function.
     term_unit : float
-        What a term of 1 is worth: 1 where scores are logarithms.
+        Scale of the terms relative to the scores: 1 if scores are logarithms.
     """
 
     needs_scores = True
@@ -149,10 +155,10 @@ class Proposer(ABC):
 
     @abstractmethod
     def fit(self, observations: Any) -> Proposer:
-        """Return a proposer that knows the observations; this one is unchanged."""
+        """Return a proposer fitted to observations; this one is unchanged."""
 
     def with_terms(self, terms: Sequence[LogTerm]) -> Self:
-        """Return a proposer of the same knowledge with other terms."""
+        """Return a copy with other terms."""
         if not terms:
             return self
         changed = copy.copy(self)
@@ -162,7 +168,7 @@ class Proposer(ABC):
         return changed
 
     def scores(self, X: FloatArray) -> FloatArray:
-        """Return the worth (m,) of candidates (m, D); greater is better."""
+        """Return the scores (m,) of candidates (m, D); greater is better."""
         blocks = [X[i : i + BLOCK] for i in range(0, max(len(X), 1), BLOCK)]
         scores = np.concatenate([self._evaluate(block, False)[0] for block in blocks])
         if self.terms:
@@ -170,7 +176,7 @@ class Proposer(ABC):
         return scores
 
     def scores_and_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return scores (m,), and their derivatives by the positions (m, D)."""
+        """Return the scores (m,), and their derivatives (m, D) by the positions."""
         scores, gradient = self._evaluate(X, True)
         if self.terms:
             scores = scores + self.term_unit * sum_values(self.terms, X)
@@ -178,7 +184,7 @@ class Proposer(ABC):
         return scores, gradient
 
     def _evaluate(self, X: FloatArray, gradient: bool) -> tuple[FloatArray, Any]:
-        """Return scores (m,), and with `gradient` their derivatives."""
+        """Return the scores (m,), and with `gradient` their derivatives."""
         raise NotImplementedError
 
     def rank(
@@ -187,10 +193,10 @@ class Proposer(ABC):
         incumbents: FloatArray,
         random_state: np.random.Generator,
     ) -> FloatArray:
-        """Return new and allowed configurations (m, D), best first; maybe none.
+        """Return new and allowed configurations (m, D), m >= 0, best first.
 
         `incumbents` (k, D) are the best configurations so far, best first.
-        SpaceExhausted is raised if none is left.
+        SpaceExhausted is raised if no new configuration is left.
         """
         if candidates.is_enumerated:
             return candidates.allowed_first(maximize_over(self, candidates.unseen()))
@@ -201,9 +207,9 @@ class Proposer(ABC):
         )
 
     def expected_improvement(self, row: FloatArray) -> float | None:
-        """Return the improvement on the best score expected of one configuration.
+        """Return the expected improvement of one configuration on the best score.
 
-        In units of the score, >= 0; None if that cannot be said.
+        It is in units of the score, >= 0, or None if it cannot be computed.
         """
         return None
 
@@ -211,11 +217,11 @@ class Proposer(ABC):
 def fit_surrogate(
     model: Any, observations: Observations, y: FloatArray | None = None
 ) -> Any:
-    """Fit a surrogate to scores `y` (by default those observed), and condition it.
+    """Fit a surrogate to scores `y`, by default the observed ones.
 
-    The surrogate that is returned knows what is pending.
+    The surrogate that is returned is conditioned on pending configurations.
     """
-    # A surrogate need not know of noise unless there is some.
+    # Surrogates without support for noise are accepted if there is none.
     noise = {"noise": observations.noise} if np.any(observations.noise) else {}
     surrogate = model.fit(observations.X, observations.y if y is None else y, **noise)
     if len(observations.pending):
@@ -224,19 +230,19 @@ def fit_surrogate(
 
 
 def predict(surrogate: Any, X: FloatArray, gradient: bool) -> tuple[FloatArray, ...]:
-    """Predict with derivatives, or without, which some surrogates cannot be told."""
+    """Predict with or without derivatives, for which some have no argument."""
     return surrogate.predict(X, gradient=True) if gradient else surrogate.predict(X)
 
 
 class ModelProposer(Proposer):
-    """Scores candidates by an acquisition function of a surrogate's predictions.
+    """Proposer with an acquisition function of a surrogate's predictions.
 
     Parameters
     ----------
     model : object
-        The surrogate, not fitted.
+        Surrogate, not fitted.
     acquisition : Acquisition
-        Utility of a prediction.
+        Acquisition function.
 
     Attributes
     ----------
@@ -256,9 +262,9 @@ class ModelProposer(Proposer):
     def fit(self, observations: Observations) -> ModelProposer:  # noqa: D102
         fitted = copy.copy(self)
         fitted.surrogate = fit_surrogate(self.model, observations)
-        # The best score is partly luck where scores are noisy, as those of a few folds
-        # are; the best of what the model makes of the scores is not. What is pending
-        # counts as if it were told, or all would be asked for around the same place.
+        # The best score is biased if scores are noisy, for example with few folds. The
+        # best predicted mean is less biased. Pending configurations count as observed;
+        # otherwise, all proposals would be near the same configuration.
         believed = known_means(fitted.surrogate, observations.known)
         believed = believed[:, observations.is_rival]
         fitted.best_f = np.max(believed, axis=1, keepdims=True)
@@ -277,7 +283,7 @@ class ModelProposer(Proposer):
         return value, np.einsum("sm,smd->md", shares, by_position)
 
     def expected_improvement(self, row: FloatArray) -> float:
-        """Return E max(f - best_f, 0), whatever the acquisition."""
+        """Return E max(f - best_f, 0), for any acquisition function."""
         improvement = ExpectedImprovement()
         mean, sd = self.surrogate.predict(row[None, :])
         value, _ = improvement.average(improvement(mean, sd, self.best_f))
@@ -285,7 +291,7 @@ class ModelProposer(Proposer):
 
 
 class SamplingProposer(Proposer):
-    """Leaves it to a sampler to draw candidates, best first."""
+    """Proposer of the candidates that a sampler draws."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
@@ -304,10 +310,10 @@ class SamplingProposer(Proposer):
         incumbents: FloatArray,
         random_state: np.random.Generator,
     ) -> FloatArray:
-        """Return what the sampler draws, ranked by its scores and the terms.
+        """Return the candidates of the sampler, ranked by its scores and the terms.
 
-        What has no scores, such as random search, is drawn in proportion to the factors
-        whose logarithms the terms are (Gumbel's trick).
+        Without scores, as in random search, candidates are drawn with probabilities
+        proportional to the exponentials of the terms (Gumbel's trick).
         """
         X = self.sampler.draw(candidates, random_state)
         if not self.terms:

@@ -1,4 +1,4 @@
-"""Terms of the acquisition function that are made of a model of what trials cost.
+"""Terms of the acquisition function from a model of the costs of trials.
 
 Symbols (m candidates, D columns):
 
@@ -24,16 +24,17 @@ _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class CostTerm(LogTerm):
-    """Logarithm of cost^-alpha, the price of a trial: -alpha mu.
+    """Logarithm of cost^-alpha: -alpha mu.
 
-    With the logarithm of the expected improvement it makes the expected improvement per
-    unit of the cost (Snoek, Larochelle & Adams 2012, section 3.2), for alpha < 1 with
-    cooled costs (Lee et al. 2020, "Cost-aware Bayesian optimization", section 4).
+    Added to the logarithm of the expected improvement, it gives the expected
+    improvement per unit of cost (Snoek, Larochelle & Adams 2012, section 3.2). With
+    alpha < 1, costs are cooled (Lee et al. 2020, "Cost-aware Bayesian optimization",
+    section 4).
 
     Parameters
     ----------
     model : GaussianProcess
-        Model of the logarithms of costs, fitted; of one sample of hyper-parameters.
+        Fitted model of the logarithms of costs, with one sample of hyper-parameters.
     alpha : float
         Exponent of the cost, >= 0.
     """
@@ -58,11 +59,11 @@ class LimitTerm(LogTerm):
     Parameters
     ----------
     model : GaussianProcess
-        Model of c, fitted; of one sample of hyper-parameters.
+        Fitted model of c, with one sample of hyper-parameters.
     noise : float
-        Variance of single costs around what the model predicts.
+        Variance of single costs around the predicted mean.
     limit : float
-        The limit.
+        Logarithm of the cost limit.
     """
 
     def __init__(self, model: Any, noise: float, limit: float) -> None:

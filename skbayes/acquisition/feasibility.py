@@ -1,19 +1,19 @@
 """Probability that outcomes satisfy their constraints, a factor of the acquisition.
 
-Symbols (n scores told or learned, p configurations pending, m candidates, D columns, c
+Symbols (n observations, p pending configurations, m candidates, D columns, c
 constraints, S samples of a surrogate's hyper-parameters):
 
-- ``slacks``: (n, c) values of the constraints, <= 0 where they are kept, NaN where they
-  are unknown.
-- ``violation``: (n,) sum of the positive slacks, infinite where one is unknown.
+- ``slacks``: (n, c) values of the constraints, <= 0 if satisfied, NaN if unknown.
+- ``violation``: (n,) sum of the positive slacks, infinite if one is unknown.
 - ``mean``, ``sd``: (S, m) prediction of the slacks of one constraint.
 
-The constraints are independent given the data, so that the probability that all of them
-are kept is the product of Phi(-mean / sd), each averaged over S. Expected improvement
-on the best configuration that keeps them is multiplied by it (Schonlau, Welch & Jones
-1998; Gelbart, Snoek & Adams 2014, "Bayesian optimization with unknown constraints"). As
-the predictions are of means without noise, so is the probability (Letham, Karrer,
-Ottoni & Bakshy 2019, "Constrained Bayesian optimization with noisy experiments").
+The constraints are assumed to be independent given the data. The probability that all
+of them are satisfied is then the product of Phi(-mean / sd), each averaged over S. It
+multiplies the expected improvement on the best configuration that satisfies them
+(Schonlau, Welch & Jones 1998; Gelbart, Snoek & Adams 2014, "Bayesian optimization with
+unknown constraints"). Predictions and probabilities are those of means without noise
+(Letham, Karrer, Ottoni & Bakshy 2019, "Constrained Bayesian optimization with noisy
+experiments").
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from skbayes.surrogates.registry import capability
 
 __all__ = ["Feasibility", "feasible_first", "fit_constrained", "fit_feasibility"]
 
-# Slacks further from 0 than this many times their median distance are drawn in: which
-# side of the bound they are on is all that they tell.
+# Slacks are clipped at this many times their median distance from 0. Beyond, only the
+# side of the bound is relevant.
 MAX_RATIO = 6.0
 
 
 class Feasibility(LogTerm):
-    """Logarithm of the probability that all constraints are kept.
+    """Logarithm of the probability that all constraints are satisfied.
 
     Parameters
     ----------
     models : list of Surrogate
-        For each constraint a fitted surrogate of its negated slacks.
+        Fitted surrogates of the negated slacks, one for each constraint.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Feasibility(LogTerm):
         return total
 
     def keeps(self, X: FloatArray) -> np.ndarray:
-        """Which configurations (m, D) are expected to keep all constraints."""
+        """Return a mask of the configurations (m, D) expected to be feasible."""
         kept = np.ones(len(X), dtype=bool)
         for model in self.models:
             mean, sd = predict(model, X, False)
@@ -104,7 +104,7 @@ class Feasibility(LogTerm):
 
 
 class _AnyProposer(Proposer):
-    """Gives all configurations the same score, so that only the terms matter."""
+    """Proposer with equal scores for all configurations; only the terms matter."""
 
     has_gradients = True
 
@@ -118,7 +118,7 @@ class _AnyProposer(Proposer):
 def fit_feasibility(
     models: Sequence[Any], observations: Observations
 ) -> Feasibility | None:
-    """Fit a model to the slacks of each constraint; None if none of them is known."""
+    """Fit a model to the slacks of each constraint; None if no slack is known."""
     assert observations.slacks is not None
     fitted = []
     for model, slacks in zip(models, observations.slacks.T, strict=True):
@@ -133,7 +133,7 @@ def fit_feasibility(
 
 
 def _drawn_in(values: FloatArray) -> FloatArray:
-    """Clip values far from 0, infinite ones among them."""
+    """Clip values far from 0, also infinite ones."""
     distances = np.abs(values)
     finite = distances[(distances > 0.0) & np.isfinite(distances)]
     most = MAX_RATIO * np.median(finite) if len(finite) else 1.0
@@ -143,11 +143,11 @@ def _drawn_in(values: FloatArray) -> FloatArray:
 def fit_constrained(
     proposer: Proposer, models: Sequence[Any], observations: Observations
 ) -> tuple[Proposer, Observations]:
-    """Fit a proposer that multiplies its acquisition by the probability of feasibility.
+    """Fit a proposer, with its acquisition multiplied by the feasibility probability.
 
-    While no configuration is known that keeps the constraints, that probability alone
-    is maximized. Constraints of which no value is known are ignored. The observations
-    that are returned say which pending configurations are expected to keep the others.
+    As long as no feasible configuration is known, only this probability is maximized.
+    Constraints without known values are ignored. The returned observations include a
+    mask of the pending configurations that are expected to satisfy the constraints.
     """
     feasibility = fit_feasibility(models, observations)
     observations = _of_known_constraints(observations)
@@ -165,7 +165,7 @@ def fit_constrained(
 
 
 def _of_known_constraints(observations: Observations) -> Observations:
-    """Leave out constraints no value of which is known: they would rule out all."""
+    """Drop constraints without known values, which would exclude everything."""
     assert observations.slacks is not None
     known = ~np.all(np.isnan(observations.slacks), axis=0)
     slacks = observations.slacks[:, known] if np.any(known) else None
@@ -173,10 +173,10 @@ def _of_known_constraints(observations: Observations) -> Observations:
 
 
 def feasible_first(observations: Observations) -> FloatArray:
-    """Return scores (n,) in which all that violate constraints are below the others.
+    """Return scores (n,) with infeasible configurations below all feasible ones.
 
-    The less they violate them, the higher they are; failures stay NaN. Several
-    objectives are returned as they are.
+    Infeasible configurations are ordered by their violation. Failures stay NaN. Scores
+    of several objectives are returned unchanged.
     """
     scores, violation = observations.scores, observations.violation
     if scores.ndim > 1 or not np.any(np.isfinite(scores)):

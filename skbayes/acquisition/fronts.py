@@ -1,12 +1,12 @@
-"""Pareto fronts: their points, their volumes, and choices among their points.
+"""Pareto fronts: their points, their hypervolumes, and choices among their points.
 
 Symbols (n points, d objectives):
 
 - ``Y``: (n, d) scores, all of them maximized.
-- ``front``: points that no other one dominates: none is at least as good in every
-  objective and better in one.
-- ``reference``: (d,) a point that is worse than all that counts. The hypervolume is the
-  volume of what the front dominates above it.
+- ``front``: nondominated points. A point is dominated if another one is at least as
+  good in every objective and better in one.
+- ``reference``: (d,) lower bound of the region that counts. The hypervolume is the
+  volume of the region above it that the front dominates.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ __all__ = [
     "with_log_costs",
 ]
 
-# How far the reference lies below the front, as a share of its range: its ends, which
-# are the worst in some objective, then have a volume, and so has what lies beyond them.
+# Distance of the reference below the front, as a share of the front's range. With it,
+# the ends of the front and points beyond them contribute to the hypervolume.
 MARGIN = 0.2
 
-# A cost below this share of the median cost is taken for as much.
+# Minimum cost, as a share of the median cost. Lower costs are raised to it.
 LEAST_COST = 1e-6
 
 
 def is_nondominated(Y: FloatArray) -> np.ndarray:
-    """Which points no other one dominates.
+    """Find the nondominated points, the Pareto front.
 
     Parameters
     ----------
     Y : ndarray of shape (n, d)
-        Scores, greater is better. A point with a NaN neither dominates nor counts.
+        Scores, greater is better. Points with a NaN are ignored.
 
     Returns
     -------
     mask : ndarray of shape (n,), bool
-        True for the points of the front; points that are equal are all on it.
+        True for the points of the front, including duplicates.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def is_nondominated(Y: FloatArray) -> np.ndarray:
     mask = ~np.any(np.isnan(Y), axis=1)
     for i in np.flatnonzero(mask):
         if mask[i]:
-            # What this one dominates dominates nothing that this one does not.
+            # Dominance is transitive, so that dominated points need no further checks.
             mask &= ~(np.all(Y[i] >= Y, axis=1) & np.any(Y[i] > Y, axis=1))
     return mask
 
@@ -80,8 +80,8 @@ def nondominated_ranks(Y: FloatArray) -> np.ndarray:
     Returns
     -------
     ranks : ndarray of shape (n,), int
-        1 for the points of the front, 2 for those of the front that is left without
-        them, and so on; points with a NaN come last, all with one rank.
+        Rank of each point: 1 for the points of the front, 2 for the front of the
+        remaining points, and so on. Points with a NaN share the last rank.
     """
     Y = np.asarray(Y, dtype=np.float64)
     ranks = np.zeros(len(Y), dtype=np.int64)
@@ -97,10 +97,10 @@ def nondominated_ranks(Y: FloatArray) -> np.ndarray:
 
 
 def reference_point(Y: FloatArray) -> FloatArray:
-    """Point below the front above which volume counts.
+    """Compute the reference point of the hypervolume from the front.
 
-    It follows the front: what is worse than all of it, by far perhaps, says nothing of
-    what a user would trade for what.
+    The reference depends on the front and not on much worse points, because these have
+    no information about relevant tradeoffs.
 
     Parameters
     ----------
@@ -110,9 +110,9 @@ def reference_point(Y: FloatArray) -> FloatArray:
     Returns
     -------
     reference : ndarray of shape (d,)
-        In each objective the worst score on the front, less a fifth of the front's
-        range; of the range of all scores, where those on the front are equal; less 1
-        where all are.
+        Worst score on the front minus a fifth of the front's range, in each objective.
+        If the scores on the front are equal, the range of all scores is used. If all
+        scores are equal, 1 is subtracted.
     """
     Y = np.asarray(Y, dtype=np.float64)
     front = Y[is_nondominated(Y)]
@@ -122,23 +122,24 @@ def reference_point(Y: FloatArray) -> FloatArray:
 
 
 def hypervolume(Y: FloatArray, reference: FloatArray) -> float:
-    """Volume that points dominate above a reference, exact in any dimension.
+    """Compute the hypervolume that points dominate above a reference.
 
-    While, Bradstreet & Barone (2012), "A fast way of calculating exact hypervolumes":
-    the sum over points of what each dominates and its successors do not.
+    The result is exact for any number of objectives. It is the sum over points of the
+    volume that each dominates and its successors do not (While, Bradstreet & Barone
+    2012, "A fast way of calculating exact hypervolumes").
 
     Parameters
     ----------
     Y : ndarray of shape (n, d)
-        Scores, greater is better. Those that do not exceed the reference in every
-        objective, or have a NaN, count for nothing.
+        Scores, greater is better. Points that do not exceed the reference in every
+        objective, or have a NaN, do not contribute.
     reference : ndarray of shape (d,)
-        The reference.
+        Reference point.
 
     Returns
     -------
     volume : float
-        The volume, 0 where no point counts.
+        Hypervolume, 0 if no point contributes.
 
     Examples
     --------
@@ -153,14 +154,15 @@ def hypervolume(Y: FloatArray, reference: FloatArray) -> float:
 
 
 def _volume(heights: FloatArray) -> float:
-    """Volume between the origin and a front of positive heights."""
+    """Return the volume between the origin and a front of positive heights."""
     if not len(heights):
         return 0.0
     if heights.shape[1] == 1:
         return float(np.max(heights))
     heights = heights[np.lexsort(heights.T[::-1])[::-1]]
     if heights.shape[1] == 2:
-        # By strips: the first objective falls along the front, and the second grows.
+        # Sum over strips: along the front, the first objective decreases, and the
+        # second one increases.
         gains = np.diff(np.maximum.accumulate(heights[:, 1]), prepend=0.0)
         return float(np.sum(heights[:, 0] * gains))
     total = 0.0
@@ -172,7 +174,7 @@ def _volume(heights: FloatArray) -> float:
 
 
 def best_first(Y: FloatArray) -> np.ndarray:
-    """Sort points, the best ones first."""
+    """Return indices that sort points, the best ones first."""
     ranks = nondominated_ranks(Y)
     distances = np.zeros(len(Y))
     for rank in np.unique(ranks):
@@ -182,7 +184,7 @@ def best_first(Y: FloatArray) -> np.ndarray:
 
 
 def _crowding_distances(Y: FloatArray) -> FloatArray:
-    """Sum over objectives of the gap between a point's neighbors on both sides."""
+    """Return the sums over objectives of the gaps between each point's neighbors."""
     total = np.zeros(len(Y))
     for y in Y.T:
         order = np.argsort(y, kind="stable")
@@ -194,15 +196,19 @@ def _crowding_distances(Y: FloatArray) -> FloatArray:
 
 
 def are_costs(Y: FloatArray) -> np.ndarray:
-    """Which objectives are negated costs, such as times, sizes or errors."""
+    """Return a mask of the objectives that are negated costs.
+
+    Examples of costs are times, sizes and errors.
+    """
     return (np.max(Y, axis=0) <= 0.0) & (np.min(Y, axis=0) < 0.0)
 
 
 def on_log_scale(Y: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Replace costs by their logarithms.
 
-    Half of a cost is then worth as much anywhere, and no trade among small costs is
-    lost beside large ones. No order changes, and so no front.
+    Halving a cost then has the same value for any cost, and differences of small costs
+    remain visible next to large ones. The order of the costs does not change, and
+    neither does the front.
     """
     Y, noise = np.array(Y, dtype=np.float64), np.array(noise, dtype=np.float64)
     for j in np.flatnonzero(are_costs(Y)):
@@ -224,7 +230,10 @@ def with_log_costs(Y: FloatArray) -> FloatArray:
 
 
 def hypervolumes(Y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Measure what the front dominates after each trial."""
+    """Return the hypervolume after each trial, as a share of a box, and the reference.
+
+    The box is between the reference and the best score of each objective.
+    """
     finished = np.all(np.isfinite(Y), axis=1)
     scaled = with_log_costs(Y)
     reference = reference_point(scaled[finished])
@@ -243,7 +252,11 @@ def hypervolumes(Y: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def choose_point(Y: FloatArray, choice: Any, names: list[str]) -> int:
-    """Return the row of a front that is meant."""
+    """Return the row of a front for a user's choice.
+
+    A choice is the name of an objective, a dict of weights, or another value for the
+    point nearest to the best of each objective.
+    """
     worst, best = np.min(Y, axis=0), np.max(Y, axis=0)
     span = np.where(best > worst, best - worst, 1.0)
     scaled = 1.0 - (best - Y) / span
@@ -255,9 +268,10 @@ def choose_point(Y: FloatArray, choice: Any, names: list[str]) -> int:
 
 
 def envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatArray]:
-    """Find which of the lines score - alpha cost is the highest, from which alpha on.
+    """Compute the upper envelope of the lines score - alpha cost.
 
-    Of equal ones the cheaper is taken.
+    Return the rows of the highest lines, and the alpha from which each is the highest.
+    Among equal lines, the one with the lower cost is used.
     """
     usable = np.flatnonzero(np.isfinite(scores) & np.isfinite(costs))
     order = usable[np.lexsort((usable, costs[usable], -scores[usable]))]
@@ -267,7 +281,7 @@ def envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatAr
         cheaper = usable[costs[usable] < costs[now]]
         if not len(cheaper):
             return np.array(rows), np.array(begins)
-        # Where its line meets that of the present one.
+        # Intersections with the current line.
         meets = (scores[now] - scores[cheaper]) / (costs[now] - costs[cheaper])
         first = np.lexsort((cheaper, costs[cheaper], meets))[0]
         rows.append(cheaper[first])

@@ -1,19 +1,20 @@
 """Expected improvement of the hypervolume that a Pareto front dominates.
 
-Symbols, beside those of :mod:`skbayes.acquisition.fronts` (m candidates, K boxes):
+Symbols, in addition to those of :mod:`skbayes.acquisition.fronts` (m candidates, K
+boxes):
 
-- ``lower``, ``upper``: (K, d) boxes, disjoint, that fill what the front does not
-  dominate above the reference; `upper` may be infinite.
+- ``lower``, ``upper``: (K, d) corners of disjoint boxes that fill the region above the
+  reference that the front does not dominate; `upper` may be infinite.
 
-For independent normal predictions the expected improvement of the hypervolume is a sum
-over boxes of products over objectives (Emmerich et al. 2011, "Hypervolume-based
-expected improvement"; Yang et al. 2019, "Efficient computation of expected hypervolume
-improvement using box decomposition algorithms"):
+For independent normal predictions, the expected improvement of the hypervolume (EHVI)
+is a sum over boxes of products over objectives. See Emmerich et al. (2011),
+"Hypervolume-based expected improvement", and Yang et al. (2019), "Efficient computation
+of expected hypervolume improvement using box decomposition algorithms":
 
     EHVI = sum_k prod_j [psi_j(lower_kj) - psi_j(upper_kj)],
 
-where psi_j(a) = E max(f_j - a, 0) is the expected improvement on a in objective j. That
-is exact for any number of objectives.
+where psi_j(a) = E max(f_j - a, 0) is the expected improvement on a in objective j. This
+formula is exact for any number of objectives.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ __all__ = [
 def nondominated_boxes(
     front: FloatArray, reference: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Fill with disjoint boxes what points do not dominate above a reference.
+    """Decompose the nondominated region above a reference into disjoint boxes.
 
-    In two objectives they are strips, one more than there are points on the front. In
-    more a plane sweeps down along the last objective: a box of the other objectives
-    opens and closes where the front's section changes.
+    With two objectives, the boxes are strips, one more than there are points on the
+    front. With more objectives, a plane sweeps down along the last objective. Boxes of
+    the other objectives open and close where the section of the front changes.
 
     Parameters
     ----------
     front : ndarray of shape (n, d)
-        Scores, greater is better; dominated ones do no harm.
+        Scores, greater is better. Dominated points have no effect.
     reference : ndarray of shape (d,)
-        The reference; points that do not exceed it change nothing.
+        Reference point. Points that do not exceed it have no effect.
 
     Returns
     -------
@@ -72,7 +73,7 @@ _Box = tuple[_Corner, _Corner]
 
 
 def _boxes(points: FloatArray, reference: FloatArray) -> list[_Box]:
-    """Boxes as pairs of their lower and upper corners; all points are above."""
+    """Return boxes as pairs of lower and upper corners; all points are above."""
     if len(reference) == 1:
         return [((float(np.max(points, initial=reference[0])),), (np.inf,))]
     if len(reference) == 2:
@@ -80,7 +81,7 @@ def _boxes(points: FloatArray, reference: FloatArray) -> list[_Box]:
     levels = np.unique(points[:, -1])[::-1]
     floor, inner = float(reference[-1]), reference[:-1]
     finished: list[_Box] = []
-    # Sections of boxes that are open at the level of the sweep, and their tops.
+    # Sections of the boxes that are open at the current level, and their tops.
     tops = dict.fromkeys(_boxes(points[:0, :-1], inner), np.inf)
     for level in map(float, levels):
         section = dict.fromkeys(_boxes(points[points[:, -1] >= level, :-1], inner))
@@ -93,9 +94,9 @@ def _boxes(points: FloatArray, reference: FloatArray) -> list[_Box]:
 
 
 def _strips(points: FloatArray, reference: FloatArray) -> list[_Box]:
-    """Boxes of two objectives: strips along the first, open above in the second."""
+    """Return strips along the first objective, unbounded in the second one."""
     points = points[np.lexsort((points[:, 1], points[:, 0]))[::-1]]
-    # From the right, those that reach higher than all before them.
+    # Points that are higher than all points to their right.
     reached = np.maximum.accumulate(np.append(-np.inf, points[:, 1]))[:-1]
     steps = points[points[:, 1] > reached][::-1]
     edges = [float(reference[0]), *steps[:, 0].tolist(), np.inf]
@@ -109,7 +110,7 @@ def _strips(points: FloatArray, reference: FloatArray) -> list[_Box]:
 def hypervolume_improvement(
     Y: FloatArray, lower: FloatArray, upper: FloatArray
 ) -> FloatArray:
-    """How much each point alone would add to the hypervolume.
+    """Compute the gain in hypervolume by each point alone.
 
     Parameters
     ----------
@@ -121,24 +122,26 @@ def hypervolume_improvement(
     Returns
     -------
     improvement : ndarray of shape (m,)
-        The volume that it dominates and the front does not.
+        Volume that the point dominates and the front does not.
     """
     overlap = np.minimum(np.asarray(Y)[:, None, :], upper) - lower
     return np.sum(np.prod(np.maximum(overlap, 0.0), axis=2), axis=1)
 
 
 class ExpectedHypervolumeImprovement:
-    """Logarithm of the expected gain in hypervolume over a front.
+    """Expected improvement of the hypervolume of a front.
 
-    Exact for independent normal predictions, in any number of objectives; with one it
-    is the expected improvement. Stable where the expectation itself would underflow.
+    Its value is the logarithm of the expected gain in hypervolume, which is accurate
+    even if the expectation itself would underflow. It is exact for independent normal
+    predictions and any number of objectives. With one objective, it is the expected
+    improvement.
 
     Parameters
     ----------
     front : ndarray of shape (n, d)
-        Points to improve on, greater is better; dominated ones do no harm.
+        Points to improve on, greater is better. Dominated points have no effect.
     reference : ndarray of shape (d,)
-        Point above which volume counts.
+        Reference point, above which volume counts.
 
     Examples
     --------
@@ -153,8 +156,7 @@ class ExpectedHypervolumeImprovement:
 
     def __init__(self, front: FloatArray, reference: FloatArray) -> None:
         lower, upper = nondominated_boxes(front, reference)
-        # Boxes share their sides: of each objective the distinct ones, as pairs of
-        # places in a list of edges, and which of them each box has.
+        # Boxes share their sides, so that each distinct side is only evaluated once.
         self._sides = [_Sides(lower[:, j], upper[:, j]) for j in range(lower.shape[1])]
 
     def __call__(self, mean: FloatArray, sd: FloatArray) -> Utility:
@@ -163,19 +165,19 @@ class ExpectedHypervolumeImprovement:
         Parameters
         ----------
         mean, sd : ndarray of shape (m, d)
-            Independent predictions of each objective.
+            Independent predictions of the objectives.
 
         Returns
         -------
         utility : Utility
-            Values (m,), and derivatives by `mean` and `sd` (m, d).
+            Values of shape (m,), and derivatives by `mean` and `sd` of shape (m, d).
         """
         parts = [
             side(mean[:, j], sd[:, j])  #
             for j, side in enumerate(self._sides)
         ]
         logs = np.sum([part.value for part in parts], axis=0)
-        # Shifted by the largest, so that the sum of exponentials cannot underflow.
+        # Shifted by the maximum, so that the sum of exponentials cannot underflow.
         largest = np.max(logs, axis=1, keepdims=True)
         shares = np.exp(logs - np.where(np.isfinite(largest), largest, 0.0))
         total = np.sum(shares, axis=1, keepdims=True)
@@ -190,7 +192,7 @@ class ExpectedHypervolumeImprovement:
 
 
 class _Sides:
-    """What boxes span in one objective.
+    """Sides of the boxes in one objective.
 
     Parameters
     ----------
@@ -209,9 +211,12 @@ class _Sides:
         self._upper = np.searchsorted(edges, pairs[:, 1])
 
     def __call__(self, mean: FloatArray, sd: FloatArray) -> Utility:
-        """Log of E (min(f, upper) - lower)_+ = log(psi(lower) - psi(upper)), (m, K)."""
+        """Return log(psi(lower) - psi(upper)), the log expectations, shape (m, K).
+
+        They are the logarithms of E (min(f, upper) - lower)_+.
+        """
         at_edges = ExpectedImprovement()(mean[:, None], sd[:, None], self._edges)
-        # At an infinite edge, the last one, nothing is expected.
+        # At an infinite edge, the last one, the expected improvement is 0.
         psi, by_mean, by_sd = (
             np.pad(part, ((0, 0), (0, 1)), constant_values=end)
             for part, end in zip(at_edges, (-np.inf, 0.0, 0.0), strict=True)
@@ -219,7 +224,7 @@ class _Sides:
         low, high = self._lower, self._upper
         ratio = np.exp(psi[:, high] - psi[:, low])
         left = -np.expm1(psi[:, high] - psi[:, low])
-        # Rounding may leave nothing of a side that is short and far below the mean.
+        # Rounding may give 0 for a side that is short and far below the mean.
         some = left > 0.0
         weight = np.divide(1.0, left, out=np.zeros_like(left), where=some)
         logs = np.log(left, out=np.full_like(left, -np.inf), where=some)

@@ -4,11 +4,11 @@ Symbols:
 
 - ``mean``, ``sd``: predictions of the score, any shape, usually (S, m) for S samples
   of the surrogate's hyper-parameters and m candidates.
-- ``best_f``: the score to improve on, broadcast against them.
+- ``best_f``: the score to improve on, broadcast to the shape of the predictions.
 - ``z``: (mean - best_f) / sd.
 
-EI and PI underflow to 0 over most of a space once `best_f` is good, so that their
-logarithms are computed and maximized (Ament et al. 2023, "Unexpected improvements to
+EI and PI underflow to 0 in most of a space if `best_f` is good. Their logarithms are
+therefore computed and maximized (Ament et al. 2023, "Unexpected improvements to
 expected improvement for Bayesian optimization").
 """
 
@@ -33,16 +33,16 @@ __all__ = [
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 _SQRT_HALF_PI = np.sqrt(0.5 * np.pi)
 
-# Above this z, phi + z Phi is computed as it stands; below, from the Mills ratio.
+# Above this z, phi + z Phi is computed directly; below, from the Mills ratio.
 _Z_DIRECT = -1.0
 
-# Below this z, 1 + z m(z) has lost 12 digits to cancellation and its asymptotic
-# series in 1 / z^2, cut after four terms, is exact to 13.
+# Below this z, 1 + z m(z) has lost 12 digits to cancellation, and its asymptotic series
+# in 1 / z^2 with four terms is exact to 13 digits.
 _Z_SERIES = -100.0
 
 
 class Utility(NamedTuple):
-    """Values of an acquisition function and its derivatives, all of one shape.
+    """Values of an acquisition function and its derivatives, all of the same shape.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Utility(NamedTuple):
 
 
 def _log_h(z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Log of h(z) = phi(z) + z Phi(z), and its derivative Phi(z) / h(z)."""
+    """Return log h(z) for h(z) = phi(z) + z Phi(z), and its derivative Phi / h."""
     z = np.asarray(z, dtype=np.float64)
     log_h, slope = np.empty_like(z), np.empty_like(z)
     direct = z > _Z_DIRECT
@@ -80,18 +80,18 @@ def _log_h(z: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 class Acquisition:
-    """Base of the acquisition functions.
+    """Base class of the acquisition functions.
 
     Attributes
     ----------
     is_log : bool
-        Whether values are logarithms, so that averaging over samples of the
-        surrogate's hyper-parameters means averaging their exponentials.
+        Whether values are logarithms. Their exponentials are then averaged over samples
+        of the surrogate's hyper-parameters.
     is_improvement : bool
-        Whether it is the expected improvement, which has a meaning for several
-        objectives and for samplers, too.
+        Whether it is the expected improvement, which is also defined for several
+        objectives and accepted with samplers.
     needs_graph : bool
-        Whether it is defined on a graph of all configurations only.
+        Whether it is only defined on a graph of all configurations.
     per_cost : bool
         Whether the utility is divided by the expected cost of a trial.
     """
@@ -104,12 +104,12 @@ class Acquisition:
     def __call__(
         self, mean: FloatArray, sd: FloatArray, best_f: FloatArray | float
     ) -> Utility:
-        """Evaluate at predictions.
+        """Evaluate the acquisition function at predictions.
 
         Parameters
         ----------
-        mean, sd : ndarray of one shape
-            Predicted scores, ``sd > 0``.
+        mean, sd : ndarray of the same shape
+            Means and standard deviations of the predicted scores, ``sd > 0``.
         best_f : float or ndarray
             Score to improve on.
 
@@ -121,12 +121,25 @@ class Acquisition:
         raise NotImplementedError
 
     def average(self, utility: Utility) -> tuple[FloatArray, FloatArray]:
-        """Average over the leading axis of samples."""
+        """Average over samples of the hyper-parameters, the first axis.
+
+        Parameters
+        ----------
+        utility : Utility
+            Values and derivatives of shape (S, m).
+
+        Returns
+        -------
+        value : ndarray of shape (m,)
+            Averages.
+        shares : ndarray of shape (S, m)
+            Derivatives of the averages by the values.
+        """
         count = len(utility.value)
         if not self.is_log:
             shares = np.full(utility.value.shape, 1.0 / count)
             return utility.value.mean(axis=0), shares
-        # Shifted by the largest, so that the sum of exponentials cannot underflow.
+        # Shifted by the maximum, so that the sum of exponentials cannot underflow.
         largest = np.max(utility.value, axis=0)
         shares = np.exp(utility.value - largest)
         total = np.sum(shares, axis=0)
@@ -134,11 +147,12 @@ class Acquisition:
 
 
 class ExpectedImprovement(Acquisition):
-    """Logarithm of E max(f - best_f, 0) = sd (phi(z) + z Phi(z)).
+    """Expected improvement.
 
-    Jones, Schonlau & Welch (1998), equation 15. Stable for any z: above -1 by the
-    formula, down to -100 by the scaled complementary error function, below by an
-    asymptotic series.
+    Its value is the logarithm of E max(f - best_f, 0) = sd (phi(z) + z Phi(z)), with
+    z = (mean - best_f) / sd (Jones, Schonlau & Welch 1998, equation 15). The
+    computation is stable for any z. It uses the formula for z above -1, the scaled
+    complementary error function down to -100, and an asymptotic series below.
 
     Examples
     --------
@@ -159,13 +173,14 @@ class ExpectedImprovement(Acquisition):
 
 
 class ExpectedImprovementPerSecond(ExpectedImprovement):
-    """Expected improvement divided by cost^alpha.
+    """Expected improvement divided by a power of the expected cost.
 
-    A Gaussian process of the costs told to the optimizer, such as the seconds of
-    trials, predicts the cost. alpha is the share of the optimizer's `cost_budget` that
-    is left, so that the price of a trial matters less and less (Lee et al. 2020,
-    "Cost-aware Bayesian optimization"). Without a budget alpha is 1 (Snoek, Larochelle
-    & Adams 2012, "Practical Bayesian optimization of machine learning algorithms").
+    The divisor is cost^alpha. A Gaussian process of the observed costs, such as the
+    durations of trials, predicts the cost. The exponent alpha is the share of the
+    optimizer's `cost_budget` that is left. The influence of the cost therefore
+    decreases during a search (Lee et al. 2020, "Cost-aware Bayesian optimization").
+    Without a budget, alpha is 1 (Snoek, Larochelle & Adams 2012, "Practical Bayesian
+    optimization of machine learning algorithms").
 
     Examples
     --------
@@ -184,7 +199,10 @@ class ExpectedImprovementPerSecond(ExpectedImprovement):
 
 
 class ProbabilityOfImprovement(Acquisition):
-    """Logarithm of P(f > best_f) = Phi(z), Kushner (1964).
+    """Probability of improvement.
+
+    Its value is the logarithm of P(f > best_f) = Phi(z), with
+    z = (mean - best_f) / sd (Kushner 1964).
 
     Examples
     --------
@@ -204,7 +222,9 @@ class ProbabilityOfImprovement(Acquisition):
 
 
 class UpperConfidenceBound(Acquisition):
-    """mean + kappa * sd, Srinivas et al. (2010), equation 6.
+    """Upper confidence bound.
+
+    Its value is mean + kappa * sd (Srinivas et al. 2010, equation 6).
 
     Parameters
     ----------

@@ -1,11 +1,12 @@
 """Expected influence, an acquisition function on the graph of a finite space.
 
-Symbols (n nodes, l of them labeled), besides those of :mod:`skbayes.surrogates.graph`:
+Symbols (n nodes, l of them labeled), in addition to those of
+:mod:`skbayes.surrogates.graph`:
 
-- ``f``: (n,), the harmonic function of labels within [0, 1]; f+(k, v) is f after
-  labeling k with v.
-- ``w``: (n,), how likely a node's label is to be 1.
-- ``a``: (n,), a(k) = (1 - w_k) sum_i (1 - f+(k, 0)_i) + w_k sum_i f+(k, 1)_i, the sums
+- ``f``: (n,), the harmonic function of labels in [0, 1]; f+(k, v) is f after labeling k
+  with v.
+- ``w``: (n,), probability that a node's label is 1.
+- ``a``: (n,), a(k) = (1 - w_k) sum_i (1 - f+(k, 0)_i) + w_k sum_i f+(k, 1)_i, with sums
   over all n nodes. With the influence s_k = sum_i G_ik / G_kk, sum_i f+(k, v)_i is
   sum_i f_i + (v - f_k) s_k.
 
@@ -31,7 +32,7 @@ __all__ = ["LABELS", "ExpectedInfluence", "InfluenceProposer"]
 def linear_labels(
     y: FloatArray, graph: NeighborGraph, labeled: list[int]
 ) -> FloatArray:
-    """Scale scores (l,) linearly: the worst to 0, the best to 1."""
+    """Scale scores (l,) linearly to [0, 1]."""
     low, high = float(np.min(y)), float(np.max(y))
     if low == high:
         return np.ones_like(y)
@@ -40,14 +41,15 @@ def linear_labels(
 
 
 def best_labels(y: FloatArray, graph: NeighborGraph, labeled: list[int]) -> FloatArray:
-    """Label the best with 1, the others with 0."""
+    """Label the best score with 1, and the others with 0."""
     return (y == np.max(y)).astype(np.float64)
 
 
 def walk_labels(y: FloatArray, graph: NeighborGraph, labeled: list[int]) -> FloatArray:
-    """Label 1 what a random walk from the best reaches more often than not.
+    """Label nodes by a random walk from the best node.
 
-    It reaches j before it returns to b with probability 1 / (D_b R_bj), where R is the
+    The label is 1 if the random walk probably reaches the node before it returns. Its
+    probability to reach j before it returns to b is 1 / (D_b R_bj), where R is the
     effective resistance between them (Doyle & Snell 1984, section 1.3.4).
     """
     best = labeled[int(np.argmax(y))]
@@ -58,7 +60,7 @@ def walk_labels(y: FloatArray, graph: NeighborGraph, labeled: list[int]) -> Floa
 
 Labeling = Callable[[FloatArray, NeighborGraph, list[int]], FloatArray]
 
-# Readings of "scaled to [0, 1]", by the names that users write.
+# Interpretations of "scaled to [0, 1]" in the paper, by their names in the API.
 LABELS: dict[str, Labeling] = {
     "linear": linear_labels,
     "random-walk": walk_labels,
@@ -70,25 +72,30 @@ LABELS: dict[str, Labeling] = {
 class ExpectedInfluence:
     """Expected influence on the graph of a finite space, for ``surrogate="graph"``.
 
-    A configuration is worth trying if its score, good or bad as it probably is, would
-    move what is believed of all others. Scores become labels within [0, 1] first; the
-    paper leaves open how, and the readings differ much.
+    It prefers the configurations whose observation is expected to change the
+    predictions of all other configurations the most. Scores are first converted to
+    labels in [0, 1]. The paper does not specify this conversion, and its
+    interpretations differ considerably.
 
     Parameters
     ----------
     labels : {"linear", "random-walk", "best", "released"}, default="linear"
-        How scores become labels. "linear": the worst is 0, the best 1. "best": the best
-        is 1, all others 0. "random-walk": the best is 1, and so are those that a random
-        walk from it reaches before it returns, more often than not; the others are 0.
-        "released": as "best", but in the way of the authors' released code: what
-        weighs the two cases is half of how far the unscaled prediction lies from the
-        best score toward the lowest prediction, and only configurations without a
-        score count.
+        Conversion of scores to labels:
+
+        - "linear": Labels are linear in the score, 0 for the worst and 1 for the best.
+        - "best": The label of the best score is 1, and all others are 0.
+        - "random-walk": The label of the best score is 1. Another label is 1 if a
+          random walk from the best configuration probably reaches the configuration
+          before it returns, and 0 otherwise.
+        - "released": Labels as for "best", but with the formula of the authors'
+          released code. The weight of the two cases is half of the relative distance of
+          the unscaled prediction from the best score toward the lowest prediction. Only
+          configurations without a score count.
 
     Raises
     ------
     ValueError
-        If `labels` is none of these.
+        If `labels` is not one of these.
 
     See Also
     --------
@@ -96,8 +103,8 @@ class ExpectedInfluence:
 
     Notes
     -----
-    Trials until the best row of the paper's tables is found, mean and standard
-    deviation over 100 seeds: ::
+    The following table shows the number of trials until the best row of the paper's
+    tables is found, as mean and standard deviation over 100 seeds: ::
 
                              zh-en   ru-en   ja-en   en-ja   sw-en    so-en
         published            13±20   28±17   13±3    45±22   59±25    42±30
@@ -106,13 +113,15 @@ class ExpectedInfluence:
         "best"               29±44   172±17  144±25  152±32  743±105  165±166
         "random-walk"        31±46   149±38  139±36  150±32  539±75   146±148
 
-    The figure of "random-walk" on sw-en is over 10 seeds.
+    The result of "random-walk" on sw-en is over 10 seeds.
 
-    Only "linear" is near: on five tables within one published standard deviation. Read
-    literally, the labels 0 and 1 make most nodes probable zeros, and what influences
-    most is then what is probably bad. Much depends on which of the equally near nodes
-    of a grid are taken for neighbors, of which the paper does not speak: with the
-    first ones in the table in place of all of them "linear" takes 69 trials on zh-en.
+    Only "linear" is similar to the published results, within one published standard
+    deviation on five tables. With the labels 0 and 1 of the literal interpretation,
+    most nodes probably have the label 0. The nodes with the most influence are then
+    probably bad. The results strongly depend on the choice of neighbors among the
+    equally near nodes of a grid, which the paper does not specify. If only the first
+    ones in the table are neighbors, and not all of them, "linear" takes 69 trials on
+    zh-en.
 
     References
     ----------
@@ -151,10 +160,10 @@ class ExpectedInfluence:
 def expected_influence(
     f: FloatArray, weight: FloatArray, influence: FloatArray, counted: np.ndarray
 ) -> FloatArray:
-    """Compute a of all nodes."""
+    """Compute the expected influence a of all nodes."""
     total, n = np.sum(f[counted]), np.sum(counted)
     if not np.all(counted):
-        # k counts itself neither before nor after.
+        # Node k itself is excluded before and after.
         total, n, influence = total - f, n - 1, influence - 1.0
     return (1.0 - weight) * (n - total + f * influence) + weight * (
         total + (1.0 - f) * influence
@@ -162,14 +171,14 @@ def expected_influence(
 
 
 class InfluenceProposer(Proposer):
-    """Scores the nodes of a graph by their expected influence.
+    """Proposer that scores the nodes of a graph by their expected influence.
 
     Parameters
     ----------
     graph : NeighborGraph
-        All configurations that can be proposed.
+        Graph of all configurations that can be proposed.
     acquisition : ExpectedInfluence
-        How scores become labels.
+        Acquisition function, which defines the conversion of scores to labels.
 
     Attributes
     ----------
@@ -186,7 +195,7 @@ class InfluenceProposer(Proposer):
         self._harmonic = HarmonicFunction(graph)
 
     def fit(self, observations: Observations) -> InfluenceProposer:
-        """Return a proposer for which pending nodes have the labels predicted."""
+        """Return a proposer in which pending nodes have their predicted labels."""
         fitted = copy.copy(self)
         fitted.worth = self._worth(observations)
         return fitted
@@ -195,7 +204,7 @@ class InfluenceProposer(Proposer):
         places = self.graph.places(observations.X)
         labeled, y = self.graph.labels(places, observations.y)
         if not labeled:
-            # What was told is no node: of the nodes nothing is known.
+            # No observation is a node, so that nothing is known about the nodes.
             return np.zeros(len(self.graph))
         harmonic = self._labeled(labeled)
         rule = self.acquisition.labels
@@ -205,7 +214,7 @@ class InfluenceProposer(Proposer):
         pending = dict.fromkeys(self.graph.places(observations.pending).tolist())
         waiting = [k for k in pending if k >= 0 and k not in labeled]
         if waiting:
-            # With the value it has anyway a label does not change f.
+            # A label that equals the prediction does not change f.
             harmonic = harmonic.copy()
             harmonic.label(waiting)
         counted = np.ones(len(self.graph), dtype=bool)
@@ -214,7 +223,7 @@ class InfluenceProposer(Proposer):
         return expected_influence(f, weight, harmonic.influence(), counted)
 
     def _labeled(self, labeled: list[int]) -> HarmonicFunction:
-        """Continue where the last proposal ended, if it knew the first of these."""
+        """Return the harmonic function, extending the previous one if possible."""
         known = self._harmonic.labeled
         if labeled[: len(known)] != known:
             self._harmonic = HarmonicFunction(self.graph)
@@ -229,7 +238,7 @@ class InfluenceProposer(Proposer):
 
 
 def _released_weight(f: FloatArray, y: FloatArray, labeled: list[int]) -> FloatArray:
-    """(max y - f) / (max y - min f) / 2, of unlabeled nodes and scores as they are."""
+    """Return (max y - f) / (max y - min f) / 2 for unlabeled nodes, else 0."""
     depth = np.max(y) - f
     depth[labeled] = 0.0
     deepest = float(np.max(depth))

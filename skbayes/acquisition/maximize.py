@@ -3,8 +3,8 @@
 Symbols (D columns):
 
 - ``X``: (m, D) candidates, encoded, NaN where inactive.
-- ``admit``: from candidates to a mask of those that may be proposed: allowed by the
-  constraint, neither told nor pending.
+- ``admit``: function from candidates to a mask of those that may be proposed. These are
+  allowed by the constraint, and neither observed nor pending.
 """
 
 from __future__ import annotations
@@ -24,48 +24,50 @@ __all__ = ["Scorer", "maximize_over", "maximize_search"]
 
 Admit = Callable[[FloatArray], np.ndarray]
 
-# Candidates of a scrambled Sobol sequence, a power of 2.
+# Number of candidates of a scrambled Sobol sequence, a power of 2.
 N_SOBOL = 512
 
-# Perturbed copies of each incumbent, the standard deviations of the perturbation,
-# and the chance of each column to be perturbed at all.
+# Number of perturbed copies of each incumbent, standard deviations of the perturbation,
+# and probability of each column to be perturbed.
 N_PERTURBED = 16
 PERTURBATIONS = (0.1, 0.02)
 PERTURBED_SHARE = 0.5
 
-# Starts of the local refinement.
+# Number of starting points of the local refinement.
 N_STARTS = 3
 
-# Rounds of gradient ascent followed by steps to neighbors.
+# Number of rounds of gradient ascent followed by steps to neighbors.
 N_ROUNDS = 2
 MAX_ASCENT_STEPS = 10
 
-# An ordered column with more values than this is followed by its gradient; one with
-# at most MAX_GRID values by steps to the values on either side; many are both.
+# Ordered columns with more than FEW_VALUES values are refined by gradient ascent, and
+# columns with at most MAX_GRID values by steps to adjacent values. Many columns are
+# refined by both.
 FEW_VALUES, MAX_GRID = 12, 1000
 
-# A constraint may be slow: it is asked about so many of the neighbors of a row.
+# Maximum number of neighbors of a row that are checked by a constraint, which may be
+# slow.
 MAX_ASKED_NEIGHBORS = 8
 
-# At most this many other options of an unordered column are tried in one round.
+# Maximum number of other options of an unordered column that are tried in a round.
 MAX_OPTIONS = 8
 
 
 class Scorer(Protocol):
-    """What decides between candidates.
+    """Protocol of objects that score candidates.
 
-    One with ``has_gradients = True`` has a method ``scores_and_gradient(X)``, too: the
-    scores (m,) and their derivatives by the positions (m, D).
+    With ``has_gradients = True``, there is also a method ``scores_and_gradient(X)``. It
+    returns the scores (m,) and their derivatives (m, D) by the positions.
     """
 
     has_gradients: bool
 
     def scores(self, X: FloatArray) -> FloatArray:
-        """Score candidates (m, D); greater is better. Returns (m,)."""
+        """Return the scores (m,) of candidates (m, D); greater is better."""
 
 
 def maximize_over(proposer: Scorer, X: FloatArray) -> FloatArray:
-    """Rank all of a finite number of candidates."""
+    """Return all of a finite number of candidates, best first."""
     return X[np.argsort(-proposer.scores(X), kind="stable")]
 
 
@@ -79,10 +81,11 @@ def maximize_search(
 ) -> FloatArray:
     """Search a space that is infinite or too large to enumerate.
 
-    Candidates of a Sobol sequence, perturbed incumbents and `more` are scored; the best
-    of them and the incumbents themselves are refined by gradient ascent in ordered
-    columns of many values, if there are gradients, and by steps to neighboring values
-    in the others. With a constraint only the best candidates are admitted and returned.
+    The candidates are points of a Sobol sequence, perturbed incumbents, and `more`. The
+    best candidates and the best incumbent are refined. Ordered columns with many values
+    are refined by gradient ascent, if there are gradients. Columns with at most 1,000
+    values are refined by steps to neighboring values. With a constraint, only the best
+    candidates are checked and returned.
     """
     drawn = space.from_uniform(
         sobol(space.n_columns, int(np.log2(N_SOBOL)), random_state)
@@ -106,9 +109,10 @@ def maximize_search(
 
 
 def _first_admitted(X: FloatArray, admit: Admit) -> list[int]:
-    """Places of ranked rows that are admitted, as many as are to be refined.
+    """Return the indices of the first admitted rows, as many as are refined.
 
-    Once one is found, only few more are asked about: a constraint may be slow.
+    After one is found, only few more rows are checked, because a constraint may be
+    slow.
     """
     found: list[int] = []
     for n_asked, place in enumerate(order_to_ask(len(X))):
@@ -122,7 +126,7 @@ def _first_admitted(X: FloatArray, admit: Admit) -> list[int]:
 def _perturb(
     space: Space, X: FloatArray, random_state: np.random.Generator
 ) -> FloatArray:
-    """Perturb some columns of each row; unordered ones are drawn anew."""
+    """Perturb some columns of each row; draw new values of unordered columns."""
     copies = np.repeat(X, N_PERTURBED, axis=0)
     fresh = space.from_uniform(random_state.random(copies.shape))
     sd = random_state.choice(PERTURBATIONS, size=(len(copies), 1))
@@ -139,7 +143,7 @@ def _refine(
     admit: Admit,
     random_state: np.random.Generator,
 ) -> FloatArray:
-    """Improve each row; rows that end up not admitted are left out."""
+    """Improve each row; return the results that are admitted."""
     counts = np.array([column.dimension.n_values for column in space.columns])
     smooth = (counts > FEW_VALUES) & ~space.categorical
     stepped = np.flatnonzero((counts <= MAX_GRID) & (counts > 1))
@@ -157,7 +161,7 @@ def _refine(
 
 
 def _ascend(proposer: Scorer, X: FloatArray, smooth: np.ndarray) -> FloatArray:
-    """Gradient ascent in the smooth columns, on all rows at once."""
+    """Maximize by gradient ascent in the smooth columns of all rows."""
     free = smooth & ~np.isnan(X)
     if not np.any(free):
         return X
@@ -188,7 +192,7 @@ def _step(
     admit: Admit,
     random_state: np.random.Generator,
 ) -> FloatArray:
-    """Move each row to its best neighbor where that is better."""
+    """Move each row to its best neighbor if this is better."""
     neighbors, origins = [X], [np.arange(len(X))]
     for row, origin in zip(X, origins[0], strict=True):
         for column in stepped:
@@ -209,7 +213,7 @@ def _step(
         own = np.flatnonzero(origin_of == place)
         ranked = own[np.argsort(-values[own], kind="stable")]
         if space.constraint is not None:
-            # The row itself is one of them.
+            # The ranked candidates include the row itself.
             better = ranked[: np.flatnonzero(ranked == place)[0]]
             asked = better[:MAX_ASKED_NEIGHBORS].tolist()
             allowed_ones = (k for k in asked if admit(candidates[[k]])[0])
@@ -222,7 +226,7 @@ def _step(
 def _other_values(
     space: Space, column: int, position: float, random_state: np.random.Generator
 ) -> FloatArray:
-    """Positions of the neighboring values of a column."""
+    """Return the positions of the neighboring values of a column."""
     grid = space.columns[column].dimension.grid
     own = int(np.argmin(np.abs(grid - position)))
     if not space.categorical[column]:

@@ -1,6 +1,6 @@
-"""Proposals for several objectives, by the hypervolume that they are expected to add.
+"""Proposals for several objectives, by the expected improvement of the hypervolume.
 
-Symbols (n scores told or learned, p configurations pending, m candidates, D columns, d
+Symbols (n observations, p pending configurations, m candidates, D columns, d
 objectives, S samples of the surrogates' hyper-parameters).
 """
 
@@ -24,25 +24,25 @@ __all__ = ["ParetoProposer"]
 
 
 class ParetoProposer(Proposer):
-    """Scores candidates by the expected improvement of the hypervolume.
+    """Proposer with the expected improvement of the hypervolume.
 
-    Each objective has an independent surrogate. Costs are learned and compared by their
+    Each objective has an independent surrogate. Costs are modeled and compared by their
     logarithms (:func:`skbayes.acquisition.fronts.on_log_scale`).
 
     Parameters
     ----------
     models : list
-        A surrogate for each objective, not fitted.
+        Surrogates of the objectives, not fitted.
 
     Attributes
     ----------
     surrogates : list
-        The fitted surrogates.
+        Fitted surrogates.
     acquisitions : list of ExpectedHypervolumeImprovement
-        One for each sample of the surrogates' hyper-parameters. A surrogate with fewer
-        samples takes part with each of them several times.
+        Acquisition functions, one for each sample of the surrogates' hyper-parameters.
+        The samples of a surrogate with fewer samples are repeated.
     box : float
-        Volume between the reference and the best of each objective.
+        Volume between the reference and the best score of each objective.
     """
 
     surrogates: Sequence[Any]
@@ -62,13 +62,13 @@ class ParetoProposer(Proposer):
             fit_surrogate(model, Observations(X, Y[:, j], noise[:, j], pending))
             for j, model in enumerate(self.models)
         ]
-        # As for one objective, what the models make of the scores is improved on, and
-        # what is pending counts as if it were told.
+        # As for one objective, predicted means are improved on, and pending
+        # configurations count as observed.
         known, is_rival = observations.known, observations.is_rival
         (believed,) = _joined(
             [(known_means(one, known)[:, is_rival],) for one in fitted.surrogates]
         )
-        # Only those that are pending may keep the constraints.
+        # Possibly, only pending configurations satisfy the constraints.
         Y = Y[observations.kept] if np.any(observations.kept) else Y
         reference = reference_point(Y)
         fitted.acquisitions = [
@@ -97,12 +97,12 @@ class ParetoProposer(Proposer):
         return value, by_position
 
     def expected_improvement(self, row: FloatArray) -> float:
-        """Return the hypervolume that is expected to be added, as a share of `box`."""
+        """Return the expected gain in hypervolume, as a share of `box`."""
         return float(np.exp(self._evaluate(row[None, :], False)[0][0]) / self.box)
 
 
 def _joined(predictions: Sequence[tuple[FloatArray, ...]]) -> list[FloatArray]:
-    """Put predictions of single objectives together, the objectives last."""
+    """Stack the predictions of the objectives along the last axis."""
     S = max(len(one[0]) for one in predictions)
     return [
         np.stack([part[np.arange(S) % len(part)] for part in parts], axis=-1)

@@ -2,8 +2,8 @@
 
 Hvarfner et al. (2022), "πBO: Augmenting acquisition functions with user beliefs for
 Bayesian optimization", multiply the acquisition function by density^(beta / n), with n
-the number of observations. Its logarithm is added to that of the acquisition function
-here, with less weight the more the scores contradict the prior.
+the number of observations. Here, the logarithm of this factor is added to the logarithm
+of the acquisition function. Its weight decreases if the scores contradict the prior.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from skbayes.space.optimum_prior import OptimumPrior
 
 __all__ = ["PriorTerm", "agreement", "prior_terms"]
 
-# The logarithm of the density counts this many times with one observation.
+# Weight of the logarithm of the density with one observation.
 BETA = 5.0
 
-# With fewer observations a rank correlation says nothing.
+# Minimum number of observations for a rank correlation.
 MIN_OBSERVATIONS = 3
 
-# Candidates drawn from the prior for each proposal.
+# Number of candidates drawn from the prior for each proposal.
 N_DRAWN = 128
 
 
@@ -36,9 +36,9 @@ class PriorTerm(LogTerm):
     Parameters
     ----------
     prior : OptimumPrior
-        The density.
+        Prior density.
     weight : float
-        The multiple, > 0.
+        Factor of the logarithm, > 0.
     """
 
     def __init__(self, prior: OptimumPrior, weight: float) -> None:
@@ -58,10 +58,10 @@ class PriorTerm(LogTerm):
 def prior_terms(
     prior: OptimumPrior | None, observations: Observations
 ) -> list[LogTerm]:
-    """Return the term of a prior, or none if nothing is to be believed.
+    """Return the term of a prior, or an empty list if its weight is 0.
 
-    After n observations the weight of the logarithm is 5 / n times its `agreement` with
-    the scores.
+    After n observations, the weight of the logarithm is 5 / n times the `agreement` of
+    the prior with the scores.
     """
     if prior is None or prior.is_flat:
         return []
@@ -70,13 +70,13 @@ def prior_terms(
 
 
 def agreement(prior: OptimumPrior, observations: Observations) -> float:
-    """Return how far the scores let a prior be believed, from 0 to 1.
+    """Return the agreement of a prior with the scores, from 0 to 1.
 
-    That is 1 if the rank correlation (Spearman) of density and score is not negative,
-    and else twice the probability of one as negative if they were independent, by
-    Student's t distribution: below a tenth where a one-sided test at the level of 0.05
-    says that scores are better where the density is lower. Of several objectives the
-    mean rank is the score.
+    The agreement is 1 if the rank correlation (Spearman) of density and score is not
+    negative. Otherwise, it is twice the probability of a correlation at least as
+    negative if both are independent, by Student's t distribution. It is below 0.1 if a
+    one-sided test at the level of 0.05 finds that scores are better where the density
+    is lower. With several objectives, the score is the mean rank.
     """
     n = len(observations.X)
     if n < MIN_OBSERVATIONS:

@@ -1,4 +1,4 @@
-"""Acquisition functions by name, and the proposers that they make with surrogates."""
+"""Acquisition functions by name, and proposers for pairs with surrogates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from skbayes.surrogates.registry import capability, make_surrogate
 
 __all__ = ["ACQUISITIONS", "make_proposer"]
 
-#: The acquisition functions by the names that users write.
+#: Acquisition functions by their names in the API.
 ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
     "ei": ExpectedImprovement,
     "ei-per-second": ExpectedImprovementPerSecond,
@@ -36,7 +36,7 @@ def make_proposer(
     seed: int,
     n_objectives: int = 1,
 ) -> Proposer:
-    """Put a surrogate, a name or an object, and an acquisition function together."""
+    """Make a proposer from a surrogate, a name or an object, and an acquisition."""
     _check_pair(surrogate, acquisition, n_objectives)
     models = [
         make_surrogate(surrogate, candidates, seed + j) for j in range(n_objectives)
@@ -51,7 +51,7 @@ def make_proposer(
 
 
 def _check_pair(surrogate: Any, acquisition: Any, n_objectives: int) -> None:
-    """Refuse what does not go together, naming both and what is missing."""
+    """Raise a ValueError if surrogate and acquisition function are incompatible."""
     is_model = capability(surrogate, "predicts_scores")
     shown = repr(surrogate)
     if not isinstance(surrogate, str):
@@ -59,7 +59,7 @@ def _check_pair(surrogate: Any, acquisition: Any, n_objectives: int) -> None:
     if not is_model and not acquisition.is_improvement:
         raise ValueError(
             f"acquisition {type(acquisition).__name__} cannot be used with surrogate "
-            f"{shown}, which does not predict scores: leave it at 'ei'."
+            f"{shown}, which does not predict scores; use the default 'ei'."
         )
     if acquisition.needs_graph and not capability(surrogate, "has_graph"):
         raise ValueError(
@@ -72,13 +72,13 @@ def _check_pair(surrogate: Any, acquisition: Any, n_objectives: int) -> None:
         not is_model or acquisition.needs_graph
     ):
         raise ValueError(
-            f"surrogate={surrogate!r} makes its proposals from the scores of one "
-            "objective; with several it must be a model with means and standard "
-            "deviations, such as 'gp', or one that needs no scores."
+            f"surrogate={surrogate!r} supports one objective only; with several, use "
+            "a surrogate that predicts means and standard deviations, such as 'gp', or "
+            "one that needs no scores, such as 'random'."
         )
     if not acquisition.is_improvement:
         raise ValueError(
-            "acquisition must be 'ei' with several objectives, which stands for the "
-            f"expected improvement of the hypervolume; {type(acquisition).__name__} is "
-            "for one."
+            "acquisition must be 'ei' with several objectives, for the expected "
+            f"improvement of the hypervolume; {type(acquisition).__name__} supports "
+            "one objective only."
         )

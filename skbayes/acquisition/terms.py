@@ -1,7 +1,8 @@
 """Factors of the acquisition function that do not depend on the surrogate of the score.
 
-A prior over the optimum, the probability that limits are kept, and the price of a trial
-multiply the acquisition function; their logarithms are added to its logarithm.
+The acquisition function is multiplied by a prior of the optimum, by the probability
+that limits are not exceeded, and by a power of the cost of a trial. The logarithms of
+these factors are added to its logarithm.
 
 Symbols: m candidates, D columns.
 """
@@ -24,22 +25,22 @@ class LogTerm(ABC):
     Attributes
     ----------
     has_gradients : bool
-        Whether :meth:`gradient` can be called. If one term has none, the acquisition
-        function is maximized without gradients.
+        Whether :meth:`gradient` can be called. If a term has no gradient, the
+        acquisition function is maximized without gradients.
     """
 
     has_gradients: bool = True
 
     @abstractmethod
     def value(self, X: FloatArray) -> FloatArray:
-        """Return values (m,) at encoded configurations (m, D)."""
+        """Return the values (m,) at encoded configurations (m, D)."""
 
     def gradient(self, X: FloatArray) -> FloatArray:
-        """Return derivatives (m, D) by the positions; 0 in unordered columns."""
+        """Return the derivatives (m, D) by the positions; 0 in unordered columns."""
         raise NotImplementedError
 
     def draw(self, random_state: np.random.Generator) -> FloatArray | None:
-        """Return further encoded candidates (k, D) to be scored; None: none."""
+        """Return additional encoded candidates (k, D), or None."""
         return None
 
 

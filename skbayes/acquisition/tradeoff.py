@@ -1,12 +1,13 @@
-"""Score weighed against cost: acquisition functions of both, and their proposer.
+"""Tradeoff of score and cost: acquisition functions of both, and their proposer.
 
-Symbols, beside those of :mod:`skbayes.acquisition.improvement`:
+Symbols, in addition to those of :mod:`skbayes.acquisition.improvement`:
 
-- ``alpha``: the tradeoff, >= 0: a cost of 1 outweighs a score of `alpha`.
-- ``sigma``: the cost of a configuration, relative to a typical one on all of the data
-  and at most 1, so that T = L - alpha sigma for a score L is to be maximized.
-- ``mean``, ``sd`` of a cost: those of sigma itself (raw scale), or those of the
-  logarithm of the relative cost before it is cut at 1 (log scale), which is normal.
+- ``alpha``: the tradeoff, >= 0. A cost of 1 is equivalent to a score of `alpha`.
+- ``sigma``: the cost of a configuration, relative to a typical one on all of the data,
+  and at most 1. For a score L, T = L - alpha sigma is maximized.
+- ``mean``, ``sd`` of a cost: mean and standard deviation of sigma (raw scale), or of
+  the logarithm of the relative cost before it is cut at 1 (log scale). This variable is
+  normal.
 
 Wang et al., "Efficient hyper-parameter optimization for NLP applications" (EMNLP 2015),
 and their later work on accuracy and efficiency, whose a_T is :class:`ScoreLessExcess`.
@@ -52,7 +53,7 @@ __all__ = [
 
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
-# With fewer costs than this nothing can be said of the scale that suits them.
+# Minimum number of costs to choose between the scales.
 MIN_COSTS = 5
 
 
@@ -64,7 +65,7 @@ def _density(z: FloatArray) -> FloatArray:
 
 
 def typical_cost(costs: FloatArray, fractions: FloatArray) -> float:
-    """Return the cost that counts as 1.
+    """Return the typical cost on all of the data, whose relative cost is 1.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def typical_cost(costs: FloatArray, fractions: FloatArray) -> float:
 
 
 def relative_costs(costs: FloatArray, fractions: FloatArray) -> FloatArray:
-    """Bring costs to the range from 0 to 1.
+    """Return costs relative to the typical cost, at most 1.
 
     Examples
     --------
@@ -96,11 +97,11 @@ def relative_costs(costs: FloatArray, fractions: FloatArray) -> FloatArray:
     return np.minimum(1.0, costs / typical_cost(costs, fractions))
 
 
-# -- beliefs about a cost -------------------------------------------------------------
+# -- distributions of a cost ----------------------------------------------------------
 
 
 class CostScale(ABC):
-    """Scale on which a cost is normal, with `mean` and `sd` > 0 of one shape."""
+    """Scale on which a cost is normal, with `mean` and `sd` > 0 of the same shape."""
 
     @abstractmethod
     def excess(self, mean: FloatArray, sd: FloatArray, least: float) -> Utility:
@@ -108,11 +109,11 @@ class CostScale(ABC):
 
     @abstractmethod
     def moments(self, mean: FloatArray, sd: FloatArray) -> tuple[Utility, Utility]:
-        """Return mean and variance of sigma, and their derivatives."""
+        """Return mean and variance of sigma, each with its derivatives."""
 
 
 class RawCost(CostScale):
-    """Sigma is normal.
+    """Raw scale: sigma is normal.
 
     Examples
     --------
@@ -139,13 +140,13 @@ class RawCost(CostScale):
 
 @dataclass(eq=False, repr=False)
 class LogCost(CostScale):
-    """Sigma is min(1, exp(N)) for a normal N: lognormal up to where it is cut.
+    """Log scale: sigma is min(1, exp(N)) for a normal N, which is lognormal below 1.
 
     Parameters
     ----------
     cut : bool, default=True
         Whether sigma is cut at 1. If not, :meth:`excess` is the formula for a lognormal
-        cost; a wide belief then makes it exceed all bounds.
+        cost, which is unbounded for large standard deviations.
 
     Examples
     --------
@@ -159,13 +160,13 @@ class LogCost(CostScale):
     def excess(  # noqa: D102
         self, mean: FloatArray, sd: FloatArray, least: float
     ) -> Utility:
-        # max(sigma - least, 0) = sigma - min(sigma, least), the latter being
-        # least times a relative cost that is cut at 1.
+        # max(sigma - least, 0) = sigma - min(sigma, least). The second term is least
+        # times a relative cost that is cut at 1.
         mean, sd = np.asarray(mean, float), np.asarray(sd, float)
         whole = _cut_moment(mean, sd, 1) if self.cut else _whole_mean(mean, sd)
         lower = _cut_moment(mean - np.log(least), sd, 1)
         parts = [a - least * b for a, b in zip(whole, lower, strict=True)]
-        # What is left of equal terms by rounding may be below 0.
+        # The difference of nearly equal terms may be negative by rounding.
         return Utility(np.maximum(parts[0], 0.0), parts[1], parts[2])
 
     def moments(  # noqa: D102
@@ -186,23 +187,23 @@ class LogCost(CostScale):
 
 
 def _cut_moment(mean: FloatArray, sd: FloatArray, power: int) -> Utility:
-    """E min(1, exp(N))^p for N ~ N(mean, sd^2).
+    """Return E min(1, exp(N))^p for N ~ N(mean, sd^2).
 
-    With N = mean + sd Z, z = mean / sd and I = E[exp(p N); N < 0]
-    = exp(p mean + p^2 sd^2 / 2) Phi(-z - p sd), it is I + Phi(z). The derivative of
-    min(1, exp(N))^p by `mean` is p exp(p N) below the cut and 0 above, hence p I; that
-    by `sd` has a factor Z more: p (p sd I - phi(z)).
+    Let N = mean + sd Z, z = mean / sd and I = E[exp(p N); N < 0]
+    = exp(p mean + p^2 sd^2 / 2) Phi(-z - p sd). The result is I + Phi(z). The
+    derivative of min(1, exp(N))^p by `mean` is p exp(p N) below the cut and 0 above,
+    hence p I. The derivative by `sd` has an additional factor Z: p (p sd I - phi(z)).
     """
     z = mean / sd
     exponent = power * mean + 0.5 * (power * sd) ** 2
-    # The product of a huge and a tiny number, by their logarithms.
+    # Product of a huge and a tiny number, computed by their logarithms.
     inside = np.exp(exponent + log_ndtr(-z - power * sd))
     by_sd = power * (power * sd * inside - _density(z))
     return Utility(inside + ndtr(z), power * inside, by_sd)
 
 
 def _whole_mean(mean: FloatArray, sd: FloatArray) -> Utility:
-    """E exp(N) for N ~ N(mean, sd^2)."""
+    """Return E exp(N) for N ~ N(mean, sd^2)."""
     value = np.exp(mean + 0.5 * sd**2)
     return Utility(value, value, sd * value)
 
@@ -211,7 +212,7 @@ def _whole_mean(mean: FloatArray, sd: FloatArray) -> Utility:
 
 
 class Beliefs(NamedTuple):
-    """Predictions of a score and of a cost, of one shape, with ``sd > 0``."""
+    """Predictions of a score and of a cost, of the same shape, with ``sd > 0``."""
 
     mean: FloatArray
     sd: FloatArray
@@ -220,7 +221,7 @@ class Beliefs(NamedTuple):
 
 
 class TradeoffUtility(NamedTuple):
-    """Values of an acquisition function and its derivatives, all of one shape."""
+    """Values of an acquisition function and its derivatives, all of the same shape."""
 
     value: FloatArray
     by_mean: FloatArray
@@ -231,19 +232,19 @@ class TradeoffUtility(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class TradeoffAcquisition(ABC):
-    """Base of the acquisition functions that weigh a score against a cost.
+    """Base class of the acquisition functions of a score and a cost.
 
     Parameters
     ----------
     alpha : float
         The tradeoff, > 0.
     scale : CostScale
-        What is believed of the cost.
+        Distribution of the cost.
 
     Attributes
     ----------
     averages_by : Acquisition
-        Whose way it is to average over samples of hyper-parameters.
+        Acquisition function whose method averages over samples of hyper-parameters.
     is_improvement : bool
         Whether its exponential is the expected improvement of T.
     """
@@ -257,14 +258,14 @@ class TradeoffAcquisition(ABC):
     def __call__(
         self, beliefs: Beliefs, best: FloatArray | float, least: float
     ) -> TradeoffUtility:
-        """Evaluate at predictions of one shape.
+        """Evaluate the acquisition function at predictions of the same shape.
 
-        `best` is what is to be improved on, and `least` > 0 the smallest cost so far.
+        `best` is the value to improve on, and `least` > 0 is the smallest cost so far.
         """
 
     @abstractmethod
     def believed(self, beliefs: Beliefs) -> FloatArray:
-        """Return the values of known configurations, whose largest is the `best`."""
+        """Return the values of known configurations; the largest one is the `best`."""
 
 
 class _Mean(Acquisition):
@@ -272,17 +273,17 @@ class _Mean(Acquisition):
 
 
 class ScoreLessExcess(TradeoffAcquisition):
-    """a_T = E max(L - L*, 0) - alpha E max(sigma - sigma*, 0).
+    """Published function: a_T = E max(L - L*, 0) - alpha E max(sigma - sigma*, 0).
 
-    The published one: L* is the best score, sigma* the smallest cost. Once little is to
-    be gained from any configuration, the cheapest one is the best.
+    L* is the best score, and sigma* is the smallest cost. If the expected gains of all
+    configurations are small, it is maximal for the cheapest configuration.
 
     Parameters
     ----------
     alpha : float
         The tradeoff, > 0.
     scale : CostScale
-        What is believed of the cost.
+        Distribution of the cost.
 
     Examples
     --------
@@ -316,14 +317,14 @@ class ScoreLessExcess(TradeoffAcquisition):
 class ImprovementOfTradeoff(TradeoffAcquisition):
     """Logarithm of E max(T - T*, 0) for T = L - alpha sigma, T* the largest so far.
 
-    T is taken for normal, with the means and variances of both parts.
+    T is assumed to be normal, with the means and variances of both parts.
 
     Parameters
     ----------
     alpha : float
         The tradeoff, > 0.
     scale : CostScale
-        What is believed of the cost.
+        Distribution of the cost.
 
     Examples
     --------
@@ -358,7 +359,7 @@ class ImprovementOfTradeoff(TradeoffAcquisition):
         return beliefs.mean - self.alpha * cost.value
 
 
-#: Acquisition functions by the names that users write.
+#: Acquisition functions by their names in the API.
 RULES: dict[str, type[TradeoffAcquisition]] = {
     "ei-tradeoff": ImprovementOfTradeoff,
     "paper": ScoreLessExcess,
@@ -375,9 +376,9 @@ class TradeoffObservations(Observations):
     Parameters
     ----------
     fractions : ndarray of shape (n,)
-        The sizes of the training sets, relative to the largest on offer.
+        Sizes of the training sets, relative to the largest available one.
     alpha : float
-        The tradeoff that the next proposal is for.
+        Tradeoff of the next proposal.
     """
 
     fractions: FloatArray
@@ -385,7 +386,7 @@ class TradeoffObservations(Observations):
 
     @property
     def of_scores(self) -> Observations:
-        """Observations of the scores alone."""
+        """Observations of the scores only."""
         return Observations(
             self.X,
             self.scores[:, 0],
@@ -397,12 +398,12 @@ class TradeoffObservations(Observations):
 
     @property
     def costs(self) -> FloatArray:
-        """The costs, of shape (n,), NaN where unknown."""
+        """Costs, of shape (n,), NaN if unknown."""
         return -self.scores[:, 1]
 
     @property
     def incumbents(self) -> FloatArray:
-        """The configurations with the best tradeoff, best first."""
+        """Configurations with the best tradeoff, best first."""
         if self.alpha == 0.0 or not np.any(np.isfinite(self.costs)):
             return self.of_scores.incumbents
         if np.all(np.isnan(self.scores[:, 0])):
@@ -416,31 +417,31 @@ class TradeoffObservations(Observations):
 
 @dataclass(eq=False, repr=False)
 class TradeoffProposer(Proposer):
-    """Scores candidates by what is believed of their scores and costs.
+    """Proposer with an acquisition function of predicted scores and costs.
 
-    Without a tradeoff, or before a cost is known, it fits to the proposer for the
-    scores alone.
+    If the tradeoff is 0, or before a cost is known, :meth:`fit` returns the proposer
+    for scores.
 
     Parameters
     ----------
     of_scores : ModelProposer
-        The proposer for scores.
+        Proposer for scores.
     cost_model : GaussianProcess
-        Learns costs; of one sample of its hyper-parameters.
+        Model of costs, with one sample of hyper-parameters.
     rule : type
-        The acquisition function.
+        Class of the acquisition function.
     cost_scale : {"auto", "log", "raw"}
-        The scale that costs are normal on; "auto" takes the one on which the model
-        predicts the known costs better, each from the others.
+        Scale on which costs are assumed to be normal. "auto" selects the scale with the
+        better leave-one-out predictions of the known costs.
 
     Attributes
     ----------
     acquisition : TradeoffAcquisition
-        What is made of scores and costs.
+        Acquisition function of scores and costs.
     best : ndarray of shape (S, 1)
-        What is to be improved on.
+        Value to improve on.
     least : float
-        The smallest cost so far.
+        Smallest cost so far.
     """
 
     of_scores: ModelProposer
@@ -479,21 +480,21 @@ class TradeoffProposer(Proposer):
         return fitted
 
     def _scale(self, costs: Observations) -> tuple[CostScale, FloatArray]:
-        """Choose a scale; also the costs on it."""
+        """Return a scale, and the costs on it."""
         raw = np.minimum(costs.scores, 1.0)
         if self.cost_scale == "raw" or np.min(costs.scores) <= 0.0:
             return RawCost(), raw
         logs = np.log(costs.scores)
         if self.cost_scale == "log" or len(raw) < MIN_COSTS:
             return LogCost(), logs
-        # Densities of the same variable: that of a cost is that of its logarithm
-        # divided by the cost. Costs above 1 are compared as they are.
+        # Both densities must be those of the same variable. The density of a cost is
+        # that of its logarithm divided by the cost. Costs above 1 are not cut here.
         on_raw = self._fit_quality(costs, costs.scores)
         on_log = self._fit_quality(costs, logs) - float(np.sum(logs))
         return (LogCost(), logs) if on_log >= on_raw else (RawCost(), raw)
 
     def _fit_quality(self, costs: Observations, values: FloatArray) -> float:
-        """Logarithm of the density of each value given the others."""
+        """Return the sum of the leave-one-out log densities of the values."""
         mean, sd = self.cost_model.fit(costs.X, values).leave_one_out()
         z = (values - mean) / sd
         return float(np.sum(-0.5 * z * z - np.log(sd)))

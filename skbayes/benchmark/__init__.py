@@ -1,7 +1,7 @@
 """Benchmark of searches on tables of trained systems.
 
-:func:`benchmark` runs methods on tables, :func:`summarize` judges the runs;
-``python -m skbayes.benchmark`` prints the tables of Zhang & Duh (2020).
+:func:`benchmark` runs methods on tables, and :func:`summarize` computes measures of the
+runs. ``python -m skbayes.benchmark`` prints the tables of Zhang & Duh (2020).
 """
 
 from skbayes.benchmark.methods import Method, make_factory

@@ -1,8 +1,8 @@
-"""Comparison of methods on tables of trained systems, as Zhang & Duh (2020) do it.
+"""Comparison of methods on tables of trained systems, as in Zhang & Duh (2020).
 
-Prints the mean and the standard error of each measure, for each method and table. Runs
-are written to a folder as they finish: the same command again continues where it was
-stopped.
+Prints the mean and the standard error of each measure for each method and table.
+Finished runs are written to a folder, so the same command continues an interrupted
+comparison.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ QUICK_SEEDS, QUICK_CAP = 20, 150
 
 NAMES = """methods:
   random                   rows in random order
-  skbayes                  skbayes.Optimizer as it is by default
-  SURROGATE[+ACQUISITION]  the same with others of its names: gp+ucb
-  FILE.py:NAME             one's own, also MODULE:NAME; see examples/own_method.py
-  LABEL=METHOD             any of these under a name of one's own
+  skbayes                  skbayes.Optimizer with its defaults
+  SURROGATE[+ACQUISITION]  skbayes.Optimizer with other arguments, such as gp+ucb
+  FILE.py:NAME             custom method, also MODULE:NAME; see
+                           examples/methods/own_method.py
+  LABEL=METHOD             any of these with a different label
 
 tables:
   zh-en ru-en ja-en en-ja sw-en so-en
-  FILE.py:NAME             one's own LookupTable, also MODULE:NAME
+  FILE.py:NAME             custom LookupTable, also MODULE:NAME
 """
 
 
@@ -52,25 +53,30 @@ def make_parser(prog: str, description: str | None) -> argparse.ArgumentParser:
         "--objectives",
         choices=["1", "all", "both"],
         default="1",
-        help="tune the first objective (default), all of them, or both ways",
+        help="tune the first objective (default), all objectives, or both",
     )
-    add("--seeds", type=int, help="runs per method and table, 100 if not given")
-    add("--cap", type=int, help="end a run after so many rows, finished or not")
-    quick = f"{QUICK_SEEDS} seeds and a cap of {QUICK_CAP} rows, unless given"
+    add("--seeds", type=int, help="runs per method and table (default: 100)")
+    add("--cap", type=int, help="maximum number of rows of a run")
+    quick = f"use {QUICK_SEEDS} seeds and a cap of {QUICK_CAP} rows, unless given"
     add("--quick", action="store_true", help=quick)
-    add("--jobs", type=int, default=1, help="runs at a time")
-    add("--out", type=Path, default=Path("skbayes-benchmark"), help="folder of runs")
-    add("--fresh", nargs="*", metavar="METHOD", help="repeat runs; of all methods")
+    add("--jobs", type=int, default=1, help="number of runs at the same time")
+    add("--out", type=Path, default=Path("skbayes-benchmark"), help="folder for runs")
+    add(
+        "--fresh",
+        nargs="*",
+        metavar="METHOD",
+        help="repeat runs (default: all)",
+    )
     return parser
 
 
 def _split(names: Sequence[str]) -> list[str]:
-    """Names that are separated by spaces, commas or both, each once."""
+    """Return names that are separated by spaces or commas, without duplicates."""
     return list(dict.fromkeys(n for name in names for n in name.split(",") if n))
 
 
 def _labeled(names: Sequence[str]) -> dict[str, str]:
-    """Find the names under which methods are shown."""
+    """Return the methods by the labels under which they are shown."""
     methods = {}
     for name in names:
         label, equals, method = name.partition("=")
@@ -85,7 +91,7 @@ def _load_table(name: str) -> LookupTable:
     if callable(table):
         table = table()
     if not isinstance(table, LookupTable):
-        raise ValueError(f"{name!r} is no LookupTable, and returns none.")
+        raise ValueError(f"{name!r} is no LookupTable and does not return one.")
     return table
 
 
@@ -95,14 +101,14 @@ def load_tables(arguments: argparse.Namespace) -> list[LookupTable]:
 
 
 def longest_run(arguments: argparse.Namespace) -> int | None:
-    """Return the number of rows after which a run ends at the latest."""
+    """Return the maximum number of rows of a run, or None."""
     return arguments.cap or (QUICK_CAP if arguments.quick else None)
 
 
 def make_runs(
     arguments: argparse.Namespace, tables: Sequence[LookupTable], n_errors: int = 0
 ) -> list[Result]:
-    """Make the runs that are missing, table after table."""
+    """Make the missing runs, table by table; return all runs."""
     seeds = arguments.seeds or (QUICK_SEEDS if arguments.quick else 100)
     folder = arguments.out / "runs"
     methods = _labeled(_split(arguments.methods))
@@ -119,7 +125,7 @@ def make_runs(
 
 
 def _with_objectives(tables: Sequence[LookupTable], which: str) -> list[LookupTable]:
-    """Tables with their first objective ("1"), with "all" that they have, or "both"."""
+    """Return tables with their first objective ("1"), "all" objectives, or "both"."""
     chosen = []
     for table in tables:
         if which != "all":
@@ -130,13 +136,13 @@ def _with_objectives(tables: Sequence[LookupTable], which: str) -> list[LookupTa
 
 
 def _cell(summary: Summary) -> str:
-    """Mean and standard error; "*" marks a mean over censored runs."""
+    """Return mean and standard error; "*" marks a mean over censored runs."""
     mark = "*" if summary.n_censored else ""
     return f"{summary.mean:.2f} ± {summary.se:.2f}{mark}"
 
 
 def _as_text(results: Sequence[Result]) -> str:
-    """One line for each method and table, one column for each measure."""
+    """Return a table with one line per method and table, and one column per measure."""
     blocks: dict[int, list[list[str]]] = {}
     for table, method, runs in results:
         summary = summarize(runs, table)
@@ -164,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(str(error))
     print(_as_text(results))
     if any(run.finished is False for _, _, runs in results for run in runs):
-        print("\n* runs that ended at their cap are counted as if found there")
+        print("\n* runs that ended at their cap count as if the target was found there")
 
 
 if __name__ == "__main__":

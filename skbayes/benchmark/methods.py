@@ -1,10 +1,11 @@
-"""Methods that propose rows of a table, by ``ask()`` and ``tell(params, score)``.
+"""Methods that propose rows of a table by ``ask()`` and ``tell(params, score)``.
 
-A method is made anew for each run by ``factory(table, seed)``: its own class, usually.
-It is told the rows that the run starts from, then asked and told in turn. What it asks
-for need not be a row: the nearest free one is taken, and told. All scores are
-maximized; with several objectives a score is a list. A method with
-``predict(params) -> scores`` may have its predictions judged.
+``factory(table, seed)`` makes a new method for each run; it is usually the class of the
+method. The method receives the scores of the initial rows. Then ``ask`` and ``tell``
+are called in turn. If a proposal is not a row of the table, the nearest free row is
+used, and ``tell`` receives this row. All scores are maximized; with several objectives,
+a score is a list. If a method has ``predict(params) -> scores``, the error of its
+predictions can be measured.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ Score = float | list[float]
 
 
 class Method(Protocol):
-    """Proposes configurations and learns from their scores."""
+    """Protocol of methods, which propose configurations and observe their scores."""
 
     def ask(self) -> Mapping[str, Any]:
-        """Propose a configuration: a value for each of the table's columns."""
+        """Propose a configuration with a value for each column of the table."""
         ...
 
     def tell(self, params: Params, score: Score) -> None:
-        """Learn the score of a row, which need not be what was asked for."""
+        """Observe the score of a row, which can differ from the proposal."""
         ...
 
 
@@ -50,10 +51,10 @@ Factory = Callable[[LookupTable, int], Method]
 
 
 class RandomSearch:
-    """The rows in random order."""
+    """Random search: the rows in random order."""
 
     def __init__(self, table: LookupTable, seed: int) -> None:
-        # Another stream than the one that draws the rows to start from.
+        # Not the random stream that draws the initial rows.
         order = np.random.default_rng([seed, 1]).permutation(len(table))
         self._left = [table.params[row] for row in order]
 
@@ -69,8 +70,8 @@ class RandomSearch:
 class SkbayesMethod:
     """:class:`skbayes.Optimizer` on the rows of the table.
 
-    The model is used from the first proposal on, since the run starts from rows of its
-    own. `options` are arguments of the optimizer, such as `surrogate`.
+    The surrogate is used from the first proposal on, since a run has initial rows.
+    `options` are arguments of the optimizer, such as `surrogate`.
     """
 
     def __init__(self, table: LookupTable, seed: int, **options: Any) -> None:
@@ -82,11 +83,11 @@ class SkbayesMethod:
         return self._optimizer.ask()
 
     def tell(self, params: Params, score: Score) -> None:
-        """Learn the score of a row."""
+        """Observe the score of a row."""
         self._optimizer.tell(params, score)
 
     def predict(self, params: Sequence[Params]) -> FloatArray:
-        """Mean of the model for each configuration, or NaN if it has no scores."""
+        """Return the predicted score of each configuration, NaN without scores."""
         try:
             return self._optimizer.predict(params)[0]
         except ValueError:
@@ -111,26 +112,29 @@ def find_object(name: str) -> Any:
 
 
 def make_factory(method: str | Factory) -> Factory:
-    """Turn what names a method into what makes it.
+    """Return the factory of a method.
 
     Parameters
     ----------
     method : str or callable
-        "random"; "skbayes", the optimizer with its defaults; ``surrogate`` or
-        ``surrogate+acquisition`` with any names that :class:`skbayes.Optimizer` takes;
-        ``file.py:name`` or ``module:name`` of one's own; or a callable
-        ``factory(table, seed)``.
+        Name of the method, or a callable ``factory(table, seed)``. The names are:
+
+        - "random": random search;
+        - "skbayes": :class:`skbayes.Optimizer` with its defaults;
+        - ``surrogate`` or ``surrogate+acquisition``: the optimizer with these
+          arguments;
+        - ``file.py:name`` or ``module:name``: a custom factory.
 
     Returns
     -------
     factory : callable
-        ``factory(table, seed)``.
+        Function ``factory(table, seed)``.
 
     Raises
     ------
     ValueError
-        If an object of one's own cannot be loaded. What the optimizer takes is seen
-        only when the method is made.
+        If a custom factory cannot be loaded. Arguments of the optimizer are checked
+        later, when the method is made.
     """
     if not isinstance(method, str):
         return method

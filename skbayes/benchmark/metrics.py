@@ -1,23 +1,24 @@
 """Measures of runs, of random search, and of agreement between tables.
 
-The measures of Zhang & Duh (2020); numbers of rows count the 3 that a run starts from,
-which are taken at once, so that none is below 3.
+The measures are those of Zhang & Duh (2020). Numbers of rows include the 3 initial
+rows, which are taken together, so no number is below 3.
 
 One objective:
 
-- ftb: rows until the best one; of rows that tie for best the first in the table counts.
-- ftb_any: rows until any of those that tie for best.
-- ftc: rows until one is within the table's `tolerance` of the best.
-- fb: the best score minus the best found after 20 rows.
+- ftb: number of rows until the best one; of rows that tie for best, the first in the
+  table counts.
+- ftb_any: number of rows until any of the rows that tie for best.
+- ftc: number of rows until one is within the table's `tolerance` of the best.
+- fb: the best score minus the best score found after 20 rows.
 
-Several objectives; the front: all rows that none dominates:
+Several objectives, where the front consists of all rows that are not dominated:
 
-- fto: rows until one of the front is found.
-- fta: rows until all of the front are found.
+- fto: number of rows until the first row of the front is found.
+- fta: number of rows until all rows of the front are found.
 - fbp: number of rows of the front found after `front_budget` rows.
 
-A run that ended at its cap before is censored: it counts as if it had found at the cap
-what it looked for, so that means become lower bounds of ftb, ftc, fto and fta.
+A run that ended at its cap before is censored: its number of rows is the cap. The means
+of ftb, ftc, fto and fta are then lower bounds.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ __all__ = [
     "summarize",
 ]
 
-# Scores are decimal numbers: within 0.5 of the best is meant as written.
+# Tolerance for rounding errors when decimal scores are compared.
 _SLACK = 1e-9
 
 
 class Measure(NamedTuple):
-    """Measure of one run; censored if the run ended at its cap before it was known."""
+    """Measure of one run; censored if the run ended at its cap before."""
 
     value: float
     censored: bool
@@ -72,7 +73,7 @@ class Summary(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """Exact mean and standard deviation of a measure of one run."""
+    """Exact mean and standard deviation of a measure over runs."""
 
     mean: float
     sd: float
@@ -82,7 +83,7 @@ class Expected(NamedTuple):
 
 
 def _targets(table: LookupTable) -> dict[str, tuple[np.ndarray, bool]]:
-    """For each measure of time the rows to be found, and whether all of them."""
+    """Return the target rows of each measure of time, and whether all are required."""
     if table.n_objectives > 1:
         return {"fto": (table.front, False), "fta": (table.front, True)}
     score = table.scores[:, 0]
@@ -102,20 +103,20 @@ def _time_until(rows: Sequence[int], wanted: np.ndarray, every: bool) -> Measure
 
 
 def measure(run: Run, table: LookupTable) -> dict[str, Measure]:
-    """Judge a run.
+    """Compute the measures of a run.
 
     Parameters
     ----------
     run : Run
         The run.
     table : LookupTable
-        Its table, with the objectives of the run.
+        Table of the run, with the same objectives.
 
     Returns
     -------
     measures : dict of str to Measure
-        "ftb", "ftb_any", "ftc" and "fb" of a run for one objective, "fto", "fta" and
-        "fbp" for several.
+        "ftb", "ftb_any", "ftc" and "fb" for one objective, "fto", "fta" and "fbp" for
+        several.
     """
     found = {
         name: _time_until(run.rows, wanted, every)
@@ -134,19 +135,19 @@ def measure(run: Run, table: LookupTable) -> dict[str, Measure]:
 
 
 def summarize(runs: Sequence[Run], table: LookupTable) -> dict[str, Summary]:
-    """Mean and spread of each measure.
+    """Compute mean and spread of each measure over runs.
 
     Parameters
     ----------
     runs : sequence of Run
         Runs of one method on one table, at least one.
     table : LookupTable
-        The table, with the objectives of the runs.
+        Table of the runs, with the same objectives.
 
     Returns
     -------
     summary : dict of str to Summary
-        By the names that :func:`measure` gives.
+        Summary of each measure, by the names of :func:`measure`.
     """
     judged = [measure(run, table) for run in runs]
     summary = {}
@@ -159,22 +160,23 @@ def summarize(runs: Sequence[Run], table: LookupTable) -> dict[str, Summary]:
 
 
 def curves(runs: Sequence[Run], table: LookupTable, length: int) -> FloatArray:
-    """How far each run was after each of its rows.
+    """Compute the progress of each run after each of its rows.
 
     Parameters
     ----------
     runs : sequence of Run
         Runs on one table.
     table : LookupTable
-        The table, with the objectives of the runs.
+        Table of the runs, with the same objectives.
     length : int
         Number of rows.
 
     Returns
     -------
     curves : ndarray of shape (n_runs, length)
-        The best score minus the best found so far or, with several objectives, the
-        number of rows of the front found so far. A run that ended stays where it was.
+        The best score minus the best score found so far or, with several objectives,
+        the number of rows of the front found so far. After the end of a run, its last
+        value is repeated.
     """
     gains = np.zeros(len(table))
     gains[table.front] = 1.0
@@ -192,26 +194,27 @@ def curves(runs: Sequence[Run], table: LookupTable, length: int) -> FloatArray:
 
 
 def error_curves(runs: Sequence[Run]) -> FloatArray:
-    """Mean squared error of the predictions of each run after each row.
+    """Return the mean squared errors of the predictions of each run after each row.
 
     Parameters
     ----------
     runs : sequence of Run
-        Runs whose predictions were judged up to the same number of rows.
+        Runs with prediction errors for the same number of rows.
 
     Returns
     -------
     curves : ndarray of shape (n_runs, n_errors)
-        From the last of the rows that a run starts from.
+        Errors from the last initial row on.
 
     Raises
     ------
     ValueError
-        If there are runs whose predictions were not judged.
+        If a run has no prediction errors.
     """
     if not all(run.errors for run in runs):
         raise ValueError(
-            "runs: there are no errors; set n_errors, for a method with predictions."
+            "runs: there are no prediction errors. Set n_errors, and use a method that "
+            "has predict."
         )
     errors = [run.errors or [] for run in runs]
     shortest = min(map(len, errors))
@@ -219,17 +222,17 @@ def error_curves(runs: Sequence[Run]) -> FloatArray:
 
 
 def quartiles(curves: FloatArray) -> FloatArray:
-    """Quartiles of curves at each row.
+    """Compute the quartiles of curves at each row.
 
     Parameters
     ----------
     curves : ndarray of shape (n_runs, length)
-        A curve for each run.
+        One curve per run.
 
     Returns
     -------
     quartiles : ndarray of shape (3, length)
-        Lower quartile, median, upper quartile.
+        Lower quartile, median and upper quartile.
     """
     return np.percentile(curves, [25, 50, 75], axis=0)
 
@@ -238,10 +241,11 @@ def quartiles(curves: FloatArray) -> FloatArray:
 
 
 def place_of_first(n: int, k: int) -> FloatArray:
-    """Distribution of the place of the first of `k` marked rows in a random order.
+    """Return the distribution of the place of the first of `k` marked rows.
 
-    P(place > t) = C(n - k, t) / C(n, t), the product of (n - k - i) / (n - i) over
-    i < t. Returned are the probabilities of the places 1 to `n`.
+    The `n` rows are in random order. P(place > t) = C(n - k, t) / C(n, t), which is the
+    product of (n - k - i) / (n - i) over i < t. The result contains the probabilities
+    of the places 1 to `n`.
     """
     i = np.arange(n)
     later = np.cumprod(np.maximum(n - k - i, 0) / (n - i))
@@ -256,19 +260,19 @@ def _moments(values: FloatArray, p: FloatArray) -> Expected:
 def expected_of_random(
     table: LookupTable, cap: int | None = None
 ) -> dict[str, Expected]:
-    """Compute what random search gives on average, exactly.
+    """Compute the exact expected measures of random search.
 
     Parameters
     ----------
     table : LookupTable
         The table.
     cap : int or None, default=None
-        Rows after which runs end; censored ones count as in :func:`measure`.
+        Number of rows after which runs end. Censored runs count as in :func:`measure`.
 
     Returns
     -------
     expected : dict of str to Expected
-        By the names that :func:`measure` gives.
+        Mean and standard deviation, by the names of :func:`measure`.
     """
     n = len(table)
     longest = min(cap or n, n)
@@ -276,13 +280,13 @@ def expected_of_random(
     expected = {}
     for name, (wanted, every) in _targets(table).items():
         p = place_of_first(n, len(wanted))
-        # Read backwards, the last of them is the first.
+        # In reverse order, the last place is the first one.
         expected[name] = _moments(places, p[::-1] if every else p)
     if table.n_objectives > 1:
         law = hypergeom(n, len(table.front), min(table.front_budget, longest))
         expected["fbp"] = Expected(float(law.mean()), float(law.std()))
     else:
-        # Sorted by score, the first row that is among those taken is the best found.
+        # With rows sorted by score, the first row that was taken is the best one found.
         regret = np.sort(table.scores[:, 0].max() - table.scores[:, 0])
         p = place_of_first(n, min(N_BUDGET, longest))
         expected["fb"] = _moments(regret, p)
@@ -295,22 +299,22 @@ def expected_of_random(
 def rank_correlations(
     tables: Sequence[LookupTable], same: Mapping[str, Mapping[Any, Any]] | None = None
 ) -> tuple[FloatArray, int]:
-    """Spearman correlations of tables' first objectives on what they have in common.
+    """Compute Spearman correlations between the first objectives of tables.
 
     Parameters
     ----------
     tables : sequence of LookupTable
         Tables with the same hyper-parameters.
     same : dict of str to dict, default=None
-        For a hyper-parameter, values and those that they count as: of the six tables
-        of :func:`load_nmt` ``{"bpe": {32000: 30000}}``.
+        Values of a hyper-parameter that are treated as another value. For the six
+        tables of :func:`load_nmt`, use ``{"bpe": {32000: 30000}}``.
 
     Returns
     -------
     correlations : ndarray of shape (n_tables, n_tables)
         Rank correlations over the configurations that are in all tables.
     n_common : int
-        How many these are.
+        Number of these configurations.
 
     Raises
     ------
@@ -340,7 +344,7 @@ def rank_correlations(
 def _scores_by_key(
     table: LookupTable, same: Mapping[str, Mapping[Any, Any]]
 ) -> dict[tuple, float]:
-    """First objective by configuration, with the values of `same` replaced."""
+    """Return the first objective by configuration, after replacing values by `same`."""
     names = sorted(table.columns)
     keys = [
         tuple(same.get(name, {}).get(row[name], row[name]) for name in names)

@@ -1,10 +1,10 @@
 """Protocol of runs of methods on tables, and folder of finished runs.
 
-A run starts from 3 random distinct rows, the same for every method under the same seed.
-Then the method is asked for one row after the other, never for one that is taken. The
-run ends when there is nothing left to measure: with one objective when the best row and
-20 rows are taken, with several when the whole front and the table's `front_budget` of
-rows are; or at its cap, if it has one.
+A run starts from 3 distinct random rows, which are the same for every method with the
+same seed. Then the method proposes one row at a time, and never a row that is already
+taken. With one objective, the run ends when the best row and at least 20 rows are
+taken. With several objectives, it ends when the whole front and at least `front_budget`
+rows are taken. A run with a cap ends at the cap at the latest.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["N_BUDGET", "N_START", "Run", "RunFolder", "benchmark", "run_method"]
 
-# Rows that every run starts from, and after how many the best found is judged (fb).
+# Number of initial rows of a run, and number of rows after which fb is computed.
 N_START = 3
 N_BUDGET = 20
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one run did.
+    """Result of one run.
 
     Parameters
     ----------
     table : str
         Name of the table.
     digest : str
-        What tells the table from others of that name, the `digest` of a LookupTable.
+        Hash of the table, the `digest` of a LookupTable.
     method : str
         Name of the method.
     n_objectives : int
@@ -50,17 +50,17 @@ class Run:
     seed : int
         Seed of the run.
     rows : list of int
-        Rows taken, in order, the first ones included.
+        Rows in the order in which they were taken, including the initial rows.
     finished : bool
-        Whether it ended because nothing was left to measure, not at a cap.
+        Whether the run found all targets, instead of ending at a cap.
     n_snapped : int
-        How many proposals were no free rows.
+        Number of proposals that were not free rows.
     seconds : float
-        Time on the processor.
+        Processor time in seconds.
     errors : list of float or None
-        Mean squared error of the method's predictions over all rows, from the last of
-        the first rows on, one for each row taken; None if not asked for, empty if the
-        method has no predictions.
+        Mean squared errors of the method's predictions over all rows, one for each row
+        taken from the last initial row on. None if not requested, empty if the method
+        has no predictions.
     """
 
     table: str
@@ -82,7 +82,7 @@ class Run:
     def answers(self, table: LookupTable, cap: int | None, n_errors: int) -> bool:
         """Whether this run contains one of at most `cap` rows with `n_errors` errors.
 
-        Proposals do not depend on the cap: a longer run contains all shorter ones.
+        Proposals do not depend on the cap, so a longer run contains all shorter ones.
         """
         longest = min(cap or len(table), len(table))
         n_judged = min(n_errors, longest) - min(N_START, longest) + 1
@@ -98,7 +98,7 @@ class Run:
 
 
 class RunFolder:
-    """Folder of finished runs, one JSON line each; made with the first of them."""
+    """Folder of finished runs with one JSON line each, created with the first run."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -107,24 +107,24 @@ class RunFolder:
         return self.path / f"{re.sub(r'[^A-Za-z0-9+_.-]+', '_', method)}.jsonl"
 
     def _all(self, method: str) -> list[Run]:
-        """Read the file of a method, which another of a similar name may share."""
+        """Read the file of a method; methods with similar names can share a file."""
         runs = []
         path = self._file(method)
         for line in path.read_text().splitlines() if path.exists() else []:
             try:
                 runs.append(Run(**json.loads(line)))
             except (json.JSONDecodeError, TypeError):
-                continue  # torn by a crash
+                continue  # incomplete line after a crash
         return runs
 
     def load(self, method: str) -> dict[tuple[Any, ...], Run]:
-        """Read the runs of a method by :attr:`Run.key`; of several the last."""
+        """Read the runs of a method by :attr:`Run.key`; of duplicates, the last one."""
         return {run.key: run for run in self._all(method) if run.method == method}
 
     def keep(self, run: Run) -> None:
-        """Add a finished run, in one write: writers do not mix their lines."""
+        """Add a finished run in a single write, so that parallel writes do not mix."""
         self.path.mkdir(parents=True, exist_ok=True)
-        # The newline comes first as well: a line torn before it stays alone.
+        # The leading newline separates the line from an incomplete one before it.
         line = ("\n" + json.dumps(asdict(run)) + "\n").encode()
         with open(self._file(run.method), "ab", buffering=0) as file:
             file.write(line)
@@ -143,7 +143,7 @@ def _score(table: LookupTable, row: int) -> Score:
 
 
 def _error(method: Any, table: LookupTable) -> float:
-    """Mean squared error of the first objective over all rows."""
+    """Return the mean squared error of the first objective over all rows."""
     predicted = np.asarray(method.predict(table.params), dtype=float)
     if predicted.ndim > 1:
         predicted = predicted[:, 0]
@@ -151,7 +151,7 @@ def _error(method: Any, table: LookupTable) -> float:
 
 
 def _goal(table: LookupTable) -> tuple[set[int], int]:
-    """Rows without which a run is not finished, and how many it takes at least."""
+    """Return the target rows of a run, and its minimum number of rows."""
     if table.n_objectives == 1:
         return {table.best}, N_BUDGET
     return set(table.front.tolist()), table.front_budget
@@ -174,28 +174,28 @@ def run_method(
     n_errors: int = 0,
     label: str | None = None,
 ) -> Run:
-    """Let a method take rows of a table.
+    """Run a method on a table.
 
     Parameters
     ----------
     method : str or callable
-        The method, see :func:`skbayes.benchmark.make_factory`.
+        Method, see :func:`skbayes.benchmark.make_factory`.
     table : LookupTable
-        The table; a method is told as many scores as it has objectives.
+        Table. The method receives one score for each of its objectives.
     seed : int
-        Draws the rows to start from, and is handed to the method.
+        Seed of the initial rows, which is also passed to the method.
     cap : int or None, default=None
-        Rows after which the run ends, finished or not; at least 3.
+        Maximum number of rows, at least 3.
     n_errors : int, default=0
-        Judge the method's predictions over all rows until so many are taken, and do
-        not end before.
+        Number of rows up to which the prediction error of the method over all rows is
+        measured. The run does not end before.
     label : str or None, default=None
-        What the method is called in the run.
+        Name of the method in the result.
 
     Returns
     -------
     run : Run
-        What it did.
+        Result of the run.
 
     Raises
     ------
@@ -275,32 +275,33 @@ def benchmark(
     Parameters
     ----------
     methods : list of str or dict of str to str or callable
-        Methods, see :func:`skbayes.benchmark.make_factory`; a dict names them.
+        Methods, see :func:`skbayes.benchmark.make_factory`. The keys of a dict are the
+        names of the methods.
     tables : iterable of LookupTable
-        Tables, of different names.
+        Tables with different names.
     seeds : int or sequence of int, default=100
-        The seeds, or how many, from 0.
+        Seeds, or their number for seeds from 0.
     cap : int or None, default=None
-        Rows after which a run ends, finished or not; at least 3.
+        Maximum number of rows of a run, at least 3.
     n_errors : int, default=0
-        Until how many rows are taken the predictions are judged.
+        Number of rows up to which the prediction errors are measured.
     n_jobs : int or None, default=None
-        Runs at a time, as everywhere in joblib.
+        Number of runs at the same time, as in joblib.
     folder : path-like or None, default=None
-        Where runs are kept as they finish. What is there already is not run again: a
-        benchmark that was stopped goes on where it was. Empty it after a method has
+        Folder for finished runs. Runs that it contains are not repeated, so an
+        interrupted benchmark can be continued. Empty the folder after a method has
         changed.
 
     Returns
     -------
     runs : list of Run
-        By method, table and seed, in the order given.
+        Runs sorted by method, table and seed in the order given.
 
     Raises
     ------
     ValueError
-        If a method cannot be made or refuses a table (the message says which), or
-        `cap` is too small.
+        If `cap` is too small, or a method cannot be made or does not support a table.
+        The message names the method and the table.
 
     Examples
     --------
@@ -340,7 +341,7 @@ def _check(
     tables: Sequence[LookupTable],
     needed: set[tuple[str, str]],
 ) -> None:
-    """Let each method take one row of each table, before any long run."""
+    """Run each method for one row on each table, to detect errors early."""
     for (label, method), table in product(methods.items(), tables):
         if (table.name, label) not in needed:
             continue

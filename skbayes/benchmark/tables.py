@@ -1,9 +1,9 @@
-"""Tables of trained systems, in which looking a row up replaces training it.
+"""Tables of trained systems, which replace training by a lookup.
 
 Symbols: a table has n rows, D hyper-parameters and m objectives.
 
 - ``X``: (n, D) encoded configurations, in the order of the file.
-- ``scores``: (n, m) objectives, all to be maximized: those to be minimized are negated.
+- ``scores``: (n, m) objectives, all to be maximized; those to be minimized are negated.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _SCALES = ("auto", "linear", "log", "rank", "categorical")
 
 
 class RowSpace(Space):
-    """The rows of a table as a finite space: nothing else may be proposed."""
+    """Finite search space that consists of the rows of a table."""
 
     def __init__(
         self, dimensions: Mapping[str, Dimension], params: Sequence[Params]
     ) -> None:
         super().__init__([dimensions])
         X = self.encode(params)
-        # Not in the order of the file: it would decide among equally good candidates,
-        # and among rows that tie for best the first in the file is the one to find.
+        # Not in the order of the file: the order decides among equally good candidates,
+        # and the first of the best rows in the file is the target of the search.
         self._cells_of_rows = X[np.lexsort(X.T[::-1])]
         self._keys_of_rows = {row.tobytes() for row in self._cells_of_rows}
         self.n_configurations = len(self._cells_of_rows)
@@ -62,56 +62,56 @@ class RowSpace(Space):
 
 
 class LookupTable:
-    """Configurations and what they gave, known beforehand.
+    """Table of configurations with known values of the objectives.
 
     Parameters
     ----------
     params : sequence of dict
-        The configurations, all with the same hyper-parameters; none occurs twice.
+        Configurations with the same hyper-parameters, without duplicates.
     objectives : dict of str to array-like of shape (n,)
-        What was measured, finite numbers.
+        Measured values, which must be finite numbers.
     directions : dict of str to {"max", "min"}
-        Which of `objectives` are tuned, in this order, and which way they improve.
-        A search for one objective takes the first.
+        Objectives to tune, in this order, and their directions. A search for one
+        objective uses the first one.
     scales : dict of str to str, default=None
-        How the values of a hyper-parameter lie: "linear", "log" or "rank" for
-        numbers, "categorical" for values without an order. "auto", which is the
-        default: as :class:`skbayes.space.Ordinal` chooses for numbers, "categorical"
-        otherwise.
+        Scales of the hyper-parameters: "linear", "log" or "rank" for numbers,
+        "categorical" for values without an order. The default "auto" uses the scale of
+        :class:`skbayes.space.Ordinal` for numbers, and "categorical" otherwise.
     name : str, default="table"
-        What the table is called.
+        Name of the table.
     tolerance : float, default=0.0
-        How far below the best a score of the first objective is close enough (ftc).
+        Maximum difference from the best score in the first objective at which a score
+        is close enough (ftc).
     front_budget : int, default=50
-        After how many rows the Pareto rows found are counted (fbp).
+        Number of rows after which the rows found on the front are counted (fbp).
 
     Attributes
     ----------
     params : list of dict
-        The configurations, plain Python values.
+        Configurations with plain Python values.
     columns : list of str
         Names of the hyper-parameters.
     dimensions : dict of str to Dimension
-        The values of each hyper-parameter and how they lie.
+        Values and scale of each hyper-parameter.
     space : RowSpace
-        The rows as a finite space.
+        Finite search space of the rows.
     X : ndarray of shape (n, D)
         Encoded configurations.
     scores : ndarray of shape (n, m)
         Objectives, to be maximized.
     objectives : tuple of str
-        Their names.
+        Names of the objectives.
     best : int
-        The first of the rows that are best in the first objective.
+        First of the rows that are best in the first objective.
     front : ndarray of int
-        The rows that no other row dominates, ascending.
+        Rows that are not dominated by another row, in ascending order.
     digest : str
-        What tells this table from others of the same name.
+        Hash of the table, which differs between tables of the same name.
 
     Raises
     ------
     ValueError
-        If an argument is wrong; the message says which and why.
+        If an argument is wrong.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class LookupTable:
             raise ValueError("params: all rows need the same hyper-parameters.")
         self.dimensions = self._read_dimensions(scales or {})
         self.space = RowSpace(self.dimensions, self.params)
-        # In the order of the names of the columns, which is not that of the space.
+        # The order of the columns differs from that of the space.
         order = [column.name for column in self.space.columns]
         places = [order.index(column) for column in self.columns]
         self.X = self.space.encode(self.params)[:, places]
@@ -168,18 +168,18 @@ class LookupTable:
         directions: Mapping[str, str],
         **options: Any,
     ) -> LookupTable:
-        """Make a table of a data frame.
+        """Make a table from a data frame.
 
         Parameters
         ----------
         frame : pandas.DataFrame or dict of str to array-like
             Columns by name.
         hyperparameters : list of str or dict of str to str
-            Which columns are hyper-parameters; a dict gives their scales too.
+            Columns of the hyper-parameters. A dict also specifies their scales.
         directions : dict of str to {"max", "min"}
-            Which columns are objectives, and which way they improve.
+            Columns of the objectives, and their directions.
         **options : dict
-            `name`, `tolerance` and `front_budget`.
+            Options `name`, `tolerance` and `front_budget`.
 
         Returns
         -------
@@ -189,7 +189,7 @@ class LookupTable:
         Raises
         ------
         ValueError
-            If a column is missing, or anything in it is wrong.
+            If a column is missing, or its values are invalid.
         """
         names = [*hyperparameters, *directions]
         missing = [name for name in names if name not in frame]
@@ -211,19 +211,21 @@ class LookupTable:
         directions: Mapping[str, str],
         **options: Any,
     ) -> LookupTable:
-        """Read a table from a CSV file whose first line names the columns.
+        """Read a table from a CSV file whose first line contains the column names.
 
         Parameters
         ----------
         path : path-like
-            The file.
+            CSV file.
         hyperparameters : list of str or dict of str to str
-            Which columns are hyper-parameters; a dict gives their scales too. Values
-            that are whole numbers become int, other numbers float, the rest text.
+            Columns of the hyper-parameters. A dict also specifies their scales. Whole
+            numbers are converted to int, other numbers to float, and all other values
+            are strings.
         directions : dict of str to {"max", "min"}
-            Which columns are objectives, and which way they improve.
+            Columns of the objectives, and their directions.
         **options : dict
-            `name` (if left out, that of the file), `tolerance` and `front_budget`.
+            Options `name` (by default the name of the file), `tolerance` and
+            `front_budget`.
 
         Returns
         -------
@@ -233,7 +235,7 @@ class LookupTable:
         Raises
         ------
         ValueError
-            If a column is missing, or anything in it is wrong.
+            If a column is missing, or its values are invalid.
         """
         with open(path, newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -317,22 +319,22 @@ class LookupTable:
         return len(self.objectives)
 
     def first(self, n: int) -> LookupTable:
-        """Leave out all but the first objectives.
+        """Return a table with only the first objectives.
 
         Parameters
         ----------
         n : int
-            How many objectives.
+            Number of objectives.
 
         Returns
         -------
         table : LookupTable
-            A table that shares its rows with this one.
+            Table that shares its rows with this one.
 
         Raises
         ------
         ValueError
-            If there are not so many.
+            If the table has fewer objectives.
         """
         if not 1 <= n <= self.n_objectives:
             raise ValueError(
@@ -346,23 +348,23 @@ class LookupTable:
     # -- between the levels ---------------------------------------------------------
 
     def position(self, params: Mapping[str, Any]) -> FloatArray:
-        """Place of any configuration in the unit cube.
+        """Return the position of a configuration in the unit cube.
 
         Parameters
         ----------
         params : dict
-            A value for each hyper-parameter. Numbers need not occur in the table; what
-            is beyond its ends is put there.
+            A value for each hyper-parameter. Numbers can differ from those of the
+            table; they are clipped to its range.
 
         Returns
         -------
         x : ndarray of shape (D,)
-            Positions, on the scales of the columns.
+            Positions on the scales of the columns.
 
         Raises
         ------
         ValueError
-            If a hyper-parameter is missing, or its value neither a number nor in the
+            If a hyper-parameter is missing, or its value is neither a number nor in the
             table.
         """
         if missing := [name for name in self.columns if name not in params]:
@@ -378,7 +380,7 @@ class LookupTable:
         return float(np.interp(level, _levels(dimension), dimension.grid))
 
     def at(self, x: FloatArray) -> Params:
-        """Read a place of the unit cube as a configuration.
+        """Return the configuration at a position in the unit cube.
 
         Parameters
         ----------
@@ -388,8 +390,8 @@ class LookupTable:
         Returns
         -------
         params : dict
-            A value for each hyper-parameter: numbers anywhere between the lowest and
-            the highest of the table, other values the nearest one.
+            A value for each hyper-parameter. Numbers are interpolated between those of
+            the table. Other values are the nearest ones in the table.
         """
         return {
             name: self._value_at(self.dimensions[name], float(position))
@@ -403,20 +405,20 @@ class LookupTable:
         return math.exp(level) if dimension.scale == "log" else level
 
     def nearest(self, params: Mapping[str, Any], free: np.ndarray) -> int:
-        """Row that is nearest to a configuration.
+        """Return the row that is nearest to a configuration.
 
         Parameters
         ----------
         params : dict
             Any configuration, see :meth:`position`.
         free : ndarray of shape (n,), bool
-            Rows that may be taken, at least one.
+            Rows to choose from, at least one.
 
         Returns
         -------
         row : int
-            By squared distance in the unit cube, where different values without an
-            order are 1 apart. The first of those equally near.
+            Row with the smallest squared distance in the unit cube, the first one of
+            ties. Different values without an order have the distance 1.
         """
         difference = np.abs(self.X - self.position(params))
         kinds = [self.dimensions[name].is_categorical for name in self.columns]
@@ -426,13 +428,13 @@ class LookupTable:
 
 
 def _levels(dimension: Ordinal) -> list[float]:
-    """Numbers of a dimension on its scale."""
+    """Return the numbers of a dimension on its scale."""
     scale = math.log if dimension.scale == "log" else float
     return [scale(value) for value in dimension.values]
 
 
 def _value(text: str) -> Any:
-    """Read a cell of a CSV file."""
+    """Convert a cell of a CSV file to a number or a string."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -442,12 +444,12 @@ def _value(text: str) -> Any:
 
 
 def load_nmt(pair: str) -> LookupTable:
-    """Load one of the six tables of trained translation systems of Zhang & Duh (2020).
+    """Load one of the six tables of translation systems of Zhang & Duh (2020).
 
-    118 to 767 Transformers each, with six hyper-parameters, their BLEU (to be
-    maximized) and their decoding time (to be minimized). The tables are those of
+    Each table contains 118 to 767 Transformers with six hyper-parameters, their BLEU
+    (to be maximized) and their decoding time (to be minimized). The tables are those of
     https://github.com/Este1le/hpo_nmt (MIT license, see the package's
-    ``benchmark/data/LICENSE``); scales and tolerances are those of the paper.
+    ``benchmark/data/LICENSE``). Scales and tolerances are those of the paper.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
-"""Constraints on outcomes of fits: their bounds, and what is measured for them.
+"""Constraints on outcomes of fits: their bounds, and the measurement of outcomes.
 
 Symbols:
 
-- ``outcome``: a number measured of each fit, such as its model size or its recall; that
-  of a trial is the mean over its splits.
-- ``slack``: value of a constraint, <= 0 where its bound is kept: for outcomes that are
-  measured in seconds, bytes or counts the logarithm of outcome / bound, for scores
-  (outcome - bound) / max(1, abs(bound)), both negated for lower bounds.
+- ``outcome``: number that is measured for each fit, such as its model size or its
+  recall. The outcome of a trial is the mean over its splits.
+- ``slack``: value of a constraint, <= 0 if its bound is satisfied. For outcomes in
+  seconds, bytes or counts, it is the logarithm of outcome / bound. For scores, it is
+  (outcome - bound) / max(1, abs(bound)). Both are negated for lower bounds.
 - ``violation``: sum of the positive slacks of a trial.
 """
 
@@ -30,11 +30,11 @@ from skbayes.evaluation.trial import FoldResult, Trial, TrialState
 
 __all__ = ["Bound", "Constraints", "OutcomeMeasures", "parse_bound", "predict_time"]
 
-# What is measured is taken for no less than this share of its bound: a logarithm of 0
-# is none. It is taken for no more than its inverse, too.
+# Lower limit of outcome / bound, because the logarithm of 0 is undefined. Its inverse
+# is the upper limit.
 LEAST_SHARE = 1e-3
 
-# Calls of `predict` with one row, of which the median time counts.
+# Calls of `predict` with one row, whose median time is used.
 N_CALLS = 7
 
 _BOUND = re.compile(r"\s*(<=|>=)\s*(\S+)\s*")
@@ -47,13 +47,13 @@ class Bound:
     Parameters
     ----------
     name : str
-        The outcome.
+        Name of the outcome.
     is_upper : bool
-        Whether the outcome must be at most, or else at least, the limit.
+        Whether the limit is an upper one.
     limit : float
-        The limit.
+        Value of the limit.
     is_log : bool
-        Whether the slack is on a logarithmic scale.
+        Whether the slack is logarithmic.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Bound:
     is_log: bool = False
 
     def slack(self, value: float) -> float:
-        """Return the slack of an outcome; NaN if that is NaN.
+        """Return the slack of an outcome; NaN for NaN.
 
         Examples
         --------
@@ -84,7 +84,7 @@ class Bound:
 
 
 def parse_bound(name: str, text: Any, is_measure: bool) -> Bound:
-    """Parse a bound such as "<= 1e6"; the outcome is a measure, or else a score."""
+    """Parse a bound such as "<= 1e6"; `is_measure` is False if it is on a score."""
     match = _BOUND.fullmatch(text) if isinstance(text, str) else None
     try:
         limit = float(match[2]) if match else math.nan
@@ -98,11 +98,11 @@ def parse_bound(name: str, text: Any, is_measure: bool) -> Bound:
     return Bound(name, match[1] == "<=", limit, is_measure and limit > 0.0)
 
 
-# -- what is measured of a fit --------------------------------------------------------
+# -- measurement of fits --------------------------------------------------------------
 
 
 def predict_time(estimator: Any, X: Any) -> float:
-    """Return the seconds that `predict` takes for one row, the median of 7 calls."""
+    """Return the seconds that `predict` takes for one row, as median of 7 calls."""
     one = X.iloc[:1] if hasattr(X, "iloc") else X[:1]
     times = []
     for _ in range(N_CALLS):
@@ -114,18 +114,18 @@ def predict_time(estimator: Any, X: Any) -> float:
 
 @dataclass(frozen=True)
 class OutcomeMeasures:
-    """Measures the outcomes of a fit; sent to the workers with each fold.
+    """Measures of the outcomes of a fit, which are sent to the workers with each fold.
 
     Parameters
     ----------
     scorers : dict of str to scorer
-        Scored on the test set, besides the metrics of the search.
+        Scorers to evaluate on the test set in addition to the metrics of the search.
     measures : dict of str to callable
-        ``measure(estimator, result)`` of the fitted estimator.
+        ``measure(estimator, result)``, called with the fitted estimator.
     metrics : dict of str to str
-        Names of metrics of the search, by outcome; "" for its only one.
+        Metrics of the search by outcome; "" for a single metric.
     times_predict : tuple of str
-        Outcomes that are times of `predict`.
+        Outcomes that are the time of `predict`.
     """
 
     scorers: dict[str, Any] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class OutcomeMeasures:
 
     @property
     def needs_data(self) -> bool:
-        """Whether the test set is needed."""
+        """Whether the test set is required."""
         return bool(self.scorers or self.times_predict)
 
     @property
@@ -152,9 +152,9 @@ class OutcomeMeasures:
         score_params: Mapping[str, Any],
         raises: bool,
     ) -> dict[str, float]:
-        """Return the outcomes of a fit by name; what is not to be had is NaN.
+        """Return the outcomes of a fit by name; NaN if a measurement fails.
 
-        `result` is what scikit-learn's fit-and-score function returned, with
+        `result` is the return value of scikit-learn's fit-and-score function, with
         `estimator` and `cpu_time`; `X` and `y` are the test set.
         """
         if result["fit_error"] is not None:
@@ -180,7 +180,7 @@ class OutcomeMeasures:
         score_params: Mapping[str, Any],
         raises: bool,
     ) -> dict[str, float]:
-        """Score by all scorers at once, which share the predictions."""
+        """Evaluate all scorers at once, so that they share the predictions."""
         scorer = check_scoring(estimator, self.scorers, raise_exc=raises)
         args = (estimator, X) if y is None else (estimator, X, y)
         scores = scorer(*args, **score_params)
@@ -202,8 +202,8 @@ def _metric(scores: Any, name: str) -> float:
         return float(scores)
     if name not in scores:
         raise ValueError(
-            f"constraints[{name!r}]: {name!r} is not a metric of scoring, which has "
-            f"{list(scores)}, a measure or the name of a scorer."
+            f"constraints[{name!r}]: {name!r} is neither a metric of scoring "
+            f"({list(scores)}), nor a measure, nor the name of a scorer."
         )
     return float(scores[name])
 
@@ -232,14 +232,14 @@ def _warn(name: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class Constraints:
-    """Bounds on outcomes of trials.
+    """Bounds on the outcomes of trials.
 
     Parameters
     ----------
     bounds : tuple of Bound
-        The bounds; an outcome may have a lower and an upper one.
+        The bounds. An outcome may have a lower and an upper bound.
     measures : OutcomeMeasures
-        Measures the outcomes.
+        Measures of the outcomes.
     """
 
     bounds: tuple[Bound, ...]
@@ -247,11 +247,11 @@ class Constraints:
 
     @property
     def names(self) -> list[str]:
-        """Names of the outcomes, each once."""
+        """Names of the outcomes, without duplicates."""
         return list(dict.fromkeys(bound.name for bound in self.bounds))
 
     def outcomes(self, folds: Sequence[FoldResult]) -> dict[str, float]:
-        """Return the mean outcomes of the folds that were fitted, by name."""
+        """Return the mean outcomes of the fitted folds by name."""
         fitted = [fold.outcomes or {} for fold in folds if not fold.skipped]
         return {
             name: float(np.mean([one.get(name, math.nan) for one in fitted]))
@@ -261,18 +261,18 @@ class Constraints:
         }
 
     def slacks(self, folds: Sequence[FoldResult]) -> list[float]:
-        """Return the value of each constraint, NaN where it is unknown."""
+        """Return the slack of each constraint, NaN if it is unknown."""
         means = self.outcomes(folds)
         return [bound.slack(means[bound.name]) for bound in self.bounds]
 
     def of_trial(self, trial: Trial) -> list[float]:
-        """Return the value of each constraint for a trial."""
+        """Return the slack of each constraint for a trial."""
         if trial.state == TrialState.FAILED:
             return [math.nan] * len(self.bounds)
         return self.slacks(trial.folds)
 
     def violation(self, folds: Sequence[FoldResult]) -> float:
-        """Return the sum of the positive slacks; infinite where one is unknown."""
+        """Return the sum of the positive slacks; infinite if one is unknown."""
         slacks = self.slacks(folds)
         if any(map(math.isnan, slacks)):
             return math.inf
@@ -281,16 +281,16 @@ class Constraints:
     def surely_broken(
         self, folds: Sequence[FoldResult], n_splits: int, risk: float
     ) -> bool:
-        """Whether the first folds leave a chance below `risk` to keep all bounds.
+        """Return whether a bound is satisfied with a probability below `risk`.
 
-        What is left of the mean over all splits is as uncertain as the outcomes of the
-        first folds differ (Student's distribution); one fold tells nothing.
+        The uncertainty of the mean over all splits is estimated from the variance
+        between the first folds (Student's distribution). One fold is not sufficient.
         """
         return any(_chance(bound, folds, n_splits) < risk for bound in self.bounds)
 
 
 def _chance(bound: Bound, folds: Sequence[FoldResult], n_splits: int) -> float:
-    """Return the probability that the mean over all splits keeps a bound."""
+    """Return the probability that the mean over all splits satisfies a bound."""
     values = [(fold.outcomes or {}).get(bound.name, math.nan) for fold in folds]
     slacks = np.array([bound.slack(value) for value in values])
     m = len(slacks)

@@ -1,4 +1,4 @@
-"""Costs of trials, from the measurements of their fits."""
+"""Costs of trials, computed from the measurements of their fits."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["TrialCosts"]
 
-# Costs that the first fit in a process has more of than all others.
+# Costs that are larger for the first fit in a process.
 TIMES = ("fit_time", "score_time", "cpu_time")
 
 
 class TrialCosts:
-    """Reads the costs of trials off the measurements of their fits.
+    """Costs of trials, computed from the measurements of their fits.
 
     Parameters
     ----------
     cost : str or callable
         One of "fit_time", "score_time", "cpu_time", "model_size" and "n_features", or a
-        callable of the fitted estimator that returns a number, 0 or more.
+        callable of the fitted estimator that returns a nonnegative number.
 
     Attributes
     ----------
     name : str
-        Its name.
+        Name of the cost.
     measures : dict of str to callable
-        What is to be measured of each fit.
+        Measures that each fit has to record.
 
     Raises
     ------
     TypeError, ValueError
-        If `cost` is neither.
+        If `cost` is invalid.
 
     Examples
     --------
@@ -70,9 +70,9 @@ class TrialCosts:
         self.measures: dict[str, Measure] = {self.name: measure_of(cost)}
 
     def of_trial(self, trial: Trial, warm: bool = True) -> float:
-        """Return the cost of a trial, the mean over its folds; NaN if it has none.
+        """Return the mean cost over the folds of a trial; NaN if it is unknown.
 
-        With `warm`, times of the first fit in a process are left out.
+        With `warm`, times of the first fit in a process are excluded.
         """
         if trial.state == TrialState.FAILED:
             return math.nan
@@ -90,13 +90,14 @@ class TrialCosts:
     def of_all(self, trials: Sequence[Trial], fractions: FloatArray) -> FloatArray:
         """Return the costs of all trials.
 
-        Where none is known of a trial, since all of its fits were the first in their
-        process, it is estimated: by the median of the trials on as many rows or, if
-        there are none, by a typical cost on all rows times the trial's share of them.
+        The cost of a trial is unknown if all of its fits were the first ones in their
+        processes. It is then estimated by the median of the trials on the same number
+        of rows. If there are none, the estimate is a typical cost on all rows times the
+        fraction of rows of the trial.
         """
         costs = np.array([self.of_trial(trial) for trial in trials], dtype=float)
         if not np.any(np.isfinite(costs)):
-            # Too few fits to leave any out.
+            # There are too few fits to exclude any.
             return np.array([self.of_trial(trial, warm=False) for trial in trials])
         known = np.isfinite(costs)
         for i, trial in enumerate(trials):

@@ -1,8 +1,8 @@
-"""Transfer of the data of a search to where its fits run, once for all fits.
+"""Transfer of the data of a search to its fits, once for all fits.
 
-joblib dumps what it hands to another process anew with every trial. Here the data are
-written once: the large arrays in them side by side into one file, which the workers map
-into memory, so that the machine holds one copy however many of them there are.
+joblib pickles the arguments of another process again for every trial. Here, the data
+are written once. Large arrays are stored in one file, which the workers map into
+memory, so that the machine has one copy for any number of workers.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 
 __all__ = ["DataHandle", "DataTransfer", "Inputs", "PortableHandle", "transfer_data"]
 
-# Arrays begin at multiples of this many bytes, as processors like it.
+# Alignment of arrays in bytes, for efficient access by the processor.
 ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What all fits of a search share.
+    """Inputs that all fits of a search share.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class Inputs:
     splits : list of (train, test)
         Index arrays.
     fit_params, score_params : dict
-        What goes to the estimator's `fit` and to the scorer.
+        Arguments of the estimator's `fit` and of the scorer.
     subsets : Subsets or None
-        Parts of the training sets, if some trials are made on less than all.
+        Training subsets, if some trials use a part of the rows.
     outcome_params : dict
-        What goes to the scorers of constrained outcomes.
+        Arguments of the scorers of constrained outcomes.
     """
 
     X: Any
@@ -60,7 +60,7 @@ class Inputs:
     outcome_params: dict[str, Any] = field(default_factory=dict)
 
     def split(self, index: int, fidelity: Fidelity = FULL_DATA) -> tuple[Any, Any]:
-        """Return the rows that one fold of a trial is trained and tested on."""
+        """Return the training and test rows of one fold of a trial."""
         train, test = self.splits[index]
         if self.subsets is None:
             return train, test
@@ -68,19 +68,19 @@ class Inputs:
 
 
 class DataHandle(Protocol):
-    """What is sent along with a fit in place of the inputs themselves."""
+    """Handle that is sent with a fit instead of the inputs."""
 
     def load(self) -> Inputs:
-        """Return the inputs, where the fit runs."""
+        """Return the inputs, in the process of the fit."""
 
     def stopped(self) -> bool:
-        """Whether fits that have not begun yet are to be skipped."""
+        """Whether to skip fits that have not started."""
 
     def room(self) -> AbstractContextManager:
-        """Wait until a fit may run; it runs in this context."""
+        """Return a context in which a fit runs, after waiting until it may run."""
 
     def portable(self) -> PortableHandle | None:
-        """Return the handle for another process of this machine, if there is one."""
+        """Return the handle for another process of this machine, if available."""
 
 
 class PortableHandle(Protocol):
@@ -88,32 +88,32 @@ class PortableHandle(Protocol):
 
     @property
     def key(self) -> str:
-        """Name of the data, the same for all handles that lead to them."""
+        """Name of the data, which is the same for all handles of the data."""
 
     @property
     def n_shared(self) -> int:
         """Bytes of files that the process maps into memory."""
 
     def load(self) -> Inputs:
-        """Return the inputs, where the fit runs."""
+        """Return the inputs, in the process of the fit."""
 
     def is_gone(self) -> bool | None:
-        """Whether the search has ended; None if that cannot be seen."""
+        """Whether the search has ended; None if this cannot be determined."""
 
 
 class DataTransfer:
-    """Inputs on their way to the fits; a context manager that cleans up behind it.
+    """Transfer of the inputs to the fits; a context manager that cleans up at exit.
 
     Parameters
     ----------
     handle : object
-        What to send along with each fit: a :class:`DataHandle`, or what becomes one on
-        the way.
+        Object to send with each fit: a :class:`DataHandle`, or an object that is
+        converted to one during the transfer.
 
     Attributes
     ----------
     transport : str
-        How it was sent, as :func:`transfer_data` names it.
+        Method of the transfer, as in :func:`transfer_data`.
     """
 
     transport = "value"
@@ -125,20 +125,20 @@ class DataTransfer:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Nothing is left behind."""
+        """Remove the transferred data."""
 
     def stop(self) -> None:
-        """Ask for the fits that have not begun to be skipped, where that is heard."""
+        """Request that fits that have not started are skipped, if supported."""
 
     def renew(self) -> None:
-        """Send again what may have been lost with a worker; changes `handle`."""
+        """Transfer the inputs again if a worker was lost; replaces `handle`."""
 
     def restore(self) -> None:
-        """Put back what another program has removed."""
+        """Restore files that another program has removed."""
 
 
 class _Here:
-    """Inputs at hand where the fit runs."""
+    """Handle that contains the inputs."""
 
     n_shared = 0
 
@@ -163,14 +163,14 @@ class _Here:
 
 
 class _Heard(_Here):
-    """The same, in the memory of the search."""
+    """Handle that contains the inputs in the memory of the search."""
 
     def __init__(
         self, inputs: Inputs, n_slots: int, on_disk: PortableHandle | None = None
     ) -> None:
         super().__init__(inputs)
         self.stop = threading.Event()
-        # Each trial in flight has threads enough for all slots.
+        # Each trial in flight has enough threads for all slots.
         self._slots = threading.BoundedSemaphore(n_slots)
         self._on_disk = on_disk
 
@@ -185,7 +185,7 @@ class _Heard(_Here):
 
 
 class _InMemory(DataTransfer):
-    """For fits that run in the memory of the search."""
+    """Transfer to fits that run in the process of the search."""
 
     def __init__(self, inputs: Inputs, n_slots: int) -> None:
         super().__init__(_Heard(inputs, n_slots))
@@ -194,13 +194,13 @@ class _InMemory(DataTransfer):
         self.handle.stop.set()
 
 
-# What this process loaded last, and where it is mapped, by the folder it came from.
+# Inputs that this process loaded last, and their memory map, by folder.
 _loaded: dict[str, tuple[Inputs, mmap.mmap | None]] = {}
 
 
 @dataclass(frozen=True)
 class _OnDisk:
-    """For fits that run in other processes of this machine."""
+    """Handle for fits in other processes of this machine."""
 
     folder: str
     places: tuple[tuple[int, int, bool], ...]
@@ -220,7 +220,7 @@ class _OnDisk:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             view = memoryview(mapped)
         arrays = [view[begin:end] for begin, end, _ in self.places]
-        # As joblib does it: what is small may be written to.
+        # As in joblib, small arrays are writable.
         buffers = [
             array if shared else bytearray(array)
             for array, (_, _, shared) in zip(arrays, self.places, strict=True)
@@ -252,10 +252,10 @@ class _OnDisk:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Give back the pages that were read; the file stays in the system's cache.
+        """Release the mapped pages; the file remains in the system's cache.
 
-        They would count as this process' own: loky takes it for a leak if a worker has
-        grown by 300 MB between two fits, and starts another in its place.
+        They would otherwise count as memory of this process. loky replaces a worker
+        that has grown by 300 MB between two fits, because it assumes a memory leak.
         """
         _, mapped = _loaded.get(self.folder, (None, None))
         if mapped is not None and hasattr(mapped, "madvise"):
@@ -263,11 +263,11 @@ class _OnDisk:
 
 
 class _Pickler(cloudpickle.Pickler):
-    """Keeps arrays out of the pickle that NumPy would copy into it."""
+    """Pickler that stores arrays separately which NumPy would copy into the pickle."""
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) in (np.ndarray, np.memmap) and not obj.dtype.hasobject:
-            # Strided arrays, and memory maps as what they are made of.
+            # Strided arrays, and memory maps as their base arrays.
             array = obj.view(np.ndarray)
             plain = array.flags.c_contiguous or array.flags.f_contiguous
             array = array if plain else np.ascontiguousarray(array)
@@ -276,7 +276,7 @@ class _Pickler(cloudpickle.Pickler):
 
 
 class _Folder(DataTransfer):
-    """Write inputs into a temporary folder, and remove it at the end."""
+    """Transfer by a temporary folder, which is removed at the end."""
 
     def __init__(
         self, inputs: Inputs, temp_folder: str | None, max_nbytes: float
@@ -298,8 +298,8 @@ class _Folder(DataTransfer):
             raise OSError(
                 error.errno,
                 f"the data of the search could not be written into the temporary "
-                f"folder ({error.strerror}); temp_folder of joblib.parallel_config "
-                "chooses another",
+                f"folder ({error.strerror}); choose another one by temp_folder of "
+                "joblib.parallel_config",
                 place,
             ) from error
 
@@ -321,14 +321,14 @@ class _Folder(DataTransfer):
 
     @contextlib.contextmanager
     def _replaced(self, name: str) -> Iterator[Any]:
-        """Write a new file; one of this name may be mapped by workers, and stays so."""
+        """Write a new file; workers that have mapped an old one keep it."""
         draft = Path(self._folder) / f"{name}-draft"
         with open(draft, "wb") as file:
             yield file
         os.replace(draft, Path(self._folder) / name)
 
     def _remove(self) -> None:
-        # A process that a fit forked leaves the folder to the search.
+        # A process that was forked by a fit must not remove the folder.
         if os.getpid() != self._pid:
             return
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -338,7 +338,7 @@ class _Folder(DataTransfer):
         self._remove()
 
     def stop(self) -> None:
-        # If the disk is full, fits that have not begun are run.
+        # If the disk is full, fits that have not started are run.
         with contextlib.suppress(OSError):
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             (Path(self._folder) / "stop").touch()
@@ -349,14 +349,14 @@ class _Folder(DataTransfer):
     def restore(self) -> None:
         files = [Path(self._folder, name) for name in ("head", "arrays")]
         if not all(file.exists() for file in files):
-            # If it fails, the workers that have the data go on.
+            # If this fails, workers that have loaded the data can continue.
             with contextlib.suppress(OSError):
                 os.makedirs(self._folder, mode=0o700, exist_ok=True)
                 self._write()
 
 
 class _Copied(_Folder):
-    """Keep inputs in the memory of the search, and a copy for other processes."""
+    """Transfer that keeps the inputs in memory, with a copy for other processes."""
 
     def __init__(
         self, inputs: Inputs, n_slots: int, temp_folder: str | None, max_nbytes: float
@@ -369,15 +369,15 @@ class _Copied(_Folder):
 
 
 class _Scattered(DataTransfer):
-    """Hand inputs to the workers of a Dask cluster."""
+    """Transfer to the workers of a Dask cluster."""
 
     def __init__(self, inputs: Inputs, client: Any) -> None:
         self._client, self._inputs = client, inputs
         self.renew()
 
     def renew(self) -> None:
-        # Dask replaces a future among the arguments of a task by its value. No hash of
-        # the data: it takes longer than sending them.
+        # Dask replaces a future among the arguments of a task by its value. The data
+        # are not hashed, because this takes longer than sending them.
         self.handle = self._client.scatter(
             _Here(self._inputs), broadcast=True, hash=False
         )
@@ -395,12 +395,16 @@ def transfer_data(
     temp_folder: str | None = None,
     max_nbytes: float = 1e6,
 ) -> DataTransfer:
-    """Bring the inputs to where the fits run, until the context is left.
+    """Transfer the inputs to the fits, until the context exits.
 
-    That is "memory", this process; "disk", other processes of this machine, which map
-    arrays of more than `max_nbytes` into memory; "copy", both of these; "scatter", the
-    Dask cluster of `client`; or "value", elsewhere, with the inputs sent along with
-    every fit.
+    The transports are:
+
+    - "memory": fits run in this process;
+    - "disk": fits run in other processes of this machine, which map arrays of more than
+      `max_nbytes` into memory;
+    - "copy": both of these;
+    - "scatter": fits run in the Dask cluster of `client`;
+    - "value": fits run elsewhere, and the inputs are sent with every fit.
     """
     if transport == "disk":
         transfer: DataTransfer = _Folder(inputs, temp_folder, max_nbytes)

@@ -1,7 +1,7 @@
-"""Evaluation of configurations: a trial's fits on all splits, and their outcome.
+"""Evaluator of configurations: fits of a trial on all splits, and their results.
 
-The main thread prepares a trial (only there may callback tasks be made), any thread
-runs it, and the main thread concludes it.
+The main thread prepares a trial, because callback tasks can only be created there. Any
+thread can run the trial. The main thread then creates its result.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ Params = dict[str, Any]
 
 
 def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> None:
-    """Set each of `candidates` on a clone, to find wrong names before any fit."""
-    clone(estimator)  # a wrong estimator is no mistake of the candidates
+    """Set each of `candidates` on a clone, to find invalid names before any fit."""
+    clone(estimator)  # errors of the estimator are not errors of the candidates
     for params in candidates:
         error = _refusal(estimator, params)
         if error is None:
@@ -69,7 +69,7 @@ def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) ->
 
 
 def _guesses(estimator: Any, culprits: Sequence[str]) -> str:
-    """Return what the names were meant to be; nothing if that is not clear for all."""
+    """Return suggestions for the names; empty unless all names have one."""
     known = estimator.get_params()
     guesses = [
         did_you_mean(name, known) if name not in known else "" for name in culprits
@@ -78,12 +78,12 @@ def _guesses(estimator: Any, culprits: Sequence[str]) -> str:
 
 
 def on_full_data(number: int, params: Params) -> tuple[Params, Fidelity]:
-    """Evaluate a proposal as it is, on all training rows."""
+    """Assign all training rows to a proposal."""
     return params, FULL_DATA
 
 
 def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
-    """Return what setting `params` on a clone raises, if anything."""
+    """Return the exception raised by setting `params` on a clone, or None."""
     try:
         clone(estimator).set_params(**clone(dict(params), safe=False))
     except Exception as error:
@@ -93,41 +93,41 @@ def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
 
 @dataclass
 class Evaluation:
-    """Trial that is prepared, and can be run in any thread.
+    """Prepared trial, which any thread can run.
 
     Parameters
     ----------
     number : int
         Number of the trial.
     params : dict
-        Its parameters.
+        Configuration of the trial.
     fidelity : Fidelity
-        Training rows that it is made on.
+        Training rows of the trial.
     folds : callable
-        Yields one call for joblib per split; ``folds(max_rounds)`` those for the first
-        rounds.
+        Yields one call for joblib per split. ``folds(max_rounds)`` yields calls with a
+        limited number of rounds.
     refusal : Exception or None
-        Why the estimator refuses the parameters.
+        Exception that the estimator raises when the parameters are set.
     timeout : float or None
-        Seconds of running folds after which no further fold is begun. The folds are
-        run in groups of as many as there are workers; a group takes as long as its
-        longest fold.
+        Running time of folds in seconds after which no further fold is started. The
+        folds run in groups with one fold per worker. The running time of a group is
+        that of its longest fold.
     should_prune : callable or None
-        Given the outcomes of the first folds, whether the others can be spared. The
-        folds are then run one after the other.
+        Returns from the results of the first folds whether to skip the others. The
+        folds then run one at a time.
     complete_scores : sequence of ndarray
-        Scores by split of the complete trials that were told when it was prepared.
+        Scores by split of the complete trials at the time of preparation.
     limits : TrialLimits or None
-        Limits at which running fits are ended.
+        Limits at which running fits are aborted.
     curve_race : FoldCurveRace or None
-        Compares the curve of the first fold with those of the complete trials.
+        Compares the learning curve of the first fold with those of complete trials.
     counts_rounds : bool
-        Whether folds are scored at the best number of rounds up to the end of the
-        shortest of them.
+        Whether the folds are scored at the best number of rounds, up to the last round
+        of the shortest fold.
     duration : float
-        Seconds it took.
+        Duration in seconds.
     started : float or None
-        When it began, in seconds since 1970; None before.
+        Start in seconds since 1970; None before the start.
     """
 
     number: int
@@ -143,11 +143,11 @@ class Evaluation:
     counts_rounds: bool = False
     duration: float = 0.0
     started: float | None = None
-    # Seconds for starts of processes, which are no cost of the trial.
+    # Seconds for starting processes, which do not count as duration of the trial.
     _waited: float = field(default=0.0, init=False)
 
     def __call__(self, parallel: Parallel) -> list[FoldOutcome]:
-        """Run it; return an outcome for each fold, fewer if it was pruned."""
+        """Run the trial; return one outcome per fold, fewer if it was pruned."""
         if self.refusal is not None:
             return []
         begin, self._waited = time.perf_counter(), 0.0
@@ -161,7 +161,7 @@ class Evaluation:
             self.duration = time.perf_counter() - begin - self._waited
 
     def _run_in_groups(self, parallel: Parallel) -> list[FoldOutcome]:
-        """Run folds until the trial is pruned or has taken too long."""
+        """Run folds until the trial is pruned or its time limit is reached."""
         calls = list(self.folds())
         size = 1 if self.should_prune is not None else max(1, parallel.n_jobs)
         outcomes: list[FoldOutcome] = []
@@ -178,7 +178,7 @@ class Evaluation:
             group = parallel(begun)
             has_ended = any(outcome.ended is not None for outcome in group)
             self._waited += max(outcome.waited for outcome in group)
-            # Measured where they run, so that no waiting for a worker counts.
+            # Measured in the workers, so that waiting for a worker does not count.
             seconds += max(outcome.seconds for outcome in group)
             outcomes += group
             if any(one.interrupted or one.is_hopeless for one in group):
@@ -190,34 +190,34 @@ class Evaluation:
 
 @dataclass
 class CandidateEvaluator:
-    """Evaluates configurations, all of them on the same splits.
+    """Evaluator of configurations on the splits of a search.
 
     A trial is one parallel call of scikit-learn's own fit-and-score function over the
-    splits, so that scores, failures, weights, routing and callbacks mean what they mean
-    in GridSearchCV.
+    splits. Scores, failures, weights, metadata routing and callbacks are therefore
+    handled as in GridSearchCV.
 
     Parameters
     ----------
     run : SearchRun
         Estimator, splits, scorers and options of the search.
     transfer : DataTransfer
-        Leads the fits to their data.
+        Provides the fits with the data.
     catch_errors : bool
-        Whether exceptions are carried home from workers before they are raised.
+        Whether exceptions are returned from the workers before they are raised.
     n_planned : int
-        Number of trials that are planned, for scikit-learn's progress messages.
+        Number of planned trials, for the progress messages of scikit-learn.
     assign : callable, default=on_full_data
-        Given a trial's number and what was proposed, returns the parameters to set and
-        the :class:`~skbayes.evaluation.subsets.Fidelity` of the trial.
+        Maps the number of a trial and its proposal to the parameters to set and the
+        :class:`~skbayes.evaluation.subsets.Fidelity` of the trial.
     limits : TrialLimits or None, default=None
-        Limits at which running fits are ended.
+        Limits at which running fits are aborted.
 
     Attributes
     ----------
     task : FoldTask
-        What all fits share.
+        Inputs that all fits share.
     kept : dict of int to list
-        Fitted estimators, by the trial's number.
+        Fitted estimators by trial number.
     """
 
     run: SearchRun
@@ -256,12 +256,12 @@ class CandidateEvaluator:
         )
 
     def prepare(self, number: int, params: Params) -> Evaluation:
-        """Make an evaluation of what was proposed; in the main thread."""
+        """Prepare the evaluation of a proposal; called in the main thread."""
         self.transfer.restore()
         params, fidelity = self.assign(number, params)
         refusal = _refusal(self.run.estimator, params)
-        # The callback tasks are made before any of them is sent off: making one while
-        # another is being pickled changes a dict under the pickler's feet.
+        # All callback tasks are created before any of them is sent. Creating a task
+        # while another one is being pickled would modify a dict during the iteration.
         n_fits = 0 if refusal else self._n_splits
         callback_tasks = self.run.tasks.begin_trial(number, n_fits)
 
@@ -271,14 +271,14 @@ class CandidateEvaluator:
                 fold = Fold(i, params, callback_task, progress, fidelity)
                 if i == 0 and curve_race is not None and risk is not None:
                     fold = dataclasses.replace(fold, race=curve_race, risk=risk)
-                # The handle is another one if the first was lost.
+                # The handle is replaced if the first one was lost.
                 handle = self.transfer.handle
                 if self.limits is not None:
                     yield self.limits.call(handle, fold)
                 else:
                     yield delayed(run_fold)(handle, self.task, fold)
 
-        # What is known now: what is told while it runs depends on the timing.
+        # Trials that finish later are excluded, because they depend on timing.
         scores = tuple(self._complete_scores)
         risk = self.run.options.pruning_risk
         curve_race = None if refusal else self._curve_race(params, fidelity)
@@ -297,7 +297,7 @@ class CandidateEvaluator:
         )
 
     def _curve_race(self, params: Params, fidelity: Fidelity) -> FoldCurveRace | None:
-        """Return what may end the first fold of a trial, if trials are pruned."""
+        """Return the race for the first fold of a trial, if trials are pruned."""
         options = self.run.options
         if options.rounds is None or options.pruning_risk is None:
             return None
@@ -323,7 +323,7 @@ class CandidateEvaluator:
         return should_prune
 
     def _first_scores(self, outcomes: list[FoldOutcome]) -> np.ndarray | None:
-        """Return the guiding scores of the folds; None if one of them is no score."""
+        """Return the guiding scores of the folds; None if one of them is missing."""
         results = [outcome.result for outcome in outcomes]
         if any(r is None or r.fit_error is not None for r in results):
             return None
@@ -336,7 +336,7 @@ class CandidateEvaluator:
     def conclude(
         self, evaluation: Evaluation, outcomes: list[FoldOutcome]
     ) -> Trial | None:
-        """Make a trial of its folds, None if interrupted; in the main thread."""
+        """Create a trial from its folds, or None if interrupted; in the main thread."""
         if evaluation.refusal is not None:
             if self.run.options.error_score == "raise":
                 raise evaluation.refusal
@@ -350,7 +350,7 @@ class CandidateEvaluator:
         return self._trial(evaluation, outcomes)
 
     def failed(self, evaluation: Evaluation, text: str) -> Trial:
-        """Make a trial of which no fold could be fitted, for the reason in `text`."""
+        """Create a trial without any fitted fold; `text` is the reason."""
         error_score = self.run.options.error_score
         scores: Any = error_score
         scorers = compat.public_scorers(self.run.scorers)
@@ -362,7 +362,7 @@ class CandidateEvaluator:
         return self._make(evaluation, folds, math.nan, TrialState.FAILED)
 
     def _no_fold(self, scores: Any, error: str | None, size: int) -> FoldResult:
-        """Return what stands for the result of a fold that was not fitted."""
+        """Return a placeholder for the result of a fold that was not fitted."""
         seconds = math.nan if error is None else 0.0
         train_scores = scores if self.run.options.return_train_score else None
         skipped = error is None
@@ -395,7 +395,7 @@ class CandidateEvaluator:
         return dataclasses.replace(trial, rounds=rounds) if rounds else trial
 
     def _stopped_trial(self, evaluation: Evaluation, fits: list[FoldResult]) -> Trial:
-        """Make a trial of which the first rounds of the first fold were fitted."""
+        """Create a trial that was stopped after the first rounds of its first fold."""
         assert evaluation.curve_race is not None
         (first,) = fits
         curve = guiding_curve(first.curves, self._metric(fits))
@@ -408,17 +408,17 @@ class CandidateEvaluator:
         return self._make(evaluation, folds, score, TrialState.PRUNED, noise=noise)
 
     def _metric(self, folds: list[FoldResult]) -> str | None:
-        """Return the metric that guides the search; None if there is one only."""
+        """Return the metric that guides the search; None if there is only one."""
         for fold in folds:
             if fold.fit_error is None and isinstance(fold.test_scores, dict):
-                # The names of a callable `scoring` are known from now on.
+                # This sets the metric names if `scoring` is a callable.
                 self.run.objective(fold.test_scores)
                 return self.run.objective.name
         return None
 
     def _mean(self, folds: list[FoldResult]) -> float:
-        """Mean score that guides the search; NaN if there is none."""
-        # With a numeric error_score a wholly failed trial would look like a score.
+        """Return the mean score that guides the search; NaN if there is none."""
+        # A numeric error_score would give a score to a trial whose fits all failed.
         if all(fold.fit_error is not None for fold in folds):
             return math.nan
         scores = [self.run.objective(fold.test_scores) for fold in folds]
@@ -428,7 +428,7 @@ class CandidateEvaluator:
     def _partial_trial(
         self, evaluation: Evaluation, outcomes: list[FoldOutcome], stop: bool
     ) -> Trial:
-        """Make a trial of the folds that were finished: it was pruned, or ended."""
+        """Create a pruned or aborted trial from its finished folds."""
         begun = [outcome for outcome in outcomes if outcome.result is not None]
         known: Any = begun[0].result.test_scores if begun else None  # type: ignore
         blank = self._blank_scores(known)
@@ -460,7 +460,7 @@ class CandidateEvaluator:
         return self._make(evaluation, folds, score, state, stop, noise)
 
     def _blank_scores(self, known: Any) -> Any:
-        """Return what stands for scores like those of another fold, if there is one."""
+        """Return placeholder scores in the format of another fold's scores."""
         if isinstance(known, dict):
             return dict.fromkeys(known, math.nan)
         scorers = compat.public_scorers(self.run.scorers)
@@ -506,19 +506,19 @@ class CandidateEvaluator:
         return math.inf if failed else self.run.constraints.violation(folds)
 
     def recall(self, trial: Trial) -> Trial:
-        """Return a trial of the journal, which has the proposal, as if made now."""
+        """Return a trial from the journal, with the attributes of a new trial."""
         params, _ = self.assign(trial.number, trial.params)
         return dataclasses.replace(trial, params=params)
 
     def learn(self, trial: Trial) -> None:
-        """Compare later trials with this one, too, if it is complete."""
+        """Include a trial in comparisons with later trials, if it is complete."""
         complete = trial.state == TrialState.COMPLETE
         beaten: Trial | None = trial
         if complete and (self._best is None or _worth(trial) > _worth(self._best)):
             self._best, beaten = trial, self._best
         if self.run.options.keep_fits == "best" and beaten is not None:
             self.kept.pop(beaten.number, None)
-        # A trial that violates constraints is no rival in a race.
+        # Trials that violate constraints are excluded from races.
         if complete and trial.error is None and trial.feasible:
             scores = np.array([self.run.objective(f.test_scores) for f in trial.folds])
             self._complete_scores.append(scores)
@@ -527,7 +527,7 @@ class CandidateEvaluator:
 
 
 def _to_shortest(calls: list[Any], outcomes: list[FoldOutcome]) -> list[Any]:
-    """Return calls for folds with as many rounds as the shortest fold before them."""
+    """Limit the rounds of folds to those of the shortest previous fold."""
     lengths = [last_round(outcome.result) for outcome in outcomes]
     shortest = min((length for length in lengths if length), default=None)
     return [
@@ -537,17 +537,17 @@ def _to_shortest(calls: list[Any], outcomes: list[FoldOutcome]) -> list[Any]:
 
 
 def _worth(trial: Trial) -> tuple[float, float]:
-    """Return what the best of the trials has most of."""
+    """Return the key by which the best trial is the maximum."""
     return -(trial.violation or 0.0), trial.score
 
 
 def _with_origin(outcome: FoldOutcome) -> BaseException:
-    """Return the exception; one from another process tells where it came from."""
+    """Return the exception, with its traceback as a note if a worker raised it."""
     error = outcome.exception
     assert error is not None
     if error.__traceback__ is None:
         error.add_note(f"\nRaised in a worker:\n{outcome.traceback_text}")
     if isinstance(error, SystemExit):
-        # Python ends without a word.
+        # Python exits without a message.
         logger.error("A fit called sys.exit:\n%s", outcome.traceback_text)
     return error

@@ -1,7 +1,7 @@
-"""Process that runs fits for another one, which may end it at any time.
+"""Process that runs fits for another process, which can kill it at any time.
 
-It is told what to fit over a connection, and answers with `BEGUN` when it has the data,
-and with the outcome when the fit has ended. Nothing else is sent.
+It receives requests over a connection. It answers with `BEGUN` once it has loaded the
+data, and with the outcome after the fit.
 """
 
 from __future__ import annotations
@@ -38,37 +38,37 @@ from skbayes.utils.process_tree import (
 
 __all__ = ["BEGUN", "FitRequest", "Settings", "serve"]
 
-# Sent when a fit begins.
+# Sent at the start of a fit.
 BEGUN = b"begun"
 
-# Seconds between looks at whether anybody still needs this process.
+# Seconds between checks whether this process is still needed.
 WATCH_INTERVAL = 0.2
 
-# Seconds without a fit after which it ends, where the end of a search is not seen.
+# Idle seconds after which the process exits, if the end of a search is not visible.
 IDLE_SECONDS = 10.0
 
-# Bytes of data beyond the limit of memory that a process may reserve, not use.
+# Bytes that a process may reserve, but not use, beyond the memory limit.
 RESERVE = 1 << 30
 
 
 @dataclass
 class Settings:
-    """Settings of the thread that wants a fit.
+    """Settings of the thread that requests a fit.
 
     Parameters
     ----------
     sklearn : dict
         Configuration of scikit-learn.
     joblib : bytes
-        Settings of joblib, pickled.
+        Pickled settings of joblib.
     errstate : dict
-        What NumPy does with floating-point errors.
+        NumPy's handling of floating-point errors.
     filters : bytes
-        Filters of warnings, pickled.
+        Pickled filters of warnings.
     blas_threads : int or None
-        Threads of linear algebra.
+        Number of linear algebra threads.
     authkey : bytes
-        Key for processes that `multiprocessing` started.
+        Key for processes that `multiprocessing` has started.
     """
 
     sklearn: Mapping[str, Any]
@@ -86,13 +86,13 @@ class FitRequest:
     Parameters
     ----------
     fold : bytes or None
-        What to fit, a pickled `Fold`; None only loads data and task.
+        Pickled `Fold`; None to load only the data and the task.
     settings : Settings
-        Settings to do it with.
+        Settings during the fit.
     data, task : bytes or None
-        Pickled `PortableHandle` and `FoldTask`; None for those of the fit before.
+        Pickled `PortableHandle` and `FoldTask`; None for those of the previous fit.
     memory : int or None
-        Bytes of memory for a fit.
+        Memory limit in bytes.
     """
 
     fold: bytes | None
@@ -131,7 +131,7 @@ class _Server:
                 outcome = FoldOutcome()
             else:
                 outcome = self._outcome(request.fold)
-        if os.getpid() != pid:  # a fit forked, and its child returned
+        if os.getpid() != pid:  # a child process that the fit forked returned here
             os._exit(0)
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
@@ -154,7 +154,7 @@ class _Server:
         self.connection.send_bytes(reply)
 
     def is_needed(self) -> bool:
-        """Whether another fit may come."""
+        """Whether another fit may be requested."""
         if self.idle_since is None:
             return True
         gone = None if self.handle is None else self.handle.is_gone()
@@ -164,13 +164,13 @@ class _Server:
 
 
 def _failed(error: Exception) -> FoldOutcome:
-    """Return the outcome of a fit that could not begin, or not be sent."""
+    """Return the outcome of a fit that could not start, or could not be sent."""
     text = traceback.format_exc()
     return FoldOutcome(exception=portable_error(error), traceback_text=text)
 
 
 def serve(connection: Connection, parent: int, search: int) -> None:
-    """Answer requests until the other process ends, or the search."""
+    """Answer requests until the parent process or the search ends."""
     die_with_parent(parent)
     process = multiprocessing.current_process()
     process.name = "skbayes-fit"
@@ -179,13 +179,13 @@ def serve(connection: Connection, parent: int, search: int) -> None:
     try:
         while True:
             server.idle_since = time.monotonic()
-            # The first request comes at once.
+            # The first request is sent immediately.
             request = pickle.loads(connection.recv_bytes())
             server.idle_since = None
             process.authkey = request.settings.authkey
             server.answer(request)
     except (EOFError, OSError, KeyboardInterrupt):
-        pass  # nobody listens any more
+        pass  # the connection is closed
     except BaseException:
         traceback.print_exc()
     finally:
@@ -193,12 +193,12 @@ def serve(connection: Connection, parent: int, search: int) -> None:
 
 
 def _watch(server: _Server, parent: int, search: int) -> None:
-    """End this process, with all that its fits started, when nobody needs it."""
+    """End this process and all processes that its fits started, if not needed."""
     while server.is_needed():
         time.sleep(WATCH_INTERVAL)
         if hasattr(signal, "SIGKILL") and os.getppid() != parent:
             break
-        # joblib's workers outlive a search that was killed by minutes.
+        # Workers of joblib outlive a killed search by minutes.
         if not is_running(search):
             break
     end_group()
@@ -206,7 +206,7 @@ def _watch(server: _Server, parent: int, search: int) -> None:
 
 @contextlib.contextmanager
 def _as_told(settings: Settings) -> Iterator[list[Any]]:
-    """Run the block with some settings; yield the list of its warnings."""
+    """Apply settings in the context; yield the list of its warnings."""
     set_blas_threads(settings.blas_threads)
     with (
         config_context(**settings.sklearn),
@@ -219,7 +219,7 @@ def _as_told(settings: Settings) -> Iterator[list[Any]]:
 
 
 def _portable(caught: list[Any]) -> list[tuple]:
-    """Return warnings that can be pickled."""
+    """Return the warnings that can be pickled."""
     told = []
     for one in caught:
         message = one.message
@@ -232,7 +232,7 @@ def _portable(caught: list[Any]) -> list[tuple]:
 
 
 def _limit_data(n_bytes: int) -> None:
-    """Let allocations fail that are far beyond the limit."""
+    """Let allocations far beyond the limit fail."""
     try:
         import resource
     except ImportError:

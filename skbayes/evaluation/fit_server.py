@@ -1,4 +1,4 @@
-"""Fits in a process that can be ended: its start, its limits, and its successor."""
+"""Server processes for fits: their start, their limits, and their replacement."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ __all__ = [
     "start_server",
 ]
 
-# Seconds between looks at the memory of a fit, and at whether the search goes on.
+# Seconds between checks of the memory of a fit and of the state of the search.
 PATIENCE = 0.05
 
-# Share of the memory that is left to the first fit which a process may lose to leaks
-# and caches before another takes its place.
+# Fraction of the memory available to the first fit that may be lost to leaks and caches
+# before the process is replaced.
 MAX_LOST = 0.2
 
-# Starts of a process that ends before its fit begins.
+# Maximum number of starts of a process that ends before its fit begins.
 N_STARTS = 3
 
 _PROGRAM = """
@@ -65,7 +65,7 @@ serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 
 @dataclass(frozen=True)
 class PortableTask:
-    """What all folds of a search share, pickled once.
+    """Inputs that all folds of a search share, pickled once.
 
     Parameters
     ----------
@@ -80,14 +80,14 @@ class PortableTask:
 
 
 class FitServer:
-    """Process that runs fits for this one.
+    """Process that runs fits for this process.
 
     Attributes
     ----------
     data_key : str or None
-        Data that it has.
+        Key of the data that it has loaded.
     first_size : int
-        Bytes that it had in memory before its first fit; 0 without `trial_memory`.
+        Its memory in bytes before its first fit; 0 without `trial_memory`.
     """
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class FitServer:
     def load(
         self, handle: PortableHandle, task: PortableTask, limits: FitLimits
     ) -> None:
-        """Have data and task loaded; do not wait for it."""
+        """Request the process to load data and task, without waiting."""
         self.data_key, self._task_key = handle.key, task.key
         self._n_shared, self._is_loading = handle.n_shared, True
         data = cloudpickle.dumps(handle)
@@ -118,9 +118,9 @@ class FitServer:
         limits: FitLimits,
         stopped: Callable[[], bool],
     ) -> FoldOutcome:
-        """Run one fit; the process has ended if the outcome says that the fit was.
+        """Run one fit; the process has ended if the outcome says that it was aborted.
 
-        EOFError is raised if the process ends before the fit has begun.
+        An EOFError is raised if the process ends before the fit has begun.
         """
         begin = time.perf_counter()
         if (self.data_key, self._task_key) != (handle.key, task.key):
@@ -137,7 +137,7 @@ class FitServer:
     def loaded(
         self, limits: FitLimits, stopped: Callable[[], bool]
     ) -> FoldOutcome | None:
-        """Wait until the data are there; return why they are not, if so."""
+        """Wait until the data are loaded; return the outcome if this fails."""
         outcome = self._begun(limits, stopped)
         if outcome is not None:
             self._task_key = None
@@ -158,7 +158,7 @@ class FitServer:
     def _begun(
         self, limits: FitLimits, stopped: Callable[[], bool]
     ) -> FoldOutcome | None:
-        """Wait until the answer begins; return the outcome if there is one already."""
+        """Wait until the fit begins; return the outcome if it is available already."""
         try:
             ended = self._wait(stopped, limits.overrun_search)
             if ended is not None:
@@ -169,7 +169,7 @@ class FitServer:
         return None if message == BEGUN else _received(message)
 
     def _fitted(self, limits: FitLimits, stopped: Callable[[], bool]) -> FoldOutcome:
-        """Wait for the outcome of the fit that has begun."""
+        """Wait for the outcome of the running fit."""
         begin = time.perf_counter()
 
         def excess() -> Ended | None:
@@ -196,14 +196,14 @@ class FitServer:
         excess: Callable[[], Ended | None],
         left: Callable[[], float] = lambda: PATIENCE,
     ) -> Ended | None:
-        """Wait for a message; return why the process is to be ended instead, if so.
+        """Wait for a message; return the reason to kill the process instead, if any.
 
-        _Stopped is raised if the search has stopped, EOFError if the process has ended.
+        _Stopped is raised if the search has stopped, and EOFError if the process ended.
         """
         while not self._connection.poll(min(PATIENCE, max(0.0, left()))):
             if stopped() or _is_orphan():
                 raise _Stopped
-            # A child that the fit forked may hold the connection open.
+            # A child process that the fit forked may keep the connection open.
             if self._process.poll() is not None and not self._connection.poll():
                 raise EOFError
             ended = excess()
@@ -216,7 +216,7 @@ class FitServer:
         return FoldOutcome(ended=ended, seconds=seconds)
 
     def _death_text(self) -> str:
-        """Tell how the process ended that nobody had ended."""
+        """Return how the process ended, if it was not killed by this process."""
         try:
             code = self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
@@ -228,34 +228,34 @@ class FitServer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can run another fit."""
+        """Whether the process can run another fit."""
         return self._process.poll() is None
 
     def is_fresh(self, limits: FitLimits) -> bool:
-        """Whether earlier fits have left the memory to the next one."""
+        """Return whether enough memory remains after earlier fits."""
         if self._memory is None or limits.trial_memory is None:
             return True
         lost = self._memory.size() - self.first_size
         return lost <= MAX_LOST * (limits.trial_memory - self.first_size)
 
     def end(self) -> None:
-        """End the process, and all that its fits started."""
+        """Kill the process and all processes that its fits started."""
         end_tree(self._process)
         self._connection.close()
 
 
 def _is_orphan() -> bool:
-    """Whether this process is a worker, and the search that it works for has died."""
+    """Return whether this process is a worker of a search that has died."""
     parent = multiprocessing.parent_process()
     return parent is not None and parent.pid != os.getppid()
 
 
 class _Stopped(Exception):
-    """The search has stopped while a fit was running."""
+    """The search stopped during a fit."""
 
 
 class _Servers:
-    """Processes of this one that wait for a fit."""
+    """Idle server processes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -263,9 +263,9 @@ class _Servers:
         self._starter: ThreadPoolExecutor | None = None
 
     def take(self, data_key: str) -> FitServer:
-        """Return a server that has the data, or a new one."""
+        """Return an idle server that has loaded the data, or a new one."""
         with self._lock:
-            # Those of earlier searches have ended by themselves, and are zombies.
+            # Servers of earlier searches have exited, and are zombies.
             for server in [s for s in self._waiting if not s.is_alive]:
                 self._waiting.remove(server)
                 server.end()
@@ -281,7 +281,7 @@ class _Servers:
             self._waiting.append(server)
 
     def end(self, data_key: str | None = None) -> None:
-        """End the servers that have the data, or all."""
+        """End the servers that have loaded the data, or all servers."""
         with self._lock:
             ending = [
                 s
@@ -293,9 +293,9 @@ class _Servers:
             server.end()
 
     def start(self, function: Callable[[], Any]) -> Any:
-        """Call what starts a process in a thread that lasts as long as this process.
+        """Call a function that starts a process, in a permanent thread.
 
-        The death of the thread that started a process counts as that of its parent.
+        The end of the thread that started a process counts as the end of its parent.
         """
         if threading.current_thread() is threading.main_thread():
             return function()
@@ -305,7 +305,7 @@ class _Servers:
         return self._starter.submit(function).result()
 
     def forget(self) -> None:
-        """Leave the servers to the process that this one was forked from."""
+        """Ignore the servers, which belong to the process that forked this one."""
         for server in self._waiting:
             server._process.returncode = 0
         self.__init__()  # type: ignore[misc]
@@ -318,7 +318,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def end_servers(data_key: str) -> None:
-    """End the waiting processes of this one that have some data."""
+    """End the idle servers that have loaded some data."""
     _SERVERS.end(data_key)
 
 
@@ -327,7 +327,7 @@ def start_server(
 ) -> tuple[FoldOutcome | None, int]:
     """Start a process for the first fit.
 
-    Return why it cannot fit, if so, and the bytes that it has in memory.
+    Returns the outcome if it cannot fit, and its memory in bytes.
     """
     portable = _portable(handle)
     for _ in range(N_STARTS):
@@ -352,9 +352,9 @@ def start_server(
 def run_limited_fold(
     handle: DataHandle, task: PortableTask, fold: bytes, limits: FitLimits
 ) -> FoldOutcome:
-    """Fit and score one fold in another process, which is ended at a limit.
+    """Fit and score one fold in another process, which is killed at a limit.
 
-    Nothing is raised: what a fit raises is a part of the outcome, and so is Ctrl-C.
+    Nothing is raised: exceptions of the fit and Ctrl-C are part of the outcome.
     """
     limits = limits.received()
     try:
@@ -394,7 +394,7 @@ def _limited(
             return outcome
         server.end()
         if limits.overrun_search() is None:
-            # It is ready by the time of the next fit.
+            # It is ready when the next fit starts.
             _SERVERS.put_back(successor := FitServer())
             with contextlib.suppress(EOFError):
                 successor.load(portable, task, limits)
@@ -404,7 +404,7 @@ def _limited(
 
 
 def _started() -> tuple[subprocess.Popen, Connection]:
-    """Start a process that serves fits, in a group of its own."""
+    """Start a server process in a new process group."""
     ours, theirs = multiprocessing.Pipe()
     path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
     number = str(theirs.fileno())
@@ -437,7 +437,7 @@ def _settings() -> Settings:
 
 
 def _joblib_settings() -> bytes:
-    """Return what joblib was told in this thread, as far as it can be pickled."""
+    """Return joblib's settings of this thread, as far as they can be pickled."""
     settings = compat.joblib_settings()
     for backend in (settings.get("backend"), None):
         with contextlib.suppress(Exception):
@@ -448,10 +448,10 @@ def _joblib_settings() -> bytes:
 
 
 def _received(message: bytes) -> FoldOutcome:
-    """Return an outcome, and warn of what the fit warned of."""
+    """Return an outcome, and issue the warnings of the fit."""
     outcome, caught = pickle.loads(message)
     for text, category, filename, line in caught:
-        # Where warnings are errors, they were in the fit, too.
+        # If warnings are errors, the fit has raised them already.
         with contextlib.suppress(Warning):
             warnings.warn_explicit(
                 text,
@@ -464,19 +464,19 @@ def _received(message: bytes) -> FoldOutcome:
     return outcome
 
 
-# What was warned of before, by file.
+# Registries of previous warnings by file.
 _WARNED: dict[str, dict] = {}
 
 
 @functools.cache
 def _module_of(filename: str) -> str | None:
-    """Return the name of the module that is in a file."""
+    """Return the name of the module that is defined in a file."""
     modules = list(sys.modules.items())
     return next((k for k, v in modules if getattr(v, "__file__", 0) == filename), None)
 
 
 def _judged(outcome: FoldOutcome, limits: FitLimits) -> FoldOutcome:
-    """Return the outcome of a fit; a failed allocation is the end of it."""
+    """Return the outcome of a fit; a failed allocation counts as memory limit."""
     error = outcome.traceback_text
     if outcome.result is not None:
         error = outcome.result.fit_error or ""

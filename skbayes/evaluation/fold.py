@@ -41,8 +41,8 @@ _PREDICTING = {type(get_scorer("accuracy")), type(check_scoring(DummyClassifier(
 # Called with a fitted estimator and the result of its fit.
 Measure = Callable[[Any, dict[str, Any]], float]
 
-# Classes of which this process has fitted an estimator before: the first fit loads
-# libraries and fills caches, and takes longer than it will ever again.
+# Classes that this process has fitted before. The first fit of a class takes longest,
+# because it imports libraries and fills caches.
 _FITTED_BEFORE: set[type] = set()
 
 
@@ -53,25 +53,25 @@ class FoldOutcome:
     Parameters
     ----------
     result : FoldResult or None
-        Scores and times; None if it was not fitted.
+        Scores and times; None if the fold was not fitted.
     estimator : estimator or None
-        The fitted estimator, where it is kept.
+        Fitted estimator, if it is kept.
     stop_requested : bool
-        Whether a callback asked to end the search.
+        Whether a callback requested the end of the search.
     exception : BaseException or None
-        Exception that was raised, and its traceback as text.
+        Exception that was raised, with its traceback as text.
     too_late : bool
-        Whether it was not begun because of the limit per trial.
+        Whether the fold was not started because of the time limit of the trial.
     ended : Ended or None
-        Why it was ended before its end, if it was.
+        Reason for which the fit was aborted, if any.
     waited : float
-        Seconds until its process could begin.
+        Seconds until the process of the fit was ready.
     interrupted : bool
-        Whether Ctrl-C kept it from being finished.
+        Whether the fit was interrupted by Ctrl-C.
     seconds : float
-        Time of the fit and of scoring, by `time.perf_counter` of the worker.
+        Time of the fit and of scoring, by `time.perf_counter` in the worker.
     is_hopeless : bool
-        Whether it was ended because its trial cannot become the best.
+        Whether the fit was stopped because the trial cannot become the best one.
     """
 
     result: FoldResult | None = None
@@ -89,28 +89,28 @@ class FoldOutcome:
 
 @dataclass(frozen=True)
 class FoldTask:
-    """What all folds of a search share, sent to the workers with each of them.
+    """Inputs that all folds of a search share, sent to the workers with each fold.
 
     Parameters
     ----------
     estimator : estimator
-        Cloned before it is fitted.
+        Estimator that is cloned for each fit.
     options : dict
         Keyword arguments of scikit-learn's fit-and-score function.
     catch_errors : bool
-        Whether nothing is raised: an exception that leaves a worker makes joblib tear
-        down the pool, and with it the folds of other trials.
+        Whether exceptions are returned instead of raised. An exception in a worker
+        would end the pool, and thereby the folds of other trials.
     measures : dict of str to callable
-        ``measure(estimator, result)`` returns a cost of the fit.
+        Costs by name; ``measure(estimator, result)`` returns the cost of a fit.
     separate_costs : bool
-        Whether costs are kept apart from the test scores, as `costs`; `warm_up` then
-        says whether this was the first fit of its kind in the process.
+        Whether costs are stored separately from the test scores, as `costs`. The flag
+        `warm_up` then marks the first fit of its kind in the process.
     outcomes : OutcomeMeasures or None
-        Measures the outcomes on which there are constraints.
+        Measures of constrained outcomes.
     cache : PrefixCache or None
-        First steps of pipelines that the fits share; None: they share none.
+        Cache of the first steps of pipelines; None if no steps are shared.
     rounds : RoundLimits or None
-        How many rounds fits may have; None: rounds are not counted.
+        Limits of the number of rounds; None if rounds are not tracked.
     """
 
     estimator: Any
@@ -130,7 +130,7 @@ class FoldTask:
 
     @property
     def looks_inside(self) -> bool:
-        """Whether something but a pipeline looks at its fitted steps."""
+        """Whether the fitted steps are accessed other than by the pipeline."""
         scorers = compat.public_scorers(self.options["scorer"])
         several = scorers.values() if isinstance(scorers, dict) else [scorers]
         return self.keeps_estimator or any(
@@ -147,19 +147,19 @@ class Fold:
     index : int
         Number of the split.
     params : dict
-        The trial's parameters.
+        Configuration of the trial.
     callback_task : EvaluationTask or None
-        Its place in the callback tree.
+        Task of the evaluation in the callback tree.
     candidate_progress : (int, int)
-        Number of the trial, and how many are planned, for scikit-learn's messages.
+        Number of the trial, and number of planned trials, for scikit-learn's messages.
     fidelity : Fidelity
-        Training rows that it is fitted on.
+        Training rows of the fit.
     max_rounds : int or None
-        The most rounds, if less than the search allows.
+        Maximum number of rounds, if it is below the limit of the search.
     race : FoldCurveRace or None
-        Compares its curve with those of complete trials.
+        Compares the learning curve with those of complete trials.
     risk : float
-        Chance to become the best below which the fit is ended.
+        Probability to become the best below which the fit is stopped.
     """
 
     index: int
@@ -173,7 +173,7 @@ class Fold:
 
 
 def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
-    """Fit and score one fold on the data that `handle` leads to."""
+    """Fit and score one fold on the data of `handle`."""
     callback_task = fold.callback_task
     try:
         with handle.room():
@@ -200,11 +200,11 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
             if task.options["return_estimator"]:
                 outcome.estimator = result["estimator"]
     except KeyboardInterrupt:
-        # A terminal sends it to the workers too.
+        # A terminal sends Ctrl-C to the workers, too.
         if not task.catch_errors:
             raise
         return FoldOutcome(interrupted=True)
-    except BaseException as error:  # SystemExit too would make joblib end the pool
+    except BaseException as error:  # SystemExit would also make joblib end the pool
         if not task.catch_errors:
             raise
         text = traceback.format_exc()
@@ -217,7 +217,7 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
 def _fit_and_score(
     inputs: Inputs, task: FoldTask, fold: Fold, train: Any, test: Any
 ) -> tuple[dict[str, Any], SavedTime, WatchedFit | None]:
-    """Fit and score with shared steps; without them, if a fitted step was lost."""
+    """Fit and score with shared steps, or without them if a fitted step was lost."""
     options = dict(task.options)
     options["return_estimator"] = task.keeps_estimator
     if fold.callback_task is not None:
@@ -262,15 +262,15 @@ def _fit_and_score(
 
 
 def _looks_inside(task: FoldTask, callback_task: compat.EvaluationTask | None) -> bool:
-    """Tell whether something but a pipeline looks at its fitted steps."""
+    """Return whether fitted steps are accessed other than by the pipeline."""
     if task.looks_inside or callback_task is None:
         return task.looks_inside
-    # Callbacks are shown the fitted estimator.
+    # Callbacks can access the fitted estimator.
     return any(map(compat.has_callbacks, (callback_task.search, task.estimator)))
 
 
 def _test_rows(inputs: Inputs, task: FoldTask, fold: Fold) -> Callable[[], Any]:
-    """Return what cuts the test rows out as scikit-learn does."""
+    """Return a function that selects the test rows in the same way as scikit-learn."""
 
     def cut() -> Any:
         train, test = inputs.split(fold.index, fold.fidelity)
@@ -282,7 +282,7 @@ def _test_rows(inputs: Inputs, task: FoldTask, fold: Fold) -> Callable[[], Any]:
 def _scored_rows(
     inputs: Inputs, task: FoldTask, train: Any, test: Any
 ) -> list[ScoredRows]:
-    """Return what the fit is scored on, cut as scikit-learn does."""
+    """Return the rows that the fit is scored on, selected as in scikit-learn."""
     trained = task.options["return_train_score"]
     found = []
     for rows, others in [(test, train), (train, None)][: 1 + trained]:
@@ -293,7 +293,7 @@ def _scored_rows(
 
 
 def _set_curves(fold: FoldResult, watched: WatchedFit) -> None:
-    """Add the curves of a fit, and move the time of its scores out of that of fit."""
+    """Add the learning curves of a fit, and subtract their time from the fit time."""
     fold.fit_time = max(0.0, fold.fit_time - watched.seconds)
     fold.score_time += watched.seconds
     if watched.curves and fold.fit_error is None and not watched.has_failed:
@@ -303,15 +303,15 @@ def _set_curves(fold: FoldResult, watched: WatchedFit) -> None:
 
 
 def _add_saved(result: dict[str, Any], saved: SavedTime) -> None:
-    """Add the time of shared steps, so that all trials are charged for their steps."""
+    """Add the time of shared steps, so that the times of all trials include it."""
     result["fit_time"] += saved.fit
     result["score_time"] += saved.score
 
 
 def portable_error(error: BaseException) -> BaseException:
-    """Return the exception, or one with its text if it cannot leave this process.
+    """Return the exception, or one with its text if it cannot be unpickled.
 
-    One that cannot be unpickled where it arrives breaks the pool, like a dead worker.
+    An exception that cannot be unpickled breaks the pool, like a dead worker.
     """
     try:
         pickle.loads(cloudpickle.dumps(error))
@@ -347,7 +347,7 @@ def _fold_result(result: dict[str, Any], task: FoldTask, seconds: float) -> Fold
 def _outcomes(
     task: FoldTask, inputs: Inputs, train: Any, test: Any, result: dict[str, Any]
 ) -> dict[str, float]:
-    """Measure the outcomes on which there are constraints."""
+    """Measure the outcomes that have constraints."""
     assert task.outcomes is not None
     X = y = None
     params: dict[str, Any] = {}
@@ -359,9 +359,9 @@ def _outcomes(
 
 
 def _as_floats(scores: Any) -> Any:
-    """Return scores as the floats that GridSearchCV makes of them; None for None.
+    """Convert scores to floats as GridSearchCV does; None for None.
 
-    A warning tells that imaginary parts are dropped.
+    A warning is issued if imaginary parts are discarded.
     """
     if isinstance(scores, dict):
         return {name: _as_floats(score) for name, score in scores.items()}
@@ -371,14 +371,14 @@ def _as_floats(scores: Any) -> Any:
 
 
 def _of_fit(result: dict[str, Any], seconds: float) -> float:
-    """Return the share of the fit in the processor time of a fold."""
-    # Both parts are taken to keep the processor equally busy.
+    """Return the processor time of the fit, as a fraction of that of the fold."""
+    # Both parts are assumed to use the processor equally.
     elapsed = result["fit_time"] + result["score_time"]
     return seconds * result["fit_time"] / elapsed if elapsed > 0.0 else seconds
 
 
 def _is_first(estimator: Any) -> bool:
-    """Tell whether this process has fitted no such estimator before."""
+    """Return whether this process has not fitted this class of estimator before."""
     parts = [estimator, *estimator.get_params(deep=True).values()]
     kinds = {type(part) for part in parts if hasattr(part, "fit")}
     first = not kinds <= _FITTED_BEFORE
@@ -389,7 +389,7 @@ def _is_first(estimator: Any) -> bool:
 def _measured(
     result: dict[str, Any], measures: Mapping[str, Measure], raises: bool
 ) -> dict[str, float]:
-    """Measure a fit; what is not to be had is NaN."""
+    """Measure the costs of a fit; NaN if a measurement fails."""
     if result["fit_error"] is not None:
         return dict.fromkeys(measures, math.nan)
     measured = {}
@@ -400,7 +400,7 @@ def _measured(
             if raises:
                 raise
             warnings.warn(
-                f"Measuring {name!r} failed, and is NaN for these parameters. Details:"
+                f"Measuring {name!r} failed. It is NaN for these parameters. Details:"
                 f"\n{traceback.format_exc()}",
                 UserWarning,
                 stacklevel=2,

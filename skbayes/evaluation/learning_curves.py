@@ -1,34 +1,36 @@
 """Learning curves: the choice of the number of rounds, and the pruning of trials.
 
-A curve has the scores (greater is better) at the first points of ``round_grid``. Curves
-have different lengths, because fits stop when they have not improved for long.
+A curve contains the scores (greater is better) at the first points of ``round_grid``.
+The lengths of curves differ, because fits stop after a number of rounds without
+improvement.
 
-Symbols (r the last round of a first part of the curve of the first fold, n complete
-trials told before, K folds):
+Symbols: r is the last round of the first part of a curve of the first fold, n is the
+number of complete trials observed before, and K is the number of folds.
 
 - ``level(r)``: mean of a curve over the points of the grid in (3r/4, r].
 - ``slope``: level(r) - level(r/2), the gain in the last doubling of the rounds;
-  ``before``: level(r/2) - level(r/4), the gain in the doubling before it.
-- ``gain``: score of the first fold, at the rounds that its trial chose, minus the best
-  of the first part. It counts as 0 if it is negative, as it can be because the rounds
-  are chosen for all folds.
-- ``noise``: the small change that a slope or a gain cannot be told from; it is added to
-  all of them.
+  ``before``: level(r/2) - level(r/4), the gain in the previous doubling.
+- ``gain``: score of the first fold at the number of rounds that its trial chose, minus
+  the best score of the first part. A negative gain counts as 0. It can be negative,
+  because the number of rounds is chosen for all folds.
+- ``noise``: smallest change that can be distinguished from 0. It is added to all slopes
+  and gains.
 
-Learning rates, and so the rounds that are needed, differ by factors of a hundred: a
-trial with a low score may be a slow one that becomes the best. Therefore the score
-itself does not count, but how many times its last gain a fold still gains. With
+Learning rates, and therefore the required numbers of rounds, differ by factors of a
+hundred. A trial with a low score may learn slowly and become the best one. The model
+therefore predicts the ratio of the remaining gain to the last gain, not the score:
 
     log(gain / slope) = a + b log(slope / before) + error
 
-slow curves have slope / before near 2, as they are still linear, and saturated ones
-nearly 0. The coefficients are least squares over the complete trials, and the error has
-Student's distribution. Its variance is that of n - 2 degrees of freedom and of a prior,
-because few trials that happen to agree would otherwise make sure of too much.
+In slowly rising curves, slope / before is near 2, because they are still linear. In
+saturated curves, it is almost 0. The coefficients are estimated by least squares from
+the complete trials, and the error has Student's distribution. Its variance combines
+n - 2 degrees of freedom with those of a prior. Without the prior, a few trials with
+similar results by chance would give a variance that is too small.
 
-The score of the first fold and the gain then give the chance of the trial: the
-probability that the mean over K folds exceeds the best, given the score of the first
-fold (``racing.Race``), is averaged over the quantiles (i - 1/2)/64 of the gain.
+The score of the first fold and the gain determine the chance of the trial. This is the
+probability that the mean over K folds exceeds the best mean, given the score of the
+first fold (``racing.Race``), averaged over the quantiles (i - 1/2)/64 of the gain.
 """
 
 from __future__ import annotations
@@ -55,34 +57,35 @@ __all__ = [
 
 IntArray = NDArray[np.int_]
 
-# A step of the grid is one part in so many of the rounds before it.
+# A step of the grid is 1 / EVERY_ROUND of the number of rounds before it.
 EVERY_ROUND = 10
-# Rounds without improvement after which a fit stops: at least so many, but no more than
-# this share of the cap, and this share of the rounds of the best score.
+# A fit stops after a number of rounds without improvement. The minimum of this number
+# is a constant, but at most a fraction of the cap, or a fraction of the best round.
 MIN_PATIENCE = 50
 PATIENCE_OF_CAP = 1 / 3
 PATIENCE_OF_BEST = 1 / 2
-# The first check: this share of the cap, and rounds that have a curvature.
+# Rounds of the first check: a fraction of the cap, and a minimum for the curvature.
 FIRST_SHARE = 1 / 32
 MIN_FIRST = 16
-# Complete trials before gains are predicted.
+# Number of complete trials that is required to predict gains.
 MIN_TRIALS = 5
-# Standard deviation of log(gain / slope) that is expected before any trial, how many
-# trials it counts as, and the share of the deviation of scores that counts as noise.
+# Prior standard deviation of log(gain / slope), weight of the prior in trials, and
+# fraction of the standard deviation of scores that counts as noise.
 PRIOR_ERROR = 0.3
 PRIOR_DF = 4
 NOISE_SHARE = 0.01
 # Quantiles of the gain over which the chance of a trial is averaged.
 QUANTILES = (np.arange(64) + 0.5) / 64
-# Far extrapolations do not overflow.
+# Limit of extrapolations, to prevent overflow.
 MAX_LOG = 100.0
 
 
 @functools.lru_cache(maxsize=64)
 def round_grid(cap: int) -> IntArray:
-    """Numbers of rounds at which curves have scores: all to 20, then steps of 10 %.
+    """Return the numbers of rounds at which curves have scores.
 
-    Grids of two caps agree up to the smaller cap, which is the last point of its grid.
+    These are all numbers up to 20, and then steps of 10 %. The last point of a grid is
+    its cap. Grids of two caps are equal below the smaller cap.
 
     Examples
     --------
@@ -102,12 +105,12 @@ def round_grid(cap: int) -> IntArray:
     return grid
 
 
-# The grid without a cap, long enough for any learner.
+# Grid without a cap, which is long enough for any estimator.
 _ROUNDS = round_grid(10**8)
 
 
 def check_rounds(cap: int) -> IntArray:
-    """List the rounds of a fold after which its trial may be pruned: doublings."""
+    """Return the rounds of a fold at which its trial may be pruned, by doubling."""
     grid = round_grid(cap)
     wanted = []
     current = max(MIN_FIRST, int(FIRST_SHARE * cap))
@@ -118,17 +121,17 @@ def check_rounds(cap: int) -> IntArray:
 
 
 def has_stalled(curve: FloatArray, rounds: IntArray) -> bool:
-    """Whether a fit has not improved for so many rounds that it can stop.
+    """Return whether a fit can stop, because its score has not improved for long.
 
-    Accuracy stays at that of the most frequent class until enough trees have added up:
-    a curve that has not left its first score has not stalled.
+    Accuracy stays at that of the most frequent class until there are enough trees.
+    Therefore, a curve that is still at its first score has not stalled.
 
     Parameters
     ----------
     curve : ndarray
-        Scores so far, at the first points of the grid.
+        Scores at the first points of the grid.
     rounds : ndarray of int
-        The whole grid, whose last point is the cap.
+        Complete grid, whose last point is the cap.
     """
     curve = np.asarray(curve, dtype=np.float64)
     changed = np.flatnonzero(curve != curve[0])
@@ -141,13 +144,13 @@ def has_stalled(curve: FloatArray, rounds: IntArray) -> bool:
 
 
 def choose_rounds(fold_curves: Sequence[FloatArray]) -> int:
-    """Index of the best point of the mean curve, up to the end of the shortest one."""
+    """Return the index of the best point of the mean curve within all curves."""
     length = min(len(curve) for curve in fold_curves)
     return int(np.argmax(np.mean([curve[:length] for curve in fold_curves], axis=0)))
 
 
 class GainModel:
-    """Predicts how much the score of a curve still gains after its first part.
+    """Model of the remaining gain of a curve after its first part.
 
     Parameters
     ----------
@@ -160,12 +163,12 @@ class GainModel:
     def __init__(self, curves: Sequence[FloatArray], scores: Sequence[float]) -> None:
         self.ready = len(curves) >= MIN_TRIALS
         self._ends = np.cumsum([len(curve) for curve in curves])
-        # One array, as it is sent to the workers.
+        # Stored as one array, because it is sent to the workers.
         self._points = np.concatenate([*curves, []])
         self._scores = np.asarray(scores, dtype=np.float64)
 
     def log_gain(self, first: FloatArray) -> tuple[float, float, float]:
-        """Center and scale of the logarithm of gain plus noise, and the noise."""
+        """Return center and scale of the log of gain plus noise, and the noise."""
         curves = np.split(self._points, self._ends[:-1])
         parts = [curve[: len(first)] for curve in curves]
         noise = self._noise([*parts, first])
@@ -177,7 +180,7 @@ class GainModel:
         return slope + ratio, sd, noise
 
     def gains(self, first: FloatArray, shares: FloatArray) -> FloatArray:
-        """Quantiles of the gain."""
+        """Return quantiles of the gain."""
         center, sd, noise = self.log_gain(first)
         logs = center + sd * stats.t.ppf(shares, self.df)
         return np.maximum(np.exp(np.minimum(logs, MAX_LOG)) - noise, 0.0)
@@ -193,7 +196,7 @@ class GainModel:
 
 
 class FoldCurveRace:
-    """Compares what a trial can still become with the best, within its first fold.
+    """Comparison of a trial with the best one during its first fold.
 
     Parameters
     ----------
@@ -202,7 +205,7 @@ class FoldCurveRace:
     scores : sequence of float
         Scores of these folds at the chosen numbers of rounds.
     race : Race
-        Compares the scores of the first folds with those of the best trial.
+        Comparison of the scores of the first folds with the best trial.
 
     Examples
     --------
@@ -228,9 +231,9 @@ class FoldCurveRace:
         self.ready = self._model.ready and race.ready
 
     def chance(self, first: FloatArray) -> float:
-        """Probability that the mean over all folds will exceed the best.
+        """Return the probability that the mean over all folds exceeds the best mean.
 
-        1 if few trials are known, or while the curve has not left its first score.
+        It is 1 with few trials, or while the curve is still at its first score.
         """
         first = np.asarray(first, dtype=np.float64)
         if not self.ready or not _has_started(first):
@@ -239,12 +242,14 @@ class FoldCurveRace:
         return float(np.mean(self._race.chances(scores[:, np.newaxis])))
 
     def estimate(self, first: FloatArray) -> tuple[float, float | None]:
-        """Median of the predicted mean over all folds, and its variance if it is known.
+        """Return the median of the predicted mean over all folds, and its variance.
 
-        The gain is skewed, and has no variance of its own: its standard deviation is
-        half of its 95 % interval above the median. That of the other folds is added,
-        and that of a uniform distribution from the estimate to the best: a pruned
-        trial is one of which the gain seems small, and such gains are often larger.
+        The distribution of the gain is skewed and has no finite variance. Instead, the
+        standard deviation is half of the part of the 95 % interval above the median.
+        Two variances are added to its square: the variance due to the other folds, and
+        the variance of a uniform distribution between the estimate and the best mean.
+        The latter is added because the gains of pruned trials are often larger than
+        predicted. The variance is None if few trials are complete.
         """
         first = np.asarray(first, dtype=np.float64)
         if not self.ready or not _has_started(first):
@@ -257,20 +262,20 @@ class FoldCurveRace:
 
 
 def _has_started(first: FloatArray) -> bool:
-    """Whether a curve has left its first score in the first half of its points."""
+    """Return whether a curve changes in the first half of its points."""
     half = first[: max(1, len(first) // 2)]
     return bool(np.any(half != half[0]))
 
 
 def _level(part: FloatArray, last: float) -> float:
-    """Mean of a curve over the last quarter of the rounds up to `last`."""
+    """Return the mean of a curve over the last quarter of the rounds up to `last`."""
     begin, end = np.searchsorted(_ROUNDS, [0.75 * last, last], "right")
     end = max(1, end)
     return float(np.mean(part[min(begin, end - 1) : end]))
 
 
 def _shape(part: FloatArray, noise: float) -> tuple[float, float]:
-    """Logarithms of the slope of a first part, and of its ratio to the one before."""
+    """Return the log of the slope of a first part, and of its ratio to ``before``."""
     last = _ROUNDS[len(part) - 1]
     end, half, quarter = (_level(part, last / k) for k in (1, 2, 4))
     slope = math.log(max(end - half, 0.0) + noise)
@@ -278,16 +283,17 @@ def _shape(part: FloatArray, noise: float) -> tuple[float, float]:
 
 
 def _roughness(part: FloatArray) -> float:
-    """Variance of the noise of a curve, from the second differences of its second half.
+    """Return the noise variance of a curve, from second differences.
 
-    The second difference of independent noise has six times its variance.
+    They are taken from its second half. The second difference of independent noise has
+    six times its variance.
     """
     bends = np.diff(part[len(part) // 2 :], 2)
     return float(np.mean(bends**2)) / 6.0 if len(bends) else 0.0
 
 
 def _predict(x: FloatArray, y: FloatArray, new: float) -> tuple[float, float]:
-    """Value at `new` of the line through x and y, and the scale of its error."""
+    """Return the value at `new` of the line through x and y, and its standard error."""
     center = float(np.mean(x))
     spread = float(np.sum((x - center) ** 2))
     b = float(np.sum((x - center) * y)) / spread if spread > 0.0 else 0.0

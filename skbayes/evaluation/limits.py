@@ -1,4 +1,4 @@
-"""Limits on a single fit: its time, its memory, and the time left to the search."""
+"""Limits of a single fit: its time, its memory, and the remaining search time."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
 
 def parse_memory(given: Any) -> int | None:
-    """Return `trial_memory` in bytes; it may be a text such as "2 GB".
+    """Convert `trial_memory` to bytes; strings such as "2 GB" are accepted.
 
-    ImportError is raised if there is no psutil to measure it.
+    An ImportError is raised if psutil, which measures the memory, is not installed.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def parse_memory(given: Any) -> int | None:
 
 
 def memory_text(size: float) -> str:
-    """Return a size for messages.
+    """Format a size for messages.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def memory_text(size: float) -> str:
 
 
 def limits_text(options: Any) -> str:
-    """Return the limits of a trial among the options of a search, for messages."""
+    """Format the limits of a trial for messages, given the options of a search."""
     given = [f"trial_timeout={options.trial_timeout}"]
     given *= options.trial_timeout is not None
     if options.trial_memory is not None:
@@ -73,14 +73,14 @@ def limits_text(options: Any) -> str:
 
 @dataclass(frozen=True)
 class Ended:
-    """End of a fit that did not end by itself.
+    """Reason why a fit was aborted.
 
     Parameters
     ----------
     state : TrialState
-        State of its trial.
+        State of the trial.
     text : str
-        Why, with figures.
+        Reason with the measured values.
     """
 
     state: TrialState
@@ -89,22 +89,22 @@ class Ended:
 
 @dataclass(frozen=True)
 class FitLimits:
-    """Limits on one fit.
+    """Limits of one fit.
 
     Parameters
     ----------
     trial_timeout : float or None
-        Seconds for the fits of a trial.
+        Time limit in seconds for the fits of a trial.
     trial_memory : int or None
-        Bytes that the process of a fit and its children may have in memory.
+        Memory limit in bytes for the process of a fit and its children.
     timeout : float or None
-        Seconds for the search.
+        Time limit in seconds for the search.
     deadline : float or None
-        When these are over, by `time.monotonic`.
+        End of `timeout`, by `time.monotonic`.
     spent : float
-        Seconds that earlier fits of the trial took.
+        Seconds of earlier fits of the trial.
     left : float or None
-        Seconds until the deadline, where the fits run on machines with other clocks.
+        Seconds until the deadline, for fits on machines with other clocks.
     """
 
     trial_timeout: float | None = None
@@ -115,20 +115,20 @@ class FitLimits:
     left: float | None = None
 
     def after(self, spent: float, same_clock: bool) -> FitLimits:
-        """Return the limits of a fit whose trial took some seconds before."""
+        """Return the limits of a fit after earlier fits of the trial took `spent`."""
         if same_clock or self.deadline is None:
             return replace(self, spent=spent)
         left = self.deadline - time.monotonic()
         return replace(self, spent=spent, deadline=None, left=left)
 
     def received(self) -> FitLimits:
-        """Return the limits by the clock of this machine."""
+        """Return the limits with a deadline by the clock of this machine."""
         if self.left is None:
             return self
         return replace(self, deadline=time.monotonic() + self.left, left=None)
 
     def seconds_left(self, seconds: float) -> float:
-        """Return how long a fit may go on that has run for some seconds."""
+        """Return the remaining time of a fit that has run for some seconds."""
         left = [math.inf]
         if self.trial_timeout is not None:
             left.append(self.trial_timeout - self.spent - seconds)
@@ -137,7 +137,7 @@ class FitLimits:
         return min(left)
 
     def overrun(self, seconds: float) -> Ended | None:
-        """Tell that a fit must end that has run for some seconds."""
+        """Return the reason to abort a fit that has run for some seconds, if any."""
         used = self.spent + seconds
         if self.trial_timeout is None or used <= self.trial_timeout:
             return self.overrun_search(seconds)
@@ -148,7 +148,7 @@ class FitLimits:
         return self._too_long(seconds, text)
 
     def overrun_search(self, seconds: float = 0.0) -> Ended | None:
-        """Tell that the time of the search is up."""
+        """Return the reason to abort a fit if the search has timed out."""
         if self.deadline is None or time.monotonic() <= self.deadline:
             return None
         return self._too_long(seconds, f"the timeout of {self.timeout:g} s was over")
@@ -159,14 +159,14 @@ class FitLimits:
         return Ended(TrialState.TIMED_OUT, text)
 
     def oversize(self, size: int | None) -> Ended | None:
-        """Tell that a fit must end that has too many bytes in memory; None is few."""
+        """Return the reason to abort a fit with too large a process, if any."""
         if size is None:
             return None
         text = f"The fit was ended with {memory_text(size)} in memory"
         return Ended(TrialState.OUT_OF_MEMORY, self._of_memory(text))
 
     def unallocated(self, error: str | None) -> Ended | None:
-        """Tell that a fit ended with a traceback of a MemoryError at the limit."""
+        """Return the reason if a fit failed with a MemoryError at the limit."""
         last = (error or "").rstrip().rpartition("\n")[2].partition(":")[0]
         if self.trial_memory is None or not last.endswith("MemoryError"):
             return None

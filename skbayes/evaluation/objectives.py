@@ -1,7 +1,7 @@
-"""Objectives of a search: the scores and costs that are measured of each fit.
+"""Objectives of a search: scores and costs that are measured for each fit.
 
-Symbols: ``Y`` of shape (n_trials, n_objectives) holds mean objectives, negated where
-less is better, so that all of them are maximized.
+Symbols: ``Y`` of shape (n_trials, n_objectives) contains the mean objectives. Those
+that are minimized are negated, so that all columns are maximized.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["COSTS", "Objectives", "accepts", "measure_of", "model_size", "n_features"]
 
-# Bytes that pickles have of each array beside its numbers, roughly.
+# Approximate number of bytes per array in a pickle in addition to its data.
 ARRAY_HEADER = 40
 
 # -- costs ----------------------------------------------------------------------------
@@ -36,24 +36,25 @@ def model_size(estimator: Any) -> int:
     Parameters
     ----------
     estimator : estimator
-        Fitted.
+        The fitted estimator.
 
     Returns
     -------
     size : int
-        Approximate size of its pickle, of protocol 5, in bytes.
+        Approximate size in bytes of its pickle with protocol 5.
 
     Raises
     ------
     Exception
-        What pickling it raises.
+        Any exception that pickling raises.
 
     Notes
     -----
-    The size of a pickle depends on the process that fitted the estimator: one object
-    that is referenced twice takes less space than two equal objects. The size here does
-    not depend on the process. Equal strings and equal data types of arrays count once,
-    arrays count by their numbers, and classes and functions by their names.
+    The actual size of a pickle depends on the process that fitted the estimator: one
+    object that is referenced twice takes less space than two equal objects. This
+    function returns a size that does not depend on the process. Equal strings and equal
+    data types of arrays count once. Arrays count by the size of their data, and classes
+    and functions by the length of their names.
 
     Examples
     --------
@@ -66,12 +67,12 @@ def model_size(estimator: Any) -> int:
 
 
 class _Sizer(pickle.Pickler):
-    """Pickles an object without what its size must not depend on, which is counted."""
+    """Pickler that replaces process-dependent objects and adds up their sizes."""
 
     def __init__(self) -> None:
         self._file = io.BytesIO()
         super().__init__(self._file, protocol=5)
-        # Holds the arrays, so that the memory of none is used again meanwhile.
+        # Keeps references to the arrays, so that their memory is not reused.
         self._counted: dict[Hashable, Any] = {}
         self._n_bytes = 0
 
@@ -80,7 +81,7 @@ class _Sizer(pickle.Pickler):
         return self._n_bytes + self._file.getbuffer().nbytes
 
     def persistent_id(self, obj: Any) -> int | None:
-        """Count the object once and write a number for it; None: pickle it."""
+        """Count an object once and replace it by 0; return None to pickle it."""
         kind = type(obj)
         if kind in (np.ndarray, np.memmap) and not obj.dtype.hasobject:
             self.persistent_id(obj.dtype)
@@ -108,20 +109,22 @@ def n_features(estimator: Any) -> int:
     Parameters
     ----------
     estimator : estimator
-        Fitted. Of a pipeline, the last step counts: what the steps before it have left
-        out is not used; of a search, its best estimator.
+        The fitted estimator. For a pipeline, the features of its last step are counted,
+        so that features removed by earlier steps are excluded. For a search, its best
+        estimator is used.
 
     Returns
     -------
     n_features : int
-        Columns with a coefficient (`coef_`) other than 0, for any class or output;
-        without coefficients, columns with an importance (`feature_importances_`) other
-        than 0; without these, `n_features_in_`.
+        Number of columns with a nonzero coefficient (``coef_``) for any class or
+        output. For estimators without coefficients, the number of columns with a
+        nonzero importance (``feature_importances_``). Without either attribute,
+        ``n_features_in_``.
 
     Raises
     ------
     ValueError
-        If it has none of these attributes.
+        If the estimator has none of these attributes.
 
     Examples
     --------
@@ -146,7 +149,7 @@ def n_features(estimator: Any) -> int:
 
 
 def _last_step(estimator: Any) -> Any:
-    """Return what predicts in the end."""
+    """Return the estimator that makes the final prediction."""
     while True:
         if hasattr(estimator, "steps") and estimator.steps[-1][1] != "passthrough":
             estimator = estimator.steps[-1][1]
@@ -160,7 +163,7 @@ def _last_step(estimator: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Recorded:
-    """Reads a time off the result of a fit."""
+    """Measure that reads a time from the result of a fit."""
 
     name: str
 
@@ -170,7 +173,7 @@ class _Recorded:
 
 @dataclass(frozen=True)
 class _OfEstimator:
-    """Measures the fitted estimator."""
+    """Measure that calls a function of the fitted estimator."""
 
     function: Callable[[Any], float]
 
@@ -178,7 +181,7 @@ class _OfEstimator:
         return self.function(estimator)
 
 
-#: What can be measured of any fit, by name.
+#: Measures of a fit, by name.
 COSTS: dict[str, Callable[[Any, dict], float]] = {
     "fit_time": _Recorded("fit_time"),
     "score_time": _Recorded("score_time"),
@@ -189,7 +192,7 @@ COSTS: dict[str, Callable[[Any, dict], float]] = {
 
 
 def measure_of(cost: str | Callable[[Any], float]) -> Callable[[Any, dict], float]:
-    """Return what measures a cost."""
+    """Return the measure of a cost."""
     return COSTS[cost] if isinstance(cost, str) else _OfEstimator(cost)
 
 
@@ -197,29 +200,30 @@ def measure_of(cost: str | Callable[[Any], float]) -> Callable[[Any, dict], floa
 
 
 class Objectives:
-    """The objectives of a search, as the user wrote them down.
+    """Objectives of a search, as specified by the user.
 
     Parameters
     ----------
     objectives : dict of str to str or tuple
-        For each name "max" or "min", or a tuple of that and what is meant by the name:
-        that of a scorer or a cost, a scorer, or a callable of the fitted estimator.
+        "max" or "min" by name of the objective, or a tuple of this direction and the
+        quantity. The quantity is the name of a scorer or a cost, a scorer, or a
+        callable of the fitted estimator.
 
     Attributes
     ----------
     names : list of str
-        Their names, in order.
+        Names of the objectives, in order.
     signs : ndarray of shape (n_objectives,)
-        1 for those that are maximized, -1 for the others.
+        1 for objectives that are maximized, -1 for the others.
     scorers : dict
         Scorers by name.
     measures : dict
-        What is measured, by name: see :func:`skbayes.evaluation.fold.run_fold`.
+        Measures of the fits by name, see :func:`skbayes.evaluation.fold.run_fold`.
 
     Raises
     ------
     TypeError, ValueError
-        If they are wrong; the message names the objective.
+        If the objectives are invalid; the message contains the name of the objective.
     """
 
     separate_costs = False
@@ -232,8 +236,8 @@ class Objectives:
             )
         if len(objectives) < 2:
             raise ValueError(
-                f"objectives must name two or more, got {dict(objectives)!r}; "
-                "BayesSearchCV searches for the best by one."
+                "objectives must contain two or more objectives, got "
+                f"{dict(objectives)!r}. For one objective, use BayesSearchCV."
             )
         self.names = list(objectives)
         self.scorers: dict[str, Any] = {}
@@ -242,12 +246,12 @@ class Objectives:
         self.signs = np.where(np.array(directions) == "max", 1.0, -1.0)
         if not self.scorers:
             raise ValueError(
-                "objectives must name one scorer at least, such as 'accuracy', got "
+                "objectives must contain at least one scorer, such as 'accuracy', got "
                 f"{self.names!r}, which are all costs."
             )
 
     def _take(self, name: Any, given: Any) -> str:
-        """Sort one objective among scorers and costs; return its direction."""
+        """Add one objective to the scorers or measures, and return its direction."""
         if not isinstance(name, str):
             raise TypeError(f"objectives: names must be strings, got {name!r}.")
         direction, meant = given if _is_pair(given) else (given, name)
@@ -262,8 +266,8 @@ class Objectives:
             elif meant in get_scorer_names():
                 if direction == "min":
                     raise ValueError(
-                        f"objectives[{name!r}]: the scorer {meant!r} is the greater "
-                        "the better, as all of scikit-learn's are; write 'max'."
+                        f"objectives[{name!r}]: greater values of the scorer {meant!r} "
+                        "are better, as for all scorers of scikit-learn. Use 'max'."
                     )
                 self.scorers[name] = meant
             else:
@@ -284,20 +288,20 @@ class Objectives:
         return direction
 
     def multi_scorer(self, estimator: Any, raise_exc: bool) -> Any:
-        """Return what scores by all scorers at once."""
+        """Return a scorer that computes all scores at once."""
         return check_scoring(estimator, self.scorers, raise_exc=raise_exc)
 
     @property
     def name(self) -> str:
-        """The first objective, which stands for all where there is room for one."""
+        """Name of the first objective, used where only one metric is supported."""
         return self.names[0]
 
     def __call__(self, scores: Mapping[str, float]) -> float:
-        """Return the first objective among the scores of a fold; greater is better."""
+        """Return the first objective from the scores of a fold; greater is better."""
         return float(self.signs[0] * scores[self.name])
 
     def of_trial(self, trial: Trial) -> list[float]:
-        """Return the mean objectives of a trial over the folds that were fitted."""
+        """Return the mean objectives of a trial over the fitted folds."""
         folds = [fold.test_scores for fold in trial.folds if not fold.skipped]
         if trial.state == TrialState.FAILED or not folds:
             return [math.nan] * len(self.names)
@@ -305,7 +309,7 @@ class Objectives:
         return [float(y) for y in self.signs * means]
 
     def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
-        """Return the front of some observations: parameters, scores, noise."""
+        """Return the configurations on the front of (params, scores, noise) tuples."""
         if not known:
             return []
         front = is_nondominated(np.array([scores for _, scores, _ in known]))

@@ -1,13 +1,13 @@
 """Sharing of the first steps of pipelines among the trials of a search.
 
-A step whose outcome depends on few searched settings is fitted once per fold, fidelity
-and setting. Later trials take its fitted state and its output from a store. The steps
-stay what they are: for the time of a fit, their methods `fit_transform` and `transform`
-are covered by attributes of the same names, which scikit-learn's pipelines call.
+A step whose result depends on few searched settings is fitted once per fold, fidelity
+and setting. Later trials load its fitted state and its output from a store. The steps
+are not replaced. During a fit, instance attributes cover their methods `fit_transform`
+and `transform`, which scikit-learn's pipelines call.
 
-Symbols: the *settings* of a step are the values of the searched parameters that it, or
-a step before it, depends on. A *run* is a sequence of shared steps of one pipeline; a
-*segment* is a part of a run whose steps depend on the same parameters.
+Symbols: the *settings* of a step are the values of the searched parameters that it
+depends on, including those of earlier steps. A *run* is a sequence of shared steps of
+one pipeline. A *segment* is a part of a run whose steps depend on the same parameters.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ COVERED = ("fit_transform", "transform", "__sklearn_clone__", "__getstate__")
 
 @dataclass(frozen=True)
 class PrefixCache:
-    """What the fits of a search need to share steps.
+    """Inputs that the fits of a search need to share steps.
 
     Parameters
     ----------
     store : PrefixStore
-        Where the fitted steps are.
+        Store of the fitted steps.
     n_values : dict of str to float
         Number of values of each searched parameter; infinite for a range.
     """
@@ -53,15 +53,15 @@ class PrefixCache:
 
 @dataclass
 class SavedTime:
-    """Time that a fit of a whole pipeline would have taken in addition.
+    """Time that shared steps saved in the fit of a pipeline.
 
     Parameters
     ----------
     fit, score, cpu : float
-        Seconds of the fit, of scoring, and of the processor.
+        Saved seconds of the fit, of scoring, and of processor time.
     lost : bool
-        Whether a fitted step could not be loaded when it was needed. The fit is to be
-        repeated without shared steps.
+        Whether a fitted step could not be loaded. The fit must then be repeated without
+        shared steps.
     """
 
     fit: float = 0.0
@@ -71,7 +71,7 @@ class SavedTime:
 
     @property
     def total(self) -> float:
-        """Seconds of the fit and of scoring."""
+        """Saved seconds of the fit and of scoring."""
         return self.fit + self.score
 
 
@@ -89,26 +89,26 @@ def shared_steps(
     Parameters
     ----------
     estimator : estimator
-        Not fitted; its parameters may be set in the context, before `fit` is called.
+        Unfitted estimator. Its parameters may be set in the context, before `fit`.
     cache : PrefixCache or None
-        What is shared; None: nothing.
+        Cache of the steps; None if no steps are shared.
     params : dict
-        Parameters of the trial.
+        Configuration of the trial.
     fold : tuple
-        What tells the fold and its training rows from others of the search.
+        Identifier of the fold and its training rows within the search.
     expected_test : callable or None
-        Returns the test rows as the estimator will be given them. None: the estimator
-        will be given no other rows after its fit.
+        Returns the test rows in the form in which the estimator will receive them. None
+        means that the estimator receives no other rows after its fit.
     looks_inside : bool, default=True
-        Whether something but the pipeline looks at the fitted steps. If not, a step is
-        loaded only if rows are transformed of which the output is not stored.
+        Whether the fitted steps are accessed other than by the pipeline. If not, a step
+        is only loaded to transform rows for which no output is stored.
     """
     saved = SavedTime()
     if cache is None or type(estimator) is not Pipeline:
         yield saved
         return
     fit = _SharedFit(cache, params, fold, expected_test, looks_inside, saved)
-    # The parameters are set after this: the steps are known when `fit` is called.
+    # The parameters are set later, so that the steps are only known in `fit`.
     estimator.__dict__["fit"] = functools.partial(fit.fit, estimator)
     try:
         yield saved
@@ -120,7 +120,7 @@ def shared_steps(
 
 
 class _LostStep(BaseException):
-    """A fitted step cannot be loaded; no error of the fit, and so no `Exception`."""
+    """A fitted step cannot be loaded; not an `Exception`, as the fit has not failed."""
 
 
 @dataclass
@@ -136,19 +136,19 @@ class _SharedFit:
     _covered: list[Any] = field(default_factory=list)
 
     def fit(self, estimator: Any, X: Any, y: Any = None, **fit_params: Any) -> Any:
-        """Fit the estimator with its shared steps covered."""
+        """Fit the estimator while its shared steps are covered."""
         del estimator.__dict__["fit"]
         n_values = {
             name: self.cache.n_values.get(name, math.inf) for name in self.params
         }
         try:
             for path, steps in find_runs(estimator, n_values):
-                # Steps inside a ColumnTransformer see columns that are cut out anew.
+                # Steps in a ColumnTransformer receive new selections of columns.
                 test = _Test(self.expected_test) if path == "" else None
-                # Composites look at the fitted parts of them.
+                # Composites access their fitted parts.
                 is_lazy = path == "" and not self.looks_inside
                 _Run(self, steps, test, is_lazy).prepare()
-        except Exception:  # such as a value that cannot be hashed
+        except Exception:  # for example, a value that cannot be hashed
             self.uncover_all()
         return estimator.fit(X, y, **fit_params)
 
@@ -163,35 +163,35 @@ class _SharedFit:
         self._covered.append(transformer)
 
     def uncover_all(self) -> None:
-        """Give all transformers their own methods back."""
+        """Restore the methods of all transformers."""
         for transformer in self._covered:
             uncover(transformer)
         self._covered.clear()
 
 
 def uncover(transformer: Any) -> None:
-    """Give a transformer its own methods back."""
+    """Restore the methods of a transformer."""
     for name in COVERED:
         transformer.__dict__.pop(name, None)
 
 
 class _NotLoaded:
-    """Output of a step that the next step does not look at."""
+    """Placeholder for the output of a step that the next step does not need."""
 
 
 @dataclass(frozen=True)
 class _Test:
-    """Recognizes the test rows; None: there are no others."""
+    """Recognizes the test rows; None if there are no other rows."""
 
     expected: Callable[[], Any] | None
 
     def recognizes(self, X: Any) -> bool:
-        """Tell whether `X` is the test rows."""
+        """Return whether `X` are the test rows."""
         return self.expected is None or _are_same(X, self.expected)
 
 
 def _are_same(one: Any, other: Callable[[], Any]) -> bool:
-    """Tell whether rows surely equal those that a function returns."""
+    """Return whether rows are known to equal those that a function returns."""
     try:
         return _same(one, other())
     except Exception:  # elements that cannot be compared
@@ -199,7 +199,7 @@ def _are_same(one: Any, other: Callable[[], Any]) -> bool:
 
 
 def _plain_state(transformer: Any) -> Any:
-    """Return the state for a copy or a pickle of a covered step, which is plain."""
+    """Return the state without covered methods, for copies and pickles of a step."""
     own = transformer.__dict__
     covers = {name: own.pop(name) for name in COVERED if name in own}
     try:
@@ -222,8 +222,8 @@ class _Transform:
 
     def __call__(self, X: Any, **params: Any) -> Any:
         known = self._state
-        # A scorer may have fitted the step anew. scikit-learn removes an attribute
-        # about callbacks after the fit.
+        # A scorer may have fitted the step again. scikit-learn removes an attribute
+        # for callbacks after the fit.
         is_as_fitted = all(
             name in known and value is known[name]
             for name, value in self._state_now().items()
@@ -239,13 +239,13 @@ class _States:
         self._loaded: list[dict[str, Any]] | None = None
 
     def are_stored(self) -> bool:
-        """Tell whether there is a file of them."""
+        """Return whether there is a file of the states."""
         return self._store.has(self._key)
 
     def load(self) -> bool:
-        """Load them, unless this was done; tell whether they are there."""
+        """Load the states if necessary; return whether they are available."""
         if self._loaded is None:
-            # An estimator that is kept would keep files open.
+            # A fitted estimator that is kept would keep files open.
             self._loaded = self._store.load(self._key, mapped=False)
         return self._loaded is not None
 
@@ -257,7 +257,7 @@ class _States:
 
 
 class _Run:
-    """Consecutive shared steps of one pipeline in one fit."""
+    """Consecutive shared steps of one pipeline during one fit."""
 
     def __init__(
         self,
@@ -277,22 +277,22 @@ class _Run:
         for begin, end in zip([0, *(e + 1 for e in ends[:-1])], ends, strict=True):
             self._keys += [fit.key(steps[end])] * (end + 1 - begin)
         self._ends = ends
-        # What was stored by an earlier fit: states and times of the first steps, and
-        # the output of the last of these.
+        # Results of an earlier fit: states and times of the first steps, and the output
+        # of the last of them.
         self._states: list[Callable[[], dict[str, Any]]] = []
         self._times: list[tuple[float, float]] = []
         self._output: Any = None
-        # States of the steps of a segment that are fitted now.
+        # States of the steps of a segment that are fitted in this fit.
         self._fitted: list[dict[str, Any]] = []
         self._asleep: dict[int, Callable[[], dict[str, Any]]] = {}
-        # Output of the test rows that was returned last, and by which step; times of
-        # the steps that made it; the output of a later step, if it is known already.
+        # Last returned output of the test rows, with the index of its step; times of
+        # the steps that produced it; output of a later step, if it is already known.
         self._given: tuple[int, Any] = (-1, None)
         self._test_times: list[tuple[float, float]] = []
         self._ahead: tuple[int, Any] | None = None
 
     def prepare(self) -> None:
-        """Load what is stored of the first steps, and cover all of them."""
+        """Load the stored results of the first steps, and cover all steps."""
         store = self._fit.cache.store
         segments: list[_States] = []
         for end in self._ends:
@@ -324,7 +324,7 @@ class _Run:
         self._fit.cover(transformer, methods)
 
     def _clone(self, i: int, transformer: Any) -> Any:
-        """Clone a step; the clone is covered, too."""
+        """Clone a step and cover the clone, too."""
         uncover(transformer)
         copy = clone(transformer)
         self._cover(i, transformer)
@@ -390,7 +390,7 @@ class _Run:
         params: Mapping[str, Any],
         is_as_fitted: bool,
     ) -> Any:
-        """Transform rows; the test rows by what is stored of them."""
+        """Transform rows; use the stored output for the test rows."""
         if params or not is_as_fitted or not self._is_test(i, X):
             return self._transform(i, transformer, X, **params)
         if i == 0:
@@ -405,19 +405,19 @@ class _Run:
         return output
 
     def _is_test(self, i: int, X: Any) -> bool:
-        """Tell whether rows are the test rows, or what the step before made of them."""
+        """Return whether rows are the test rows, or the previous step's output."""
         if i == 0:
             return self._test is not None and self._test.recognizes(X)
         if self._given[0] != i - 1 or X is not self._given[1]:
             return False
-        # A scorer may have written into them.
+        # A scorer may have modified them in place.
         return self._is_lazy or _are_same(X, lambda: self._load_test(i - 1)[0])
 
     def _load_test(self, i: int) -> Any:
         return self._fit.cache.store.load(f"{self._keys[i]}-{i}-test")
 
     def _load_ahead(self) -> tuple[int, Any] | None:
-        """Load what the last step for which it is stored makes of the test rows."""
+        """Load the output of the test rows for the last step that has one stored."""
         for end in reversed(self._ends):
             stored = self._load_test(end)
             if stored is not None:
@@ -429,7 +429,7 @@ class _Run:
         return None
 
     def _transform_test(self, i: int, transformer: Any, X: Any) -> Any:
-        # Who looks at nothing but the last output needs no others.
+        # If only the last output is accessed, the others are not needed.
         is_stored = not self._is_lazy or i in self._ends
         stored = self._load_test(i) if is_stored else None
         if stored is not None:
@@ -448,7 +448,7 @@ class _Run:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Tell whether two containers of rows are equal in all of their elements."""
+    """Return whether two containers of rows are equal in all elements."""
     if type(one) is not type(other):
         return False
     if isinstance(one, np.ndarray):

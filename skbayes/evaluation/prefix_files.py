@@ -1,8 +1,8 @@
-"""Files of pickled values, whose large arrays are mapped into memory.
+"""Files of pickled values whose large arrays are mapped into memory.
 
-A file has a header, the pickle, and the memory of the arrays. Pages of an array that is
-mapped are read when they are used, and are shared by all processes until one of them
-writes to its copy of them.
+A file consists of a header, the pickle, and the data of the arrays. The pages of a
+mapped array are read on access. All processes share them until one of them writes to
+its copy.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ __all__ = ["read", "write"]
 # Sizes of the pickle and of the list of arrays.
 SIZES = struct.Struct("<QQ")
 
-# Checksum of all that follows it.
+# Checksum of the remaining file.
 CHECKSUM = struct.Struct("<I")
 N_HEADER = CHECKSUM.size + SIZES.size
 
-# Arrays begin at multiples of this many bytes.
+# Alignment of arrays in bytes.
 ALIGNMENT = 64
 
-# Bytes from which on a file, and an array in it, is mapped, and not copied.
+# Minimum size in bytes of files and arrays that are mapped instead of copied.
 MAPPED = 1_000_000
 
-# Memory that an array may span, as a multiple of its own size.
+# Maximum memory that a strided array may span, as a multiple of its own size.
 MAX_SPAN = 8
 
-# Begin, end, and whether the array is read-only.
+# Start, end, and whether the array is read-only.
 Place = tuple[int, int, bool]
 
 
 class _StridedArrayError(TypeError):
-    """An array of a kind, or of gaps, for which its layout in memory is not kept."""
+    """Array whose memory layout cannot be preserved."""
 
 
 class _Pickler(cloudpickle.Pickler):
-    """Keeps the layout of arrays in memory, on which the rounding of sums depends."""
+    """Pickler that preserves the memory layout of arrays, which affects rounding."""
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, np.ndarray) and not obj.dtype.hasobject:
@@ -60,7 +60,7 @@ class _Pickler(cloudpickle.Pickler):
 
 
 def _strided(array: npt.NDArray) -> tuple[Any, ...]:
-    """Return an array with gaps as a copy of the memory that it spans."""
+    """Reduce a strided array to a copy of the memory that it spans."""
     steps = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
     offset = -sum(step for step in steps if step < 0)
     n_bytes = offset + sum(step for step in steps if step > 0) + array.itemsize
@@ -86,7 +86,7 @@ def _restore_strided(
 
 
 def write(file: BinaryIO, value: Any) -> None:
-    """Write a value into an empty file."""
+    """Write a value to an empty file."""
     buffers: list[pickle.PickleBuffer] = []
     head = _dumps(value, buffers)
     raws = [buffer.raw() for buffer in buffers]
@@ -110,7 +110,7 @@ def _dumps(value: Any, buffers: list[pickle.PickleBuffer]) -> bytes:
 
 
 def _places(end: int, sizes: Sequence[tuple[int, bool]]) -> list[Place]:
-    """Return where the arrays are in the file, after what ends there."""
+    """Return the positions of arrays in a file, starting after `end`."""
     places = []
     for n_bytes, readonly in sizes:
         begin = end + -end % ALIGNMENT
@@ -122,7 +122,7 @@ def _places(end: int, sizes: Sequence[tuple[int, bool]]) -> list[Place]:
 def read(file: BinaryIO, keep_open: bool = True) -> Any:
     """Return a copy of the value in a file; raise an exception if it is damaged.
 
-    Large arrays are mapped, which keeps the file open; not if `keep_open` is False.
+    Large arrays are mapped unless `keep_open` is False. The file then remains open.
     """
     is_large = os.fstat(file.fileno()).st_size >= MAPPED
     if keep_open and is_large:
@@ -140,7 +140,7 @@ def read(file: BinaryIO, keep_open: bool = True) -> Any:
 
 
 def _part(view: memoryview, place: Place, least: float) -> Any:
-    """Return the memory of an array: of the file, or a copy if it is small."""
+    """Return the memory of an array, mapped from the file or copied if it is small."""
     begin, end, readonly = place
     part = view[begin:end]
     if end - begin < least:

@@ -1,7 +1,7 @@
-"""Steps of pipelines whose outcome is the same for several trials of a search.
+"""Pipeline steps with the same result in several trials of a search.
 
-Symbols: a *run* is a sequence of shared steps of one pipeline; `names` are the searched
-parameters that a step, or a step before it, depends on.
+Symbols: a *run* is a sequence of shared steps of one pipeline. `names` are the searched
+parameters that a step depends on, including those of earlier steps.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from skbayes import compat
 
 __all__ = ["Step", "find_runs", "full_name", "is_estimator"]
 
-# Distinct settings of a step above which it is fitted in each trial.
+# Maximum number of distinct settings for which a step is shared.
 MAX_SETTINGS = 32
 
-# Steps without a transformer.
+# Placeholders of missing steps.
 NO_STEP = (None, "passthrough", "drop")
 
-# Parameters of a composite that change what its parts are, or how they are fitted.
+# Parameters of a composite that replace its parts or change how they are fitted.
 STRUCTURE = {
     Pipeline: ("steps", "memory", "transform_input"),
     ColumnTransformer: ("transformers", "n_jobs"),
@@ -41,16 +41,16 @@ STRUCTURE = {
 
 @dataclass(frozen=True)
 class Step:
-    """Step that can be shared.
+    """Pipeline step that can be shared.
 
     Parameters
     ----------
     path : str
-        Its name in `get_params` of the pipeline.
+        Path of the step in `get_params` of the estimator.
     transformer : transformer
         The step.
     names : frozenset of str
-        Searched parameters that its outcome depends on.
+        Searched parameters that its result depends on.
     """
 
     path: str
@@ -104,7 +104,7 @@ def _runs_of_pipeline(
             yield from _runs_in(part, at, _inside(at, names, n_values), n_values)
             return
         if step.names != names:
-            # For the first fit of a setting, the parts that it does not touch.
+            # In the first fit of a setting, parts with fewer dependencies are shared.
             yield from _runs_in(part, at, _inside(at, names, n_values), n_values)
         run.append(step)
         names = step.names
@@ -115,7 +115,7 @@ def _runs_of_pipeline(
 def _shareable(
     part: Any, path: str, names: frozenset[str], n_values: Mapping[str, float]
 ) -> Step | None:
-    """Return the step if its outcome is the same for all trials of a setting."""
+    """Return the step if its result is the same in all trials with a setting."""
     if isinstance(part, str | None):
         return None
     names = names | _touching(path, n_values)
@@ -130,7 +130,7 @@ def _shareable(
 
 
 def _touching(path: str, n_values: Mapping[str, float]) -> frozenset[str]:
-    """Return the searched parameters that replace a step or are inside it."""
+    """Return the searched parameters that replace a step or belong to it."""
     return frozenset(
         name for name in n_values if name == path or name.startswith(f"{path}__")
     )
@@ -139,17 +139,17 @@ def _touching(path: str, n_values: Mapping[str, float]) -> frozenset[str]:
 def _inside(
     path: str, names: frozenset[str], n_values: Mapping[str, float]
 ) -> frozenset[str]:
-    """Return what the parts of a composite depend on: also on what replaced it."""
+    """Return the parameters of the parts of a composite, including replacements."""
     return names | ({path} & n_values.keys())
 
 
 def full_name(path: str, name: str) -> str:
-    """Return the name of a parameter of the part at `path`; "" is the estimator."""
+    """Return the full name of a parameter at `path`; "" is the estimator."""
     return f"{path}__{name}" if path else name
 
 
 def _is_deterministic(transformer: Any) -> bool:
-    """Tell whether a transformer always does the same with the same data."""
+    """Return whether a transformer always gives the same result for the same data."""
     if not hasattr(transformer, "get_params"):
         return False
     inner = transformer.get_params(deep=True).values()
@@ -160,36 +160,36 @@ def _is_deterministic(transformer: Any) -> bool:
 
 
 def _keeps_state_in_dict(part: Any) -> bool:
-    """Tell whether nothing of the state of an object is in slots."""
+    """Return whether the state of an object is in its `__dict__`, without slots."""
     slots = any(getattr(kind, "__slots__", ()) for kind in type(part).__mro__)
     return hasattr(part, "__dict__") and not slots
 
 
 def is_estimator(value: Any) -> bool:
-    """Tell whether a value has parameters, and is no class."""
+    """Return whether a value is an instance with parameters."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
 def _draws_no_numbers(part: Any) -> bool:
-    """Tell whether an estimator draws no random numbers, or always the same ones."""
+    """Return whether an estimator draws no random numbers, or uses a fixed seed."""
     params = part.get_params(deep=False)
     if any(map(_draws_anew, params.values())):
         return False
     if "random_state" not in params:
         try:
             return not get_tags(part).non_deterministic
-        except Exception:  # of another kind, without tags
+        except Exception:  # other objects, without tags
             return False
     if isinstance(params["random_state"], Integral):
         return True
     if type(part) is PCA:
         return part.svd_solver in ("full", "covariance_eigh")
-    # Its splitter draws the numbers.
+    # Its splitter draws the random numbers.
     return type(part) is TargetEncoder and hasattr(part.cv, "split")
 
 
 def _draws_anew(value: Any) -> bool:
-    """Tell whether a parameter is a source of random numbers, such as a splitter."""
+    """Return whether a parameter is a source of new random numbers."""
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return True
     if inspect.isroutine(value) or isinstance(value, functools.partial):
@@ -201,7 +201,7 @@ def _draws_anew(value: Any) -> bool:
 
 
 def _function_draws_anew(function: Callable) -> bool:
-    """Tell whether a function takes a random state, and would draw numbers anew."""
+    """Return whether a function accepts a random state and draws new numbers."""
     try:
         parameter = inspect.signature(function).parameters.get("random_state")
     except ValueError:  # some compiled functions have no signature

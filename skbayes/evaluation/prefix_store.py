@@ -1,7 +1,7 @@
-"""Store of what the fits of a search share, in a folder that all processes see.
+"""Store of intermediate results that fits share, in a folder.
 
-Fitted transformers and their outputs are stored as pickles, of which each fit loads a
-copy. N-gram counts are stored as arrays, which each process maps into its memory.
+Fitted transformers and their outputs are stored as pickles, and each fit loads a copy.
+N-gram counts are stored as arrays, which each process maps into its memory.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ __all__ = ["PrefixStore", "temporary_store"]
 
 _PREFIX = "skbayes-prefixes-"
 
-# Beginnings of the names of files without a value: unfinished ones, locks, and notes
-# that there was no room for a value.
+# Prefixes of the names of files without a value: unfinished files, locks, and markers
+# of values for which there was no space.
 _DRAFT, _LOCK, _NO_ROOM = "draft-", "lock-", "no-room-"
 
-# Note that a value was made again for lack of room.
+# Marker of a value that was computed again because of a lack of space.
 _MADE_AGAIN = f"{_NO_ROOM}again"
 
-# Seconds to wait for another process that makes the same: as long as it takes.
+# Seconds to wait for another process that computes the same value; no practical limit.
 PATIENCE = 1e6
 
 Arrays = Mapping[str, npt.NDArray]
@@ -47,17 +47,17 @@ Arrays = Mapping[str, npt.NDArray]
 
 @dataclass(frozen=True)
 class PrefixStore:
-    """Files of values, of which the least recently used are removed for new ones.
+    """Store of values in files, from which the least recently used are removed.
 
-    What cannot be written or read is computed again by the caller: a full disk, a
-    file that is gone, or one that is damaged costs time only.
+    The caller computes values again that cannot be written or read. A full disk or a
+    missing or damaged file therefore only costs time.
 
     Parameters
     ----------
     folder : str
-        Where the files are.
+        Folder of the files.
     limit : float
-        Bytes that all files together take at most.
+        Maximum total size of the files in bytes.
     """
 
     folder: str
@@ -65,17 +65,17 @@ class PrefixStore:
 
     @property
     def is_here(self) -> bool:
-        """Whether this machine has the folder."""
+        """Whether the folder is on this machine."""
         return os.path.isdir(self.folder)
 
     def has(self, key: str) -> bool:
-        """Tell whether something is stored under a key."""
+        """Return whether a value is stored under a key."""
         return os.path.exists(os.path.join(self.folder, key))
 
     def load(self, key: str, mapped: bool = True) -> Any:
-        """Return a copy of what is stored under a key; None if there is nothing.
+        """Return a copy of the value under a key; None if there is no value.
 
-        If `mapped`, large arrays are pages of the file that is kept open for them.
+        If `mapped`, large arrays are mapped from the file, which is kept open for them.
         """
         path = Path(self.folder) / key
         try:
@@ -87,13 +87,13 @@ class PrefixStore:
         return stored
 
     def save(self, key: str, value: Any) -> None:
-        """Store a value, unless it cannot be written or is larger than the limit."""
+        """Store a value, unless it cannot be written or exceeds the size limit."""
         self._write(key, lambda file: prefix_files.write(file, value))
 
     def arrays(self, key: str, make: Callable[[], Arrays]) -> Arrays:
-        """Map stored arrays into memory; if there are none, store those of `make`.
+        """Map stored arrays into memory; call `make` if they are missing.
 
-        One process makes them, and others that need the same wait for it.
+        One process calls `make`, and other processes that need the same arrays wait.
         """
         stored = self._mapped(key)
         if stored is not None:
@@ -112,25 +112,25 @@ class PrefixStore:
         try:
             stored = joblib.load(path, mmap_mode="r")
             os.utime(path)
-            # Plain arrays over the mapped file: slices of a memmap are slow to make.
+            # Views as plain arrays, because slicing a memmap is slow.
             return {name: array.view(np.ndarray) for name, array in stored.items()}
         except Exception:
             return None
 
     @contextlib.contextmanager
     def _turn(self, key: str) -> Iterator[None]:
-        """Wait while another process makes the same, if the folder has locks."""
+        """Wait for another process that computes the same, if locks are supported."""
         lock = os.path.join(self.folder, f"{_LOCK}{key}")
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(sqlite3.Error):
-                # Without locks, or on a full disk, this fails at once.
+                # Without support for locks, or on a full disk, this fails immediately.
                 with _locked(f"{lock}-{uuid.uuid4().hex}", patience=0.0):
                     pass
                 stack.enter_context(_locked(lock, PATIENCE))
             yield
 
     def _write(self, key: str, dump: Callable[[Any], Any], size: int = 0) -> None:
-        """Write a file of at least `size` bytes, if there is room for it."""
+        """Write a file of at least `size` bytes, if there is space for it."""
         folder = Path(self.folder)
         draft = folder / f"{_DRAFT}{uuid.uuid4().hex}"
         try:
@@ -143,30 +143,30 @@ class PrefixStore:
             os.replace(draft, folder / key)
         except OSError:
             self._note(key)
-        except Exception:  # what cannot be pickled
+        except Exception:  # values that cannot be pickled
             pass
         finally:
             with contextlib.suppress(OSError):
                 draft.unlink(missing_ok=True)
 
     def _note(self, key: str) -> None:
-        """Note that there is no room for a value; a full disk has room for a name."""
+        """Create an empty file as a marker that there is no space for a value."""
         with contextlib.suppress(OSError):
             (Path(self.folder) / f"{_NO_ROOM}{key}").touch()
 
     def _make_room(self, size: int) -> None:
-        """Remove the least recently used files until a new one has room."""
+        """Remove the least recently used files until there is space for a new one."""
         files = []
         with os.scandir(self.folder) as entries:
             for entry in entries:
                 if entry.name.startswith((_DRAFT, _LOCK, _NO_ROOM)):
                     continue
-                with contextlib.suppress(FileNotFoundError):  # others remove them, too
+                with contextlib.suppress(FileNotFoundError):  # removed by others
                     status = entry.stat()
                     files.append((status.st_mtime_ns, status.st_size, entry.path))
         total = size + sum(one[1] for one in files)
         for _, freed, path in sorted(files):
-            # What is larger than the limit will not have room.
+            # A value above the limit cannot be stored in any case.
             if total <= self.limit or size > self.limit:
                 break
             with contextlib.suppress(OSError):
@@ -179,7 +179,7 @@ class PrefixStore:
 
 @contextlib.contextmanager
 def _locked(path: str, patience: float) -> Iterator[None]:
-    """Hold a lock that is free again when this process dies, on every system."""
+    """Hold a lock that is released if this process dies, on every system."""
     connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
     try:
         connection.execute("BEGIN EXCLUSIVE")
@@ -190,10 +190,10 @@ def _locked(path: str, patience: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | None]:
-    """Make a store that is removed at the end; None where no folder can be made.
+    """Create a store that is removed at the end; None if no folder can be created.
 
-    Folders that a killed process left behind are removed first. At the end, a warning
-    tells if values were made again for lack of room.
+    Folders left behind by killed processes are removed first. At the end, a warning is
+    issued if values were computed again because of a lack of space.
     """
     place = place or os.environ.get("JOBLIB_TEMP_FOLDER") or tempfile.gettempdir()
     place = os.path.expanduser(place)
@@ -209,7 +209,7 @@ def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | N
     try:
         yield PrefixStore(folder, limit)
     finally:
-        # A process that a fit forked leaves the folder to the search.
+        # A process that was forked by a fit must not remove the folder.
         if os.getpid() == pid:
             made_again = os.path.exists(os.path.join(folder, _MADE_AGAIN))
             shutil.rmtree(folder, ignore_errors=True)
@@ -220,17 +220,17 @@ def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | N
 
 def _warn_of_limit(place: str, limit: float) -> None:
     warn_or_log(
-        "Some of what trials share was computed again for lack of room: cache_limit "
-        f"({limit / 1e9:.3g} GB) was reached, or the temporary folder {place!r} is "
-        "full. The results are the same; the search would be faster with a larger "
-        "cache_limit, in a folder with room for it (temp_folder of "
-        "joblib.parallel_config chooses one).",
+        "Results that trials share were computed again, because cache_limit "
+        f"({limit / 1e9:.3g} GB) was reached or the temporary folder {place!r} is "
+        "full. The scores are not affected. To speed up the search, increase "
+        "cache_limit, or choose a folder with more space by temp_folder of "
+        "joblib.parallel_config.",
         stacklevel=3,
     )
 
 
 def _remove_abandoned(place: str) -> None:
-    """Remove the folders of processes of this user that are no more."""
+    """Remove the folders of this user's processes that no longer exist."""
     for path in Path(place).glob(f"{_PREFIX}*-*"):
         owner = path.name.removeprefix(_PREFIX).partition("-")[0]
         if owner.isdigit() and not is_running(int(owner)):

@@ -1,19 +1,21 @@
-"""Racing: the chance of a trial to become the best, from its first folds.
+"""Racing: the probability that a trial becomes the best, given its first folds.
 
-Symbols (K splits, m of them finished, n complete trials told before):
+Symbols: K is the number of splits, m is the number of finished splits, and n is the
+number of complete trials observed before.
 
-- ``table``: (n, K) scores of the complete trials, split by split.
-- ``best``: (K,) the row of the best of them; ``d``: (m,) differences to it.
-- ``variance``: of what is left of a score once the means of its trial and of its split
-  are taken away, from the two-way analysis of variance without replication of
-  ``table``, with (n - 1) (K - 1) degrees of freedom. As one more degree counts the
-  variance between the splits of a trial, which is at least as large: a few trials that
-  happen to agree would otherwise make sure of far too much.
+- ``table``: (n, K) scores of the complete trials by split.
+- ``best``: (K,) scores of the best complete trial; ``d``: (m,) differences from them.
+- ``variance``: residual variance of a score after the means of its trial and of its
+  split are subtracted. It is estimated by a two-way analysis of variance of ``table``
+  without replication, with (n - 1) (K - 1) degrees of freedom. The variance between the
+  splits of a trial, which is at least as large, is included as one more degree of
+  freedom. Without it, a few trials with similar results by chance would give a variance
+  that is too small.
 
-Splits differ more than good trials do, and each trial sees the same ones: so scores
-are compared within splits. With a flat prior on the true difference, the difference of
-the complete means is then distributed as mean(d) + sqrt(2 variance (1/m - 1/K)) t, with
-t of Student's distribution with as many degrees of freedom.
+Scores are compared within splits, because splits differ more than good trials do, and
+all trials use the same splits. With a flat prior on the true difference, the difference
+of the complete means is distributed as mean(d) + sqrt(2 variance (1/m - 1/K)) t. Here,
+t has Student's distribution with the same number of degrees of freedom.
 """
 
 from __future__ import annotations
@@ -28,17 +30,17 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["Race"]
 
-# Complete trials before the variance of differences is trusted.
+# Number of complete trials that is required to estimate the variance.
 MIN_TRIALS = 3
 
 
 class Race:
-    """Compares the first folds of a trial with the best complete one so far.
+    """Comparison of the first folds of a trial with the best complete trial.
 
     Parameters
     ----------
     table : array-like of shape (n, K)
-        Scores of the complete trials, split by split; greater is better.
+        Scores of the complete trials by split; greater is better.
 
     Examples
     --------
@@ -63,15 +65,15 @@ class Race:
 
     @property
     def best(self) -> float:
-        """Mean of the best trial over all splits."""
+        """Mean score of the best trial over all splits."""
         return float(np.mean(self._best))
 
     def chance(self, scores: FloatArray | list[float]) -> float:
-        """Probability that the mean will exceed the best; 1 if few trials are known."""
+        """Return the probability to exceed the best mean; 1 if there are few trials."""
         return float(self.chances(np.asarray(scores)[np.newaxis])[0])
 
     def chances(self, rows: FloatArray) -> FloatArray:
-        """Probabilities for rows of scores of the first folds, one row for each."""
+        """Return the probabilities for rows of scores of the first folds."""
         if not self.ready:
             return np.ones(len(rows))
         m = rows.shape[1]
@@ -82,7 +84,7 @@ class Race:
         return np.asarray(stats.t.cdf(differences / sd, self._df))
 
     def estimate(self, scores: FloatArray | list[float]) -> tuple[float, float | None]:
-        """Mean over all splits that the first ones predict, and its variance."""
+        """Return the predicted mean over all splits, and its variance."""
         if not self.ready:
             return float(np.mean(scores)), None
         differences = np.asarray(scores, dtype=np.float64) - self._best[: len(scores)]

@@ -1,4 +1,4 @@
-"""Run of a search: all that one call of `fit` works on."""
+"""Run of a search: the inputs and the state of one call of `fit`."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ __all__ = ["FitOptions", "Objective", "SearchRun"]
 
 
 class Objective(Protocol):
-    """What trials are judged by: scores, and costs where a search has some."""
+    """Objective of the trials: scores, and the costs of a search if it has any."""
 
     @property
     def name(self) -> str | None:
-        """Metric that guides the search; None while that is not known."""
+        """Name of the metric that guides the search; None if it is not known yet."""
 
     @property
     def measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
-        """Costs to measure of each fit, by name."""
+        """Costs that are measured for each fit, by name."""
 
     @property
     def separate_costs(self) -> bool:
-        """Whether costs are kept apart from the scores."""
+        """Whether costs are stored separately from the scores."""
 
     def __call__(self, scores: Any) -> float:
-        """Guiding score among the test scores of a fold."""
+        """Return the guiding score from the test scores of a fold."""
 
     def of_trial(self, trial: Trial) -> Any:
-        """Return what the optimizer is told of a trial."""
+        """Return the value that the surrogate is fitted to."""
 
     def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
-        """Return the best of some observations: parameters, scores, noise."""
+        """Return the best configurations of (params, scores, noise) tuples."""
 
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Options of the fits, as the parameters of the search say.
+    """Options of the fits, from the parameters of the search.
 
     Parameters
     ----------
@@ -59,15 +59,16 @@ class FitOptions:
     return_train_score : bool
     verbose : int
     trial_timeout : float or None
-        Seconds for the fits of a trial.
+        Time limit in seconds for the fits of a trial.
     pruning_risk : float or None
-        Chance to become the best below which a trial is pruned; None: none is.
+        Probability to become the best below which a trial is pruned; None for no
+        pruning.
     keep_fits : {"best", "all"} or None
         Trials whose fitted estimators are kept.
     trial_memory : int or None
-        Bytes that a fit may have in memory.
+        Memory limit of a fit in bytes.
     rounds : RoundLimits or None
-        How many rounds fits may have; None: rounds are not counted.
+        Limits of the number of rounds; None if rounds are not tracked.
     """
 
     error_score: float | str = np.nan
@@ -81,12 +82,12 @@ class FitOptions:
 
     @property
     def ends_fits(self) -> bool:
-        """Whether a running fit is ended at a limit."""
+        """Whether a running fit is aborted at a limit."""
         return self.trial_timeout is not None or self.trial_memory is not None
 
     @property
     def cuts_trials(self) -> bool:
-        """Whether some folds of a trial may be left out."""
+        """Whether some folds of a trial may be skipped."""
         return self.ends_fits or self.pruning_risk is not None
 
 
@@ -97,20 +98,20 @@ class SearchRun:
     Parameters
     ----------
     estimator : estimator
-        Cloned for each fit.
+        Estimator that is cloned for each fit.
     objective : Objective
-        What trials are judged by.
+        Objective of the trials.
     scorers : callable
-        Scores the fits, by one metric or several.
+        Scorer of the fits, for one or several metrics.
     X, y : array-like
         Data; `y` may be None.
     params : dict
-        Fit parameters as they were given.
+        Parameters of `fit` as given by the user.
     fit_params, score_params, split_params, outcome_params : dict
-        Their parts for the estimator, the scorers, the splitter, and the scorers of
+        Parameters for the estimator, the scorers, the splitter, and the scorers of
         constrained outcomes.
     tasks : compat.TaskTree
-        Tasks that callbacks see.
+        Tasks that are reported to callbacks.
     space : Space
         Search space.
     options : FitOptions
@@ -120,11 +121,11 @@ class SearchRun:
     splits : list of (train, test)
         Index arrays, the same for all trials.
     subsets : Subsets or None
-        Training subsets, if some trials are made on less than all rows.
+        Training subsets, if some trials use a part of the rows.
     n_points : int
-        Trials in flight.
+        Number of trials in flight.
     journal : Journal or NullJournal
-        Record of proposals and results.
+        Journal of proposals and results.
     context : ExecutionContext
         Workers and settings of the thread that called `fit`.
     known : list of tuple
@@ -132,17 +133,17 @@ class SearchRun:
     sources : list of Source
         Earlier searches on other data.
     cache : PrefixCache or None
-        First steps of pipelines that the fits share.
+        Cache of the first steps of pipelines that the fits share.
     trial_data : callable or None
-        Takes the store of what the fits share, or None, and returns a context manager
-        that gives what the trials are made on in place of `X`, such as texts with
+        Called with the store of shared results, or None. It returns a context manager
+        that yields the data of the trials in place of `X`, such as documents with
         their counts.
     ranked : History
         Trials in the rows of `cv_results_`.
     constraints : Constraints or None
         Bounds on outcomes of trials.
     limits : TrialLimits or None
-        While the trials run, the limits at which fits are ended.
+        Limits at which running fits are aborted, while the trials run.
     """
 
     estimator: Any
@@ -179,21 +180,21 @@ class SearchRun:
 
     @cached_property
     def test_sizes(self) -> list[int]:
-        """Rows of each split's test set."""
+        """Number of rows of each split's test set."""
         rows = np.arange(self.n_samples)
         return [len(rows[test]) for _, test in self.splits]
 
     def train_fraction(self, fidelity: Fidelity) -> float:
-        """Return the share of the training rows that a trial is made on."""
+        """Return the fraction of the training rows that a trial uses."""
         return 1.0 if self.subsets is None else self.subsets.fraction(fidelity)
 
     def constraint_values(self, trial: Trial) -> list[float] | None:
-        """Return what the optimizer is told of the constraints of a trial."""
+        """Return the observed constraint values of a trial."""
         return None if self.constraints is None else self.constraints.of_trial(trial)
 
     @property
     def inputs(self) -> Inputs:
-        """What the fits need of it."""
+        """Inputs of the fits."""
         return Inputs(
             self.X,
             self.y,

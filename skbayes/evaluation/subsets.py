@@ -1,9 +1,9 @@
-"""Nested subsets of each split's training rows, for trials on a part of them.
+"""Nested subsets of the training rows of each split, for trials on a part of them.
 
-Symbols, for one split: ``n`` training rows; the *rank* of a row, from 0 to n - 1, says
-from which size on a subset holds it: a subset of m rows is made of those with rank < m.
-So the smaller subset is a part of the larger one, and one array of ranks per split
-serves all sizes. The test rows are never touched.
+Symbols, for one split: ``n`` is the number of training rows. The *rank* of a row, from
+0 to n - 1, determines the subsets that contain it: a subset of m rows consists of those
+with rank < m. Smaller subsets are therefore contained in larger ones, and one array of
+ranks per split is sufficient for all sizes. The test rows are always complete.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ __all__ = ["FULL_DATA", "Fidelity", "Subsets", "check_train_size"]
 
 @dataclass(frozen=True)
 class Fidelity:
-    """On what a trial is made.
+    """Amount of training data of a trial.
 
     Parameters
     ----------
     stage : int, default=0
-        The stage of the search that it belongs to.
+        Stage of the search.
     train_size : float or int, default=1.0
-        A fraction in (0, 1] of the rows of each split's training set, or a number of
-        rows, at least 1; a split that has no more is taken whole.
+        Fraction in (0, 1] of the rows of each split's training set, or number of rows.
+        A training set that is not larger than the number is used completely.
     subset : int, default=0
-        Which of several independent subsets.
+        Number of the subset, among independent subsets of the same size.
     min_rows : int, default=0
-        Fewest rows that a fraction stands for, unless half of the smallest training set
-        has fewer.
+        Minimum number of rows if `train_size` is a fraction, but at most half of the
+        smallest training set.
     """
 
     stage: int = 0
@@ -48,25 +48,25 @@ class Fidelity:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all training rows are used, whatever their number."""
+        """Whether all training rows are used, regardless of their number."""
         return not isinstance(self.train_size, int) and self.train_size == 1.0
 
 
-# What the trials of most searches are made on.
+# Fidelity of the trials of most searches.
 FULL_DATA = Fidelity()
 
 
 @dataclass(frozen=True)
 class Subsets:
-    """The training subsets of a search.
+    """Training subsets of a search.
 
     Parameters
     ----------
     ranks : dict of int to list of ndarray of shape (n,)
-        For each subset, the ranks of the training rows of each split, in their order
-        there.
+        For each subset, the ranks of the training rows of each split, in the order of
+        the training set.
     sizes : tuple of int
-        Training rows of each split.
+        Number of training rows of each split.
 
     Examples
     --------
@@ -96,11 +96,12 @@ class Subsets:
         seed: int = 0,
         parameter: str = "train_size",
     ) -> Subsets:
-        """Draw the subsets that some fidelities ask for, and see that they will do.
+        """Draw the subsets for some fidelities, and check that they are large enough.
 
-        By `labels`, those of a classifier, each subset has one row of each class at
-        least, and otherwise as many as its share; rows of one of the `groups` are taken
-        together. ValueError if a subset is too large, or lacks a class or a group.
+        With the `labels` of a classifier, each subset contains at least one row of each
+        class, and is otherwise stratified. Rows of one of the `groups` are kept
+        together. A ValueError is raised if a subset is too large, or lacks a class or a
+        group.
         """
         rows = [_indices(train, n_samples) for train, _ in splits]
         sizes = tuple(map(len, rows))
@@ -131,7 +132,7 @@ class Subsets:
         return drawn
 
     def rows(self, split: int, train: Any, fidelity: Fidelity) -> Any:
-        """Rows to train on, in the order that they have in the training set."""
+        """Return the rows to train on, in the order of the training set."""
         if fidelity.is_whole:
             return train
         n_rows = _n_rows(self._size(fidelity), self.sizes[split])
@@ -141,14 +142,14 @@ class Subsets:
         return _indices(train, None)[ranks < n_rows]
 
     def fraction(self, fidelity: Fidelity) -> float:
-        """Share of the training rows that is asked for, the mean over the splits."""
+        """Return the requested fraction of training rows, averaged over the splits."""
         size = self._size(fidelity)
         if not isinstance(size, int):
             return float(size)
         return float(np.mean([min(1.0, size / n) for n in self.sizes]))
 
     def _size(self, fidelity: Fidelity) -> float | int:
-        """Return the training size, as a number of rows if a fraction has too few."""
+        """Return the training size, as a number of rows if a fraction is too small."""
         size, smallest = fidelity.train_size, min(self.sizes)
         least = min(fidelity.min_rows, smallest // 2)
         too_few = not isinstance(size, int) and size * smallest < least
@@ -203,7 +204,7 @@ def check_train_size(size: Any, parameter: str) -> float | int:
 
 
 def _n_rows(size: float | int, n: int) -> int:
-    """Rows of a subset of one split's n."""
+    """Return the number of rows of the subset of a training set of n rows."""
     return min(size, n) if isinstance(size, int) else max(1, math.floor(size * n + 0.5))
 
 
@@ -215,7 +216,7 @@ def _indices(train: Any, n_samples: int | None) -> np.ndarray:
 
 
 def _classes(labels: Any) -> np.ndarray | None:
-    """Return a number for the class of each row; None if there are no classes."""
+    """Return the class number of each row; None if there are no classes."""
     if labels is None or type_of_target(labels) not in ("binary", "multiclass"):
         return None
     codes: np.ndarray = np.unique(column_or_1d(labels), return_inverse=True)[1]
@@ -228,7 +229,7 @@ def _ranks(
     n: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Rank the rows of a training set."""
+    """Return random ranks of the rows of a training set."""
     if units is None:
         order = _interleaved(np.zeros(n, int) if classes is None else classes, rng)
         ranks = np.empty(n, dtype=np.int32)
@@ -236,7 +237,7 @@ def _ranks(
         return ranks
     units = np.unique(units, return_inverse=True)[1]
     sizes = np.bincount(units)
-    # A group counts for the class that most of its rows have.
+    # The class of a group is the class of most of its rows.
     majority = np.zeros(len(sizes), dtype=int)
     if classes is not None:
         counts = np.zeros((len(sizes), classes.max(initial=0) + 1), dtype=int)
@@ -245,12 +246,12 @@ def _ranks(
     order = _interleaved(majority, rng)
     begins = np.empty(len(sizes), dtype=np.int32)
     begins[order] = np.cumsum(sizes[order]) - sizes[order]
-    # Where half of a group would fit, it is nearer to take it than to leave it.
+    # A group is included if at least half of it fits.
     return (begins + sizes.astype(np.int32) // 2)[units]
 
 
 def _interleaved(classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return a random order with one of each class in front, then in proportion."""
+    """Return a random order that starts with one row per class, then stratified."""
     shuffled = rng.permutation(len(classes))
     labels = classes[shuffled]
     by_class = np.argsort(labels, kind="stable")
@@ -263,7 +264,7 @@ def _interleaved(classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _least(ranks: np.ndarray, classes: np.ndarray | None) -> int:
-    """Return how many rows hold one of each class, or one whole group."""
+    """Return the minimum size of a subset with all classes, or with one whole group."""
     if classes is None:
         return 1 + int(ranks.min()) if len(ranks) else 1
     firsts = np.full(classes.max(initial=0) + 1, -1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Trials of a search: their folds, their states, and the history of all of them."""
+"""Trials of a search, the results of their folds, and the history of all trials."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class TrialState(StrEnum):
 
     COMPLETE = "complete"
     FAILED = "failed"
-    """It has no usable score."""
+    """The trial has no valid score."""
     PRUNED = "pruned"
-    """Its first folds left it no chance to become the best."""
+    """The first folds made it unlikely that the trial becomes the best one."""
     TIMED_OUT = "timed_out"
-    """The limit per trial kept some of its folds from being fitted."""
+    """A time limit prevented the fit of some folds."""
     OUT_OF_MEMORY = "out_of_memory"
-    """One of its fits exceeded `trial_memory`."""
+    """A fit exceeded `trial_memory`."""
 
     def __repr__(self) -> str:
         return repr(self.value)
@@ -37,37 +37,38 @@ class TrialState(StrEnum):
 
 @dataclass
 class FoldResult:
-    """Scores and times of one fit.
+    """Scores and times of the fit of one fold.
 
     Parameters
     ----------
     test_scores : float or dict of str to float
-        Score on the test set, or scores by metric.
+        Score on the test set, or scores by metric name.
     fit_time, score_time : float
-        Seconds.
+        Times of the fit and of scoring in seconds.
     n_test_samples : int
-        Rows of the test set.
+        Number of rows of the test set.
     train_scores : float, dict or None
-        Scores on the training set, where asked for.
+        Score or scores on the training set; None if they are not requested.
     fit_error : str or None
-        Traceback of a fit that failed, or the reason why a fit was ended.
+        Traceback of a failed fit, or the reason for which a fit was aborted.
     skipped : bool
-        Whether the fold was not fitted, or not to the end; scores and times are NaN.
+        Whether the fit was not started or not finished. Its scores and times are NaN.
     costs : dict of str to float or None
-        Costs that are kept apart from the scores.
+        Costs that are stored separately from the scores.
     warm_up : bool
-        Whether it was the first fit of its kind in its process.
+        Whether this was the first fit of its kind in its process.
     outcomes : dict of str to float or None
-        Outcomes on which the search has constraints.
+        Outcomes that the search has constraints on.
     shared_time : float
-        Seconds of `fit_time` and `score_time` that were not spent, because another
-        trial had fitted the same first steps before.
+        Seconds of `fit_time` and `score_time` that were saved, because the first steps
+        of the pipeline had already been fitted for another trial.
     curves : dict of str to list of float, or None
-        Test scores after each round of a grid, by metric, where rounds are counted.
+        Test scores after each round of a grid, by metric name; None if the search does
+        not track rounds.
     train_curves : dict of str to list of float, or None
-        Training scores after each round, where asked for.
+        Training scores after each round; None if they are not requested.
     max_rounds : int
-        The most rounds that the fit could have; 0 if it has none.
+        Maximum number of rounds of the fit; 0 if it has no rounds.
     """
 
     test_scores: Any = math.nan
@@ -86,7 +87,7 @@ class FoldResult:
     max_rounds: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what scikit-learn makes columns of `cv_results_` of."""
+        """Return the entries from which scikit-learn creates `cv_results_`."""
         names = ["test_scores", "fit_time", "score_time", "n_test_samples", "fit_error"]
         names += [] if self.train_scores is None else ["train_scores"]
         return {name: getattr(self, name) for name in names}
@@ -94,52 +95,56 @@ class FoldResult:
 
 @dataclass(frozen=True)
 class Trial:
-    """One configuration and what its fits gave.
+    """Configuration with the results of its fits.
 
     Parameters
     ----------
     number : int
-        Position in the search, from 0.
+        Position in the search, starting from 0.
     params : dict of str to object
-        The parameters that were tried.
+        Configuration that was evaluated.
     folds : list of FoldResult
-        One result per split.
+        Results of the splits.
     score : float
-        The mean of the metric that guides the search over the splits, NaN for a failed
-        trial: what the optimizer was told. For a trial that was not finished the mean
-        that its first folds predict, NaN if there are none.
+        Mean over the splits of the metric that guides the search. The surrogate is
+        fitted to this value. It is NaN for a failed trial. For an unfinished trial, it
+        is the mean that is predicted from the first folds, or NaN without any fold.
     duration : float
-        Wall time of the trial's fits in seconds.
+        Wall time of the fits in seconds.
     state : {"complete", "failed", "timed_out", "out_of_memory", "pruned"}
-        A trial failed if it has no usable score; it timed out if a limit of time kept
-        some of its folds from being fitted, was out of memory if one of its fits was
-        ended at the limit of memory, and was pruned if its first folds left it no
-        chance to become the best. A string of the class `TrialState`.
+        State of the trial, a string of the class `TrialState`:
+
+        - "complete": all folds were fitted;
+        - "failed": the trial has no valid score;
+        - "timed_out": a time limit prevented the fit of some folds;
+        - "out_of_memory": a fit was aborted at the memory limit;
+        - "pruned": the other folds were skipped, because the first ones made it
+          unlikely that the trial becomes the best one.
     error : str or None
-        The first traceback among its fits; None if all of them succeeded.
+        First traceback of its fits; None if all fits succeeded.
     stop_requested : bool
-        Whether a callback asked to end the search during this trial.
+        Whether a callback requested the end of the search during this trial.
     expected_improvement : float or None
-        By how much the model expected it to exceed the best score, when it proposed it;
-        None if no model did.
+        Expected improvement on the best score when the trial was proposed. None if no
+        surrogate was used to propose it.
     noise : float or None
-        Variance that the folds left out add to `score`; None for all other trials.
+        Variance of `score` due to skipped folds; None for all other trials.
     stage : int
-        The stage of the search that made it, from 0.
+        Stage of the search, starting from 0.
     train_fraction : float
-        Share of the rows of each training set that it was fitted on.
+        Fraction of the rows of each training set that the trial was fitted on.
     subset : int
-        On which of several independent subsets of that size.
+        Number of the training subset, among independent subsets of the same size.
     started : float or None
-        When its fits began, in seconds since 1970; None if that is not known, or if it
-        had none. Trials that differ in nothing else are equal.
+        Start of the first fit in seconds since 1970; None if it is unknown or if there
+        was no fit. It is ignored when trials are compared for equality.
     violation : float or None
-        Sum of the positive slacks of the constraints on its outcomes: 0 if it satisfies
-        all of them, infinite if an outcome is unknown; None if the search has no
+        Sum of the violations of the constraints. It is 0 if all constraints are
+        satisfied, and infinite if an outcome is unknown. None if the search has no
         constraints.
     rounds : int or None
-        Number of rounds with the best mean score over the splits, at which the folds
-        are scored; None if rounds are not counted.
+        Number of rounds with the best mean score over the splits, which is the number
+        that the folds are scored at. None if the search does not track rounds.
 
     Examples
     --------
@@ -172,12 +177,12 @@ class Trial:
 
     @property
     def feasible(self) -> bool:
-        """Whether it satisfies all constraints on its outcomes, if there are any."""
+        """Whether all constraints on outcomes are satisfied, if there are any."""
         return self.violation is None or self.violation <= 0.0
 
     @property
     def outcomes(self) -> dict[str, float]:
-        """Means of the constrained outcomes over the splits that were fitted."""
+        """Mean over the fitted splits of each outcome with a constraint."""
         fitted = [f.outcomes for f in self.folds if not f.skipped and f.outcomes]
         names = dict.fromkeys(name for one in fitted for name in one)
         return {
@@ -187,33 +192,33 @@ class Trial:
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
-        """Test scores by metric, each an array of shape (n_splits,)."""
+        """Test scores by metric, as arrays of shape (n_splits,)."""
         return self._by_metric("test_scores")
 
     @property
     def train_scores(self) -> dict[str, np.ndarray]:
-        """Training scores by metric, each of shape (n_splits,); empty if not kept."""
+        """Training scores by metric, as arrays of shape (n_splits,), if available."""
         return self._by_metric("train_scores")
 
     @property
     def shared_time(self) -> float:
-        """Mean time in seconds that a fold saved by shared steps of a pipeline."""
+        """Mean time per fold in seconds that was saved by shared pipeline steps."""
         seconds = [fold.shared_time for fold in self.folds if not fold.skipped]
         return float(np.mean(seconds)) if seconds else 0.0
 
     @property
     def fitted(self) -> np.ndarray:
-        """Which splits were fitted, not skipped, a boolean array of (n_splits,)."""
+        """Boolean array of shape (n_splits,), True for splits that were fitted."""
         return np.array([not fold.skipped for fold in self.folds], bool)
 
     @property
     def fit_times(self) -> np.ndarray:
-        """Seconds of each fit, an array of shape (n_splits,)."""
+        """Fit times in seconds, array of shape (n_splits,)."""
         return np.array([fold.fit_time for fold in self.folds], dtype=float)
 
     @property
     def score_times(self) -> np.ndarray:
-        """Seconds of each scoring, an array of shape (n_splits,)."""
+        """Score times in seconds, array of shape (n_splits,)."""
         return np.array([fold.score_time for fold in self.folds], dtype=float)
 
     def _by_metric(self, key: str) -> dict[str, np.ndarray]:
@@ -222,7 +227,7 @@ class Trial:
         metrics = next((list(v) for v in values if isinstance(v, dict)), None)
         if metrics is None:
             return {"score": np.array(values, dtype=float)} if values else {}
-        # A failed fold of a multi-metric callable holds one number for all metrics.
+        # A failed fold of a multi-metric callable has a single number for all metrics.
         return {
             name: _numbers([v[name] if isinstance(v, dict) else v for v in values])
             for name in metrics
@@ -230,13 +235,13 @@ class Trial:
 
 
 def _numbers(values: list[Any]) -> np.ndarray:
-    """Return an array of numbers, also of integers that NumPy keeps as objects."""
+    """Return an array of floats, also for integers that NumPy stores as objects."""
     array = np.array(values)
     return array.astype(float) if array.dtype == object else array
 
 
 def name_blank_scores(folds: Sequence[FoldResult]) -> None:
-    """Give folds that were not fitted the names of the metrics that others have."""
+    """Set NaN scores by metric name in folds that were not fitted."""
     named = next((f.test_scores for f in folds if isinstance(f.test_scores, dict)), {})
     for fold in folds:
         if named and fold.skipped and not isinstance(fold.test_scores, dict):
@@ -246,14 +251,14 @@ def name_blank_scores(folds: Sequence[FoldResult]) -> None:
 
 
 class History(Sequence[Trial]):
-    """The finished trials of a search, in the order they were told.
+    """Finished trials of a search, in the order of their numbers.
 
-    A read-only sequence of :class:`Trial`, except for `append`.
+    It is a read-only sequence of :class:`Trial`, except for `append`.
 
     Parameters
     ----------
     trials : iterable of Trial, default=()
-        Trials to begin with.
+        Initial trials.
 
     Examples
     --------
@@ -301,11 +306,11 @@ class History(Sequence[Trial]):
 
     @property
     def best(self) -> Trial | None:
-        """The first complete trial with the highest score; None before there is one.
+        """First complete trial with the highest score, or None if there is none.
 
-        Scores of different stages are not comparable: what counts is the last stage
-        that has a complete trial. With constraints it is the best that keeps them, or
-        else the one that violates them least.
+        Scores of different stages are not comparable. Therefore, only the last stage
+        with a complete trial is considered. With constraints, it is the best trial that
+        satisfies them, or else the trial that violates them least.
         """
         usable = [
             t
@@ -320,10 +325,10 @@ class History(Sequence[Trial]):
 
     @property
     def params(self) -> list[dict[str, Any]]:
-        """The parameters of every trial."""
+        """Configurations of all trials."""
         return [trial.params for trial in self]
 
     @property
     def folds(self) -> list[FoldResult]:
-        """The results of every fit, trial after trial, split after split."""
+        """Results of all fits, ordered by trial and split."""
         return [fold for trial in self for fold in trial.folds]

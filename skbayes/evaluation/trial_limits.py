@@ -1,4 +1,4 @@
-"""Limits of the trials of a search, and fits in processes that can be ended."""
+"""Limits of the trials of a search, whose fits run in processes that can be killed."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ __all__ = ["TrialLimits", "limit_fits", "warn_of_soft_limits"]
 
 @dataclasses.dataclass
 class TrialLimits:
-    """Limits of the trials of a search, whose fits run in processes that can be ended.
+    """Limits of the trials of a search, with fits in processes that can be killed.
 
     Parameters
     ----------
     limits : FitLimits
-        Those of the first fit of a trial.
+        Limits of the first fit of a trial.
     task : PortableTask
-        What all fits share.
+        Inputs that all fits share.
     local_handle : DataHandle or None
-        What leads to the data on this machine, if the fits run there.
+        Handle of the data on this machine, if the fits run here.
     fold_task : FoldTask
-        The same, not pickled.
+        The same inputs as `task`, not pickled.
     in_process : bool
-        Whether fits whose parameters cannot be pickled can run in this process.
+        Whether fits with parameters that cannot be pickled can run in this process.
     """
 
     limits: FitLimits
@@ -53,7 +53,7 @@ class TrialLimits:
     _has_warned: bool = dataclasses.field(default=False, init=False)
 
     def call(self, handle: Any, fold: Fold) -> Any:
-        """Return the call for joblib that runs a fold."""
+        """Return a call for joblib that runs a fold."""
         try:
             content = cloudpickle.dumps(fold)
         except Exception as error:
@@ -66,7 +66,7 @@ class TrialLimits:
         return delayed(run_limited_fold)(handle, self.task, content, self.limits)
 
     def after(self, seconds: float, calls: list[Any]) -> list[Any]:
-        """Return calls for folds whose trial has run for some seconds."""
+        """Return calls for folds of a trial that has run for some seconds."""
         limits = self.limits.after(seconds, self.local_handle is not None)
         return [
             (
@@ -78,7 +78,7 @@ class TrialLimits:
         ]
 
     def error_of(self, params: dict[str, Any], split: int) -> BaseException | None:
-        """Return what a fit raises with some parameters set, if anything."""
+        """Return the exception that a fit with some parameters raises, if any."""
         assert self.local_handle is not None
         task = self.fold_task
         options = {**task.options, "error_score": "raise", "verbose": 0}
@@ -94,32 +94,32 @@ class TrialLimits:
 def limit_fits(
     handle: Any, task: FoldTask, limits: FitLimits, transport: str
 ) -> Iterator[TrialLimits | None]:
-    """Start what the fits of a search run in, and end it after them.
+    """Start the processes for the fits of a search, and end them at exit.
 
-    Yields None if something cannot be sent to another process. The timeout of the
-    search begins in here.
+    Yields None if the inputs cannot be sent to another process. The timeout of the
+    search starts here.
 
     Parameters
     ----------
     handle : DataHandle or other
-        What leads to the data; for Dask a future.
+        Handle of the data; a future for Dask.
     task : FoldTask
-        What all fits share.
+        Inputs that all fits share.
     limits : FitLimits
-        The limits.
+        Limits of the fits.
     transport : str
-        How the data are sent, as `transfer_data` names it.
+        Transport of the data, as in `transfer_data`.
 
     Raises
     ------
     ValueError
-        If the limit of memory is less than what a process needs before its first fit.
+        If a process exceeds the memory limit before its first fit.
     """
     in_process = transport == "copy"
     local = transport in ("copy", "disk")
     try:
         portable, error = _portable(task), None
-        # In other workers, mistakes are found by the first fits.
+        # In other workers, the first fits find such errors.
         if in_process or (local and limits.trial_memory is not None):
             error = _first_start(handle, portable, limits)
             if not in_process:
@@ -150,7 +150,7 @@ def _portable(task: FoldTask) -> PortableTask:
 def _first_start(
     handle: DataHandle, task: PortableTask, limits: FitLimits
 ) -> BaseException | None:
-    """Start a process for fits; return why it cannot load what it needs, if so."""
+    """Start a process for fits; return the reason why it cannot load its inputs."""
     outcome, size = start_server(handle, task, limits)
     if outcome is not None:
         return outcome.exception
@@ -163,7 +163,7 @@ def _first_start(
 
 
 def warn_of_soft_limits(error: BaseException) -> None:
-    """Warn that fits run in the process of the search."""
+    """Warn that the fits run in the process of the search."""
     warnings.warn(
         "trial_timeout and trial_memory cannot end a running fit, since it cannot be "
         f"sent to another process ({type(error).__name__}: {error}). trial_timeout is "

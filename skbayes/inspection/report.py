@@ -34,7 +34,7 @@ from skbayes.results.record import SearchRecord, make_record
 from skbayes.utils.optional import import_optional
 from skbayes.utils.texts import printable
 
-__all__ = ["report_history", "write_report"]
+__all__ = ["render_history", "report_history", "write_report"]
 
 # What a fitted search knows and a journal does not.
 _ATTRIBUTES = (
@@ -170,6 +170,39 @@ def report_history(
     return written
 
 
+def render_history(
+    history: Any, *, title: str | None = None, refresh: float | None = None
+) -> str:
+    """Return the page of :func:`report_history` as HTML, without writing a file.
+
+    Parameters
+    ----------
+    history : History, DataFrame, str or path-like
+        Journal of a search, or its trials.
+    title : str or None, default=None
+        Title of the page. None: the name of the journal.
+    refresh : float or None, default=None
+        Interval in seconds at which the browser reloads the page. None: never.
+
+    Returns
+    -------
+    page : str
+        HTML document.
+    """
+    return _render(_template(), history, title, None, refresh)
+
+
+def _render(
+    template: Any, source: Any, title: Any, search_spaces: Any, refresh: float | None
+) -> str:
+    found = open_source(source, search_spaces)
+    record = make_record(found)
+    facts = _facts(source, record, found.trials)
+    facts["refresh"] = None if refresh is None else math.ceil(refresh)
+    page: str = template.render(title=title or record.name, **facts)
+    return page
+
+
 def _write(
     source: Any,
     path: Any,
@@ -184,8 +217,6 @@ def _write(
     target = Path(path)
     mode = _mode_of(target)
     template = _template()
-    found = open_source(source, search_spaces)
-    record = make_record(found)
     # Beside the target, so that it can take its place in one step; and at once, so
     # that nothing is drawn for a place that cannot be written. Nobody can have put
     # a link there: the name is random, and "x" opens new files only.
@@ -194,9 +225,7 @@ def _write(
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
             if mode is not None:
                 os.chmod(temporary, mode)
-            facts = _facts(source, record, found.trials)
-            facts["refresh"] = None if refresh is None else math.ceil(refresh)
-            file.write(template.render(title=title or record.name, **facts))
+            file.write(_render(template, source, title, search_spaces, refresh))
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)

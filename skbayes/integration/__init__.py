@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 __all__ = ["OptunaSampler"]
 
-if not TYPE_CHECKING:  # or type checkers would believe that any name is right
+if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
 
     def __getattr__(name: str) -> Any:
-        # Imported when first used: its base class is Optuna's.
+        # Imported on first use, because its base class is a class of Optuna.
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from skbayes.integration.optuna_sampler import OptunaSampler

@@ -29,12 +29,12 @@ _STATES = optuna.trial.TrialState
 
 
 class OptunaSampler(optuna.samplers.BaseSampler):
-    """Sampler for Optuna studies with the surrogates of skbayes.
+    """Sampler for Optuna studies that uses the optimizer of skbayes.
 
     A :class:`skbayes.Optimizer` proposes the values of those parameters that all
-    complete and pruned trials of a study have, with the same ranges. It is fitted to
-    these trials. All other parameters, and all parameters of the first trial, are drawn
-    at random.
+    complete and pruned trials of a study have, with the same ranges. Its surrogate is
+    fitted to these trials. All other parameters, and all parameters of the first trial,
+    are drawn at random.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
     acquisition : str or object, default="ei"
         Acquisition function, as for :class:`skbayes.Optimizer`.
     n_initial_points : int or "auto", default="auto"
-        Number of initial trials before the model proposes trials, as for
+        Number of initial trials before the surrogate is used, as for
         :class:`skbayes.Optimizer`.
     seed : int or None, default=None
         Seed of all random numbers. With an int, a study whose trials run one after the
@@ -55,11 +55,11 @@ class OptunaSampler(optuna.samplers.BaseSampler):
 
     Notes
     -----
-    The values of `suggest_categorical` have no order, also if they are numbers. Failed
-    trials make similar configurations less likely. A pruned trial counts with its last
-    intermediate value. Running trials are pending. Studies may have several objectives.
-    After all configurations of a finite space have been tried, values are drawn at
-    random.
+    The values of `suggest_categorical` have no order, even if they are numbers. Failed
+    trials make similar configurations less likely. The score of a pruned trial is its
+    last intermediate value. Running trials are pending. Studies can have several
+    objectives. After all configurations of a finite space have been tried, values are
+    drawn at random.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         self.seed = seed
         self._seed = _first_seed(seed)
         self._independent = optuna.samplers.RandomSampler(seed=self._seed)
-        # So that a mistake is not found after the first trial. Every surrogate takes a
+        # Detects wrong arguments before the first trial. Every surrogate supports a
         # finite space.
         self._optimizer({"x": optuna.distributions.IntDistribution(0, 1)}, 1)
 
@@ -199,7 +199,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
 
 
 def _first_seed(seed: Any) -> int:
-    """Return an integer that follows from the seed, or from none."""
+    """Return an integer seed; a random one if `seed` is None."""
     entropy = int(seed) if isinstance(seed, numbers.Integral) else seed
     if entropy is not None and not (isinstance(entropy, int) and entropy >= 0):
         raise ValueError(f"seed must be an integer >= 0 or None, got {seed!r}.")
@@ -212,10 +212,10 @@ def _tell(
     space: Mapping[str, Any],
     signs: list[float],
 ) -> None:
-    """Tell an optimizer of a trial, if it belongs to the space."""
+    """Pass a trial to an optimizer, if it belongs to the space."""
     if not trial.params.keys() >= space.keys():
         return
-    # A value that the distribution does not have, since it was another one then.
+    # ValueError if the distribution had other values at the time of the trial.
     with contextlib.suppress(ValueError):
         params = {n: _place(one, trial.params[n]) for n, one in space.items()}
         if trial.state == _STATES.RUNNING:
@@ -230,9 +230,10 @@ def _tell(
 
 
 def _dimension(distribution: Any) -> Any:
-    """Return the dimension whose values stand for those of a distribution.
+    """Return the dimension that represents a distribution.
 
-    These are the values themselves, or the places of those with a step and of choices.
+    Its values are those of the distribution. For choices and for numbers with a step,
+    they are the indices of these values.
     """
     if hasattr(distribution, "choices"):
         return Categorical(range(len(distribution.choices)))
@@ -248,7 +249,7 @@ def _n_steps(distribution: Any) -> int:
 
 
 def _value(distribution: Any, place: Any) -> Any:
-    """Return the value of a distribution that a value of its dimension stands for."""
+    """Return the value of a distribution for a value of its dimension."""
     if hasattr(distribution, "choices"):
         return distribution.choices[place]
     if distribution.step is None or distribution.log:

@@ -1,16 +1,16 @@
-"""Gaussian process of values of some of which only a bound is known.
+"""Gaussian process of values, some of which are only known by a bound.
 
 Symbols (n values, k of them bounds, D columns):
 
 - ``y``: (n,) values, or their bounds.
-- ``sides``: (n,) 0 for a value, +1 where it is at least y, -1 where it is at most y.
-- ``g``: (k,) f - y at the bounds, with f the process. A bound says that g plus noise
-  has the sign of its side: its likelihood is Phi(side g / nu), where nu is the standard
+- ``sides``: (n,) 0 for a value, +1 for a lower bound y, -1 for an upper bound y.
+- ``g``: (k,) f - y at the bounds, with f the process. A bound means that g plus noise
+  has the sign of its side. Its likelihood is Phi(side g / nu), where nu is the standard
   deviation of the noise (Tobit model).
 
-Expectation propagation replaces each of these likelihoods by an observation with a
-variance of its own. Groot & Lucas (2012), "Gaussian process regression with censored
-data using expectation propagation".
+Expectation propagation replaces each of these likelihoods by an observation with its
+own variance. Groot & Lucas (2012), "Gaussian process regression with censored data
+using expectation propagation".
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from skbayes.surrogates.gp.ep import propagate
 
 __all__ = ["fit_bounded", "noise_variance"]
 
-# Least noise, and least precision of an observation that stands for a bound, both for
-# standardized values.
+# Minimum noise, and minimum precision of an observation that replaces a bound, both
+# for standardized values.
 MIN_NU, MIN_TAU = 1e-3, 1e-6
 
-# Variance of an observation that says nothing.
+# Variance of an observation without information.
 NO_INFORMATION = 1e9
 
 
 def noise_variance(process: GaussianProcess) -> float:
-    """Variance of single values around a process, in their squared units."""
+    """Return the noise variance of single values, in squared units of the values."""
     unit = process.units[1]
     return float(np.exp(process.thetas_[0, -1])) * unit**2
 
@@ -45,18 +45,18 @@ def fit_bounded(
     Parameters
     ----------
     learner : GaussianProcess
-        The fitted process, of one sample of hyper-parameters.
+        The fitted process, with one sample of hyper-parameters.
     X : ndarray of shape (n, D)
         Encoded configurations.
     y : ndarray of shape (n,)
         Values and bounds.
     sides : ndarray of shape (n,)
-        Which are bounds, and of which side.
+        0 for a value, +1 for a lower bound, -1 for an upper bound.
 
     Returns
     -------
     process : GaussianProcess
-        Fitted to the values, and to what stands for the bounds.
+        Process fitted to the values and to the observations that replace the bounds.
     """
     offset, unit = learner.units
     *length_scales, amplitude, noise = np.exp(learner.thetas_[0])
@@ -87,6 +87,6 @@ def fit_bounded(
     tau = np.where(tells, sites.tau, MIN_TAU)
     values, extra = y.copy(), np.zeros(len(y))
     values[bound] += unit * np.where(tells, sites.shift / tau, 0.0)
-    # The process adds the noise that all values have.
+    # The process adds the noise that all values share.
     extra[bound] = unit**2 * np.maximum(1.0 / tau - noise, 0.0)
     return process.fit(X, values, extra)

@@ -1,12 +1,13 @@
 """Gaussian process of the costs of trials, some of which were cut short.
 
-Symbols (n costs told, D columns):
+Symbols (n observed costs, D columns):
 
 - ``X``: (n, D) their encoded configurations.
 - ``y``: (n,) logarithms of the costs. Costs are positive, spread over decades, and
-  are products of what drives them (folds, rows, trees): their logarithms are nearly
-  normal and nearly sums.
-- ``b``: a censored trial was cut short at cost exp(b); of it, only y >= b is known.
+  products of factors such as folds, rows and trees. Their logarithms are therefore
+  nearly normal and nearly additive.
+- ``b``: logarithm of the cost at which a censored trial was cut short. Only y >= b is
+  known of this trial.
 
 Hutter, Hoos & Leyton-Brown (2013), "Bayesian optimization with censored response
 data".
@@ -25,12 +26,12 @@ from skbayes.surrogates import GaussianProcess
 
 __all__ = ["CostModel", "truncated_mean"]
 
-# With fewer costs than this, their median is as good a guess as any.
+# With fewer costs, the prediction is their median.
 MIN_COSTS = 4
 
 
 def truncated_mean(mean: FloatArray, sd: FloatArray, bound: FloatArray) -> FloatArray:
-    """Mean of a normal variable that is known to be at least `bound`.
+    """Compute the mean of a normal variable that is at least `bound`.
 
     E[y | y >= b] = mean + sd phi(z) / (1 - Phi(z)) with z = (b - mean) / sd. The
     quotient is sqrt(2 / pi) / erfcx(z / sqrt(2)), which neither overflows nor cancels.
@@ -41,13 +42,13 @@ def truncated_mean(mean: FloatArray, sd: FloatArray, bound: FloatArray) -> Float
 
 
 class CostModel:
-    """Expected costs of configurations: a Gaussian process on logarithms of costs.
+    """Gaussian process of the logarithms of trial costs.
 
-    Hyper-parameters are learned with each censored cost replaced by its mean
-    (:func:`truncated_mean`) given the bound and what the costs that are not censored
-    predict for it (by the bound where those are too few). Then censored costs count as
-    bounds, by expectation propagation (:func:`fit_bounded`). What is expected is a
-    function of what was added alone.
+    The hyper-parameters are learned with each censored cost replaced by its mean
+    (:func:`truncated_mean`), given the bound and the prediction from the uncensored
+    costs. If there are too few uncensored costs, the bound itself is used. The final
+    fit treats censored costs as bounds, by expectation propagation
+    (:func:`fit_bounded`). Predictions depend only on the costs that were added.
 
     Parameters
     ----------
@@ -75,13 +76,13 @@ class CostModel:
         self._earlier: CostModel | None = None
 
     def learn(self, row: FloatArray, cost: float) -> None:
-        """Learn a cost of an earlier search, used until there are enough own ones."""
+        """Add a cost of an earlier search, used until there are enough new costs."""
         if self._earlier is None:
             self._earlier = CostModel(self.n_options)
         self._earlier.add(row, cost)
 
     def add(self, row: FloatArray, cost: float, censored: bool = False) -> None:
-        """Learn a cost."""
+        """Add the cost of a trial."""
         self._rows.append(row)
         self._costs.append(cost)
         self._censored.append(censored)
@@ -93,7 +94,7 @@ class CostModel:
         return math.fsum(self._costs)
 
     def expected(self, row: FloatArray) -> float | None:
-        """Cost that is to be expected."""
+        """Return the predicted median cost; None if no cost is known."""
         if self._earlier is not None and len(self._costs) < MIN_COSTS:
             return self._by_earlier(self._earlier, row)
         if not self._costs:
@@ -104,7 +105,7 @@ class CostModel:
         return math.exp(float(process.predict(row[None, :])[0][0, 0]))
 
     def process(self) -> GaussianProcess | None:
-        """Return the model of the logarithms of costs; None with few costs."""
+        """Return the model of the logarithms of costs; None if there are too few."""
         if len(self._costs) < MIN_COSTS:
             return None
         if self._fitted is None:
@@ -112,7 +113,7 @@ class CostModel:
         return self._fitted
 
     def _by_earlier(self, earlier: CostModel, row: FloatArray) -> float:
-        """Cost by an earlier search, which took longer or less by a common factor."""
+        """Return the cost predicted by an earlier search, up to a common factor."""
         expected = [earlier.expected(one) for one in [*self._rows, row]]
         costs = np.array(expected, dtype=np.float64)
         ratios = np.array(self._costs) / costs[:-1]
@@ -129,7 +130,7 @@ class CostModel:
     def _first_guess(
         self, X: FloatArray, bounds: FloatArray, censored: np.ndarray
     ) -> FloatArray:
-        """Logarithms of the costs, the censored ones by those that are not."""
+        """Return log costs, with censored ones predicted from the uncensored ones."""
         y = bounds.copy()
         if np.sum(~censored) >= MIN_COSTS:
             mean, sd = self._learner.fit(X[~censored], y[~censored]).predict(
@@ -142,6 +143,6 @@ class CostModel:
         return GaussianProcess(
             n_options=self.n_options,
             n_samples=0,
-            # What is cheap must be known as well as what is expensive.
+            # Low costs must be predicted as accurately as high costs.
             winsorize_scores=False,
         )

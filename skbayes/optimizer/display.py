@@ -1,4 +1,4 @@
-"""Text and HTML forms of optimizers, with the told and the best configurations."""
+"""Text and HTML representations of optimizers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["OptimizerDisplay"]
 
 
 class OptimizerDisplay:
-    """Adds a text form of one line, and a table for notebooks."""
+    """Mixin with a one-line text representation and a table for notebooks."""
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{label} {text}" for label, text in _facts(self))
@@ -27,7 +27,7 @@ def _title(optimizer: Any) -> str:
 
 
 def _facts(optimizer: Any) -> list[tuple[str, str]]:
-    """Return labels and texts."""
+    """Return the labels and values that are displayed."""
     surrogate = optimizer.surrogate
     if not isinstance(surrogate, str):
         surrogate = type(surrogate).__name__

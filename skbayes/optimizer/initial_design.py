@@ -1,4 +1,4 @@
-"""Initial design: the configurations that are proposed before a model decides."""
+"""Initial design: the configurations proposed before the surrogate chooses them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LOG2_N_MORE = 6
 
 
 def default_n_initial_points(space: Space, proposer: Proposer) -> int:
-    """Return how many points a proposer is to begin with.
+    """Return the default number of initial points of a proposer.
 
-    With fewer points than a linear model has coefficients, the scores do not tell which
-    of the dimensions matter.
+    With fewer points than a linear model has coefficients, the scores do not show which
+    dimensions matter.
     """
     if proposer.n_initial_points is not None:
         return proposer.n_initial_points
@@ -39,10 +39,11 @@ def draw_design(
 ) -> FloatArray:
     """Draw a design: center, Latin hypercube, then a Sobol sequence.
 
-    Ranges are written around what is expected to be good, and the usual option is named
-    first: the middle of all ranges with the first of all options is a far better guess
-    than a random one. With a prior over the best configuration, the center is that of
-    the prior; the others show where it is wrong.
+    Users choose ranges around values that they expect to be good, and list the usual
+    option first. The middle of all ranges with the first option of each list is
+    therefore a much better guess than a random configuration. With a prior over the
+    best configuration, the first point is the center of the prior. The other points
+    show whether the prior is wrong.
     """
     center = np.where(space.categorical, 0.0, 0.5)[None, :]
     n, n_columns = max(n_initial - 1, 0), space.n_columns
@@ -51,10 +52,10 @@ def draw_design(
         others = qmc.LatinHypercube(n_columns, seed=random_state).random(n)
     for column, n_options in enumerate(space.n_options):
         if n_options:
-            # As often as each other, those beside the center's option first.
+            # Equal counts; any remainder goes to options other than the center's.
             places = (random_state.permutation(n) + 1) % n_options
             others[:, column] = (places + 0.5) / n_options
-    # For the proposals before the first score where many trials are in flight.
+    # For proposals before the first score if many trials run at the same time.
     more = sobol(n_columns, LOG2_N_MORE, random_state)
     design = space.from_uniform(np.vstack([center, others, more]))
     if prior is not None:

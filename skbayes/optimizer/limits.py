@@ -1,4 +1,4 @@
-"""Limits per trial, learned from the trials that they ended.
+"""Limits per trial, with models learned from the trials that were ended by them.
 
 Symbols (m candidates, D columns).
 """
@@ -22,18 +22,18 @@ from skbayes.surrogates import GaussianProcess
 
 __all__ = ["MIN_PROBABILITY", "CostLimits", "EndedTrials", "TrialLimits"]
 
-# A trial that is less likely than this to end by itself is not begun.
+# A trial with a lower probability of ending before its limit is not started.
 MIN_PROBABILITY = 0.05
 
-# Batches of random configurations among which one is looked for that is likely enough.
+# Number of batches of random configurations that are searched for a likely one.
 N_BATCHES = 8
 
 
 class EndedTrials:
-    """Probability that a trial is not ended at a limit whose measure is not told.
+    """Probability that a trial is not ended at a limit on an unobserved quantity.
 
-    A latent Gaussian process with probit likelihoods: it is positive where trials were
-    ended, such as for their memory, and negative where they were not.
+    The model is a latent Gaussian process with probit likelihoods. It is positive where
+    trials were ended, for example at a memory limit, and negative elsewhere.
     """
 
     def __init__(self, n_options: list[int]) -> None:
@@ -43,13 +43,13 @@ class EndedTrials:
         self._term: LimitTerm | None = None
 
     def add(self, row: FloatArray, ended: bool) -> None:
-        """Learn whether a trial was ended."""
+        """Add the outcome of a trial."""
         self._rows.append(row)
         self._ended.append(ended)
         self._term = None
 
     def term(self) -> LimitTerm | None:
-        """Return the logarithm of the probability; None if no trial was ended."""
+        """Return the log probability; None if no trial was ended or there are few."""
         if not any(self._ended) or len(self._ended) < MIN_COSTS:
             return None
         if self._term is None:
@@ -66,22 +66,22 @@ class EndedTrials:
 
 
 class TrialLimits:
-    """What a limit per trial and the price of trials add to the acquisition function.
+    """Terms of the acquisition function for limits per trial and costs of trials.
 
     Parameters
     ----------
     costs : CostModel
         Model of the costs of trials.
     ended : EndedTrials
-        Model of the trials that were ended for something else.
+        Model of the trials that were ended at other limits.
 
     Attributes
     ----------
     limit : float or None
         Cost at which a trial is ended.
     budget : float or None
-        Cost that all trials together may have; the price counts in proportion to the
-        share of it that is left. None: it always counts in full.
+        Total cost of all trials. The exponent of the cost is the share of the budget
+        that is left. None: the exponent is always 1.
     """
 
     def __init__(self, costs: CostModel, ended: EndedTrials) -> None:
@@ -91,7 +91,7 @@ class TrialLimits:
 
     @contextlib.contextmanager
     def at_most(self, cost: float | None) -> Iterator[None]:
-        """Lower the limit for a while; None: leave it."""
+        """Lower the limit inside a ``with`` block; None: do not change it."""
         limit = self.limit
         if cost is not None:
             self.limit = cost if limit is None else min(cost, limit)
@@ -101,7 +101,7 @@ class TrialLimits:
             self.limit = limit
 
     def terms(self, per_cost: bool) -> list[LogTerm]:
-        """Return the terms of the next proposal, with `per_cost` that of the price."""
+        """Return the terms of the next proposal; `per_cost` adds the cost term."""
         terms = self._of_limits()
         alpha = self._alpha() if per_cost else 0.0
         process = self._costs.process() if alpha > 0.0 else None
@@ -110,7 +110,7 @@ class TrialLimits:
         return terms
 
     def _alpha(self) -> float:
-        """Share of the budget that is left (Lee et al. 2020, section 4)."""
+        """Return the share of the budget that is left (Lee et al. 2020, section 4)."""
         if self.budget is None:
             return 1.0
         return max(0.0, 1.0 - self._costs.total / self.budget)
@@ -126,7 +126,7 @@ class TrialLimits:
         return terms
 
     def filter(self) -> Callable[[FloatArray], FloatArray] | None:
-        """Return what leaves out rows (m, D) that are surely ended; None: nothing."""
+        """Return a filter that drops rows (m, D) that are probably ended, or None."""
         terms = self._of_limits()
         if not terms:
             return None
@@ -135,11 +135,11 @@ class TrialLimits:
     def first(
         self, X: FloatArray, candidates: Candidates, rng: np.random.Generator
     ) -> FloatArray:
-        """Return the first of ranked rows (m, D), m >= 0, that is not surely ended.
+        """Return the first of ranked rows (m, D), m >= 0, that is not probably ended.
 
-        If all of them are, or there are none, another one is drawn. SpaceExhausted is
-        raised if a space that is enumerated has no other; elsewhere one is drawn that
-        is.
+        If there is none, another row is drawn. In an enumerated space, SpaceExhausted
+        is raised if all rows are probably ended. In other spaces, a row that is
+        probably ended is returned in this case.
         """
         keep = self.filter()
         if keep is None:
@@ -163,7 +163,7 @@ class TrialLimits:
 
 
 class CostLimits:
-    """What an optimizer lets be set about the costs of trials."""
+    """Mixin with the settings of an optimizer for the costs of trials."""
 
     _limits: TrialLimits
 
@@ -173,13 +173,14 @@ class CostLimits:
 
     @property
     def cost_limit(self) -> float | None:
-        """Cost at which a trial is ended, in units of the costs told; None: none.
+        """Cost at which a trial is ended, in units of the observed costs; None: none.
 
-        A Gaussian process of the costs told predicts the probability that a trial ends
-        before this limit. Censored costs are lower bounds. The acquisition function is
-        multiplied by this probability. Configurations for which it is below 0.05 are
-        not proposed, unless no other one is found in an infinite space. Surrogates that
-        need no scores, such as "random", ignore it. Finite and > 0, else ValueError.
+        A Gaussian process of the observed costs predicts the probability that a trial
+        ends before this limit. Censored costs are lower bounds. The acquisition
+        function is multiplied by this probability. Configurations for which it is below
+        0.05 are not proposed, unless no other one is found in an infinite space.
+        Surrogates that need no scores, such as "random", ignore the limit. A ValueError
+        is raised unless the limit is finite and > 0.
         """
         return self._limits.limit
 
@@ -191,10 +192,10 @@ class CostLimits:
     def cost_budget(self) -> float | None:
         """Total cost of all trials, for "ei-per-second"; None: unknown.
 
-        In units of the costs told. The expected improvement is divided by the expected
-        cost to the power of the share of the budget that is left (cost cooling, Lee et
-        al. 2020); without a budget, by the expected cost. Finite and > 0, else
-        ValueError.
+        The unit is that of the observed costs. The expected improvement is divided by
+        the expected cost to the power of the share of the budget that is left (cost
+        cooling, Lee et al. 2020). Without a budget, it is divided by the expected cost.
+        A ValueError is raised unless the budget is finite and > 0.
         """
         return self._limits.budget
 

@@ -1,4 +1,4 @@
-"""Accumulation of what an optimizer is told."""
+"""Lists of the observations of an optimizer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ __all__ = ["ObservationList", "join"]
 
 @dataclass
 class ObservationList:
-    """Encoded configurations, their scores (NaN: failed) and the scores' variances.
+    """Encoded configurations, their scores, and the known variances of the scores.
 
-    Scores and variances are lists with a number for each objective, slacks with one for
-    each constraint on outcomes, empty if they were not told.
+    Scores and variances are lists with one number for each objective. A score of NaN
+    means that the trial failed. Slacks are lists with one number for each constraint on
+    outcomes, or empty lists if they are unknown.
     """
 
     rows: list[FloatArray] = field(default_factory=list)
@@ -38,7 +39,7 @@ class ObservationList:
         self.slacks.append(list(slacks))
         self.rows.append(row)
         self.scores.append(scores)
-        # A failure is taken for the worst score, of which nothing is uncertain.
+        # A failure is replaced by the worst score, without additional noise.
         pairs = zip(scores, noise, strict=True)
         self.noise.append([0.0 if math.isnan(one) else v for one, v in pairs])
 
@@ -51,7 +52,7 @@ def join(
     n_objectives: int,
     slacks: FloatArray | None = None,
 ) -> Observations:
-    """Put together all that is known, as arrays."""
+    """Join observations and pending configurations as arrays."""
     shape = (-1, n_objectives) if n_objectives > 1 else -1
     scores, noise = (
         np.array(_joined(numbers, n_objectives), dtype=np.float64).reshape(shape)
@@ -65,8 +66,8 @@ def join(
 
 
 def _joined(numbers: list[list[float]], n: int) -> list[list[float]]:
-    """Return a number for each of `n` objectives, for each observation."""
+    """Return one number for each of `n` objectives, for each observation."""
     if n == 1:
         return numbers
-    # A failure may have been told by one number before there were several.
+    # A failure may have one number if it came before the first list of scores.
     return [one if len(one) == n else one * n for one in numbers]

@@ -1,10 +1,10 @@
-"""Optimizer of any function, by asking for configurations and telling scores.
+"""Bayesian optimizer of any function, with an ask-and-tell interface.
 
-Symbols: ``k`` is the number of configurations told or pending when one is asked for.
-Proposal k is a pure function of the space, the parameters, what was told or learned of
-an earlier search, what is pending, the seed and k: it has a random generator of its
-own, and what the surrogate keeps from one proposal to the next it would compute again
-just so.
+Symbols: ``k`` is the number of configurations that are observed or pending when the
+next one is proposed. Proposal k is a pure function of the space, the parameters, the
+observations (also those of an earlier search), the pending configurations, the seed,
+and k. Each proposal has its own random generator. The surrogate may keep results from
+one proposal to the next, but only results that it would compute again identically.
 """
 
 from __future__ import annotations
@@ -58,83 +58,102 @@ Params = dict[str, Any]
 
 
 class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
-    """Propose configurations, learn from their scores; maximizes.
+    """Bayesian optimizer with an ask-and-tell interface.
 
-    It knows no estimator and no data: use it for any Python function. Several
-    objectives at once are told as a list of scores; configurations are then proposed
-    for the hypervolume that they are expected to add to that of the Pareto front, with
-    one independent model for each objective; objectives that are never positive, such
-    as negated times, count by the logarithm of the cost.
+    :meth:`ask` proposes a configuration, and :meth:`tell` passes its score back. Scores
+    are maximized. The optimizer needs no estimator and no data, so it can maximize any
+    Python function.
+
+    For several objectives, pass a list of scores. The optimizer fits one independent
+    surrogate for each objective. It proposes the configurations with the greatest
+    expected improvement of the hypervolume that the Pareto front dominates. Objectives
+    that are never positive, such as negated times, are modeled by the logarithm of the
+    cost.
 
     Parameters
     ----------
     search_spaces : dict, list of dicts, or Space
-        What may be chosen, in any notation of
-        :meth:`skbayes.space.Space.from_notation`.
+        Search space, in any notation of :meth:`skbayes.space.Space.from_notation`.
     surrogate : str or object, default="gp"
-        What is believed of the score. "gp": a Gaussian process, "gp-additive" where
-        the space is finite and has at most 20,000 configurations, else "gp-warped";
-        "gp-warped": with learned warping of each range (Matérn-5/2);
-        "gp-additive": half of its kernel is for pairs of parameters (Matérn-3/2).
-        "gp-matern52", "gp-matern32", "gp-rbf": a kernel of all parameters together.
-        "graph": a Gaussian field on the graph of all configurations of a finite space.
-        "trees": an ensemble of randomized trees, with LightGBM. "tpe": the
-        tree-structured Parzen estimator. "random", "sobol": nothing; random or
-        quasi-random search. Or an instance: a class of :mod:`skbayes.surrogates`, or an
-        object with ``fit(X, y)``, ``predict(X, gradient)`` and ``condition(X)``, and,
-        for scores told with `noise`, ``fit(X, y, noise)``.
+        Model of the scores:
+
+        - "gp": a Gaussian process. It is "gp-additive" if the space is finite and has
+          at most 20,000 configurations, and "gp-warped" otherwise.
+        - "gp-warped": a Gaussian process with a Matérn-5/2 kernel and a learned warping
+          of each range.
+        - "gp-additive": a Gaussian process with a Matérn-3/2 kernel, half of which is
+          for pairs of hyper-parameters.
+        - "gp-matern52", "gp-matern32", "gp-rbf": a Gaussian process with one kernel of
+          all hyper-parameters together.
+        - "graph": a Gaussian field on the graph of all configurations of a finite
+          space.
+        - "trees": an ensemble of randomized trees. It requires LightGBM.
+        - "tpe": the tree-structured Parzen estimator.
+        - "random", "sobol": no model; random or quasi-random search.
+
+        An instance of a class of :mod:`skbayes.surrogates` is also accepted, and so is
+        any object with ``fit(X, y)``, ``predict(X, gradient)`` and ``condition(X)``.
+        For scores with `noise`, the object needs ``fit(X, y, noise)``.
     acquisition : {"ei", "ei-per-second", "pi", "ucb", "eif"} or object, default="ei"
-        What a proposal maximizes: expected improvement, the same per unit of the cost
-        that is expected (see :attr:`cost_budget`), probability of improvement, upper
-        confidence bound, or (on a graph) expected influence; or an instance of a
-        class of :mod:`skbayes.acquisition`. "tpe", "random" and "sobol" have no
-        choice: it is left at "ei"; so it is with several objectives, where it stands
-        for the expected improvement of the hypervolume.
+        Acquisition function, which each proposal maximizes:
+
+        - "ei": expected improvement.
+        - "ei-per-second": expected improvement per unit of the expected cost; see
+          :attr:`cost_budget`.
+        - "pi": probability of improvement.
+        - "ucb": upper confidence bound.
+        - "eif": expected influence, for the surrogate "graph".
+
+        An instance of a class of :mod:`skbayes.acquisition` is also accepted. Keep the
+        default "ei" with the surrogates "tpe", "random" and "sobol", which do not
+        evaluate an acquisition function. Also keep it with several objectives, where it
+        stands for the expected improvement of the hypervolume.
     n_initial_points : int or "auto", default="auto"
-        Number of configurations told, learned, or proposed before the model decides;
-        `initial_points` count. The first is the middle of all ranges with the first
-        option of each list that is not numeric; the others are a Latin hypercube,
-        which spreads them over each range and over the options of each list. 0: the
-        model decides as soon as one score is known. "auto": 8 for "tpe", 3 for "eif",
-        0 for "random" and "sobol", and for other models of the score the number of
-        coefficients of a linear model (1, plus 1 for each range or list of numbers,
-        plus 1 for each option after the first of every other list), at least 3 and at
-        most 8.
+        Number of configurations before the surrogate chooses the proposals.
+        Configurations passed to :meth:`tell` or :meth:`learn` count, and so do pending
+        ones and `initial_points`. The first initial configuration is the middle of all
+        ranges, with the first option of each list that is not numeric. The others are a
+        Latin hypercube, which spreads them over each range and over the options of each
+        list. With 0, the surrogate chooses as soon as one score is known.
+
+        "auto" is 8 for "tpe", 3 for "eif", and 0 for "random" and "sobol". For the
+        other surrogates, it is the number of coefficients of a linear model, at least 3
+        and at most 8. This number is 1, plus 1 for each range or list of numbers, plus
+        1 for each option after the first of every other list.
     initial_points : list of dict, default=None
         Configurations to propose first.
     constraint : callable, default=None
         ``constraint(params) -> bool``; configurations for which it is False are never
         proposed.
     n_objectives : int or None, default=None
-        How many scores will be told of each configuration. None: as many as of the
-        first.
+        Number of scores of each configuration. None: the number in the first score that
+        is passed to :meth:`tell` or :meth:`learn`.
     prior : OptimumPrior or None, default=None
-        Prior density of the best configuration. After n scores the acquisition function
-        is multiplied by this density to the power 5 / n (πBO, Hvarfner et al. 2022). If
-        scores are better where the density is lower, the power is smaller, down to 0.
-        The first initial configuration is the center of the prior. "random" and "sobol"
-        ignore it. None: no prior.
+        Prior density of the best configuration. After n scores, the acquisition
+        function is multiplied by this density to the power 5 / n (πBO, Hvarfner et al.
+        2022). The power decreases, down to 0, if scores are better where the density is
+        lower. The first initial configuration is the center of the prior. The prior has
+        no effect with the surrogates "random" and "sobol". None: no prior.
     random_state : int, RandomState, Generator or None, default=None
         Source of randomness; an int makes proposals reproducible.
 
     Attributes
     ----------
     space : Space
-        The space.
+        Search space.
     last_expected_improvement : float or None
-        How much better than the best score the last proposal was expected to be, in
-        units of the score, on average and counting what is worse as 0; whatever the
-        acquisition. With several objectives, the hypervolume it was expected to add, as
-        a share of the box between the reference and the best of each objective. None
-        if no model of the score made the proposal.
+        Expected improvement of the last proposal on the best score, in units of the
+        score, for any acquisition function. With several objectives, it is the expected
+        gain in hypervolume, as a share of the box between the reference and the best of
+        each objective. None if no model of the score chose the proposal.
 
     Raises
     ------
     ImportError
         If the surrogate needs a library that is not installed.
     TypeError, ValueError
-        If an argument is wrong, or surrogate, acquisition and space do not go
-        together; the message names it, or the parameter of the space.
+        If an argument is invalid, or if surrogate, acquisition function and space are
+        incompatible. The message names the argument or the hyper-parameter.
 
     See Also
     --------
@@ -172,7 +191,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         self._ended = EndedTrials(self.space.n_options)
         self._limits = TrialLimits(self._costs, self._ended)
         self._told, self._learned = ObservationList(), ObservationList()
-        # Told and comparable: neither failed nor cut short.
+        # Trials that can be compared: neither failed nor censored.
         self._eligible: list[tuple[list[float], Params, list[float]]] = []
         self._n_objectives: int | None = None
         self._pending: dict[bytes, FloatArray] = {}
@@ -195,7 +214,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         self._design = draw_design(self.space, self._n_initial, rng, self.prior)
         self.last_expected_improvement: float | None = None
 
-    # -- the two calls ------------------------------------------------------------
+    # -- ask and tell -------------------------------------------------------------
 
     @overload
     def ask(self) -> Params: ...
@@ -204,20 +223,20 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     def ask(self, n: int) -> list[Params]: ...
 
     def ask(self, n: int | None = None) -> Params | list[Params]:
-        """Propose a configuration, or several.
+        """Propose one or several configurations.
 
         Parameters
         ----------
         n : int or None, default=None
-            Number of configurations. Each is chosen while the others are pending. None:
-            one configuration, which is not in a list.
+            Number of configurations. Each is chosen while those before it are pending.
+            None: one configuration, not in a list.
 
         Returns
         -------
         params : dict or list of dict
-            A configuration that was neither told nor asked for before. With `n`, a list
-            of `n` different configurations, or of fewer if the space has no more. Keys
-            are sorted by name.
+            A configuration that is neither observed nor pending. With `n`, a list of
+            `n` different configurations, or of fewer if the space has no more. Keys are
+            sorted by name.
 
         Raises
         ------
@@ -238,7 +257,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             if not proposed:
                 raise
         except BaseException:
-            # Nobody will ever tell what was never returned.
+            # These configurations are not returned, so their scores never arrive.
             for one in proposed:
                 self._withdraw(one.row)
             raise
@@ -250,14 +269,14 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         Parameters
         ----------
         max_cost : float or None, default=None
-            Maximum cost of the trial, > 0, in units of the costs told: as
-            :attr:`cost_limit`, for this proposal alone. None: no further limit.
+            Maximum cost of the trial, > 0, in units of the observed costs. It limits
+            this proposal like :attr:`cost_limit`. None: no further limit.
 
         Returns
         -------
         configuration : Configuration
-            As by :meth:`ask`; the other methods take it in place of its parameters,
-            and need not encode them.
+            Configuration as from :meth:`ask`. The other methods accept it in place of a
+            dict, and then do not encode it again.
 
         Raises
         ------
@@ -283,28 +302,29 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         constraints: Sequence[float] | None = None,
         ended: bool = False,
     ) -> None:
-        """Learn the score of a configuration.
+        """Observe the score of a configuration.
 
         Parameters
         ----------
         params : dict
-            A configuration of the space, asked for or not; it may be told again.
+            Configuration of the space. It need not come from :meth:`ask`, and it may be
+            observed several times.
         score : float or list of float
-            Its score, greater is better. NaN (or an infinity) says that it failed:
-            the model then takes it for as bad as the worst score known. With several
-            objectives a list of the scores, always in the same order; each may fail
-            for itself.
+            Score of the configuration; greater is better. NaN or an infinity means that
+            the trial failed. The surrogate then uses the worst known score. With
+            several objectives, a list of the scores, always in the same order. Each of
+            them may be NaN.
         cost : float, default=None
-            What it cost to find out, > 0, in seconds or any other unit; see
+            Cost of the trial, > 0, in seconds or any other unit; see
             :meth:`expected_cost`.
         noise : float or list of float, default=None
-            Known variance of `score`, in squared units of it, on top of the noise
-            that all scores share and that is learned: for scores that are less certain
-            than others. None: 0.
+            Known variance of `score`, in squared units of the score. It is added to the
+            noise that all scores share, which is learned. Use it for scores that are
+            less certain than others. None: 0.
         censored : bool, default=False
-            Whether the trial was cut short, so that it would have cost more than
-            `cost`. Its score may be NaN, or what is known by then, with its `noise`;
-            it is not eligible for :attr:`best_params` and :attr:`pareto_front`.
+            Whether the trial was cut short, so that its full cost exceeds `cost`. Its
+            score may be NaN, or an intermediate score with its `noise`. The trial is
+            not eligible for :attr:`best_params` and :attr:`pareto_front`.
         constraints : list of float, default=None
             Values of constraints on outcomes of the trial, always in the same order:
             <= 0 if the constraint is satisfied, NaN if unknown. Use
@@ -314,21 +334,21 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             by the probability that a configuration satisfies them. None: all are
             unknown.
         ended : bool, default=False
-            Whether the trial was ended at a limit other than that of its cost, such as
-            one of memory. Configurations with a probability above 0.95 of being ended,
-            too, are not proposed.
+            Whether the trial was ended at a limit on something other than its cost,
+            such as memory. Configurations with a probability above 0.95 of being ended
+            as well are not proposed.
 
         Raises
         ------
         TypeError
-            If `score`, `cost` or `noise` is not a number, `censored` no bool, or
-            `constraints` no list of numbers.
+            If `score`, `cost` or `noise` is not a number, `censored` is not a bool, or
+            `constraints` is not a list of numbers.
         ValueError
-            If `params` is not a configuration of the space, a number is out of range,
-            there are more or fewer scores or constraints than before, `censored` comes
-            without a cost, `noise` is told to an optimizer whose `surrogate` cannot
-            take it, or several scores to one whose `surrogate` or `acquisition` is good
-            for one only.
+            If `params` is not a configuration of the space, or a number is out of
+            range. If the number of scores or constraints differs from earlier calls. If
+            `censored` is True without a cost. If the `surrogate` does not support
+            `noise`, or the `surrogate` or `acquisition` does not support several
+            scores.
         """
         cost = check_cost(cost, censored)
         scores, variances = self._check_scores(score, noise)
@@ -346,10 +366,10 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             self._ended.add(row, bool(ended))
 
     def _check_scores(self, score: Any, noise: Any) -> tuple[list[float], list[float]]:
-        """Return scores and variances; the first ones say how many objectives."""
+        """Return scores and variances; the first call sets the number of objectives."""
         scores = check_scores(score, self._n_objectives)
         variances = check_noises(noise, self.surrogate, len(scores))
-        # NaN alone says that it failed, in however many objectives there are.
+        # A single NaN marks a failure for any number of objectives.
         if self._n_objectives is None and (
             len(scores) > 1 or not math.isnan(scores[0])
         ):
@@ -363,18 +383,19 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             )
         self._n_objectives = n
 
-    # -- besides ------------------------------------------------------------------
+    # -- pending, queued and earlier configurations -------------------------------
 
     def pend(self, params: Mapping[str, Any] | Configuration) -> None:
-        """Take a configuration as asked for, as if :meth:`ask` had just returned it.
+        """Mark a configuration as pending, as if :meth:`ask` had just returned it.
 
-        To continue an interrupted run: tell what was told and pend what was asked
-        for, each in the order of old, and the proposals that follow are the same.
+        To continue an interrupted run, pass the observations to :meth:`tell` and the
+        pending configurations to this method, both in their original order. The
+        proposals that follow are then the same as without the interruption.
 
         Parameters
         ----------
         params : dict
-            A configuration of the space.
+            Configuration of the space.
 
         Raises
         ------
@@ -386,12 +407,15 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         self._candidates.add(row)
 
     def enqueue(self, params: Mapping[str, Any]) -> None:
-        """Propose a configuration as soon as those of `initial_points` are known.
+        """Add a configuration to the queue of configurations to propose first.
+
+        The queue starts with `initial_points`.
 
         Parameters
         ----------
         params : dict
-            A configuration of the space; it is not proposed if it is known by then.
+            Configuration of the space. It is skipped if it is already observed or
+            pending when its turn comes.
 
         Raises
         ------
@@ -405,18 +429,18 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         return [Configuration.of(self.space, params) for params in checked]
 
     def forget(self, params: Mapping[str, Any] | Configuration) -> None:
-        """Drop a configuration that was asked for and will never be told.
+        """Drop a pending configuration whose score will not be observed.
 
         Parameters
         ----------
         params : dict
-            A pending configuration. It may be asked for again, unless it was told
+            Pending configuration. It may be proposed again, unless it was observed
             before.
 
         Raises
         ------
         ValueError
-            If it is not pending, or no configuration of the space.
+            If it is not pending, or not a configuration of the space.
         """
         configuration = Configuration.of(self.space, params)
         if key_of(configuration.row) not in self._pending:
@@ -437,35 +461,36 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         cost: float | None = None,
         constraints: Sequence[float] | None = None,
     ) -> None:
-        """Take knowledge from an earlier search, at any time.
+        """Add an observation of an earlier search.
 
-        The model sees it, and it counts as one of `n_initial_points`. Otherwise the
-        configuration is as new as before: it may be asked for, and it is in neither
-        :attr:`n_told` nor :attr:`best_params`.
+        The surrogate is fitted to it, and it counts as one of `n_initial_points`. The
+        configuration can still be proposed. It does not count in :attr:`n_told`, and it
+        is not eligible for :attr:`best_params`. Observations can be added at any time.
 
         Parameters
         ----------
         params : dict
-            A configuration of the space.
+            Configuration of the space.
         score : float or list of float
-            The score it had, NaN if it failed; several as in :meth:`tell`.
+            Score in the earlier search, NaN if the trial failed. With several
+            objectives, a list as in :meth:`tell`.
         noise : float or list of float, default=None
-            Known variance of `score` as an estimate of what would be told here, as in
-            :meth:`tell`: greater than 0 where the earlier search was not quite the
-            same.
+            Known variance of `score` as an estimate of the score in this search, as in
+            :meth:`tell`. Use a value greater than 0 if the two searches differ.
         cost : float, default=None
-            Its cost, > 0, as in :meth:`tell`. Until the costs of a few configurations
-            have been told, :meth:`expected_cost` uses it, up to a common factor.
+            Cost of the trial, > 0, as in :meth:`tell`. :meth:`expected_cost` uses it,
+            up to a common factor, until a few costs of this search are known.
         constraints : list of float, default=None
-            Values of constraints, as in :meth:`tell`; None: they are unknown.
+            Values of constraints, as in :meth:`tell`. None: they are unknown.
 
         Raises
         ------
         TypeError
-            If `score`, `noise` or `cost` is not a number, or `constraints` no list of
-            numbers.
+            If `score`, `noise` or `cost` is not a number, or `constraints` is not a
+            list of numbers.
         ValueError
-            If `params` is not a configuration of the space, or as in :meth:`tell`.
+            If `params` is not a configuration of the space, or for a reason given in
+            :meth:`tell`.
         """
         cost = check_cost(cost, False)
         row = Configuration.of(self.space, params).row
@@ -475,14 +500,15 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             self._costs.learn(row, cost)
 
     def transfer(self, sources: Sequence[Source]) -> None:
-        """Take knowledge from earlier searches on other data; before the first score.
+        """Use the results of earlier searches on other data.
 
-        The weight of the model of each search depends on how well its ranking agrees
-        with the scores told (:class:`~skbayes.surrogates.TransferSurrogate`). At most
-        three of their best configurations are enqueued; with
-        ``n_initial_points="auto"`` the model proposes the configurations after these. A
-        surrogate that predicts no scores, and expected influence, use these
-        configurations only.
+        Call this method before the first score is observed. The weight of the model of
+        each earlier search depends on how well its ranking agrees with the observed
+        scores (:class:`~skbayes.surrogates.TransferSurrogate`). At most three of the
+        best configurations of these searches are enqueued. With
+        ``n_initial_points="auto"``, the surrogate chooses all configurations after
+        these. Surrogates that do not predict scores, and expected influence, only use
+        the enqueued configurations.
 
         Parameters
         ----------
@@ -496,8 +522,8 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         """
         if self._n_objectives not in (None, 1):
             raise ValueError(
-                f"sources: they have one score each, but the optimizer has "
-                f"{self._n_objectives} objectives."
+                "sources: earlier searches on other data can be used with one "
+                f"objective only, but the optimizer has {self._n_objectives}."
             )
         surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
         surrogate.prepare(self._candidates)
@@ -517,17 +543,18 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
                 self._n_initial = min(self._n_initial, len(self._queue))
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
-        """Cost that is to be expected of a configuration.
+        """Predict the cost of a configuration.
 
         Parameters
         ----------
         params : dict
-            A configuration of the space.
+            Configuration of the space.
 
         Returns
         -------
         cost : float or None
-            Its median, by a model of all costs told; None if there are none.
+            Median of the cost, predicted by a model of all observed costs. None if no
+            cost is known.
 
         Raises
         ------
@@ -539,18 +566,18 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             return self._costs.expected(row)
 
     def predict(self, params: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, ...]:
-        """Say what the model expects of configurations.
+        """Predict the scores of configurations.
 
         Parameters
         ----------
         params : sequence of dict
-            Configurations of the space, told or not.
+            Configurations of the space, observed or not.
 
         Returns
         -------
         mean, sd : ndarray of shape (n,)
-            Expected scores and their standard deviations, over all samples of the
-            model's hyper-parameters.
+            Means and standard deviations of the predicted scores, over all samples of
+            the surrogate's hyper-parameters.
 
         Raises
         ------
@@ -565,13 +592,13 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         return mean, np.sqrt(np.mean(sds**2 + (means - mean) ** 2, axis=0))
 
     def fitted_surrogate(self) -> Any:
-        """Return the model of the score that knows all that was told.
+        """Return the surrogate, fitted to all observations.
 
         Returns
         -------
         surrogate : object
-            Fitted, and conditioned on what is pending. Its configurations are encoded
-            by :attr:`space`. With several objectives there is none.
+            Surrogate conditioned on the pending configurations. Its configurations are
+            encoded by :attr:`space`. It is not available with several objectives.
 
         Raises
         ------
@@ -581,18 +608,18 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         if not np.any(np.isfinite(self._learned.scores + self._told.scores)):
             raise ValueError("No score is known yet.")
         with one_blas_thread():
-            # No constraint: all that was told may violate them.
+            # Without constraints, because all observations may violate them.
             observations = dataclasses.replace(self._observations(), slacks=None)
             proposer = self._proposer.fit(observations)
         if proposer.surrogate is None:
             raise ValueError(f"surrogate: {self.surrogate!r} does not predict scores.")
         return proposer.surrogate
 
-    # -- looking at it ------------------------------------------------------------
+    # -- properties ---------------------------------------------------------------
 
     @property
     def n_told(self) -> int:
-        """Number of scores told."""
+        """Number of observations passed to :meth:`tell`."""
         return len(self._told.scores)
 
     @property
@@ -607,17 +634,18 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
 
     @property
     def best_params(self) -> Params:
-        """Configuration with the best score told; ValueError if there is none.
+        """Configuration with the best observed score.
 
-        Failed and censored trials do not count. With constraints it is the best of the
-        trials that keep them, or else the one that violates them least.
+        Failed and censored trials do not count. With constraints, it is the best of the
+        trials that satisfy them, or the one that violates them least if none does. A
+        ValueError is raised if there is no eligible trial or several objectives.
         """
         if not self._eligible:
             raise ValueError("No score has been told yet.")
         if self._n_objectives != 1:
             raise ValueError(
-                f"There are {self._n_objectives} objectives, and no best for all of "
-                "them; see pareto_front."
+                f"best_params is not defined for {self._n_objectives} objectives; use "
+                "pareto_front."
             )
         return dict(self._best()[1])
 
@@ -627,12 +655,12 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
 
     @property
     def pareto_front(self) -> list[tuple[Params, list[float]]]:
-        """Configurations that no other one dominates, and their scores.
+        """Nondominated configurations and their scores, in the order of observation.
 
-        None of the others told is at least as good in every objective and better in
-        one. Failed and censored trials do not count; with constraints only those that
-        violate them least, which is not at all if one keeps them. In the order in which
-        they were told.
+        A configuration is dominated if another one is at least as good in every
+        objective and better in one. Failed and censored trials do not count. With
+        constraints, only trials that satisfy them count. If none does, only the trials
+        with the smallest violation count.
         """
         if not self._eligible:
             return []
@@ -650,16 +678,16 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     # -- proposals ----------------------------------------------------------------
 
     def _next(self) -> tuple[Configuration, float | None]:
-        """Return the next configuration and the improvement the model expects of it.
+        """Return the next configuration and its expected improvement.
 
-        The user's configurations come first, then our own.
+        Queued configurations come first.
         """
         for queued in self._queue:
             if not self._candidates.is_known(queued.row):
                 return Configuration(dict(queued.params), queued.row), None
         row, improvement = self._best_row()
         params = self.space.decode(row[None, :])[0]
-        # Encoded anew: a search that is resumed has the parameters only.
+        # Encoded again, because a resumed search has only the parameters.
         return Configuration(params, self.space.encode([params])[0]), improvement
 
     def _best_row(self) -> tuple[FloatArray, float | None]:
@@ -692,7 +720,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         return self._limits.first(design, self._candidates, rng), None
 
     def _terms(self, observations: Observations) -> list[LogTerm]:
-        """Return what is added to the logarithm of the acquisition function."""
+        """Return the terms that are added to the log of the acquisition function."""
         if not self._proposer.needs_scores:
             return []
         per_cost = getattr(self.acquisition, "per_cost", False)
@@ -702,7 +730,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     def _can_decide(self, observations: Observations) -> bool:
         if not self._proposer.needs_scores:
             return True
-        # The model of an objective needs one score.
+        # The surrogate of each objective needs at least one score.
         return bool(np.all(np.any(np.isfinite(observations.scores), axis=0)))
 
     def _observations(self) -> Observations:

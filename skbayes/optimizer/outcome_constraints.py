@@ -1,4 +1,4 @@
-"""Constraints on outcomes that an optimizer is told the values of."""
+"""Constraints on outcomes of trials, with observed values."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from skbayes.surrogates.registry import make_surrogate
 
 __all__ = ["OutcomeConstraints", "total_violation"]
 
-# Seeds of the models are this far from those of the models of scores.
+# Difference between the seeds of these models and of the models of scores.
 SEED_OFFSET = 1000
 
 
 def total_violation(slacks: list[float]) -> float:
-    """Return the sum of the positive values; infinite where one is NaN."""
+    """Return the sum of the positive values; infinite if one is NaN."""
     if any(math.isnan(one) for one in slacks):
         return math.inf
     return math.fsum(max(one, 0.0) for one in slacks)
 
 
 class OutcomeConstraints:
-    """Models of constraints, one each, whatever the surrogate of the score is.
+    """Models of constraints, one for each; independent of the surrogate.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class OutcomeConstraints:
         except (TypeError, ValueError) as error:
             raise TypeError(
                 "constraints must be a list of numbers, each <= 0 where the "
-                f"constraint is kept, got {constraints!r}."
+                f"constraint is satisfied, got {constraints!r}."
             ) from error
         if self.n not in (None, len(values)):
             raise ValueError(
@@ -67,7 +67,7 @@ class OutcomeConstraints:
         self.n = n
         for place in range(n):
             model = make_surrogate("gp", self._candidates, self._seed_of(place))
-            # What keeps a bound matters as much as what does not.
+            # Values on both sides of the bound matter equally.
             model.winsorize_scores = False
             self._models.append(model)
 
@@ -75,11 +75,11 @@ class OutcomeConstraints:
         return self._seed + SEED_OFFSET + place
 
     def violation(self, slacks: list[float]) -> float:
-        """Return the violation of a trial; infinite if it came without values."""
+        """Return the violation of a trial; infinite if its values are unknown."""
         return total_violation(slacks or [math.nan] * (self.n or 0))
 
     def slacks(self, *lists: ObservationList) -> FloatArray | None:
-        """Return the values told or learned, of shape (n, c); None without any."""
+        """Return the observed values, shape (n, c); None without constraints."""
         if self.n is None:
             return None
         unknown = [math.nan] * self.n
@@ -89,7 +89,7 @@ class OutcomeConstraints:
     def fit(
         self, proposer: Proposer, observations: Observations
     ) -> tuple[Proposer, Observations]:
-        """Fit a proposer to observations; both know of the constraints afterwards."""
+        """Fit a proposer to observations; return both with constraints applied."""
         if observations.slacks is None:
             return proposer.fit(observations), observations
         return fit_constrained(proposer, self._models, observations)

@@ -18,9 +18,9 @@ __all__ = ["next_of_portfolio", "usable_portfolio"]
 
 
 def usable_portfolio(prior: OptimumPrior | None, n_initial: int) -> Portfolio | None:
-    """Return the portfolio of a prior for a proposer with so many initial points.
+    """Return the portfolio of a prior, or None.
 
-    One that has none, such as random search, begins with no portfolio.
+    A proposer without initial points, such as random search, uses no portfolio.
     """
     return prior.portfolio if prior is not None and n_initial > 0 else None
 
@@ -33,7 +33,7 @@ def next_of_portfolio(
     candidates: Candidates,
     limits: TrialLimits,
 ) -> FloatArray | None:
-    """Return the configuration that a portfolio has next; None if it has been used."""
+    """Return the next configuration of a portfolio; None if it is used up."""
     if portfolio is None:
         return None
     rows = [*told.rows, *pending]
@@ -49,7 +49,7 @@ def next_of_portfolio(
 
 
 def _comparable(scores: list[float]) -> float:
-    """Return one score; -inf of a failure, and NaN of several objectives."""
+    """Return one score: -inf for a failure, and NaN for several objectives."""
     if len(scores) > 1:
         return math.nan
     return -math.inf if math.isnan(scores[0]) else scores[0]

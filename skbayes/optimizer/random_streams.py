@@ -1,4 +1,4 @@
-"""Random streams of a search, all of one seed."""
+"""Random streams of a search, all derived from one seed."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ __all__ = ["Stream", "make_generator", "make_seeds"]
 
 
 class Stream(Enum):
-    """Uses of randomness, with what makes their spawn keys.
+    """Uses of randomness, each with the components of its spawn key.
 
-    A value is the number of indices that a key begins with, and what follows them.
+    A value is a pair: the number of indices at the start of the key, and the constants
+    that follow them.
     """
 
-    #: The initial design. It has no key, as the seeds of HyperTuneSearchCV's subsets
-    #: (`make_seeds`) and ``default_rng(seed)``, by which surrogates draw.
+    #: Initial design. It has no key, like the seeds of HyperTuneSearchCV's subsets
+    #: (`make_seeds`) and the ``default_rng(seed)`` of the surrogates.
     DESIGN = (0, ())
-    #: Proposal k, by the number k of configurations told or pending.
+    #: Proposal k, where k is the number of observed or pending configurations.
     PROPOSAL = (1, ())
     #: Subset s of the training rows of split i.
     SUBSET = (2, ())
-    #: Tradeoff n, by the number n of configurations known. Its key (n, 1) is that of
-    #: subset n of split 1, too. Where both are drawn there is only subset 0, and no
-    #: proposal depends on tradeoff 0; another key would change all other tradeoffs,
-    #: and so the trials of seeded searches.
+    #: Tradeoff n, where n is the number of known configurations. Its key (n, 1) is also
+    #: the key of subset n of split 1. If both are drawn, there is only subset 0, and no
+    #: proposal depends on tradeoff 0. Another key would change all other tradeoffs,
+    #: and therefore the trials of seeded searches.
     TRADEOFF = (1, (1,))
-    #: The points at which HyperTuneSearchCV assumes signs of derivatives.
+    #: Points at which HyperTuneSearchCV assumes signs of derivatives.
     MONOTONICITY = (0, (0, 0, 0))
 
 
 def make_generator(seed: int, stream: Stream, *indices: int) -> np.random.Generator:
-    """Make the generator of one use of a stream."""
+    """Make the random generator of a stream at the given indices."""
     n_indices, tail = stream.value
     if len(indices) != n_indices:
         raise ValueError(f"{stream} has {n_indices} indices, got {indices}.")
@@ -41,5 +42,5 @@ def make_generator(seed: int, stream: Stream, *indices: int) -> np.random.Genera
 
 
 def make_seeds(seed: int, n: int) -> np.ndarray:
-    """Return n seeds that follow from one."""
+    """Return n seeds derived from one seed."""
     return np.random.SeedSequence(seed).generate_state(n)

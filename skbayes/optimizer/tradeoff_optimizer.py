@@ -18,33 +18,33 @@ from skbayes.surrogates.registry import capability
 
 __all__ = ["TradeoffOptimizer"]
 
-# Between these a tradeoff is drawn where it is drawn anew for each proposal, evenly on
-# a logarithmic scale: scores of different training sizes often differ by a hundredth,
-# and above a tenth the smallest size is nearly always the best.
+# Range of tradeoffs that are drawn for each proposal, uniformly on a logarithmic scale.
+# Scores of different training sizes often differ by about 0.01. Above 0.1, the smallest
+# size is nearly always the best.
 SMALLEST_DRAWN, LARGEST_DRAWN = 1e-3, 1.0
 
 
 class TradeoffOptimizer(Optimizer):
-    """Propose configurations for a score less a multiple of a cost.
+    """Optimizer of a score minus a multiple of a cost.
 
-    It is told two numbers for each: the score, and the negated cost, NaN where that is
-    not known. What the cost is measured in does not matter.
+    Each observation has two numbers: the score, and the negated cost, NaN if the cost
+    is unknown. The unit of the cost does not matter.
 
     Parameters
     ----------
     search_spaces : dict, list of dicts, or Space
-        What may be chosen.
+        Search space.
     tradeoff : float or None
-        The multiple, for a cost relative to a typical one on all of the data; >= 0.
-        None: it is drawn anew for each proposal, from 0.001 to 1, evenly on a
-        logarithmic scale.
+        Factor of the cost, >= 0. The cost is relative to a typical one on all of the
+        data. None: the factor is drawn for each proposal, from 0.001 to 1, uniformly on
+        a logarithmic scale.
     relative_sizes : callable
-        Given parameters of configurations, returns the sizes of their training sets
-        relative to the largest.
+        Function from configurations to the sizes of their training sets, relative to
+        the largest.
     acquisition : {"ei-tradeoff", "paper"}, default="ei-tradeoff"
-        What a proposal maximizes.
+        Acquisition function.
     cost_scale : {"auto", "log", "raw"}, default="auto"
-        The scale on which costs are normal.
+        Scale on which costs are assumed to be normal.
     **options : dict
         `surrogate`, `n_initial_points`, `initial_points` and `random_state` of
         :class:`skbayes.Optimizer`.
@@ -73,7 +73,7 @@ class TradeoffOptimizer(Optimizer):
     def tell(
         self, params: Mapping[str, Any] | Configuration, score: Any, **more: Any
     ) -> None:
-        """Learn score and cost of a configuration."""
+        """Observe the score and the cost of a configuration."""
         if isinstance(more.get("noise"), float):
             more["noise"] = [more["noise"], 0.0]
         super().tell(params, score, **more)
@@ -86,7 +86,7 @@ class TradeoffOptimizer(Optimizer):
         cost: Any = None,
         constraints: Any = None,
     ) -> None:
-        """Take knowledge from an earlier search."""
+        """Add an observation of an earlier search."""
         noise = None if noise is None else [noise, 0.0]
         super().learn(params, score, noise, cost, constraints)
 
@@ -95,7 +95,7 @@ class TradeoffOptimizer(Optimizer):
             cost_model = GaussianProcess(
                 n_options=self.space.n_options,
                 n_samples=0,
-                # What is cheap must be known as well as what is expensive.
+                # Low costs must be predicted as accurately as high costs.
                 winsorize_scores=False,
             )
             self._proposer = TradeoffProposer(
@@ -103,8 +103,9 @@ class TradeoffOptimizer(Optimizer):
             )
         elif self._proposer.needs_scores:
             raise ValueError(
-                f"surrogate={self.surrogate!r} has no model of the score, which a "
-                "tradeoff needs; take one that has, such as 'gp', or 'random'."
+                f"surrogate={self.surrogate!r} does not predict scores, which a "
+                "tradeoff requires; use a surrogate that does, such as 'gp', or "
+                "'random'."
             )
         self._n_objectives = n
 

@@ -1,4 +1,4 @@
-"""First configurations of a search that knows earlier searches on other data."""
+"""First configurations of a search that uses earlier searches on other data."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from skbayes.surrogates.transfer import Source, SourceModel
 
 __all__ = ["first_rows"]
 
-# At most so many configurations of the sources are proposed before the model decides.
+# Maximum number of configurations of the sources that are proposed first.
 MAX_FIRST = 3
 
-# Of each source, the best configurations that are considered.
+# Number of best configurations of each source that are considered.
 N_BEST = 10
 
-# A further configuration is proposed if the best of the sources' expectations rises by
-# this much on average, in standard deviations of their scores.
+# Another configuration is proposed if the best expected score of the sources increases
+# by this much on average, in standard deviations of their scores.
 LEAST_GAIN = 0.02
 
 
 def first_rows(
     space: Space, sources: Sequence[Source], models: Sequence[SourceModel]
 ) -> FloatArray:
-    """Choose the configurations of sources to begin with, of shape (m, D), m <= 3.
+    """Choose the first configurations from those of sources, shape (m, D), m <= 3.
 
-    The first one is the best for all sources on average; each further one adds most to
-    the mean over the sources of the best so far. Parameters that a source does not know
-    are at the middle of their range, or at the first option.
+    The first one is the best for all sources on average. Each further one increases the
+    mean over the sources of the best expected score the most. Hyper-parameters that are
+    unknown in a source have the middle of their range or their first option.
     """
     best = [one.X[np.argsort(-one.y, kind="stable")[:N_BEST]] for one in sources]
     pool = np.vstack(best)

@@ -1,4 +1,4 @@
-"""Validation of what users hand to the optimizer, with messages that name it."""
+"""Validation of the arguments of the optimizer, with messages that name them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def _as_float(name: str, value: Any) -> float:
-    """Return a number as a float, an infinity if it is too large for one."""
+    """Return a number as a float; infinity if it is too large for a float."""
     if not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     try:
@@ -56,12 +56,13 @@ def check_score(score: Any) -> float:
 def check_scores(score: Any, n_objectives: int | None) -> list[float]:
     """Return the scores of a trial, one for each objective.
 
-    NaN alone stands for as many as there were before; None: that is not known yet.
+    A single NaN is repeated for all objectives. `n_objectives` is None before the first
+    score.
     """
     is_list = isinstance(score, list | tuple | np.ndarray) and np.ndim(score) > 0
     scores = [check_score(one) for one in score] if is_list else [check_score(score)]
     if not scores:
-        raise ValueError(f"score must be a number, or a list of some, got {score!r}.")
+        raise ValueError(f"score must be a number or a list of numbers, got {score!r}.")
     if n_objectives in (None, len(scores)):
         return scores
     if len(scores) == 1 and math.isnan(scores[0]):
@@ -71,20 +72,20 @@ def check_scores(score: Any, n_objectives: int | None) -> list[float]:
 
 
 def check_noises(noise: Any, surrogate: Any, n_objectives: int) -> list[float]:
-    """Return the known variances of the scores of a trial; 0 if none were told."""
+    """Return the known variances of the scores of a trial; 0 by default."""
     if noise is None:
         return [0.0] * n_objectives
     given = [noise] if np.ndim(noise) == 0 else list(noise)
     if len(given) != n_objectives:
         raise ValueError(
-            f"noise must have a number for each of {n_objectives} scores, got "
+            f"noise must have one number for each of {n_objectives} scores, got "
             f"{noise!r}."
         )
     return [check_noise(one, surrogate) for one in given]
 
 
 def check_noise(noise: Any, surrogate: Any) -> float:
-    """Return the known variance of a score, which the surrogate must take if > 0."""
+    """Return the known variance of a score; the surrogate must support it if > 0."""
     if noise is None:
         return 0.0
     value = _as_float("noise", noise)
@@ -99,14 +100,14 @@ def check_noise(noise: Any, surrogate: Any) -> float:
 
 
 def check_cost(cost: Any, censored: Any) -> float | None:
-    """Return the cost of a trial, if one was told; a censored trial must have one."""
+    """Return the cost of a trial or None; a censored trial must have a cost."""
     if not isinstance(censored, bool | np.bool_):
         raise TypeError(f"censored must be True or False, got {censored!r}.")
     if cost is None:
         if censored:
             raise ValueError(
-                "cost must be given with censored=True: what the trial had cost when "
-                "it was cut short."
+                "cost must be given with censored=True: the cost of the trial when it "
+                "was cut short."
             )
         return None
     value = _as_float("cost", cost)
@@ -116,7 +117,7 @@ def check_cost(cost: Any, censored: Any) -> float | None:
 
 
 def check_cost_limit(name: str, value: Any) -> float | None:
-    """Return a limit of costs, > 0, or None."""
+    """Return a cost limit, > 0, or None."""
     if value is None:
         return None
     limit = _as_float(name, value)
@@ -126,7 +127,7 @@ def check_cost_limit(name: str, value: Any) -> float | None:
 
 
 def check_random_state(random_state: Any) -> int:
-    """Return a seed: itself, one drawn from the source, or a fresh one for None."""
+    """Return a seed: an int as it is, one drawn from a source, or a new one."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if _is_integer(random_state, 0):
@@ -142,7 +143,7 @@ def check_random_state(random_state: Any) -> int:
 
 
 def check_n_initial_points(n_initial_points: Any, auto: int) -> int:
-    """Return the number of configurations before the model decides."""
+    """Return the number of configurations before the surrogate chooses them."""
     if n_initial_points == "auto":
         return auto
     if _is_integer(n_initial_points, 0):
@@ -174,7 +175,7 @@ def check_n_objectives(n_objectives: Any) -> int:
 
 
 def check_initial_points(initial_points: Any, space: Space) -> list[dict[str, Any]]:
-    """Return configurations that are to be proposed first, which `space` must allow."""
+    """Return the configurations to propose first; `space` must allow them."""
     if initial_points is None:
         return []
     if isinstance(initial_points, Mapping | str):
@@ -196,7 +197,7 @@ def check_initial_points(initial_points: Any, space: Space) -> list[dict[str, An
 
 
 def check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
-    """Return the acquisition function that is meant, by its name or as an instance."""
+    """Return the acquisition function of a name or an instance."""
     if isinstance(acquisition, Acquisition | ExpectedInfluence):
         return acquisition
     if isinstance(acquisition, str) and acquisition in ACQUISITIONS:
@@ -208,7 +209,7 @@ def check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
 
 
 def check_surrogate(surrogate: Any) -> Any:
-    """Return the surrogate: a name, or an object with the methods needed."""
+    """Return the surrogate: a name, or an object with the required methods."""
     if isinstance(surrogate, str):
         if surrogate in registry:
             return surrogate

@@ -1,4 +1,4 @@
-"""Searches: scikit-learn estimators that tune another one."""
+"""Searches: estimators that tune the hyper-parameters of another estimator."""
 
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.bayes import BayesSearchCV

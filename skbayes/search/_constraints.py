@@ -1,4 +1,4 @@
-"""Resolution of the parameter `constraints`, and the columns that its outcomes have."""
+"""Bounds on outcomes: the parameter `constraints`, and columns of its outcomes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
     "resolve_constraints",
 ]
 
-# Seconds of `predict` for one row, which no objective is called.
+# Seconds of `predict` per row. It is not available as an objective.
 PREDICT_TIME = "predict_time"
 
 
@@ -41,7 +41,7 @@ def resolve_constraints(
 ) -> Constraints | None:
     """Return the constraints of a search; TypeError or ValueError if they are wrong.
 
-    With the target `y`, scorers that are named must suit it.
+    If the target `y` is given, named scorers are checked on it.
     """
     if not search.constraints:
         return None
@@ -59,7 +59,7 @@ def resolve_constraints(
 
 
 def _metrics(search: Any, scorers: Any, objective: Any) -> dict[str, str]:
-    """Return the keys of the test scores of a fold by the names that users write."""
+    """Return the key in the test scores of a fold for each metric name."""
     if compat.is_multimetric_scorer(scorers):
         names = [*compat.public_scorers(scorers)]
         if not objective.separate_costs:
@@ -74,9 +74,9 @@ def _metrics(search: Any, scorers: Any, objective: Any) -> dict[str, str]:
 
 
 def constraint_scorer(search: Any) -> Any:
-    """Return the scorer of all outcomes that are scored besides; None without any.
+    """Return the scorer of outcomes that are not metrics of the search, or None.
 
-    What is wrong with the constraints is left to `fit`.
+    Errors in the constraints are reported by `fit`, not here.
     """
     if not isinstance(search.constraints, Mapping) or not search.constraints:
         return None
@@ -92,7 +92,7 @@ def constraint_scorer(search: Any) -> Any:
 
 
 class _Resolver:
-    """Sorts the outcomes that constraints are on by how they are measured."""
+    """Groups the outcomes of constraints by the way they are measured."""
 
     def __init__(
         self, metrics: Mapping[str, str], measured: Set[str], open_ended: bool
@@ -107,13 +107,13 @@ class _Resolver:
         self._times: list[str] = []
 
     def measures(self) -> OutcomeMeasures:
-        """Return what measures the outcomes."""
+        """Return the measurements of the outcomes."""
         return OutcomeMeasures(
             self._scorers, self._measures, self._metrics, tuple(self._times)
         )
 
     def add(self, name: Any, given: Any) -> None:
-        """Take the constraints on one outcome."""
+        """Add the constraints on one outcome."""
         if not isinstance(name, str) or not name:
             raise TypeError(f"constraints: names must be strings, got {name!r}.")
         what: Any = name
@@ -127,13 +127,13 @@ class _Resolver:
         is_measure = self._sort(name, what)
         texts = given if isinstance(given, list) else [given]
         if not texts:
-            raise ValueError(f"constraints[{name!r}]: there is no bound in [].")
+            raise ValueError(f"constraints[{name!r}]: the list of bounds is empty.")
         bounds = [parse_bound(name, text, is_measure) for text in texts]
         _check_compatible(name, bounds, is_measure)
         self.bounds += bounds
 
     def _sort(self, name: str, what: Any) -> bool:
-        """Find out how an outcome is measured; return whether it is by a measure."""
+        """Determine how an outcome is measured; return whether it is by a measure."""
         if isinstance(what, str):
             return self._sort_name(name, what)
         if isinstance(what, type) or not callable(what):
@@ -182,7 +182,7 @@ class _Resolver:
 
 
 def _check_compatible(name: str, bounds: Sequence[Bound], is_measure: bool) -> None:
-    """Refuse bounds of one outcome that nothing can keep."""
+    """Raise ValueError if the bounds of an outcome exclude each other."""
     lower = max((b.limit for b in bounds if not b.is_upper), default=-math.inf)
     upper = min((b.limit for b in bounds if b.is_upper), default=math.inf)
     texts = [f"{'<=' if b.is_upper else '>='} {b.limit:g}" for b in bounds]
@@ -199,14 +199,14 @@ def _check_compatible(name: str, bounds: Sequence[Bound], is_measure: bool) -> N
 
 
 class KnownSlacks:
-    """Values of the constraints that the trials of an earlier search had.
+    """Values of the constraints for the trials of an earlier search.
 
     Parameters
     ----------
     run : SearchRun
-        The search to come.
+        The new search.
     source : object
-        What `warm_start_from` is. Of results without outcomes nothing is known.
+        The parameter `warm_start_from`. Results without outcomes have no values.
     """
 
     def __init__(self, run: SearchRun, source: Any) -> None:
@@ -236,7 +236,7 @@ class KnownSlacks:
         return self._known.get(self._key(params)) if self._known else None
 
     def kept_by(self, known: list[tuple]) -> list[tuple]:
-        """Return the observations that keep the constraints; all if none does."""
+        """Return the observations that satisfy the constraints; all if none does."""
         kept = [
             one
             for one in known
@@ -246,9 +246,9 @@ class KnownSlacks:
 
 
 def constraint_columns(run: SearchRun, history: History) -> dict[str, list]:
-    """Return the columns of `cv_results_` about constraints; none without any.
+    """Return the columns of `cv_results_` about constraints; empty without constraints.
 
-    Outcomes that are metrics of the search have their columns already.
+    Metrics of the search are left out, since they already have columns.
     """
     if run.constraints is None:
         return {}

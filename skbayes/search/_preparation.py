@@ -67,7 +67,7 @@ __all__ = [
 # With racing=True, the chance to become the best below which a trial is pruned.
 RACING_RISK = 0.01
 
-# More trials in flight than this leave little to learn from, and none to race against.
+# With more trials in progress, proposals and pruning have too few finished trials.
 MAX_RACED_IN_FLIGHT = 16
 
 
@@ -76,8 +76,8 @@ def check_returned_fits(search: Any) -> None:
         return
     if search.refit is False:
         raise ValueError(
-            "return_fold_estimators and return_oof are about the best trial, which "
-            "refit chooses; refit must not be False."
+            "return_fold_estimators and return_oof require a best trial, which refit "
+            "chooses. Therefore, refit must not be False."
         )
     if search.return_oof and not hasattr(search.estimator, search.return_oof):
         raise ValueError(
@@ -108,7 +108,7 @@ def fit_options(search: Any, rounds: RoundLimits | None = None) -> FitOptions:
 
 
 def draw_seed(search: Any) -> int:
-    """Return `random_state` as one integer; draws it unless it is one."""
+    """Return `random_state` if it is an integer, or else an integer drawn from it."""
     if isinstance(search.random_state, Integral):
         return int(search.random_state)
     rng = check_random_state(search.random_state)
@@ -122,7 +122,7 @@ def draw_splits(search: Any, run: SearchRun) -> list[tuple]:
     compat.check_input(search, X, y, split_params)
     no_groups = split_params.get("groups") is None
     try:
-        # scikit-learn 1.6 makes empty test sets of it.
+        # Without groups, scikit-learn 1.6 returns empty test sets.
         if no_groups and isinstance(cv, StratifiedGroupKFold):
             raise ValueError("The 'groups' parameter should not be None.")
         search.n_splits_ = cv.get_n_splits(X, y, **split_params)
@@ -140,7 +140,7 @@ def draw_splits(search: Any, run: SearchRun) -> list[tuple]:
             "candidates? The parameter cv must yield at least one split."
         )
     if len(splits) != search.n_splits_:
-        # Tests match scikit-learn's words, which 1.9 changed by two letters.
+        # scikit-learn's tests match this message, which changed in version 1.9.
         verb = "return" if compat.HAS_CALLBACKS else "returned"
         raise ValueError(
             f"cv.split and cv.get_n_splits {verb} inconsistent results. Expected "
@@ -161,7 +161,7 @@ def check_configurations(search: Any, run: SearchRun, stage: Stage) -> None:
 
 
 def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bool:
-    """Open the journal, if there is one; return whether it has another seed."""
+    """Open the journal, if any; return whether its seed differs."""
     run.context = ExecutionContext(search.n_jobs, search.pre_dispatch)
     run.n_points = _trials_in_flight(search, run)
     journal: Any = contextlib.nullcontext(NullJournal())
@@ -219,19 +219,19 @@ def _metrics(scores: Any) -> Any:
 
 
 def _trials_in_flight(search: Any, run: SearchRun) -> int:
-    """Return `n_points`, or for "auto" what keeps the workers busy."""
+    """Return `n_points`; for "auto", the number that keeps the workers busy."""
     if search.n_points != "auto":
         return int(search.n_points)
     if run.options.pruning_risk is None:
         return run.context.trials_in_flight(search.n_splits_)
-    # A trial that may be pruned has one fit at a time.
+    # With racing, the fits of a trial run one after the other.
     return min(run.context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
 
 
 def draw_subsets(
     search: Any, run: SearchRun, stages: Sequence[Stage]
 ) -> Subsets | None:
-    """Draw the training subsets that trials may ask for, once for all of them."""
+    """Draw the training subsets of all stages, once for all trials."""
     fidelities = [one for stage in stages for one in stage.fidelities]
     if all(fidelity.is_whole for fidelity in fidelities):
         return None
@@ -258,7 +258,7 @@ def draw_subsets(
 def _warn_of_percentages(
     parameter: str, fidelities: Sequence[Fidelity], subsets: Subsets
 ) -> None:
-    """Warn of numbers of rows that were probably meant as percentages."""
+    """Warn of numbers of rows that are probably percentages."""
     numbers = sorted({one.train_size for one in fidelities})
     whole = all(isinstance(number, int) for number in numbers)
     if len(numbers) > 1 and whole and numbers[-1] == 100 < max(subsets.sizes):
@@ -288,7 +288,7 @@ def plan_stages(
 
 
 def failing_start(search: Any, run: SearchRun, stage: Stage) -> FailingStart:
-    """Return the stopper that tells mistakes in the data from failing trials."""
+    """Return the stopper that detects errors in the data when the first trials fail."""
     inputs = run.inputs
 
     def fit(params: dict[str, Any], split: int) -> None:
@@ -306,7 +306,7 @@ def failing_start(search: Any, run: SearchRun, stage: Stage) -> FailingStart:
 
 
 def known_source(search: Any, space: Space) -> Any:
-    """Return what to start from; of a journal, the trials within the space."""
+    """Return `warm_start_from`; for a journal, its trials within the space."""
     source = search.warm_start_from
     if isinstance(source, str | PathLike):
         source, n_outside = journal_trials(source, space)
@@ -333,7 +333,7 @@ def other_searches(search: Any, run: SearchRun) -> list[Source]:
 
 
 def promising(run: SearchRun) -> list[tuple]:
-    """Return what is known that did not fail and may be proposed."""
+    """Return the known observations that did not fail and are allowed."""
     return [
         one
         for one in run.known
@@ -355,7 +355,7 @@ def journal_trials(path: str | PathLike, space: Space) -> tuple[Any, int]:
 def trial_workers(
     search: Any, run: SearchRun, stages: Sequence[Stage], plan: Sequence[PlannedStage]
 ) -> Iterator[tuple[CandidateEvaluator, TrialExecutor, Callable | None]]:
-    """Yield what evaluates trials, what runs them, and what reports them."""
+    """Yield the evaluator of trials, the executor, and the callback for each trial."""
     context, n_splits = run.context, len(run.splits)
     if search.return_oof:
         check_partition(run.splits, run.n_samples)
@@ -380,7 +380,7 @@ def trial_workers(
 
 
 def _transfer(run: SearchRun, X: Any) -> DataTransfer:
-    """Bring the data to where the fits run."""
+    """Transfer the data to the workers."""
     context = run.context
     ends_fits = run.options.ends_fits and context.transport == "memory"
     for transport in ["copy"] * ends_fits + [context.transport]:
@@ -403,7 +403,7 @@ def _transfer(run: SearchRun, X: Any) -> DataTransfer:
 def _limited(
     run: SearchRun, evaluator: CandidateEvaluator, timeout: float | None
 ) -> contextlib.AbstractContextManager:
-    """Have running fits ended at the limits, if there are some."""
+    """Enforce the limits of running fits, if there are any."""
     options, handle = run.options, evaluator.transfer.handle
     if not options.ends_fits or evaluator.transfer.transport == "memory":
         return contextlib.nullcontext()
@@ -414,14 +414,14 @@ def _limited(
 def _store(
     search: Any, run: SearchRun
 ) -> contextlib.AbstractContextManager[PrefixStore | None]:
-    """Make the store of what the fits share, if there is something."""
+    """Make the store of results that the fits share, or None if they share nothing."""
     if run.trial_data is None and not (search.cache and _has_prefixes(run)):
         return contextlib.nullcontext()
     return temporary_store(run.context.temp_folder, float(search.cache_limit))
 
 
 def _has_prefixes(run: SearchRun) -> bool:
-    """Tell whether the fits may share first steps: of a pipeline, on this machine."""
+    """Tell whether fits can share the first steps of a pipeline on this machine."""
     has_steps = type(run.estimator) is Pipeline and len(run.estimator.steps) > 1
     here = run.context.transport in ("memory", "disk")
     return has_steps and here and run.trial_data is None
@@ -430,7 +430,7 @@ def _has_prefixes(run: SearchRun) -> bool:
 def _trial_data(
     run: SearchRun, store: PrefixStore | None
 ) -> contextlib.AbstractContextManager:
-    """Return what the trials are made on."""
+    """Return the context manager of the data for the trials."""
     if run.trial_data is None:
         return contextlib.nullcontext(run.X)
     return run.trial_data(store)
@@ -440,7 +440,7 @@ def _trial_data(
 def _reporting(
     search: Any, run: SearchRun, plan: Sequence[PlannedStage]
 ) -> Iterator[Callable | None]:
-    """Yield what is called with each trial that was told."""
+    """Yield the callback that reports each finished trial, or None."""
     n_splits, n_workers = len(run.splits), run.context.n_workers
     recalled = dict(run.journal.results)
     n_planned = sum(stage.n_trials for stage in plan)
@@ -474,8 +474,8 @@ def _reporting(
 
 
 def print_advice(search: Any) -> None:
-    """Print what the trials suggest for the next search, in one line."""
-    # Only here: it brings scikit-learn's forests.
+    """Print suggestions for the next search in one line."""
+    # Imported late, because it imports scikit-learn's forests.
     from skbayes.inspection.advice import advice
 
     sentences = advice(search)

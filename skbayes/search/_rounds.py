@@ -1,4 +1,4 @@
-"""Parameter `rounds` of the searches: limits of the rounds, and what trials show."""
+"""Parameter `rounds` of the searches: limits of the rounds, and result columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
-    """Take the numbers of rounds out of `search_spaces_`; return their limits."""
+    """Remove the numbers of rounds from `search_spaces_`; return their limits."""
     if search.rounds is None:
         return None
     _check_options(search)
@@ -47,9 +47,9 @@ def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
     }
     if not found:
         raise ValueError(
-            f"rounds={search.rounds!r}: {type(model).__name__} gives no scores after "
-            "its rounds. Rounds are counted for gradient boosting of trees (not with "
-            "'dart', linear models or a custom objective), AdaBoost, forests and "
+            f"rounds={search.rounds!r}: {type(model).__name__} provides no scores "
+            "after its rounds. Rounds are counted for gradient boosting of trees (not "
+            "with 'dart', linear models or a custom objective), AdaBoost, forests and "
             "estimators with partial_fit and max_iter, alone or as the last step of a "
             "pipeline."
         )
@@ -65,8 +65,8 @@ def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
     if not search.search_spaces_:
         names = ", ".join(sorted(found))
         raise ValueError(
-            f"rounds={search.rounds!r} finds {names}, and search_spaces has no other "
-            "parameter."
+            f"rounds={search.rounds!r} removes {names} from search_spaces, which has "
+            "no other parameter."
         )
     cap = int(search.rounds) if isinstance(search.rounds, Integral) else None
     return RoundLimits(cap, caps, metric)
@@ -76,7 +76,7 @@ def _check_options(search: Any) -> None:
     if isinstance(search.rounds, bool):
         raise ValueError(
             f"rounds must be an int, 'auto' or None, but it is {search.rounds}. "
-            "rounds='auto' has the limits of the search space or of the estimator."
+            "rounds='auto' uses the limits of the search space or of the estimator."
         )
     if search.constraints is not None:
         raise ValueError(
@@ -89,7 +89,7 @@ def _check_options(search: Any) -> None:
 
 
 def _parts_of(notation: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the dicts of a notation, those of the options of choices too."""
+    """Yield the dicts of a notation, including those in the options of choices."""
     if isinstance(notation, Mapping):
         yield notation
         for value in notation.values():
@@ -107,7 +107,7 @@ def _options(choice: Choice) -> list[tuple[Any, Any]]:
 
 
 def _values_of(notation: Any, name: str) -> list[Any]:
-    """Return what a notation has for a name; of lists and choices each option."""
+    """Return the values of a name in a notation; for lists and choices, each option."""
     found: list[Any] = []
     for part in _parts_of(notation):
         if name not in part:
@@ -161,7 +161,7 @@ def _without_in_choice(value: Any, names: set[str]) -> Any:
 
 
 def params_with_rounds(estimator: Any, trial: Trial) -> dict[str, Any]:
-    """Return the parameters of a trial, and those that its rounds need."""
+    """Return the parameters of a trial, including those that set its rounds."""
     if trial.rounds is None:
         return trial.params
     params = clone(trial.params, safe=False)
@@ -177,7 +177,7 @@ def round_columns(run: SearchRun, history: Sequence[Trial]) -> dict[str, Any]:
 
 
 def curve_columns(history: History) -> dict[str, np.ndarray]:
-    """Return the curves of all folds as columns, a row for each number of rounds."""
+    """Return the curves of all folds as columns with one row per number of rounds."""
     columns: dict[str, list[Any]] = {}
     for trial in history:
         for split, fold in enumerate(trial.folds):

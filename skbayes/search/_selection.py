@@ -1,4 +1,4 @@
-"""Choice of the best row of `cv_results_` that keeps the constraints on outcomes."""
+"""Choice of the best row of `cv_results_` that satisfies the constraints."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ __all__ = [
 
 
 def allowed_rows(run: SearchRun) -> np.ndarray:
-    """Which trials among the rows violate the constraints least, a boolean array.
+    """Return a boolean array of the trials that violate the constraints least.
 
-    That is not at all, if one complete trial keeps them. All rows without constraints.
+    These are the trials that satisfy all constraints, if a complete trial does. Without
+    constraints, these are all trials.
     """
     return least_violating(
         np.array([trial.violation or 0.0 for trial in run.ranked]),
@@ -33,14 +34,14 @@ def allowed_rows(run: SearchRun) -> np.ndarray:
 
 
 def least_violating(violation: FloatArray, usable: np.ndarray) -> np.ndarray:
-    """Which of some trials violate the constraints as little as the best usable one."""
+    """Return which trials violate constraints as little as the best usable trial."""
     if not np.any(violation) or not np.any(usable):
         return np.ones(len(violation), dtype=bool)
     return violation <= np.min(violation[usable])
 
 
 def warned_rows(run: SearchRun, usable: np.ndarray) -> np.ndarray:
-    """Return which usable rows violate the constraints least; warn if all do."""
+    """Return which rows violate the constraints least; warn if none satisfies them."""
     violation = np.array([trial.violation or 0.0 for trial in run.ranked])
     allowed = least_violating(violation, usable)
     chosen = np.flatnonzero(allowed & usable)
@@ -52,8 +53,8 @@ def warned_rows(run: SearchRun, usable: np.ndarray) -> np.ndarray:
 def best_allowed_row(run: SearchRun, scores: FloatArray) -> int:
     """Return the row of the greatest score among those that violate constraints least.
 
-    Scores have shape (n_rows,) or (n_rows, n_keys); later columns break ties, and rows
-    whose first score is NaN are not chosen. Warns if no row keeps all constraints.
+    Scores have shape (n_rows,) or (n_rows, n_keys). Later columns break ties, and rows
+    whose first score is NaN are not chosen. Warns if no row satisfies all constraints.
     """
     scores = scores.reshape(len(scores), -1)
     violation = np.array([trial.violation or 0.0 for trial in run.ranked])

@@ -32,15 +32,16 @@ __all__ = [
     "check_values",
 ]
 
-# The most values of one parameter that are looked at; of a range, where in it.
+# Maximum number of values that are checked per parameter.
 MAX_VALUES = 50
-# The most rows on which a metric is tried, more only for more classes.
+# Maximum number of rows on which a metric is checked, except for more classes.
 MAX_SAMPLE = 1000
+# Positions in larger ranges whose values are checked.
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
 class SurrogateNames(compat.StrOptions):
-    """Names of surrogates; an error says what other libraries' names are called."""
+    """Names of surrogates, with errors that translate the names of other libraries."""
 
     def is_satisfied_by(self, val: Any) -> bool:
         if isinstance(val, str) and (ours := surrogate_elsewhere(val, self.options)):
@@ -48,7 +49,7 @@ class SurrogateNames(compat.StrOptions):
         return super().is_satisfied_by(val)
 
 
-# Of searches with a model, as scikit-learn takes constraints.
+# Parameter constraints of searches with a surrogate, in scikit-learn's format.
 MODEL_CONSTRAINTS: dict = {
     "surrogate": [
         SurrogateNames(set(registry)),
@@ -63,7 +64,7 @@ MODEL_CONSTRAINTS: dict = {
 
 
 def check_arguments(search: Any) -> None:
-    """Refuse classes in the place of objects, and metrics that do not exist."""
+    """Raise an error for classes instead of objects, and for unknown metrics."""
     for name in ("estimator", "cv"):
         value = getattr(search, name)
         if isinstance(value, type):
@@ -74,8 +75,8 @@ def check_arguments(search: Any) -> None:
     if search.n_points != "auto" and search.n_points > search.n_iter:
         warnings.warn(
             f"n_points={search.n_points} is more than n_iter={search.n_iter}: all "
-            "trials are proposed before a score is known, and the model proposes "
-            "none of them. n_points is the number of trials that run at a time.",
+            "trials are proposed before a score is known, so the surrogate is never "
+            "used. n_points is the number of trials that run at the same time.",
             UserWarning,
             stacklevel=5,
         )
@@ -83,7 +84,7 @@ def check_arguments(search: Any) -> None:
     for one in _metrics(search.scoring):
         if isinstance(one, str) and one not in known:
             raise ValueError(
-                f"scoring: {one!r} is the name of no metric."
+                f"scoring: {one!r} is not the name of a metric."
                 f"{did_you_mean(one, known)} sklearn.metrics.get_scorer_names() "
                 "lists them."
             )
@@ -99,17 +100,17 @@ def _metrics(scoring: Any) -> list[Any]:
 
 
 def _check_scorer(function: Callable) -> None:
-    """Refuse what takes true and predicted labels; a scorer takes an estimator."""
+    """Raise TypeError for a function of true and predicted labels."""
     if next(iter(inspect.signature(function).parameters), "") != "estimator":
         raise TypeError(
-            f"scoring: {function.__name__} compares labels, it does not score an "
+            f"scoring: {function.__name__} compares labels and does not accept an "
             f"estimator; write make_scorer({function.__name__}) or the name of a "
             "metric."
         )
 
 
 def check_stoppers(stopper: Any) -> list[Callable]:
-    """Return what may end the search."""
+    """Return the stopping criteria as a list."""
     given = [] if stopper is None else stopper
     stoppers = list(given) if isinstance(given, list | tuple) else [given]
     for one in stoppers:
@@ -128,7 +129,7 @@ def check_stoppers(stopper: Any) -> list[Callable]:
 
 
 def check_fit_names(search: Any, params: Mapping[str, Any]) -> None:
-    """Refuse callbacks as arguments of `fit`, unless the estimator takes them."""
+    """Raise TypeError for callbacks as arguments of `fit` that do not exist."""
     fit = search.estimator.fit
     known = inspect.signature(fit).parameters
     for name in ("callback", "callbacks"):
@@ -143,7 +144,7 @@ def check_fit_names(search: Any, params: Mapping[str, Any]) -> None:
 
 
 def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """Return the data, indexable, if they suit each other and the estimator."""
+    """Check the data; return them in an indexable form."""
     try:
         X, y = indexable(X, y)
     except ValueError as error:
@@ -162,23 +163,24 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _kind(estimator: Any) -> tuple[str | None, bool]:
-    """Return what an estimator says of itself: its type, and if it requires y."""
+    """Return the type of an estimator, and whether it requires y."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tags = get_tags(estimator)
-    except Exception:  # of another kind, without tags
+    except Exception:  # an object without tags
         return None, False
     kind = tags.estimator_type
-    # A pipeline says of which type it is, but not what its last step requires.
+    # The tags of a pipeline contain its type, but not whether it requires y.
     supervised = kind in ("classifier", "regressor")
     return kind, supervised or bool(tags.target_tags.required)
 
 
 def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None:
-    """Try named metrics on a model that predicts without data; keys are for messages.
+    """Evaluate named metrics on a dummy model; the keys of `names` are for messages.
 
-    That the metrics suit other kinds of targets is left to the fits.
+    Other kinds of targets are not checked; their fits fail if the metric does not suit
+    them.
     """
     kind, _ = _kind(estimator)
     if not names or kind not in ("classifier", "regressor"):
@@ -191,7 +193,7 @@ def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None
         try:
             sample = _sample(np.asarray(y))
             dummy.fit(np.zeros((len(sample), 1)), sample)
-        except Exception:  # for the estimator to judge
+        except Exception:  # left to the estimator
             return
         for label, name in names.items():
             try:
@@ -203,7 +205,7 @@ def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None
 
 
 def _sample(y: np.ndarray) -> np.ndarray:
-    """Return some of the target, with all of its classes."""
+    """Return a part of the target that contains all of its classes."""
     if type_of_target(y) not in ("binary", "multiclass", "continuous"):
         raise ValueError("of no kind that is looked at")
     if len(y) <= MAX_SAMPLE:
@@ -215,11 +217,11 @@ def _sample(y: np.ndarray) -> np.ndarray:
 def check_values(
     estimator: Any, space: Space, assigned: Callable[[dict], dict[str, Any]]
 ) -> None:
-    """Refuse a parameter of which no value suits the estimator's own constraints.
+    """Raise ValueError for a parameter without any valid value for the estimator.
 
-    That some values do not is left to the fits: they fail, and the search steers away.
-    Values that need a package that is not installed are refused too: an estimator that
-    has such values has a method `_check_packages`.
+    Single invalid values are not an error: their fits fail, and the search avoids them.
+    Values that require a package that is not installed are an error too. Estimators
+    with such values have a method `_check_packages`.
     """
     refused: dict[int, str] = {}
     accepted: set[int] = set()
@@ -245,7 +247,7 @@ def check_values(
 
 
 def _warn_of_integers(model: Any, column: Column) -> None:
-    """Warn of a pair of ints as the range of a parameter that is a real number."""
+    """Warn of a pair of integers as the range of a real parameter."""
     owner, leaf = _owner(model, column)
     if not compat.is_real_parameter(owner, leaf):
         return
@@ -261,7 +263,7 @@ def _warn_of_integers(model: Any, column: Column) -> None:
 
 
 def _owner(model: Any, column: Column) -> tuple[Any, str]:
-    """Return the estimator that has the parameter of a column, and its name there."""
+    """Return the owner of the parameter of a column, and its name there."""
     assert column.name is not None
     prefix, _, leaf = column.name.rpartition("__")
     return (model.get_params()[prefix] if prefix else model), leaf
@@ -274,14 +276,14 @@ def _check_packages(model: Any) -> None:
 
 
 def _complaint(model: Any, column: Column) -> str | None:
-    """Return what is wrong with all values of a parameter; None if one is right."""
+    """Return the error message if all values of a parameter are invalid, else None."""
     owner, leaf = _owner(model, column)
     values = list(_values(column))
     errors = [compat.refused_value(owner, leaf, value) for value in values]
     if not errors or any(error is None for error in errors):
         return None
     remedy = _remedy(values, lambda value: not compat.refused_value(owner, leaf, value))
-    return f"Parameter {column.name!r}: no value is right. {errors[0]}{remedy}"
+    return f"Parameter {column.name!r}: no value is valid. {errors[0]}{remedy}"
 
 
 def _values(column: Column) -> Iterator[Any]:
@@ -295,16 +297,16 @@ def _values(column: Column) -> Iterator[Any]:
 
 
 def _remedy(values: list[Any], is_right: Callable[[Any], bool]) -> str:
-    """Return what to do about numbers that were written as something else."""
+    """Return a hint if the values are numbers or ranges in a wrong notation."""
     if all(isinstance(value, str) for value in values):
         numbers = [_number(value) for value in values]
         if all(number is not None and is_right(number) for number in numbers):
             return " Write the numbers without quotes."
     if all(isinstance(value, float) and math.isfinite(value) for value in values):
         if all(is_right(round(value)) for value in values):
-            return " A range of whole numbers has two of them for its ends: (1, 10)."
+            return " For a range of integers, use two integers: (1, 10)."
     if all(isinstance(value, tuple) and len(value) in (2, 3) for value in values):
-        return " A range stands without a list around it."
+        return " Write a range without a list around it."
     return ""
 
 

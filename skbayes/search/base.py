@@ -84,17 +84,17 @@ from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["BaseBayesSearchCV"]
 
-# Before the first fit, a constraint is tried on at most so many configurations.
+# Maximum number of configurations on which a constraint is tried before the first fit.
 MAX_ASKED = 20
 
 
 @share_parameters
 class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSearchCV):
-    """Base class of the searches that learn from their trials.
+    """Base class of all searches with cross-validation.
 
-    Inherits everything but `fit` from scikit-learn's `BaseSearchCV`: delegation, tags,
-    routing, scoring and display. A subclass supplies `_make_optimizer`, and overrides
-    what else differs.
+    All methods except `fit` are inherited from scikit-learn's `BaseSearchCV`, including
+    delegation, tags, metadata routing, scoring and the HTML representation. Subclasses
+    define `_make_optimizer` and override other hooks if necessary.
 
     Parameters
     ----------
@@ -159,24 +159,24 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     -----
     `fit` calls these hooks in this order:
 
-    1. ``_make_objective(scorers)``: what trials are judged by.
+    1. ``_make_objective(scorers)``: the objective of the trials.
     2. ``_make_space()``: the search space.
     3. ``_known_results(run)``: observations of an earlier search.
     4. ``_stages(run)``: the stages, each with its trials, fidelities and optimizer.
     5. ``_make_optimizer(space, seed)``: the optimizer of the only stage.
-    6. ``_tabulate(run, outcome)``: `cv_results_`, and the attributes that describe the
-       trials.
-    7. ``_extra_columns(run, history)``: columns of `cv_results_` beside
-       GridSearchCV's.
-    8. ``_select(run, results, refit_metric)``: the `best_*` attributes.
-    9. ``_selection_scores(results)``: scores by which the best row is chosen.
-    10. ``_refit_rows(run)``: rows that the best configuration is fitted on.
-    11. ``_unfitted_best()``: what is fitted on them.
+    6. ``_tabulate(run, outcome)``: ``cv_results_``, and the attributes that describe
+       the trials.
+    7. ``_extra_columns(run, history)``: columns of ``cv_results_`` in addition to those
+       of GridSearchCV.
+    8. ``_select(run, results, refit_metric)``: the ``best_*`` attributes.
+    9. ``_selection_scores(results)``: the scores by which the best row is chosen.
+    10. ``_refit_rows(run)``: the rows for the refit.
+    11. ``_unfitted_best()``: the estimator for the refit.
     """
 
     _parameter_constraints: dict = {
         **getattr(compat.BaseSearchCV, "_parameter_constraints", {}),
-        # `fit` says more of what is wrong with these.
+        # `fit` checks these with more detailed messages.
         "search_spaces": "no_validation",
         "stopper": "no_validation",
         "scoring": [str, callable, list, tuple, dict, None],
@@ -207,8 +207,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         "cache_limit": [compat.Interval(Real, 0, None, closed="neither")],
     }
 
-    # Of no use to the fits: a stopper may hold locks, an earlier search much data, cv
-    # index arrays or a generator, which cannot be pickled.
+    # Parameters that are not sent to the workers. They can contain locks, generators or
+    # large data, and the fits do not need them.
     _stays_at_home = (
         "stopper",
         "constraint",
@@ -223,7 +223,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     # Whether `warm_start_from` may list searches on other data.
     _takes_sources = True
 
-    # Parameter that says how large training subsets are, for messages.
+    # Name of the parameter with the sizes of training subsets, for messages.
     _subset_parameter = "train_size"
 
     @abstractmethod
@@ -265,7 +265,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _store(self, arguments: Mapping[str, Any]) -> None:
         """Set the arguments of a constructor as attributes of the same names.
 
-        Parameters of the base class that a search has not are at their defaults.
+        Parameters of the base class that a subclass does not have get their defaults.
         """
         defaults = inspect.signature(BaseBayesSearchCV.__init__).parameters
         for name, parameter in defaults.items():
@@ -278,7 +278,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     # -- hooks --------------------------------------------------------------------
 
     def _make_objective(self, scorers: Any) -> Objective:
-        """Return what trials are judged by."""
+        """Return the objective of the trials."""
         return GuidingMetric(self, scorers)
 
     def _make_space(self) -> Space:
@@ -293,19 +293,19 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return list(known_trials(source, run.space, run.objective.name or "score"))
 
     def _stages(self, run: SearchRun) -> list[Stage]:
-        """Return the stages of the search, the last one being what counts."""
+        """Return the stages of the search; the best trial is that of the last one."""
         return [Stage(self._first_optimizer(run), int(self.n_iter))]
 
     @abstractmethod
     def _make_optimizer(self, space: Space, seed: int) -> Any:
-        """Return the optimizer that proposes and learns."""
+        """Return the optimizer that proposes configurations."""
 
     def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
         """Return `cv_results_`; set the attributes that describe the trials."""
         return self._table(run, outcome.history)
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
-        """Return the columns of `cv_results_` that GridSearchCV has not."""
+        """Return the columns of `cv_results_` that GridSearchCV does not have."""
         columns = constraint_columns(run, history) | round_columns(run, history)
         if run.options.cuts_trials:
             columns["state"] = [trial.state for trial in history]
@@ -314,7 +314,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any
     ) -> None:
-        """Set the `best_*` attributes where they mean something."""
+        """Set the ``best_*`` attributes, as far as they are defined."""
         if callable(self.scoring) and self.multimetric_:
             compat.check_multimetric_refit(self, self.trials_[0].folds[0].test_scores)
             refit_metric = self.refit
@@ -337,8 +337,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             )
         if best.state.is_partial:
             raise ValueError(
-                f"No trial was finished within {limits_text(run.options)}; cv_results_ "
-                "and trials_ hold what there is."
+                f"No trial was finished within {limits_text(run.options)}; see "
+                "cv_results_ and trials_ for the unfinished trials."
             )
         if not callable(self.refit):
             self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
@@ -352,54 +352,54 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         self.best_params_ = params_with_rounds(self.estimator, best)
 
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
-        """Return scores of shape (n_rows, n_keys), of which the greatest is the best.
+        """Return scores of shape (n_rows, n_keys) whose greatest row is the best.
 
-        Later columns break ties, NaN is last. None: by the rank of the metric, as in
-        GridSearchCV.
+        Later columns break ties, and NaN comes last. None selects by the rank of the
+        metric, as in GridSearchCV.
         """
         return None
 
     def _refit_rows(self, run: SearchRun) -> Any:
-        """Return the rows that the best configuration is fitted on; None for all."""
+        """Return the rows for the refit; None for all."""
         return None
 
     def _unfitted_best(self) -> Any:
-        """Return what the refit fits."""
+        """Return the estimator for the refit."""
         return with_params(self.estimator, self.best_params_)
 
     # -- fit ----------------------------------------------------------------------
 
     @compat.fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Search for the best parameters, and refit with them.
+        """Search for the best configuration, and refit it on all data.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            Training data; square where the estimator takes a precomputed kernel or
-            distances. Lists, sparse matrices, data frames and lists of documents pass
-            through to the estimator as they are.
+            Training data. It is square for estimators that use a precomputed kernel or
+            distances. Lists, sparse matrices, data frames and lists of documents are
+            passed to the estimator unchanged.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-            Targets; None for unsupervised learning.
+            Targets. None for unsupervised learning.
         **params : dict of str to object
-            Passed on to the `fit` of the estimator, to the scorer and to the splitter.
-            What has one entry per sample is cut along with `X`; `groups` goes to the
-            splitter alone.
+            Metadata, passed on to the `fit` method of the estimator, to the scorer and
+            to the splitter. Arrays with one entry per sample are split together with
+            `X`. `groups` is passed only to the splitter.
 
         Returns
         -------
         self : object
-            The fitted search.
+            Fitted search.
 
         Raises
         ------
         TypeError, ValueError
-            If an argument or the lengths of the data are wrong (before any fit, but for
-            what only the scores of a callable `scoring` show), if `constraint` raises
-            an exception, or if every fit failed.
+            If an argument or the lengths of the data are wrong, if `constraint` raises
+            an exception, or if every fit failed. Arguments are checked before the first
+            fit, except for those that depend on the scores of a callable `scoring`.
         Exception
-            What the fits raise, if all fits of the first three trials fail in the same
-            way and the estimator with its own parameters does, too.
+            If all fits of the first three trials fail in the same way and the estimator
+            with its current parameters fails too. The exception is that of the fits.
         """
         begin = time.perf_counter()
         stoppers = check_stoppers(self.stopper)
@@ -435,12 +435,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return self
 
     def get_metadata_routing(self) -> Any:
-        """Say who gets what metadata, as for GridSearchCV.
+        """Return the metadata routing, as for GridSearchCV.
 
         Returns
         -------
         routing : MetadataRouter
-            The routing; that of scorers in `constraints` is called ``constraints``.
+            Metadata routing. Scorers in `constraints` have the key ``constraints``.
         """
         router = super().get_metadata_routing()
         scorer = constraint_scorer(self)
@@ -454,7 +454,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _make_run(self, X: Any, y: Any, params: dict) -> tuple[SearchRun, Any]:
         """Check the arguments; return the run, and the metric that `refit` names."""
         check_arguments(self)
-        clone(self.estimator)  # a wrong estimator is no mistake of the space
+        clone(self.estimator)  # detects a wrong estimator before the space is checked
         scorers, refit_metric = compat.resolve_scorers(self)
         objective = self._make_objective(scorers)
         check_returned_fits(self)
@@ -478,7 +478,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             score_params=routed.scorer.score,
             split_params=routed.splitter.split,
             tasks=compat.TaskTree(self, X, y, params.get("sample_weight")),
-            # A copy, in which no answer of the constraint is remembered.
+            # A copy, without cached results of the constraint.
             space=space.with_constraint(space.constraint),
             options=fit_options(self, rounds),
             seed=draw_seed(self),
@@ -486,7 +486,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             outcome_params=compat.routed_outcome_params(routed),
         )
         if space.constraint is not None:
-            # Only to see that it can be called on each kind of configuration.
+            # Check that it can be called on each kind of configuration.
             sample = run.space.covering_sample()
             for candidate in sample[:: math.ceil(len(sample) / MAX_ASKED)]:
                 run.space.allows(candidate)
@@ -497,11 +497,11 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return run, refit_metric
 
     def _own_values(self) -> dict[str, Any]:
-        """Return the values of the parameters before the search."""
+        """Return the current parameters of the estimator."""
         return own_values(self.estimator)
 
     def _first_optimizer(self, run: SearchRun) -> Callable[[int, History], Any]:
-        """Return what makes the optimizer of the first stage."""
+        """Return the function that makes the optimizer of the first stage."""
 
         def make(seed: int, history: History) -> Any:
             optimizer = self._make_optimizer(run.space, seed)
@@ -511,21 +511,21 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return make
 
     def _warm_start(self, optimizer: Any, run: SearchRun) -> None:
-        """Tell an optimizer what is known from earlier searches."""
+        """Pass the observations of earlier searches to an optimizer."""
         if run.sources:
             optimizer.transfer(run.sources)
         slacks = KnownSlacks(run, self.warm_start_from)
         for params, score, noise, *cost in run.known:
             known = slacks.of(params)
             optimizer.learn(params, score, noise, *cost[:1], constraints=known)
-        # So that the search ends with nothing worse than what was known.
+        # The best known configuration is tried again, so the result is not worse.
         for params in run.objective.best_known(slacks.kept_by(promising(run))):
             optimizer.enqueue(params)
 
     # -- after the last trial -----------------------------------------------------
 
     def _set_results(self, run: SearchRun, outcome: Outcome) -> None:
-        """Set what the search found, before anything else can fail."""
+        """Set the attributes of the results, before any later step can fail."""
         history = outcome.history
         if not history:
             raise ValueError(
@@ -554,7 +554,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         more = self._extra_columns(run, history)
         with warnings.catch_warnings():
             if all(t.state.is_partial or _has_finite_scores(t) for t in history):
-                # Trials that were not finished have no mean score, as they should.
+                # Unfinished trials have no mean score by design.
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
             folds = [fold.as_dict() for fold in history.folds]
             return compat.format_results(
@@ -562,19 +562,19 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             )
 
     def results_frame(self, library: str = "pandas", **kwargs: Any) -> Any:
-        """Return the results as a data frame, a row for each trial.
+        """Return the results as a data frame with one row per trial.
 
         Parameters
         ----------
         library : {"pandas", "polars"}, default="pandas"
-            Whose data frame.
+            Library of the data frame.
         **kwargs : dict
-            Passed on to :func:`skbayes.results.results_frame`.
+            Arguments of :func:`skbayes.results.results_frame`.
 
         Returns
         -------
         frame : DataFrame
-            `cv_results_` with the parameters in columns of their own types.
+            ``cv_results_`` with a typed column for each hyper-parameter.
 
         Raises
         ------
@@ -587,24 +587,24 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return results_frame(self.cv_results_, library, **kwargs)
 
     def report(self, path: str | PathLike[str], *, title: str | None = None) -> Any:
-        """Write what was found, what it cost, and pictures to one HTML page.
+        """Write an HTML report of the search.
 
-        The page is a single file that loads nothing from elsewhere: best configuration,
-        what was spent, the essential pictures of :mod:`skbayes.inspection`, a table of
-        all trials with the errors of those that failed, and the versions. Pictures need
-        matplotlib; without it they are left out.
+        The report is a single file without external resources. It contains the best
+        configuration, the time spent, the main plots of :mod:`skbayes.inspection`, a
+        table of all trials with the errors of failed ones, and the versions of the
+        libraries. Without matplotlib, the plots are left out.
 
         Parameters
         ----------
         path : str or path-like
-            The HTML file; one that is there is replaced, all at once.
+            HTML file. An existing file is replaced atomically.
         title : str or None, default=None
-            Title of the page. None: the search and its estimator by name.
+            Title of the page. None: the names of the search and of its estimator.
 
         Returns
         -------
         path : pathlib.Path
-            The file.
+            Path of the report.
 
         Raises
         ------
@@ -617,16 +617,16 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
         See Also
         --------
-        skbayes.inspection.report_history : The same for a search that still runs.
+        skbayes.inspection.report_history : Report of a search that is still running.
         """
         check_is_fitted(self, "cv_results_")
-        # Only here: what draws knows the searches.
+        # Imported late, because the report imports the searches.
         from skbayes.inspection.report import write_report
 
         return write_report(self, path, title=title)
 
     def _run_of_refit(self, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
-        """Return a run that fits another configuration on data given anew."""
+        """Return a run that fits another configuration on the given data."""
         X, y = indexable(X, y)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
@@ -661,12 +661,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
 def with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
     """Clone an estimator with other parameters."""
-    # The values are cloned too: an estimator among them must stay unfitted.
+    # Values are cloned too, so that estimators among them stay unfitted.
     return clone(estimator).set_params(**clone(dict(params), safe=False))
 
 
 def rank(scores: FloatArray) -> np.ndarray:
-    """Rank scores from 1, the greatest; what has no score shares the last rank."""
+    """Rank scores from 1, the greatest; rows without a score share the last rank."""
     order = np.where(np.isfinite(scores), -scores, np.inf)
     return rankdata(order, method="min").astype(np.int32)
 

@@ -28,18 +28,21 @@ __all__ = ["BayesSearchCV"]
 
 @share_parameters
 class BayesSearchCV(BaseBayesSearchCV):
-    """Bayesian search for the best parameters of an estimator, by cross-validation.
+    """Bayesian search over hyper-parameters with cross-validation.
 
-    Takes the place of :class:`~sklearn.model_selection.GridSearchCV` and
-    :class:`~sklearn.model_selection.RandomizedSearchCV`: same methods, same attributes,
-    and their second argument is understood as it is. What to try next is decided by a
-    model of all trials so far, instead of by a grid or by chance.
+    BayesSearchCV is a drop-in replacement for
+    :class:`~sklearn.model_selection.GridSearchCV` and
+    :class:`~sklearn.model_selection.RandomizedSearchCV`. It has the same methods and
+    attributes, and accepts their grids and distributions as `search_spaces`. A
+    surrogate, by default a Gaussian process, is fitted to the scores of all trials so
+    far and selects the next configuration.
 
-    ``BayesSearchCV(estimator, search_spaces).fit(X, y)`` is all it takes:
-    `best_params_` and `best_score_` then say which of fifty configurations was best,
-    and the search predicts with it. `n_iter` or `timeout` says what you can afford,
-    `random_state` makes the search repeatable, and `scoring`, `cv` and `n_jobs` are
-    GridSearchCV's. All else can be left alone.
+    Only `estimator` is required. After
+    ``BayesSearchCV(estimator, search_spaces).fit(X, y)``, ``best_params_`` and
+    ``best_score_`` describe the best of 50 configurations, and the search predicts with
+    the refitted estimator. `n_iter` and `timeout` set the budget, and `random_state`
+    makes the search reproducible. `scoring`, `cv` and `n_jobs` have the same meaning as
+    for GridSearchCV.
 
     Parameters
     ----------
@@ -48,20 +51,29 @@ class BayesSearchCV(BaseBayesSearchCV):
     {n_iter}
     {timeout}
     surrogate : str or surrogate object, default="gp"
-        The model of the scores: a Gaussian process ("gp", or one of "gp-additive",
-        which "gp" is in small finite spaces, "gp-warped", which it is in others,
-        "gp-matern52", "gp-matern32", "gp-rbf"); for finite spaces "graph"; "trees"
-        (needs LightGBM); "tpe", the tree-structured Parzen estimator; or none, "random"
-        or "sobol". Or an instance of a class of :mod:`skbayes.surrogates`.
+        Model of the scores, given by name or as an instance of a class of
+        :mod:`skbayes.surrogates`:
+
+        - "gp": Gaussian process; "gp-additive" in small finite spaces, "gp-warped"
+          otherwise;
+        - "gp-additive", "gp-warped", "gp-matern52", "gp-matern32", "gp-rbf": Gaussian
+          process with a specific kernel or with warped inputs;
+        - "graph": Gaussian field on the graph of all configurations of a finite space;
+        - "trees": ensemble of trees, requires LightGBM;
+        - "tpe": tree-structured Parzen estimator;
+        - "random", "sobol": random or quasi-random search without a model.
     acquisition : str or acquisition object, default="ei"
-        What makes a configuration worth trying: "ei" (expected improvement),
-        "ei-per-second" (the same, divided by the expected time), "pi"
-        (probability of improvement), "ucb" (upper confidence bound), or with
-        ``surrogate="graph"`` "eif" (expected influence).
+        Acquisition function, which ranks the configurations to try next:
+
+        - "ei": expected improvement;
+        - "ei-per-second": expected improvement divided by the expected time;
+        - "pi": probability of improvement;
+        - "ucb": upper confidence bound;
+        - "eif": expected influence, only with ``surrogate="graph"``.
     n_initial_points : int or "auto", default="auto"
-        Number of configurations spread over the space before the model decides. "auto"
-        is 3 to 8, depending on the number of ranges and options in the space, and 8
-        for "tpe"; see :class:`~skbayes.Optimizer`.
+        Number of configurations that are spread over the space before the surrogate is
+        used. With "auto", it is 3 to 8, depending on the number of ranges and options
+        in the space, and 8 for "tpe"; see :class:`~skbayes.Optimizer`.
     {initial_points}
     {constraint}
     {constraints}
@@ -92,9 +104,10 @@ class BayesSearchCV(BaseBayesSearchCV):
     Attributes
     ----------
     cv_results_ : dict of str to ndarray
-        One row per trial, with the columns that GridSearchCV has. With `racing`,
-        `trial_timeout` or `trial_memory`, the column `state` says which trials were cut
-        short; their mean scores are NaN.
+        Results with one row per trial and the columns of GridSearchCV. It can be
+        converted to a pandas DataFrame. With `racing`, `trial_timeout` or
+        `trial_memory`, the column `state` shows which trials were pruned or stopped;
+        their mean scores are NaN.
     {best_estimator_}
     {best_score_}
     {best_score_corrected_}
@@ -122,24 +135,27 @@ class BayesSearchCV(BaseBayesSearchCV):
 
     See Also
     --------
-    sklearn.model_selection.GridSearchCV : Tries every configuration.
-    skbayes.Optimizer : The same search for any Python function.
+    sklearn.model_selection.GridSearchCV : Exhaustive search over a grid.
+    sklearn.model_selection.RandomizedSearchCV : Search over random configurations.
+    MultiStageSearchCV : Search with most trials on a part of the training data.
+    skbayes.Optimizer : Bayesian optimization of any Python function.
 
     Notes
     -----
     A trial is one configuration, fitted and scored on every split. It is evaluated by
-    the function that GridSearchCV uses, so that scores, failures, weights, metadata
-    routing and callbacks mean what they mean there.
+    the same function as in GridSearchCV. Scores, failures, sample weights, metadata
+    routing and callbacks therefore have the same meaning.
 
-    Interrupted by Ctrl-C, the search lets running fits end, and ends with the trials it
-    has finished: the best is refitted as usual. A second Ctrl-C is passed on. Before
-    the first trial has finished, and during the refit, so is the first. Whatever ends
-    the refit, what the search found is kept in `cv_results_`, `best_params_` and the
-    other attributes, except for `best_estimator_`, which is not fitted then.
+    If the search is interrupted by Ctrl-C, running fits are completed, and the search
+    ends with the trials that have finished. The best configuration is refitted as
+    usual. A second Ctrl-C raises KeyboardInterrupt, as does a first one before the
+    first trial has finished or during the refit. If the refit ends with an error or an
+    interrupt, ``cv_results_``, ``best_params_`` and the other attributes are kept. Only
+    ``best_estimator_`` is then not fitted.
 
-    If a worker dies, for example for lack of memory, the trials that were running are
-    run again, one at a time. A trial is marked as failed if its worker dies twice while
-    the trial runs alone.
+    If a worker process dies, for example because it runs out of memory, the trials that
+    were running are repeated, one at a time. A trial is marked as failed if its worker
+    dies twice while the trial runs alone.
 
     References
     ----------
@@ -160,7 +176,8 @@ class BayesSearchCV(BaseBayesSearchCV):
     >>> search.predict(X[:3])
     array([0, 0, 0])
 
-    Ranges, distributions and lists go together, and a seed makes it repeatable:
+    Ranges, distributions and lists can be combined, and `random_state` makes the search
+    reproducible:
 
     >>> from scipy.stats import loguniform
     >>> search = BayesSearchCV(
@@ -229,19 +246,18 @@ class BayesSearchCV(BaseBayesSearchCV):
         return self._optimizer_for(space, seed, self.n_iter)
 
     def _optimizer_for(self, space: Space, seed: int, n_iter: int) -> Optimizer:
-        """Make the optimizer of a search of so many trials."""
+        """Make the optimizer of a search with `n_iter` trials."""
         points = list(self.initial_points_)
-        # Every configuration will be tried, so there is nothing to choose. In
-        # GridSearchCV's order ties go to the same configuration as there.
-        # What a journal holds must not depend on n_iter.
+        # If all configurations are tried, their order is that of GridSearchCV, so that
+        # ties have the same result. With a journal, it must not depend on n_iter.
         budgets = (self.timeout, self.journal, self.stopper)
         open_ended = any(budget is not None for budget in budgets)
         everything = not open_ended and space.n_configurations <= n_iter
         rest = _all_points(self.search_spaces_, space) if everything else []
         if everything and isinstance(self.initial_points, str):
-            points = []  # they are among the rest
+            points = []  # included in the rest
         if self.racing or not self.trial_timeout is self.trial_memory is None:
-            # Trials that are cut short are less certain than others.
+            # Scores of unfinished trials are noisier than others.
             check_noise(1.0, self.surrogate)
         optimizer = Optimizer(
             space,
@@ -256,7 +272,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         return optimizer
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
-        """Warn of initial points for which there are not enough trials."""
+        """Warn of initial points that exceed the number of trials."""
         if not points:
             return
         n_different = len({row.tobytes() for row in space.encode(points)})
@@ -270,7 +286,7 @@ class BayesSearchCV(BaseBayesSearchCV):
 
 
 def _all_points(search_spaces: Any, space: Space) -> list[dict]:
-    """Return every configuration of a finite space, in GridSearchCV's order."""
+    """Return all configurations of a finite space in GridSearchCV's order."""
     points = _grid_points(search_spaces, space)
     if points is None:
         points = space.decode(space.enumerate(np.arange(int(space.n_configurations))))
@@ -278,10 +294,10 @@ def _all_points(search_spaces: Any, space: Space) -> list[dict]:
 
 
 def _grid_points(search_spaces: Any, space: Space) -> list[dict] | None:
-    """Return the points of what GridSearchCV would accept too, else None."""
+    """Return the points of a grid that GridSearchCV accepts; None for other spaces."""
     try:
         grid = list(ParameterGrid(search_spaces))
-        # Encoded and decoded, so that the values are plain Python.
+        # Encoding and decoding converts the values to plain Python.
         X = space.encode(grid)
         if not space.overlaps:
             # Repeated values of a list count once.

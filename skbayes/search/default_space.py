@@ -1,4 +1,4 @@
-"""Search space "auto" of a search, and the configurations it begins with."""
+"""Search space "auto" of a search, and its initial configurations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skbayes.utils.did_you_mean import did_you_mean
 
 __all__ = ["points_to_begin_with", "prior_of", "set_search_spaces"]
 
-# The share of the rows that are trained on, where it is not known before splitting.
+# Assumed fraction of training rows if it is not known before splitting.
 CAUTIOUS_SHARE = 0.5
 
 
@@ -48,7 +48,7 @@ def _is_laid_over(one: Any) -> bool:
 
 
 def _resolved(search: Any, given: Any, X: Any, y: Any) -> Any:
-    """Return the default space, with the entries of a dict laid over it."""
+    """Return the default space, updated with the entries of a dict."""
     changes = dict(given) if isinstance(given, Mapping) else {"auto": True}
     if not isinstance(auto := changes.pop("auto"), bool):
         raise TypeError(
@@ -66,7 +66,7 @@ def _resolved(search: Any, given: Any, X: Any, y: Any) -> Any:
 
 
 def _check_removed(search: Any, space: Any, changes: Mapping[Any, Any]) -> None:
-    """Refuse to remove parameters that neither the estimator nor an option has."""
+    """Raise ValueError if a removed parameter does not exist."""
     known = [*search._own_values(), *space]
     for name in [name for name, value in changes.items() if value is None]:
         owners = [f"{other}__" for other in [*space, *changes]]
@@ -79,7 +79,7 @@ def _check_removed(search: Any, space: Any, changes: Mapping[Any, Any]) -> None:
 
 
 def train_share(search: Any, X: Any, y: Any) -> float:
-    """Return the least share of the rows that a trial may be fitted to."""
+    """Return the smallest fraction of the rows that a trial may be fitted to."""
     n_samples = DataFacts.of(X, y).n_rows or 1
     share = _share_of_splits(search.cv, n_samples)
     sizes = getattr(search, search._subset_parameter, 1.0)
@@ -106,9 +106,9 @@ def _share_of_splits(cv: Any, n_samples: int) -> float:
 def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
     """Return the configurations that a search tries first.
 
-    With ``initial_points="default"`` it is the estimator as it was given, where its
-    values lie in the space, unless results of an earlier search on these data are
-    known.
+    With ``initial_points="default"``, this is the current configuration of the
+    estimator if the space contains it, unless results of an earlier search on the same
+    data are given.
     """
     given = getattr(search, "initial_points", None)
     if not isinstance(given, str):
@@ -121,7 +121,7 @@ def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
 
 
 def prior_of(search: Any, space: Space, X: Any, y: Any) -> OptimumPrior | None:
-    """Return what is known of the best configuration of a search's estimator.
+    """Return the prior of the best configuration for the estimator of a search.
 
     None unless ``initial_points="default"``.
     """

@@ -1,4 +1,4 @@
-"""Metric that guides a search, among several."""
+"""Metric that guides a search with one or several metrics."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ __all__ = ["GuidingMetric"]
 
 
 class GuidingMetric:
-    """The metric that guides the search, read off the scores of one fold.
+    """Metric that guides the search, read from the scores of one fold.
 
-    With a callable `scoring` the names are known only after the first fit, so that they
-    are checked then.
+    With a callable `scoring`, the names of the metrics are checked after the first fit,
+    since they are not available earlier.
 
     Parameters
     ----------
     search : BaseBayesSearchCV
-        Its `scoring`, `refit`, `target_metric` and `error_score` count.
+        Search with the parameters `scoring`, `refit`, `target_metric` and
+        `error_score`.
     scorers : callable
-        What scores its fits.
+        Scorer of the fits.
 
     Attributes
     ----------
     name : str or None
-        The metric; "score" if there is one only, None while it is not known.
+        Name of the metric; "score" if there is only one, None while it is not known.
 
     Raises
     ------
@@ -50,7 +51,7 @@ class GuidingMetric:
     def __call__(self, scores: Any) -> float:
         """Return the guiding score among the test scores of a fold."""
         if not isinstance(scores, dict):
-            # A failed fit has the error score, whatever the metrics are.
+            # A failed fit has the error score for all metrics.
             if not _equal(scores, self._search.error_score):
                 self._check_single()
             return float(scores)
@@ -61,7 +62,7 @@ class GuidingMetric:
         return float(scores[self.name])
 
     def of_trial(self, trial: Trial) -> Any:
-        """Return what the optimizer is told of a trial."""
+        """Return the observation of a trial for the optimizer."""
         return trial.score
 
     def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
@@ -69,14 +70,14 @@ class GuidingMetric:
         return [max(known, key=lambda one: one[1])[0]] if known else []
 
     def _check_single(self) -> None:
-        """Refuse a name for the one metric there is, unless it is its own."""
+        """Raise ValueError if `target_metric` is not the name of the single metric."""
         wanted, scoring = self._search.target_metric, self._search.scoring
         self._metric_of_rule(["score"])
         names = {"score", scoring} if isinstance(scoring, str) else {"score"}
         if wanted is not None and (callable(scoring) or wanted not in names):
             raise ValueError(
-                f"target_metric={wanted!r}, but there is one metric only, that of "
-                f"scoring={scoring!r}; leave target_metric=None."
+                f"target_metric={wanted!r}, but there is only one metric, that of "
+                f"scoring={scoring!r}; use target_metric=None."
             )
 
     def _resolve(self, names: Any) -> None:
@@ -90,7 +91,7 @@ class GuidingMetric:
         if wanted is not None and by_refit is not None and wanted != by_refit:
             raise ValueError(
                 f"target_metric={wanted!r} and refit={refit!r} name different metrics; "
-                "leave target_metric=None, or make refit a callable or False"
+                "use target_metric=None, or set refit to a callable or False"
             )
         self.name = by_refit or wanted or self._metric_of_rule(names) or names[0]
 

@@ -14,10 +14,10 @@ from skbayes.utils.texts import printable
 
 __all__ = ["ResultDisplay", "result_html"]
 
-# Longer values are cut, so that one does not hide the rest.
+# Maximum length of a value; longer ones are shortened.
 MAX_LENGTH = 120
 
-# Colors are those around it, so that it can be read in the light and in the dark.
+# Colors are inherited, so the block is readable in light and dark themes.
 FRAME = (
     "display:inline-block;margin:0.5em 0;padding:0.5em 0.8em;max-width:100%;"
     "box-sizing:border-box;overflow-x:auto;border:1px solid rgba(128,128,128,0.5);"
@@ -46,21 +46,21 @@ REASONS = {
 
 
 class ResultDisplay:
-    """Adds a block with the result below scikit-learn's diagram of a fitted search.
+    """Mixin that adds the result below scikit-learn's diagram of a fitted search.
 
-    The text form stays scikit-learn's, and so does everything before `fit`.
+    The text representation, and the diagram before `fit`, are those of scikit-learn.
     """
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
-        # A property that raises AttributeError where the user wants no diagrams.
+        # The inherited property raises AttributeError if diagrams are disabled.
         diagram = super()._repr_html_  # type: ignore[misc]
         return lambda: _diagram(self, diagram) + result_html(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle = {"text/plain": repr(self)}
         try:
-            # AttributeError where the user wants no diagrams.
+            # AttributeError if diagrams are disabled.
             bundle["text/html"] = self._repr_html_()
         except AttributeError:
             pass
@@ -68,9 +68,9 @@ class ResultDisplay:
 
 
 def _diagram(search: Any, make: Callable[[], str]) -> str:
-    """Return scikit-learn's diagram, or the text form where that fails.
+    """Return scikit-learn's diagram, or the text representation if the diagram fails.
 
-    It looks for the names of parameters as if they were regular expressions.
+    The diagram uses names of parameters as regular expressions, which can fail.
     """
     try:
         page = make()
@@ -80,7 +80,7 @@ def _diagram(search: Any, make: Callable[[], str]) -> str:
 
 
 def result_html(search: Any) -> str:
-    """Return a block with the best score and configuration, and what they cost."""
+    """Return an HTML block with the best score and configuration, and the time."""
     known = vars(search)
     if "cv_results_" not in known or "trials_" not in known:
         return ""
@@ -88,7 +88,7 @@ def result_html(search: Any) -> str:
     if "best_params_" in known:
         rows.append(_row("Best configuration", _params(search)))
     rows += [_row(label, escape(text)) for label, text in _spent(search)]
-    # Only here: it brings scikit-learn's forests.
+    # Imported late, because it imports scikit-learn's forests.
     from skbayes.inspection.advice import advice
 
     sentences = advice(search)
@@ -109,7 +109,7 @@ def _row(label: str, html: str) -> str:
 
 
 def _found(search: Any) -> list[tuple[str, str]]:
-    """Return what was found, but for the parameters: labels and texts."""
+    """Return labels and texts of the result, except for the parameters."""
     known = vars(search)
     rows = _front(search) if "pareto_params_" in known else _best(search)
     if "best_cost_" in known:
@@ -169,7 +169,7 @@ def _metrics(search: Any) -> list[str]:
 
 
 def _params(search: Any) -> str:
-    """Return the parameters, one a line."""
+    """Return the parameters, one per line."""
     if not search.best_params_:
         return "those of the estimator"
     shown = []

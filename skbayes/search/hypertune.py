@@ -1,4 +1,4 @@
-"""Search with derivative signs learned from small samples: `HyperTuneSearchCV`."""
+"""Bayesian search that uses small samples of the data: `HyperTuneSearchCV`."""
 
 from __future__ import annotations
 
@@ -41,71 +41,73 @@ __all__ = ["HyperTuneSearchCV"]
 
 logger = logging.getLogger("skbayes")
 
-# Trials on each small sample, unless they were more than this share of all.
+# Trials on each small sample, and their maximum share of all trials.
 N_SMALL_ITER, SMALL_SHARE = 15, 0.75
 
-# What "auto" is for `n_initial_points`.
+# Value of `n_initial_points` for "auto".
 N_INITIAL_POINTS = 3
 
-# Rows of a small sample for each class, if that is at most half of all.
+# Minimum number of rows per class in a small sample, up to half of the training set.
 MIN_ROWS = 10
 
-# Kernels of the models with signs, by the names of the surrogates that have these.
+# Kernels of the models with signs by the name of the surrogate.
 SIGNED = {"gp": "matern52", "gp-matern52": "matern52", "gp-rbf": "rbf"}
 
 
 @share_parameters
 class HyperTuneSearchCV(BayesSearchCV):
-    """Bayesian search on all data that learns from searches on small samples.
+    """Bayesian search that uses small samples to guide the search on all data.
 
-    The best model for a small sample is a simpler one than the best for all data. So
-    the score on all data must rise from the simple end of the ranges up to what is best
-    for small samples. Several small samples are searched first; the search on all data
-    then has a Gaussian process that knows the scores and the direction in which they
-    rise there, and loses no time in that region.
+    The best model for a small sample is simpler than the best model for all data. The
+    score on all data therefore increases from the simple end of each range up to the
+    best configuration of the small samples. HyperTuneSearchCV first searches several
+    small samples. The Gaussian process of the search on all data then uses these
+    directions in addition to the scores, so the search avoids models that are too
+    simple.
 
-    It takes what :class:`~skbayes.BayesSearchCV` takes, and gives what that gives. For
-    which parameters more means a more complex model is known of scikit-learn's common
-    ones, and said by `complexity` for others.
+    The parameters and attributes of :class:`~skbayes.BayesSearchCV` are available too.
+    For common estimators of scikit-learn, the hyper-parameters that increase the
+    complexity of the model are known. Specify them by `complexity` for other
+    estimators.
 
     Parameters
     ----------
     {estimator}
     {search_spaces}
     n_iter : int, default=100
-        The most trials, those on small samples included.
+        Maximum number of trials, including the trials on small samples.
     complexity : {"auto"}, dict or None, default="auto"
-        In which direction hyper-parameters make the model more complex: +1 or -1 by
-        name, such as ``{"svc__C": +1, "svc__gamma": +1}``. What is left out, or 0, has
-        no sign. "auto" takes what
-        :func:`skbayes.search.monotonicity.known_monotonicity` knows of the estimator
-        and its parts; to change some of that, change the dict it returns. None, or if
-        there is no sign: the search is :class:`BayesSearchCV`.
+        Direction in which each hyper-parameter makes the model more complex: a dict of
+        signs, +1 or -1, by name, such as ``{"svc__C": +1, "svc__gamma": +1}``.
+        Hyper-parameters that are missing or 0 have no sign. "auto" uses the signs that
+        :func:`skbayes.search.monotonicity.known_monotonicity` returns for the estimator
+        and its parts. To change some of them, modify this dict. None: no signs. Without
+        signs, the search is the same as :class:`BayesSearchCV`.
     subset_fraction : float, default=0.1
-        Share of each training set that a small sample has, in (0, 1). It has no less
-        than 10 rows for each class (10 in all for other targets), but then at most half
-        of the training set.
+        Size of a small sample as a fraction of each training set, in (0, 1). A sample
+        has at least 10 rows per class (10 rows in total for other targets), but this
+        minimum never exceeds half of the training set.
     n_subsets : int, default=5
-        How many small samples are searched, independent of each other.
+        Number of small samples. Each is searched independently.
     n_small_iter : int or "auto", default="auto"
-        Trials on each small sample. "auto" is 15, or as many as make up three quarters
-        of `n_iter`.
+        Number of trials on each small sample. "auto" is 15, or fewer if all trials on
+        small samples would exceed three quarters of `n_iter`.
     timeout : float or None, default=None
-        Seconds the search may take, without the refit; those of the small samples
-        count. Each part of the search may take the share that its trials would take if
-        times were proportional to rows.
+        Time limit of the search in seconds, including the small samples but not the
+        refit. Each part of the search gets the share of the time that its trials would
+        need if durations were proportional to the number of rows.
     surrogate : {"gp", "gp-matern52", "gp-rbf"}, default="gp"
-        The model of the scores, a Gaussian process with a kernel that is twice
-        differentiable: Matérn-5/2 ("gp", "gp-matern52"), or the paper's squared
-        exponential ("gp-rbf"). Where no direction is known, as on the small samples,
-        it is that of :class:`~skbayes.BayesSearchCV` with the same name.
+        Model of the scores: a Gaussian process with a twice differentiable kernel,
+        which is Matérn-5/2 ("gp", "gp-matern52") or the squared exponential of the
+        paper ("gp-rbf"). If there are no signs, as on the small samples, it is the
+        surrogate of :class:`~skbayes.BayesSearchCV` with the same name.
     acquisition : {"ei", "pi", "ucb"} or acquisition object, default="ei"
-        What makes a configuration worth trying: expected improvement, probability of
-        improvement or upper confidence bound.
+        Acquisition function: expected improvement, probability of improvement or upper
+        confidence bound.
     n_initial_points : int or "auto", default="auto"
-        How many configurations are tried on each small sample, and how many on all
-        data, before the model decides; "auto" is 3. On all data the first of them is
-        `small_optimum_`.
+        Number of configurations that are tried on each small sample, and on all data,
+        before the surrogate is used. "auto" is 3. The first of them on all data is
+        ``small_optimum_``.
     {initial_points}
     {constraint}
     {constraints}
@@ -120,21 +122,21 @@ class HyperTuneSearchCV(BayesSearchCV):
     {error_score}
     {return_train_score}
     n_points : int or "auto", default="auto"
-        Number of trials in flight, as for :class:`~skbayes.BayesSearchCV`. On small
-        samples, at least `n_subsets` trials are in flight, one on each sample, if
-        `n_jobs` provides workers for them.
+        Number of trials that are in progress at the same time, as for
+        :class:`~skbayes.BayesSearchCV`. On small samples, it is at least `n_subsets`,
+        one trial per sample, if `n_jobs` provides workers for them.
     stopper : callable, list of callable or None, default=None
-        Called after each trial with the trials so far of the part of the search it
-        belongs to, on small samples or on all data; that part ends when one returns
-        True. Ready-made ones are in :mod:`skbayes.loop`.
+        Stopping criteria. After every trial, each callable is called with the trials of
+        the current part of the search, on small samples or on all data. This part ends
+        when one of them returns True. See :mod:`skbayes.loop` for predefined criteria.
     {trial_timeout}
     {trial_memory}
     {racing}
     {rounds}
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
-        What is known already of scores on all data, as for :class:`BayesSearchCV`. The
-        best configuration that is known is tried first, or after `initial_points`. A
-        list contains searches on other data.
+        Results of an earlier search on all data, as for :class:`BayesSearchCV`. The
+        best known configuration is tried first on all data, or after `initial_points`.
+        A list contains searches on other data.
     {journal}
     {progress_bar}
     {return_fold_estimators}
@@ -145,16 +147,18 @@ class HyperTuneSearchCV(BayesSearchCV):
     Attributes
     ----------
     cv_results_ : dict of str to ndarray
-        One row per trial, with the columns that GridSearchCV has, and `stage` (0: on
-        small samples, 1: on all data), `train_fraction` (of the training rows) and
-        `subset`, the number of the small sample, -1 for all data. Trials on small
-        samples share the last rank.
+        Results with one row per trial and the columns of GridSearchCV. Trials on small
+        samples share the last rank. The additional columns are:
+
+        - `stage`: 0 on small samples, 1 on all data;
+        - `train_fraction`: fraction of the training rows;
+        - `subset`: number of the small sample, -1 for all data.
     {best_estimator_}
     {best_score_}
     {best_score_corrected_}
     best_params_ : dict
-        The best parameters of a trial on all data. Not there with several metrics and
-        ``refit=False``.
+        Best configuration among the trials on all data. Available unless
+        ``refit=False`` with several metrics.
     {best_index_}
     {scorer_}
     {n_splits_}
@@ -165,24 +169,26 @@ class HyperTuneSearchCV(BayesSearchCV):
     {n_features_in_}
     {feature_names_in_}
     signs_ : dict of str to int
-        The signs that were declared, or known.
+        Signs from `complexity`.
     small_optimum_ : dict or None
-        Robust center of the best configurations on the small samples: in encoded space
-        the median, or the option that most have. None if small samples were not
+        Robust center of the best configurations on the small samples: the median in the
+        encoded space, or the most frequent option. None if no small samples were
         searched.
     small_optima_ : list of dict
-        The best configuration on each small sample.
+        Best configuration on each small sample.
     sign_points_ : list of dict
-        The configurations, between the simple end of the ranges and `small_optimum_`,
-        at which the signs were assumed.
+        Configurations between the simple end of the ranges and ``small_optimum_`` at
+        which the signs were assumed.
     disagreement_ : dict of str to float
-        For each parameter with a sign, the median distance of `small_optima_` from
-        `small_optimum_`, as a share of the range.
+        Median distance of ``small_optima_`` from ``small_optimum_`` for each
+        hyper-parameter with a sign, as a fraction of its range.
     weakened_ : list of str
-        Parameters whose signs count for less, since the small samples disagree strongly
-        about them (by more than 0.15); the logger ``skbayes`` warns of it.
+        Hyper-parameters whose signs have less weight, because the small samples
+        strongly disagree about them (by more than 0.15). The logger ``skbayes`` issues
+        a warning.
     signs_in_force_ : dict of str to int
-        Those of `signs_` that the scores on all data do not contradict, at the end.
+        Signs of ``signs_`` that are not contradicted by the scores on all data at the
+        end of the search.
     {search_spaces_}
     {untuned_}
     {initial_points_}
@@ -197,21 +203,21 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     See Also
     --------
-    BayesSearchCV : The search without small samples.
-    skbayes.search.monotonicity.known_monotonicity : What is known of an estimator.
+    BayesSearchCV : Bayesian search without small samples.
+    skbayes.search.monotonicity.known_monotonicity : Known signs of an estimator.
 
     Notes
     -----
-    A trial is one configuration, fitted and scored on every split; on a small sample it
-    is fitted on some of the training rows, and scored on the same test rows as all.
+    A trial is one configuration, fitted and scored on every split. On a small sample,
+    it is fitted on some of the training rows and scored on all test rows.
 
-    A sign may be wrong. The signs of a parameter are left out as soon as the scores are
-    ten times less probable with them than without (`signs_in_force_`), and after every
-    fourth trial a configuration is chosen without any signs, so that scores are also
-    found where the signs advise against.
+    Signs can be wrong. The signs of a hyper-parameter are dropped as soon as the scores
+    are ten times less probable with them than without (``signs_in_force_``). Every
+    fourth trial on all data is followed by one that is chosen without any signs, so
+    scores are also observed in regions that the signs exclude.
 
-    If the space has no more than `n_iter` configurations, or `n_iter` is too small for
-    two trials on each small sample, all trials are made on all data, without signs.
+    If the space has at most `n_iter` configurations, or if `n_iter` is too small for
+    two trials on each small sample, all trials are made on all data without signs.
 
     References
     ----------
@@ -306,7 +312,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         self._plan: MonotonicityPlan | None = None
         if self._n_small(space) == 0:
             return super()._make_optimizer(space, seed)
-        self._on_all_data(space, seed, None)  # so that mistakes show now
+        self._on_all_data(space, seed, None)  # detects errors early
         seeds = make_seeds(seed, self.n_subsets)
         return RoundRobinOptimizer(
             [
@@ -322,12 +328,12 @@ class HyperTuneSearchCV(BayesSearchCV):
         )
 
     def _n_initial(self) -> int:
-        """Return `n_initial_points`; what small samples say makes up for few points."""
+        """Return `n_initial_points`; "auto" is small because of the small samples."""
         auto = self.n_initial_points == "auto"
         return N_INITIAL_POINTS if auto else int(self.n_initial_points)
 
     def _n_small(self, space: Space) -> int:
-        """Trials on each small sample; 0 if they are not searched."""
+        """Return the number of trials on each small sample; 0 if none are searched."""
         if not self.signs_ or space.n_configurations <= self.n_iter:
             return 0
         most = int(SMALL_SHARE * self.n_iter) // self.n_subsets
@@ -346,9 +352,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         self.signs_ = check_monotonicity(self.complexity, self.estimator, run.space)
         if self.complexity == "auto" and not self.signs_:
             warnings.warn(
-                "complexity='auto' knows no sign of any parameter in search_spaces: "
-                "the search is BayesSearchCV's. Give signs by name to make use of "
-                "small samples.",
+                "complexity='auto' finds no sign for any parameter in search_spaces. "
+                "No small samples are searched, and the search is that of "
+                "BayesSearchCV. Set complexity to a dict of signs by name.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -378,7 +384,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         ]
 
     def _min_rows(self, run: SearchRun) -> int:
-        """Return the fewest rows of a small sample, by the number of classes."""
+        """Return the minimum number of rows of a small sample."""
         if not is_classifier(self.estimator):
             return MIN_ROWS
         if type_of_target(run.y) not in ("binary", "multiclass"):
@@ -390,8 +396,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         self._plan = plan_monotonicity(run.space, self.signs_, history, seed)
         if self._plan is None:
             warnings.warn(
-                "No trial on a small sample has a score; the search on all data goes "
-                "on without signs.",
+                "No trial on a small sample has a score; the search on all data "
+                "continues without signs.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -400,8 +406,8 @@ class HyperTuneSearchCV(BayesSearchCV):
                 f"{name!r} ({self._plan.disagreement[name]:.2f} of the range)"
                 for name in self._plan.weakened
             )
-            # No warning of Python's: where scores hardly depend on a parameter, small
-            # samples cannot agree, and nothing is wrong.
+            # Logged instead of a Python warning: if the scores hardly depend on a
+            # parameter, small samples disagree although nothing is wrong.
             logger.warning(
                 "The small samples disagree strongly about %s; the signs of these "
                 "parameters carry less weight.",
@@ -455,8 +461,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         whole = results["stage"] > 0
         if not np.any(whole):
             warn_or_log(
-                "The search ended before a trial on all data; the best is that on a "
-                "small sample.",
+                "The search ended before the first trial on all data; the best trial "
+                "is on a small sample.",
                 stacklevel=4,
             )
             return results
@@ -480,7 +486,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         return trial.stage if self._two_parts else 1
 
     def _describe(self, space: Space, history: History) -> None:
-        """Set the attributes that say what the small samples gave."""
+        """Set the attributes that describe the results on small samples."""
         plan = self._plan
         self.small_optimum_ = (
             None if plan is None else space.decode(plan.center[None])[0]
@@ -508,7 +514,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
         if not self.constraints:
             return None
-        # Trials on small samples cannot be chosen, if there are others.
+        # Trials on small samples are chosen only if there are no others.
         whole = np.asarray(results["stage"]) > 0
         scores = results[f"mean_test_{self.target_metric_}"]
         return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]
@@ -522,6 +528,6 @@ class HyperTuneSearchCV(BayesSearchCV):
             return
         if results["stage"][chosen] < results["stage"].max():
             raise ValueError(
-                f"refit chose row {chosen}, a trial on a small sample: "
-                "cv_results_['stage'] is 1 for those on all data."
+                f"refit chose row {chosen}, a trial on a small sample. Trials on all "
+                "data have 1 in cv_results_['stage']."
             )

@@ -1,14 +1,17 @@
-"""Monotonicity: in which direction hyper-parameters make a model more complex.
+"""Monotonicity: direction in which hyper-parameters make a model more complex.
 
-A sign says where the best value moves as the data grow: +1 upwards, -1 downwards. That
-is what :class:`skbayes.HyperTuneSearchCV` makes use of. For most hyper-parameters it is
-the direction of greater complexity. Left out, or turned, are those of which it is not:
+The sign of a hyper-parameter is the direction in which its best value moves as the
+amount of data grows: +1 upwards, -1 downwards. :class:`skbayes.HyperTuneSearchCV` uses
+these signs. For most hyper-parameters, this is the direction of greater complexity. The
+exceptions have no sign or the opposite one:
 
-- counts of rows (`min_samples_leaf` and the like): more rows make a model simpler, but
-  with more data the best count rises, while as a fraction it falls; no sign. The best
-  number of neighbors rises: +1.
-- what balances another hyper-parameter, such as learning rates; sizes of ensembles
-  that are averaged, where more only cost more; shapes and kinds.
+- Counts of rows such as `min_samples_leaf` have no sign: more rows make a model
+  simpler. With more data, the best count increases, while the best fraction decreases.
+- The number of neighbors has the sign +1, since its best value increases.
+- Hyper-parameters that balance another one, such as learning rates, have no sign.
+- Sizes of ensembles that are averaged have no sign, since more members only increase
+  the cost.
+- Shapes and kinds have no sign.
 """
 
 from __future__ import annotations
@@ -51,8 +54,8 @@ _XGBOOST = {
     "reg_lambda": -1,
 }
 
-# Signs by class and parameter. A class that is not listed has those of the first of its
-# base classes that is.
+# Signs by class and parameter. A class that is not listed uses the signs of its first
+# listed base class.
 KNOWN_MONOTONICITY: dict[str, dict[str, int]] = {
     # Linear models
     "ElasticNet": _LINEAR,
@@ -132,16 +135,15 @@ def known_monotonicity(estimator: Any, search_spaces: Any) -> dict[str, int]:
     Parameters
     ----------
     estimator : estimator
-        The estimator that is searched. Nested names, such as ``svc__C``, are those of
-        its parts.
+        Estimator to tune. Nested names, such as ``svc__C``, refer to its parts.
     search_spaces : dict, list of dict, or Space
-        What may be chosen.
+        Search space.
 
     Returns
     -------
     signs : dict of str to int
-        +1 or -1 by name, for what `KNOWN_MONOTONICITY` holds; without parameters that
-        are not ordered, or that have different signs in different alternatives.
+        Signs +1 or -1 by name, from `KNOWN_MONOTONICITY`. Hyper-parameters without an
+        order, or with different signs in different alternatives, are left out.
 
     Examples
     --------
@@ -158,7 +160,7 @@ def known_monotonicity(estimator: Any, search_spaces: Any) -> dict[str, int]:
     unordered = _unordered(space)
     found: dict[str, set[int]] = {}
     for params in space.covering_sample():
-        # An alternative may put another estimator into the place of a step.
+        # An alternative can replace the estimator of a step.
         candidate = clone(estimator).set_params(**clone(dict(params), safe=False))
         for name in params:
             if name not in unordered:
@@ -171,7 +173,7 @@ def known_monotonicity(estimator: Any, search_spaces: Any) -> dict[str, int]:
 
 
 def _sign(estimator: Any, name: str) -> int:
-    """Sign of one hyper-parameter, 0 if it is not known."""
+    """Return the sign of one hyper-parameter, 0 if it is not known."""
     path, _, parameter = name.rpartition("__")
     owner = estimator.get_params(deep=True).get(path) if path else estimator
     for base in type(owner).__mro__:
@@ -189,7 +191,7 @@ def _unordered(space: Space) -> set[str]:
 
 
 def check_monotonicity(complexity: Any, estimator: Any, space: Space) -> dict[str, int]:
-    """Resolve what the user says of the signs."""
+    """Resolve the parameter `complexity` to signs by name."""
     if complexity is None:
         return {}
     if isinstance(complexity, str) and complexity == "auto":
@@ -213,7 +215,7 @@ def check_monotonicity(complexity: Any, estimator: Any, space: Space) -> dict[st
             )
         if sign and name in unordered:
             raise ValueError(
-                f"complexity[{name!r}]: the values of {name!r} have no order, so that "
-                "there is no sign; give a range or a list of numbers, or leave it out."
+                f"complexity[{name!r}]: the values of {name!r} have no order and "
+                "therefore no sign. Use a range or a list of numbers, or leave it out."
             )
     return {name: int(sign) for name, sign in sorted(complexity.items()) if sign}

@@ -1,4 +1,4 @@
-"""Search in stages on growing training sets: `MultiStageSearchCV`."""
+"""Bayesian search in stages with growing training sets: `MultiStageSearchCV`."""
 
 from __future__ import annotations
 
@@ -30,68 +30,72 @@ from skbayes.surrogates.registry import capability, make_surrogate
 
 __all__ = ["MultiStageSearchCV"]
 
-# Share of the trials that the stages before the last one have together.
+# Share of trials in all stages before the last one.
 CHEAP_SHARE = 0.75
 
 
 @share_parameters
 class MultiStageSearchCV(BayesSearchCV):
-    r"""Bayesian search that tries most configurations on a part of the training rows.
+    r"""Bayesian search that evaluates most trials on a part of the training data.
 
-    The search goes through stages with growing training sets. Each later stage begins
-    with the best configurations of the one before it, which are fitted and scored again
-    on its larger training sets, and goes on from there; the last one has all training
-    rows. So most trials cost a fraction of what they cost in
-    :class:`~skbayes.BayesSearchCV`, and what is chosen has been scored on full training
-    sets. With one stage, ``stages=(1.0,)``, it is that search, trial for trial.
+    The search consists of stages with growing training sets. Each later stage starts
+    with the best configurations of the previous stage, which are fitted and scored
+    again on the larger training sets. The last stage uses all training rows. Most
+    trials are therefore cheaper than in :class:`~skbayes.BayesSearchCV`, and the chosen
+    configuration has been scored on the full training sets. With a single stage,
+    ``stages=(1.0,)``, the trials are those of :class:`~skbayes.BayesSearchCV`.
 
-    It takes what :class:`~skbayes.BayesSearchCV` takes, and gives what that gives. Only
-    `stages` is worth a thought: less than 0.3 of the rows if there are very many.
+    The parameters and attributes of :class:`~skbayes.BayesSearchCV` are available too.
+    The most important additional parameter is `stages`: for very large data sets, use
+    less than 0.3 of the rows in the first stage.
 
     Parameters
     ----------
     {estimator}
     {search_spaces}
     stages : sequence of float or int, default=(0.3, 1.0)
-        For each stage on how much of each split's training set its trials are fitted:
-        a fraction in (0, 1], or a number of rows. They may not decrease; the last one
-        is 1.0 as a rule. The rows are drawn once, so that all trials of a stage see
-        the same; each stage's are among those of the next. A classifier's are
-        stratified, and with `groups` whole groups are taken. Test rows are never left
-        out.
+        Training size of each stage: a fraction in (0, 1] of each split's training set,
+        or a number of rows. Sizes must not decrease, and the last one is usually 1.0.
+        The rows are drawn once, so all trials of a stage use the same rows. They are a
+        subset of the rows of the next stage. Rows are stratified for classifiers, and
+        whole groups are drawn with `groups`. All test rows are used in each stage.
     n_iter : int, default=50
-        The most trials, in all stages together; a configuration that is tried in two
-        stages counts twice.
+        Maximum number of trials in all stages together. A configuration that is tried
+        in two stages counts twice.
     trials_per_stage : sequence of int or None, default=None
-        The most trials of each stage, in place of `n_iter`. None: the stages before
-        the last share three quarters of `n_iter` evenly.
+        Maximum number of trials of each stage, instead of `n_iter`. None: the stages
+        before the last one share three quarters of `n_iter` evenly.
     n_promoted : int, default=3
-        How many of a stage's best configurations the next one begins with, best first.
+        Number of best configurations of a stage with which the next stage starts, best
+        first.
     multi_fidelity : bool or "auto", default="auto"
-        Whether the model of a later stage also learns from the trials of the earlier
-        ones, with the share of the training rows as one more input. "auto": if the
-        surrogate is a Gaussian process or "trees". True: also if it is an instance of
-        your own, which must take a further column. False, as in the paper: each
-        stage's model knows its own trials only.
+        Whether the surrogate of a later stage is also fitted to the trials of earlier
+        stages, with the fraction of the training rows as an additional input. With
+        "auto", this is the case if the surrogate is a Gaussian process or "trees". True
+        also enables it for a custom surrogate object, which must support an additional
+        column. False: each surrogate is fitted to the trials of its stage only, as in
+        [1]_.
     best_of : {"last_stage", "all_stages"}, default="last_stage"
-        Among which trials the best is chosen, and which `cv_results_` is about.
-        "last_stage": the last stage with a complete trial. "all_stages": all, though
-        scores on larger training sets are higher as a rule: the rule of the paper.
+        Trials among which the best configuration is chosen, and which ``cv_results_``
+        contains. "last_stage" is the last stage with a complete trial. "all_stages" is
+        the rule of [1]_. It compares scores of different stages, although scores on
+        larger training sets are usually higher.
     timeout : float or None, default=None
-        Seconds the search may take, without the refit. A stage may take its share of
-        what is left when it begins, by its number of trials and the size of its
-        training sets, as if times were proportional to that; what it does not use is
-        left to the later ones. A stage begins no trial that is expected to overrun its
-        share, except for its first.
+        Time limit of the search in seconds, without the refit. Each stage gets a share
+        of the time that remains when it begins, proportional to its number of trials
+        times the size of its training sets. Time that it does not use is available to
+        later stages. Except for its first trial, a stage does not start a trial that is
+        expected to exceed its share.
     surrogate : str or surrogate object, default="gp"
-        The model of the scores, as for :class:`~skbayes.BayesSearchCV`. "gp" does not
-        warp the inputs in a stage that also learns from the trials of earlier ones.
+        Model of the scores, as for :class:`~skbayes.BayesSearchCV`. In a stage that
+        also uses the trials of earlier stages, "gp" does not warp the inputs.
     acquisition : str or acquisition object, default="ei"
-        As for :class:`~skbayes.BayesSearchCV`.
+        Acquisition function, as for :class:`~skbayes.BayesSearchCV`.
     n_initial_points : int or "auto", default=3
-        How many configurations the first stage spreads over the space before the model
-        decides. "auto" is 3 to 8, depending on the space, and 8 for "tpe"; see
-        :class:`~skbayes.Optimizer`. In later stages the promoted ones take their place.
+        Number of configurations that the first stage spreads over the space before the
+        surrogate is used. With "auto", it is 3 to 8, depending on the space, and 8 for
+        "tpe"; see :class:`~skbayes.Optimizer`. Later stages start with the promoted
+        configurations instead.
     {initial_points}
     {constraint}
     {constraints}
@@ -107,21 +111,22 @@ class MultiStageSearchCV(BayesSearchCV):
     {return_train_score}
     {n_points}
     stopper : callable, list of callable or None, default=None
-        Called with the trials of the stage so far after each trial; the stage ends when
-        one returns True, the trials under way are finished, and the next stage begins.
-        Ready-made ones are in :mod:`skbayes.loop`.
+        Stopping criteria. Each callable is called with the trials of the current stage
+        after every trial. The stage ends when one of them returns True; running trials
+        are completed, and the next stage begins. See :mod:`skbayes.loop` for predefined
+        criteria.
     {trial_timeout}
     {trial_memory}
     {racing}
     {rounds}
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
-        What is known already: a fitted search (also a GridSearchCV), its `cv_results_`,
-        a data frame of these, the path of a journal, or a study of Optuna with one
-        objective (negated if it minimizes), scored by the same metric. The space may be
-        another one; what lies outside is ignored, with a warning. The `n_promoted` best
-        known configurations are tried first, or after `initial_points`. Their scores
-        are told to the model only if there is one stage: those on smaller training sets
-        are others. A list contains searches on other data, for the first stage.
+        Results of an earlier search on the same data, scored by the same metric: a
+        fitted search, its ``cv_results_``, the path of a journal, or any other source
+        that :class:`~skbayes.BayesSearchCV` accepts. The `n_promoted` best known
+        configurations are tried first, or after `initial_points`. With several stages,
+        their scores are not used, since scores on smaller training sets differ.
+
+        A list contains searches on other data; they are used in the first stage.
     {journal}
     {progress_bar}
     {return_fold_estimators}
@@ -132,26 +137,33 @@ class MultiStageSearchCV(BayesSearchCV):
     Attributes
     ----------
     cv_results_ : dict of str to ndarray
-        One row per trial of the last stage that has a complete one, with the columns
-        that GridSearchCV has, and `stage` and `train_fraction`. Of all stages with
-        ``best_of="all_stages"``.
+        Results with one row per trial of the last stage that has a complete trial, or
+        of all stages with ``best_of="all_stages"``. The columns are those of
+        GridSearchCV, `stage` and `train_fraction`.
     all_cv_results_ : dict of str to ndarray
-        One row per trial of all stages, in the order they were made, with the same
-        columns but for the ranks: scores of different stages are not comparable.
+        Results of all stages with one row per trial, in the order in which the trials
+        were made. There are no columns of ranks, because scores of different stages are
+        not comparable.
     train_fractions_ : list of float
-        Share of the training rows of each stage, the mean over the splits.
+        Fraction of the training rows in each stage, averaged over the splits.
     stage_correlation_ : DataFrame or dict
-        How well each stage's ranking predicted the next, a row for each stage after
-        the first that has trials: `stage` and `next_stage`, their `train_fraction` and
-        `next_train_fraction`; `n_both`, the configurations tried in both, and
-        `rank_correlation`, that of their scores (Spearman); `n_next`, the trials of the
-        next stage, and `model_correlation`, that of their scores with what the model
-        of the stage before expects of them. NaN where there are fewer than two, or no
-        model of the score. A dict of arrays without pandas.
+        Agreement between consecutive stages, with one row for each pair of consecutive
+        stages that have trials. Without pandas, a dict of arrays. Correlations are NaN
+        if they are based on fewer than two trials, or if there is no model of the
+        score. The columns are:
+
+        - `stage`, `next_stage`: the two stages;
+        - `train_fraction`, `next_train_fraction`: their fractions of the training rows;
+        - `n_both`: number of configurations tried in both stages;
+        - `rank_correlation`: Spearman correlation of the two scores of these
+          configurations;
+        - `n_next`: number of trials of the next stage;
+        - `model_correlation`: Spearman correlation of the scores of these trials with
+          the scores that the surrogate of the previous stage predicts.
     {best_estimator_}
     best_score_ : float
-        Its mean score over the splits. Not there if `refit` is callable,
-        or with several metrics and ``refit=False``.
+        Mean score of the best trial over the splits. Available unless `refit` is
+        callable, or ``refit=False`` with several metrics.
     {best_score_corrected_}
     {best_params_}
     {best_index_}
@@ -167,17 +179,16 @@ class MultiStageSearchCV(BayesSearchCV):
     {untuned_}
     {initial_points_}
     trials_ : History
-        The trials of all stages in the order they were made, as
+        Trials of all stages in the order in which they were proposed, as
         :class:`~skbayes.evaluation.Trial`.
     optimizer_ : Optimizer
-        The optimizer of the last stage, with everything it was told.
+        Optimizer of the last stage, with all of its observations.
     optimizers_ : list of Optimizer
-        Those of the stages that began.
+        Optimizers of all stages that began.
     stop_reason_ : str
-        Why the last stage that began has ended: "n_iter", "timeout", "exhausted" (every
-        configuration was tried), "callback" (a callback returned True), "interrupted"
-        (Ctrl-C after at least one trial), or what the stopper has for its `reason`,
-        "stopper" if it has none.
+        Reason for the end of the last stage that began; the values are those of
+        :class:`~skbayes.BayesSearchCV`: "n_iter", "timeout", "exhausted", "callback",
+        "interrupted", or the reason of the stopper.
     {n_points_}
     {learning_curves_}
     {fold_estimators_}
@@ -186,40 +197,43 @@ class MultiStageSearchCV(BayesSearchCV):
 
     See Also
     --------
-    BayesSearchCV : All trials on all training rows.
-    sklearn.model_selection.HalvingRandomSearchCV : Random configurations, the better
-        ones on more rows; later ones do not learn from earlier ones.
+    BayesSearchCV : Bayesian search with all trials on all training rows.
+    sklearn.model_selection.HalvingRandomSearchCV : Successive halving of
+        random configurations, which do not depend on earlier scores.
 
     Notes
     -----
-    The method is that of [1]_, whose experiments have two stages, 30 % and all of the
-    training data, and three configurations promoted. Let :math:`T^1 \subseteq \dots
-    \subseteq T^S` be the training sets of the stages and :math:`L(\lambda, T)` the
-    cross-validated score of configuration :math:`\lambda` fitted on :math:`T`. Stage
-    :math:`s` maximizes :math:`L(\lambda, T^s)` by Bayesian optimization, beginning with
+    The method is that of [1]_. Its experiments use two stages with 30 % and 100 % of
+    the training data, and promote three configurations. Let
+    :math:`T^1 \subseteq \dots \subseteq T^S` be the training sets of the stages and
+    :math:`L(\lambda, T)` the cross-validated score of configuration :math:`\lambda`
+    fitted on :math:`T`. Stage :math:`s` maximizes :math:`L(\lambda, T^s)` by Bayesian
+    optimization, starting with
 
     .. math::
 
         \operatorname{top}_k \{ \lambda : \lambda \text{ tried in stage } s - 1 \}
         \text{ by } L(\lambda, T^{s-1}).
 
-    The paper takes the best score of all stages for the result; since a score on a part
-    of the data is biased, mostly low, the default here is the best of the last stage.
+    The authors choose the best score of all stages. A score on a part of the data is
+    biased, usually downwards, so the default here is the best score of the last stage.
 
-    Like :class:`~sklearn.model_selection.HalvingGridSearchCV` of the next scikit-learn,
-    `cv_results_` is about the last stage, so that the row `best_index_` has rank 1.
+    As in the next release of :class:`~sklearn.model_selection.HalvingGridSearchCV`,
+    ``cv_results_`` contains the last stage only, so that the row ``best_index_`` has
+    rank 1.
 
-    Where the best configuration depends on how much data there are (a stronger
-    regularization suits fewer), promoting more configurations or a larger first
-    fraction helps; `stage_correlation_` shows whether that is so.
+    If the best configuration depends on the amount of data (smaller samples need
+    stronger regularization), promote more configurations or increase the first
+    fraction. ``stage_correlation_`` shows whether this is the case.
 
-    A subset that is too small for the classes or groups is refused before the first
-    fit, and the smallest that will do is named. Parameters that make sense for larger
-    training sets only fail on smaller ones, and then are not promoted.
+    Subsets that are too small for the classes or groups raise an error before the first
+    fit, which states the smallest possible size. Configurations that are valid only for
+    larger training sets fail on smaller ones, and are then not promoted.
 
-    What is said of interrupts and dead workers of :class:`~skbayes.BayesSearchCV` holds
-    here. If the search ends before the last stage has a complete trial, the best trial
-    of the stage before is chosen, and still refitted on all data.
+    Interrupts and the death of workers are handled as in
+    :class:`~skbayes.BayesSearchCV`. If the search ends before the last stage has a
+    complete trial, the best trial of the previous stage is chosen and refitted on all
+    data.
 
     References
     ----------
@@ -312,7 +326,7 @@ class MultiStageSearchCV(BayesSearchCV):
         return [check_train_size(size, "stages") for size in self.stages]
 
     def _n_trials(self) -> list[int]:
-        """Return how many trials each stage may make."""
+        """Return the maximum number of trials of each stage."""
         n_stages, given = len(self.stages), self.trials_per_stage
         if given is None:
             return _shares(int(self.n_iter), n_stages)
@@ -331,8 +345,8 @@ class MultiStageSearchCV(BayesSearchCV):
         return self._optimizer_for(space, seed, self._n_trials()[0])
 
     def _mixes_fidelities(self) -> bool:
-        """Whether later models learn from earlier stages; ValueError if they cannot."""
-        # None of a user's own class: it may, but only if asked to.
+        """Tell whether surrogates use earlier stages; ValueError if they cannot."""
+        # None for a custom class, which is used only with multi_fidelity=True.
         takes_fidelity = capability(check_surrogate(self.surrogate), "takes_fidelity")
         if self.multi_fidelity == "auto":
             return bool(takes_fidelity)
@@ -367,11 +381,11 @@ class MultiStageSearchCV(BayesSearchCV):
     def _first_on_samples(
         self, run: SearchRun, seed: int, history: History
     ) -> Optimizer:
-        """Make the optimizer of the first stage, which tries what is known first."""
+        """Make the optimizer of the first of several stages."""
         optimizer = self._make_optimizer(run.space, seed)
         if run.sources:
             optimizer.transfer(run.sources)
-        # Scores on all rows are not those of the first stage.
+        # Known scores are not used, since they are scores on all rows.
         known = sorted(promising(run), key=lambda one: -one[1])
         for params, *_ in known[: self.n_promoted]:
             optimizer.enqueue(params)
@@ -385,7 +399,7 @@ class MultiStageSearchCV(BayesSearchCV):
         seed: int,
         history: History,
     ) -> Optimizer:
-        """Make the optimizer of a later stage of what the stages before have found."""
+        """Make the optimizer of a later stage from the trials of earlier stages."""
         promoted = _promoted(history, index - 1, int(self.n_promoted))
         if not promoted:
             _warn_of_failure(history, index - 1, self.stages[index - 1])
@@ -402,13 +416,13 @@ class MultiStageSearchCV(BayesSearchCV):
     def _informed_surrogate(
         self, run: SearchRun, fidelity: Fidelity, seed: int, history: History
     ) -> Any:
-        """Return the surrogate, or one that knows the history, too."""
+        """Return the surrogate, which also uses earlier stages if possible."""
         seen = [trial for trial in history if trial.state == TrialState.COMPLETE]
         if not (seen and self._mixes_fidelities()):
             return self.surrogate
         surrogate, candidates = check_surrogate(self.surrogate), Candidates(run.space)
         if surrogate == "gp" and not candidates.is_enumerated:
-            # Few scores of this fidelity do not determine a warping of the inputs.
+            # There are too few scores of this fidelity to fit a warping of the inputs.
             surrogate = "gp-matern52"
         return MultiFidelity(
             make_surrogate(surrogate, candidates, seed),
@@ -480,7 +494,7 @@ def _warn_of_failure(history: History, stage: int, size: Any) -> None:
     errors = [t.error for t in history if t.stage == stage and t.error is not None]
     first = f" The first error:\n{errors[0]}" if errors else ""
     warnings.warn(
-        f"Stage {stage + 1} has no complete trial. If fits failed since its training "
+        f"Stage {stage + 1} has no complete trial. If fits failed because its training "
         f"sets, stages[{stage}]={size!r}, are too small for the estimator, make them "
         f"larger.{first}",
         UserWarning,

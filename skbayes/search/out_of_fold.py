@@ -21,8 +21,8 @@ def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
     tested = np.concatenate([np.asarray(test) for _, test in splits])
     if not np.array_equal(np.sort(tested), np.arange(n_samples)):
         raise ValueError(
-            "return_oof needs a cv whose test sets hold every sample exactly once, as "
-            "those of KFold do."
+            "return_oof requires a cv whose test sets contain every sample "
+            "exactly once, such as KFold."
         )
 
 
@@ -48,13 +48,13 @@ def fit_folds(
 
 
 def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
-    """Set `fold_estimators_` and `oof_predictions_`, if they are wanted."""
+    """Set `fold_estimators_` and `oof_predictions_`, if they are requested."""
     if run.options.keep_fits is None:
         return
     best, inputs = run.ranked[search.best_index_], run.inputs
     fits = kept.get(best.number)
     if fits is None:
-        # The winner was fitted by an earlier run, of which a journal keeps no
+        # The best trial was fitted in an earlier run, whose journal contains no
         # estimators, or with more rounds.
         fidelity = Fidelity(best.stage, best.train_fraction, best.subset)
         fits = fit_folds(
@@ -80,10 +80,10 @@ def out_of_fold(
     splits: Sequence[tuple[Any, Any]],
     method: str,
 ) -> np.ndarray:
-    """Predict each sample by the estimator that did not see it.
+    """Predict each sample by the estimator that was fitted without it.
 
-    A class that is missing from a training set has probability 0, log-probability and
-    decision value minus infinity.
+    A class that is missing in a training set has probability 0. Its log-probability and
+    decision value are minus infinity.
     """
     labels = _all_labels(estimators, method)
     parts = []
@@ -97,7 +97,7 @@ def out_of_fold(
             )
         predictions = np.asarray(predictions)
         if labels is not None and predictions.ndim == 1 and len(labels) > 2:
-            # The decision between the only two classes this estimator knows.
+            # The training set of this estimator has only two classes.
             predictions = np.column_stack([-predictions, predictions])
         if labels is not None and predictions.ndim == 2:
             predictions = _align(predictions, estimator.classes_, labels, method)
@@ -107,7 +107,7 @@ def out_of_fold(
 
 
 def _all_labels(estimators: Sequence[Any], method: str) -> np.ndarray | None:
-    """Return the classes that any estimator knows; None if there are no columns."""
+    """Return the classes of all estimators; None if the output has no class columns."""
     if method == "predict" or not all(hasattr(e, "classes_") for e in estimators):
         return None
     classes = [e.classes_ for e in estimators]

@@ -1,4 +1,4 @@
-"""Search for the Pareto front of several objectives: `ParetoSearchCV`."""
+"""Bayesian search for the Pareto front of several objectives: `ParetoSearchCV`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from skbayes.space.candidates import key_of
 
 __all__ = ["ParetoSearchCV"]
 
-# Arguments of the other searches that speak of one objective, or of one winner.
+# Parameters of other searches that assume a single objective or a single best trial.
 _NOT_HERE = (
     "scoring",
     "target_metric",
@@ -43,127 +43,142 @@ _NOT_HERE = (
 
 @share_parameters
 class ParetoSearchCV(BaseBayesSearchCV):
-    """Bayesian search for the best tradeoffs between several objectives.
+    """Bayesian search for the Pareto front of several objectives.
 
-    Accuracy and the time that a prediction takes, for example: there is no best
-    configuration, but a front of those that none is better than in everything. Each
-    trial is chosen for the volume that it is expected to add to what the front
-    dominates (expected hypervolume improvement), by one model for each objective.
+    With several objectives, such as accuracy and prediction time, there is usually no
+    single best configuration. The search looks for the Pareto front: the configurations
+    for which no other one is at least as good in all objectives and better in one. Each
+    objective is modeled by a separate surrogate. Trials are chosen by the expected
+    hypervolume improvement, the volume that they are expected to add to the region
+    dominated by the front.
 
-    Say what counts by `objectives`, such as ``{"accuracy": "max", "fit_time": "min"}``:
-    `pareto_front_` is then what there is to choose from. A point in the middle is
-    fitted, and :meth:`select` takes another. All else can be left alone.
+    Specify the objectives as a dict, such as
+    ``{"accuracy": "max", "fit_time": "min"}``. After `fit`, ``pareto_front_`` contains
+    the best tradeoffs. By default, the knee of the front is refitted; :meth:`select`
+    refits another point. All other parameters have defaults.
 
     Parameters
     ----------
     estimator : estimator object
-        The estimator to tune.
+        Estimator to tune.
     {search_spaces}
     objectives : dict of str to str or tuple
-        Two or more; for each name whether it is to be large ("max") or small ("min").
-        A name is that of a scorer, such as "accuracy" (one at least; always "max"), or
-        of a cost that is measured with each fit:
+        Two or more objectives, each with its direction: "max" or "min". A name is that
+        of a scorer, such as "accuracy" (at least one; always "max"), or of a cost that
+        is measured for each fit:
 
         - "fit_time", "score_time": seconds of fitting, and of scoring by all scorers;
-        - "cpu_time": seconds of processor time that fitting took, with all threads of
-          its process; it hardly depends on how busy the machine is;
-        - "model_size": bytes of the pickled estimator;
-        - "n_features": features that the fitted estimator uses, see
+        - "cpu_time": seconds of processor time of fitting, in all threads of the
+          process; it hardly depends on the load of the machine;
+        - "model_size": size of the pickled estimator in bytes;
+        - "n_features": number of features that the fitted estimator uses, see
           :func:`skbayes.evaluation.n_features`.
 
-        Other objectives have any name, and in place of the direction a tuple
-        ``(direction, what)``, with a callable of the fitted estimator that returns a
+        An objective with any other name needs a tuple ``(direction, what)`` instead of
+        the direction. ``what`` is a callable of the fitted estimator that returns a
         number, a scorer (a callable of estimator, X and y), or one of the names above.
     n_iter : int, default=50
-        The most configurations to try. If the space has no more than that, each is
-        tried once.
+        Maximum number of configurations to try. If the search space has at most
+        `n_iter` configurations, each is tried once.
     {timeout}
     surrogate : str or surrogate object, default="gp"
-        The model of each objective, as for :class:`~skbayes.BayesSearchCV`: "gp" is a
-        Gaussian process. "tpe" is for one objective only.
+        Model of each objective, as for :class:`~skbayes.BayesSearchCV`. "gp" is a
+        Gaussian process. "tpe" supports only a single objective.
     n_initial_points : int or "auto", default="auto"
-        Number of configurations spread over the space before the models decide, as for
-        :class:`~skbayes.BayesSearchCV`.
+        Number of configurations that are spread over the space before the surrogates
+        are used, as for :class:`~skbayes.BayesSearchCV`.
     {initial_points}
     {constraint}
     {constraints}
     n_jobs : int or None, default=None
-        How many fits run at the same time, as for GridSearchCV. Times are longer, and
-        less comparable, where fits share a processor.
+        Number of fits that run at the same time, as for GridSearchCV. If fits share a
+        processor, measured times are longer and less comparable.
     refit : str, dict, callable or bool, default="knee"
-        Which point of the front to fit on all data, and to describe by the `best_*`
-        attributes: the name of an objective, which it is the best in; "knee", the
-        compromise nearest to the best of each objective; a dict of weights by
-        objective; a callable that receives `cv_results_` and returns a row, which need
-        not be on the front. True stands for "knee". False: none. See :meth:`select`.
+        Point of the front that is fitted on all data and described by the ``best_*``
+        attributes:
+
+        - the name of an objective: the best point in this objective;
+        - "knee" or True: the compromise that is closest to the best values of all
+          objectives;
+        - a dict of weights by objective: the point with the largest weighted sum;
+        - a callable: receives ``cv_results_`` and returns the index of a row, which can
+          be outside the front;
+        - False: no refit; see :meth:`select`.
     cv : int, splitter, iterable or None, default=None
-        As for GridSearchCV. The splits are drawn once and shared by all trials.
+        Cross-validation splits, as for GridSearchCV. They are drawn once and shared by
+        all trials.
     verbose : int, default=0
-        From 1 on, one line is printed per trial, whose score is the first objective
-        (negated if it is to be small).
+        Verbosity level. From 1 on, one line is printed per trial. Its score is the
+        first objective, negated if it is minimized.
     {pre_dispatch}
     random_state : int, RandomState instance or None, default=None
-        Makes the choice of configurations repeatable; see Notes.
+        Seed for the choice of configurations; see Notes.
     error_score : "raise" or number, default=np.nan
-        Score of a fit that fails. A trial with a failed fit has no costs, and is on no
-        front. "raise" passes the error on, also that of a cost's callable; otherwise it
-        is a warning.
+        Score of a fit that fails. A trial with a failed fit has no costs and is never
+        on the front. With "raise", the exception is raised, also if the callable of a
+        cost fails. Otherwise, it is a warning.
     {return_train_score}
     {n_points}
     stopper : callable, list of callable or None, default=None
-        Called with `trials_` so far after each trial; the search ends when one returns
-        True. The score of a trial is its first objective (negated if it is to be
-        small), its expected improvement that of the hypervolume, as a share of the box.
+        Stopping criteria. Each callable is called with ``trials_`` after every trial.
+        The search ends when one of them returns True. The score of a trial is its first
+        objective, negated if it is minimized. Its expected improvement is that of the
+        hypervolume, as a fraction of the box of ``hypervolume_``.
     trial_timeout : float or None, default=None
-        Seconds for the fits of a trial. A fit that is running then is ended. None: no
-        limit.
+        Time limit for the fits of a trial in seconds. A fit that exceeds it is stopped.
+        None: no limit.
     trial_memory : int, str or None, default=None
-        Memory for a fit, in bytes or as a text such as "2 GB". None: no limit.
+        Memory limit for a fit, in bytes or as a string such as "2 GB". None: no limit.
     warm_start_from : search, data frame, path or None, default=None
-        What is known already: a fitted search for the same objectives, its
-        `cv_results_`, or the path of its journal. The front that is known is tried
-        again first.
+        Results of an earlier search for the same objectives: the fitted search, its
+        ``cv_results_``, or the path of its journal. The known front is tried first.
     journal : path or None, default=None
-        A file in which every trial is recorded, as for
-        :class:`~skbayes.BayesSearchCV`.
+        File in which every trial is recorded, as for :class:`~skbayes.BayesSearchCV`.
     progress_bar : bool, default=False
-        Whether a bar shows the progress; needs tqdm.
+        Whether to show a progress bar. Requires tqdm.
     {cache}
     {cache_limit}
 
     Attributes
     ----------
     pareto_front_ : pandas.DataFrame or dict of str to ndarray
-        The trials that no other one dominates, the best in the first objective first:
-        columns `trial` (row of `cv_results_`), one for each objective (means over the
-        splits), and one for each parameter, `param_<name>`. A dict of arrays if pandas
-        is not installed.
+        Trials that are not dominated by another trial, sorted by the first objective
+        with the best one first. The columns are `trial` (row of ``cv_results_``), one
+        for each objective (mean over the splits), and ``param_<name>`` for each
+        hyper-parameter. Without pandas, a dict of arrays.
     pareto_params_ : list of dict
-        Their parameters, in the same order.
+        Configurations of the front, in the same order.
     hypervolume_ : ndarray of shape (n_trials,)
-        After each trial, the volume that the front so far dominates, as a share of the
-        box between `reference_point_` and the best of each objective.
+        Volume that is dominated by the front after each trial, as a fraction of the box
+        between ``reference_point_`` and the best value of each objective.
     reference_point_ : ndarray of shape (n_objectives,)
-        Where that box begins, in the units of the objectives: a fifth of the front's
-        range beyond the worst of each objective on the final front. What is worse does
-        not count.
+        Reference point of the hypervolume, in the units of the objectives. It exceeds
+        the worst value of each objective on the final front by a fifth of the front's
+        range. Points beyond it do not count.
     cv_results_ : dict of str to ndarray
-        One row per trial, with the columns of GridSearchCV; for each objective
-        `split<k>_test_<name>`, `mean_test_<name>`, `std_test_<name>` and
-        `rank_test_<name>` (1 for the best: the smallest where less is better).
-    best_index_, best_params_, best_estimator_, best_score_ : int, dict, estimator, \
-float
-        The chosen point of the front. `best_score_` is its mean of the objective that
-        `score` scores by. Not there with ``refit=False``; see :meth:`select`.
+        Results with one row per trial and the columns of GridSearchCV. For each
+        objective, these are ``split<k>_test_<name>``, ``mean_test_<name>``,
+        ``std_test_<name>`` and ``rank_test_<name>``. Rank 1 is the best, which is the
+        smallest value of a minimized objective.
+    best_index_ : int
+        Row of the chosen point of the front in ``cv_results_``. Like the other
+        ``best_*`` attributes, it is available unless ``refit=False``; see
+        :meth:`select`.
+    best_params_ : dict
+        Configuration of the chosen point.
+    best_estimator_ : estimator
+        Estimator with this configuration, fitted on all data.
+    best_score_ : float
+        Mean score of the chosen point, by the objective that :meth:`score` uses.
     scorer_ : dict of str to callable
-        The scorers among the objectives.
+        Scorers among the objectives.
     {n_splits_}
     {refit_time_}
     {total_time_}
     multimetric_ : bool
-        True.
+        Always True.
     target_metric_ : str
-        The first objective.
+        First objective.
     {classes_}
     {n_features_in_}
     {feature_names_in_}
@@ -177,24 +192,25 @@ float
 
     See Also
     --------
-    skbayes.BayesSearchCV : Searches for the best by one objective.
+    skbayes.BayesSearchCV : Bayesian search for the best configuration by one objective.
+    skbayes.TradeoffSearchCV : Bayesian search for the best score minus weighted cost.
 
     Notes
     -----
     Measured times differ from run to run. With "fit_time" or "score_time" among the
-    objectives, the same `random_state` therefore does not give the same trials; with
-    others it does. A journal holds the times, so that a search that is continued
-    proposes what it would have proposed.
+    objectives, the same `random_state` therefore does not give the same trials. With
+    other objectives, it does. A journal contains the times, so a search that is
+    continued makes the same proposals as an uninterrupted one.
 
-    Costs, and all other objectives that are small at best and never negative (and
-    scores that are never positive, such as "neg_log_loss"), count by their logarithm,
-    for the models and the hypervolume: to halve a time is worth as much for a slow
-    model as for a fast one.
+    For the surrogates and the hypervolume, the logarithm is used for costs, for all
+    other minimized objectives that are never negative, and for scores that are never
+    positive, such as "neg_log_loss". Halving the time of a slow model thus counts as
+    much as halving the time of a fast one.
 
-    The knee is the point of the front with the least Euclidean distance from the best
-    of each objective, every objective being scaled to range from 0 to 1 over the front
-    (as it is, without logarithms). Weights multiply the same scaled objectives, and the
-    largest sum wins.
+    The knee is the point of the front with the smallest Euclidean distance from the
+    best values of all objectives. For this purpose, each objective is scaled to the
+    range from 0 to 1 over the front, without logarithms. A dict of weights applies to
+    the same scaled objectives.
 
     References
     ----------
@@ -226,7 +242,7 @@ float
     True
     """
 
-    # Sources have no models of costs and further objectives.
+    # Searches on other data have no models of additional objectives.
     _takes_sources = False
 
     _parameter_constraints: dict = {
@@ -278,14 +294,14 @@ float
 
     @property
     def scoring(self) -> Any:
-        """What scores by the scorers among the objectives, all at once."""
+        """Multi-metric scorer of all objectives that are scorers."""
         return Objectives(self.objectives).multi_scorer(
             self.estimator, raise_exc=self.error_score == "raise"
         )
 
     @scoring.setter
     def scoring(self, scoring: None) -> None:
-        """Nothing to set: it follows from `objectives`."""
+        """Ignore the value: it is derived from `objectives`."""
 
     def _make_objective(self, scorers: Any) -> Objectives:
         objectives = Objectives(self.objectives)
@@ -314,13 +330,13 @@ float
                 "does not name its objectives; pass a search with the same objectives, "
                 "its cv_results_ or its journal"
             )
-        # Trials are scored by each of their objectives, whichever was the first.
+        # Trials contain the scores of all objectives in any order.
         source = getattr(source, "trials_", source)
         columns: list[dict[bytes, tuple]] = []
         for name in objectives.names:
             with warnings.catch_warnings():
                 if columns:
-                    # It warns of what it leaves out, which is much the same for each.
+                    # The warnings are the same for each objective.
                     warnings.simplefilter("ignore")
                 rows = known_results(source, space, name)
             keys = [key_of(row) for row in space.encode([one[0] for one in rows])]
@@ -345,7 +361,7 @@ float
         objectives = run.objective
         for name, sign in zip(objectives.names, objectives.signs, strict=True):
             results[f"rank_test_{name}"] = rank(sign * results[f"mean_test_{name}"])
-        # A cost is not measured on the training set.
+        # Costs have no values on the training set.
         for name in objectives.measures:
             for key in [k for k in results if k.endswith(f"_train_{name}")]:
                 del results[key]
@@ -359,8 +375,8 @@ float
         Y[~warned_rows(run, np.all(np.isfinite(Y), axis=1))] = np.nan
         if not np.any(np.all(np.isfinite(Y), axis=1)):
             raise ValueError(
-                "No trial has a value for every objective; cv_results_ and trials_ "
-                "hold what there is."
+                "No trial has a value for every objective; see cv_results_ and "
+                "trials_ for the measured values."
             )
         self.hypervolume_, reference = hypervolumes(Y)
         self.reference_point_ = objectives.signs * reference
@@ -373,7 +389,7 @@ float
             self._choose(self.refit, "refit")
 
     def _choose(self, choice: Any, parameter: str) -> None:
-        """Make one of the trials the best one."""
+        """Set the ``best_*`` attributes to one of the trials."""
         objectives, results = Objectives(self.objectives), self.cv_results_
         _check_choice(choice, objectives.names, parameter)
         rows = vars(self)["pareto_front_"]["trial"]
@@ -395,34 +411,35 @@ float
         self.best_score_ = results[f"mean_test_{name}"][index]
 
     def _scored_by(self, choice: Any) -> str:
-        """Return the scorer that was chosen by, else the first one."""
+        """Return the scorer that `choice` names, or else the first one."""
         scorers = Objectives(self.objectives).scorers
         return (
             choice if isinstance(choice, str) and choice in scorers else [*scorers][0]
         )
 
     def select(self, choice: Any, X: Any, y: Any = None, **params: Any) -> Self:
-        """Take another point of the front, and fit it on all data.
+        """Choose another point of the front, and fit it on all data.
 
-        Nothing is searched again: the `best_*` attributes are set anew, and the methods
-        of the estimator are those of the new `best_estimator_`.
+        The point is chosen from the existing trials. The ``best_*`` attributes are
+        replaced, and methods such as `predict` use the new ``best_estimator_``.
 
         Parameters
         ----------
         choice : str, dict, callable or int
-            As for `refit`: an objective, "knee", weights, or a callable; or the number
-            of a trial, as in the column `trial` of `pareto_front_`.
+            Point to choose: an objective, "knee", a dict of weights or a callable, as
+            for `refit`, or the number of a trial, as in the column `trial` of
+            ``pareto_front_``.
         X : array-like of shape (n_samples, n_features)
             Training data, as for `fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Targets.
         **params : dict of str to object
-            As for `fit`.
+            Metadata, as for `fit`.
 
         Returns
         -------
         self : object
-            The search.
+            Search with the new choice.
 
         Raises
         ------
@@ -440,21 +457,22 @@ float
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
         """Score the best estimator by the objective that `refit` names.
 
-        If that is none of the scorers, by the first scorer among the objectives.
+        If `refit` does not name a scorer, the first scorer among the objectives is
+        used.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Data.
+            Test data.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Targets.
         **params : dict of str to object
-            Passed on to the scorer.
+            Metadata, passed on to the scorer.
 
         Returns
         -------
         score : float
-            The score.
+            Score of the best estimator.
         """
         # The inherited method looks up a scorer by the name in `refit`.
         named = copy.copy(self)
@@ -464,7 +482,7 @@ float
 
 
 def _check_choice(choice: Any, names: list[str], parameter: str) -> None:
-    """Refuse what chooses no point of a front."""
+    """Raise ValueError if a value does not choose a point of the front."""
     if callable(choice) or isinstance(choice, Integral | np.bool_):
         return
     if isinstance(choice, str) and (choice == "knee" or choice in names):

@@ -1,4 +1,4 @@
-"""Objective of two values: the score on the unit scale, and the negated cost."""
+"""Objective with two values: the score on the unit scale, and the negated cost."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class ScoreAndCost(GuidingMetric):
         super().__init__(search, scorers)
 
     def of_trial(self, trial: Trial) -> list[float]:
-        """Return what the optimizer is told of a trial."""
+        """Return the observation of a trial for the optimizer."""
         return [self.on_unit_scale(trial.score), -self.costs.of_trial(trial)]
 
     def on_unit_scale(self, score: float) -> float:
-        """Return a score as a share of `score_range`; ValueError if that is needed."""
+        """Return a score relative to `score_range`; ValueError if it is required."""
         given = self._search.score_range is not None
         if not given and not np.isnan(score) and not 0 <= score <= 1:
             raise ValueError(
-                f"A score of {score:.4g} does not lie between 0 and 1, so that it "
-                "cannot be weighed against costs; give score_range=(low, high), what "
-                "stands for a score of 0 and of 1."
+                f"A score of {score:.4g} is not between 0 and 1, so it cannot be "
+                "compared with costs. Set score_range=(low, high), the scores that "
+                "correspond to 0 and 1."
             )
         return (score - self._low) / (self._high - self._low)
 
 
 def _bounds(score_range: Any) -> tuple[float, float]:
-    """Return what stands for a score of 0 and of 1."""
+    """Return the scores that correspond to 0 and 1."""
     if score_range is None:
         return 0.0, 1.0
     bounds = list(score_range)
@@ -50,6 +50,6 @@ def _bounds(score_range: Any) -> tuple[float, float]:
         raise ValueError(f"score_range must be a pair of numbers, got {score_range!r}.")
     if not bounds[0] < bounds[1]:
         raise ValueError(
-            f"score_range: the first must be the smaller, got {score_range!r}."
+            f"score_range must be (low, high) with low < high, got {score_range!r}."
         )
     return float(bounds[0]), float(bounds[1])

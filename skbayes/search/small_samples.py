@@ -1,14 +1,14 @@
-"""Searches on small samples of the data, and the signs that follow from them.
+"""Searches on small samples of the data, and the signs that are derived from them.
 
 Symbols (B samples, D columns, N sign points):
 
 - ``optima``: (B, D), the encoded best configuration on each sample.
 - ``center``: (D,), their robust center, the small optimum.
-- simple end of a column: 0 where its sign is +1, 1 where it is -1.
+- simple end of a column: 0 if its sign is +1, 1 if it is -1.
 
 Joy, Rana, Gupta & Venkatesh (2019): the best model of a small sample is simpler than
-that of all data, so that from the simple end of the range up to the small optimum the
-score on all data rises.
+the best model of all data. The score on all data therefore increases from the simple
+end of the range up to the small optimum.
 """
 
 from __future__ import annotations
@@ -30,46 +30,45 @@ from skbayes.surrogates.random_search import sobol
 
 __all__ = ["RoundRobinOptimizer", "MonotonicityPlan", "center_of", "plan_monotonicity"]
 
-# Points that carry signs.
+# Number of sign points.
 N_SIGN_POINTS = 10
 
-# The median distance of the optima from their center beyond which they disagree
-# strongly about a column; that of five random positions is 0.19, on average.
+# Median distance of the optima from their center above which they strongly disagree
+# about a column. For five random positions, it is 0.19 on average.
 MAX_DISAGREEMENT = 0.15
 
-# Width of the likelihood of signs on which the small samples disagree: slopes that are
-# less steep than one standard deviation of the scores over the width of the range may
-# have either sign.
+# Width of the likelihood of signs about which the small samples disagree. Slopes below
+# one standard deviation of the scores over the width of the range can have either sign.
 WEAK_NU = 1.0
 
-# Signs are not put where there is next to no room between simple end and optimum.
+# Minimum distance between simple end and optimum for a sign.
 LEAST_ROOM = 0.02
 
 Params = dict[str, Any]
 
 
 class RoundRobinOptimizer:
-    """Optimizers that take turns: the k-th configuration is asked of the (k mod B)-th.
+    """Optimizers that take turns: the (k mod B)-th proposes the k-th configuration.
 
-    Each of them knows its own trials only. As long as no more than B are under way,
-    what is proposed does not depend on how many are.
+    Each optimizer observes only its own trials. As long as at most B trials are in
+    progress, the proposals do not depend on their number.
 
     Parameters
     ----------
     optimizers : sequence of Optimizer
-        B of them, on the same space.
+        B optimizers on the same space.
 
     Attributes
     ----------
     last_expected_improvement : float or None
-        That of the optimizer that was asked last.
+        Expected improvement of the last proposal.
     """
 
     def __init__(self, optimizers: Sequence[Any]) -> None:
         self.optimizers = list(optimizers)
         self.last_expected_improvement: float | None = None
         self._n_asked = 0
-        # Keys of configurations under way, and whose they are, in the order asked.
+        # Keys of configurations in progress and the optimizers that proposed them.
         self._pending: list[tuple[bytes, int]] = []
 
     @property
@@ -79,23 +78,23 @@ class RoundRobinOptimizer:
 
     @property
     def n_configurations(self) -> float:
-        """Number of configurations that can be proposed by all of them together."""
+        """Number of configurations that all optimizers together can propose."""
         return len(self.optimizers) * self.optimizers[0].n_configurations
 
     def limit_costs(self, limit: float | None, budget: float | None) -> None:
-        """Set limit and budget of the costs; each has its share of the budget."""
+        """Set limit and budget of the costs; the budget is divided equally."""
         share = None if budget is None else budget / len(self.optimizers)
         for optimizer in self.optimizers:
             optimizer.limit_costs(limit, share)
 
     def ask(self, n: int | None = None) -> Params | list[Params]:
-        """Ask whose turn it is for a configuration, or for a list of `n`."""
+        """Propose a configuration, or a list of `n`."""
         if n is None:
             return self.propose().params
         return [self.propose().params for _ in range(n)]
 
     def propose(self, max_cost: float | None = None) -> Configuration:
-        """Ask whose turn it is for one configuration, with its encoding."""
+        """Propose one configuration, with its encoding."""
         whose = self.optimizers[self._n_asked % len(self.optimizers)]
         configuration = whose.propose(max_cost)
         self.last_expected_improvement = whose.last_expected_improvement
@@ -103,7 +102,7 @@ class RoundRobinOptimizer:
         return configuration
 
     def pend(self, params: Mapping[str, Any] | Configuration) -> None:
-        """Take a configuration as asked for."""
+        """Register a configuration as proposed."""
         configuration = Configuration.of(self.space, params)
         self.optimizers[self._n_asked % len(self.optimizers)].pend(configuration)
         self._take_turn(configuration)
@@ -119,44 +118,44 @@ class RoundRobinOptimizer:
     def tell(
         self, params: Mapping[str, Any] | Configuration, score: Any, **more: Any
     ) -> None:
-        """Tell the one that proposed it; of equal ones the one that was asked first."""
+        """Pass a score to the optimizer that proposed the configuration first."""
         key = self._key(params)
         place = [key for key, _ in self._pending].index(key)
         _, whose = self._pending.pop(place)
         self.optimizers[whose].tell(params, score, **more)
 
     def forget(self, params: Mapping[str, Any] | Configuration) -> None:
-        """Forget a configuration; of equal ones the one that was asked for last."""
+        """Forget a configuration; of equal ones, the one that was proposed last."""
         keys = [key for key, _ in self._pending]
         place = len(keys) - 1 - keys[::-1].index(self._key(params))
         _, whose = self._pending.pop(place)
         self.optimizers[whose].forget(params)
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
-        """Cost that is to be expected of the configuration that was asked for last."""
+        """Return the expected cost of the configuration that was proposed last."""
         whose = self._pending[-1][1] if self._pending else 0
         return self.optimizers[whose].expected_cost(params)
 
 
 @dataclass(frozen=True)
 class MonotonicityPlan:
-    """Where which signs are assumed on all data.
+    """Signs for the search on all data, and the points at which they are assumed.
 
     Parameters
     ----------
     optima : ndarray of shape (B, D)
         Best configurations on the samples that have one.
     center : ndarray of shape (D,)
-        Their robust center.
+        Robust center of the optima.
     points : ndarray of shape (N, D)
-        Where there are signs.
+        Sign points.
     signs : ndarray of shape (N, D)
-        +1, -1 or 0.
+        Signs: +1, -1 or 0.
     nu : ndarray of shape (D,)
-        Widths of their likelihoods.
+        Widths of the likelihoods of the signs.
     disagreement : dict of str to float
-        For each parameter with a sign, the median distance of the optima from the
-        center, as a share of its range.
+        Median distance of the optima from the center for each parameter with a sign, as
+        a fraction of its range.
     """
 
     optima: FloatArray
@@ -168,17 +167,17 @@ class MonotonicityPlan:
 
     @property
     def weakened(self) -> list[str]:
-        """Parameters on which the samples disagree strongly."""
+        """Parameters about which the samples strongly disagree."""
         return [
             name for name, one in self.disagreement.items() if one > MAX_DISAGREEMENT
         ]
 
 
 def center_of(space: Space, optima: FloatArray) -> FloatArray:
-    """Find the robust center of configurations.
+    """Return the robust center of configurations.
 
-    In each unordered column the option that most have, the first of them on a tie; in
-    each ordered one the median of those that are active; 0.5 where none is.
+    In an unordered column, it is the most frequent option, the first one of ties. In an
+    ordered column, it is the median of the active values, or 0.5 if there are none.
     """
     center = np.full(space.n_columns, 0.5)
     for column, unordered in enumerate(space.categorical):
@@ -196,7 +195,7 @@ def center_of(space: Space, optima: FloatArray) -> FloatArray:
 def plan_monotonicity(
     space: Space, signs: Mapping[str, int], trials: Sequence[Trial], seed: int
 ) -> MonotonicityPlan | None:
-    """Derive signs from the trials on small samples; None if none has a score."""
+    """Derive signs from the trials on small samples; None if no trial has a score."""
     best: dict[int, Trial] = {}
     for trial in trials:
         if trial.state == TrialState.COMPLETE and not np.isnan(trial.score):
@@ -221,12 +220,12 @@ def plan_monotonicity(
 
 
 def _worth(trial: Trial) -> tuple[float, float]:
-    """Return what the best trial has most of: it violates constraints least."""
+    """Return the sort key of the best trial: least violation, then highest score."""
     return -(trial.violation or 0.0), trial.score
 
 
 def _spread(optima: FloatArray, center: FloatArray) -> FloatArray:
-    """Median distance from the center, column by column; 0 where none is active."""
+    """Return the median distance from the center per column; 0 for inactive columns."""
     distances = np.abs(optima - center)
     active = ~np.isnan(distances)
     return np.array(
@@ -242,10 +241,10 @@ def _spread(optima: FloatArray, center: FloatArray) -> FloatArray:
 def _draw_points(
     space: Space, by_column: np.ndarray, center: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Points between the simple end and the center, and their signs."""
+    """Return points between the simple end and the center, and their signs."""
     U = sobol(space.n_columns, N_SIGN_POINTS.bit_length(), rng)[:N_SIGN_POINTS]
     points = space.from_uniform(U)
-    # Where the center has an option, so have the points: signs are about its branch.
+    # Signs hold in the branch of the center, so the points have its options.
     points[:, space.categorical] = center[space.categorical]
     end = np.where(by_column < 0, 1.0, 0.0)
     room = np.abs(np.where(np.isnan(center), end, center) - end)

@@ -1,4 +1,4 @@
-"""Search for the representation of texts: `TextRepresentationSearchCV`."""
+"""Search over text representations and classifiers: `TextRepresentationSearchCV`."""
 
 from __future__ import annotations
 
@@ -43,36 +43,36 @@ from skbayes.tracking.autolog import autologged
 
 __all__ = ["TextRepresentationSearchCV"]
 
-# What the pipeline is made of, if it is made here.
+# Steps of the default pipeline.
 VECTORIZER, CLASSIFIER = "vectorizer", "classifier"
 
-# From so many texts on, one split suffices, and a first stage sees a sample.
+# Number of documents from which one split and a first stage on a sample are used.
 MANY_TEXTS = 10_000
 
-# Texts of that sample: at least so many, and at least this share of all.
+# Minimum size of this sample, and its minimum share of all documents.
 SAMPLE, SAMPLE_SHARE = 3_000, 0.05
 
 TEST_SHARE = 0.2
 
-# Most trials on all texts after that stage.
+# Maximum number of trials on all documents after this stage.
 N_FULL = 4
 
 N_FOLDS, N_REPEATS = 5, 2
 
-# LIBLINEAR's own for the dual problem; predictions are then those of the solution.
+# LIBLINEAR's default for the dual problem. Predictions equal those of the solution.
 TOL = 0.1
 
-# With 0.01, its own default for the primal problem, 10 % to 25 % of the predictions
+# With 0.01, LIBLINEAR's default for the primal problem, 10 % to 25 % of the predictions
 # differ from those of the solution if C is large.
 TOL_OF_PRIMAL = 1e-4
 
 
 class _CountingSearch(MultiStageSearchCV):
-    """A search over pipelines on texts, in which all fits share the counts."""
+    """Search over pipelines on documents in which all fits share the n-gram counts."""
 
     n_refit: int | None = None
     n_members = 1
-    n_own_points = 0  # of the user; the others may be left out
+    n_own_points = 0  # points of the user; others can be left out
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         if self.cache and _has_vectorizer(run):
@@ -107,7 +107,7 @@ class _CountingSearch(MultiStageSearchCV):
         metric = self.refit if self.multimetric_ else "score"
         scores = results[f"mean_test_{metric}"]
         usable = np.isfinite(scores)
-        if "state" in results:  # the mean of a few folds is no score
+        if "state" in results:  # exclude means of a few folds
             usable &= results["state"] == "complete"
         if "feasible" in results:
             usable &= results["feasible"].astype(bool)
@@ -121,7 +121,7 @@ class _CountingSearch(MultiStageSearchCV):
         return chosen[1:]
 
     def _parallel(self, params: Mapping[str, Any]) -> Any:
-        """Return a pipeline, in which the problems of the classes run in parallel."""
+        """Return a pipeline that solves the problems of the classes in parallel."""
         pipeline = with_params(self.estimator, params)
         learner = _learner_of(pipeline)
         if isinstance(learner, LiblinearClassifier) and learner.n_jobs is None:
@@ -130,7 +130,7 @@ class _CountingSearch(MultiStageSearchCV):
 
     def _refit(self, run: SearchRun, rows: Any, tasks: Any = None) -> None:
         super()._refit(run, rows, tasks)
-        # A model that is shipped starts no workers.
+        # The final model does not start workers.
         own = getattr(_learner_of(self.estimator), "n_jobs", None)
         for member in getattr(self.best_estimator_, "estimators_", []) or [
             self.best_estimator_
@@ -145,191 +145,212 @@ def _learner_of(estimator: Any) -> Any:
 
 @share_parameters
 class TextRepresentationSearchCV(MultiStageSearchCV):
-    """Search for the representation of texts together with their classifier.
+    """Bayesian search over text representations and classifiers.
 
-    Takes raw texts. Which n-grams, how they are weighted, and how the classifier is
-    regularized is searched at the same time, since each depends on the others. The
-    n-grams of the texts are counted once: trials, folds and workers share the counts,
-    and what a trial costs is little more than fitting its classifier. Its scores are
-    those of the plain pipeline on the texts, with vocabulary and document frequencies
-    from the training texts alone.
+    The input of `fit` is a list of raw documents. The choice of n-grams, their
+    weighting and the regularization of the classifier depend on each other and are
+    tuned together. The n-grams of the documents are counted only once: trials, folds
+    and workers share the counts, so a trial takes little more time than fitting its
+    classifier. Its scores are those of the plain pipeline on the documents. The
+    vocabulary and the document frequencies are computed from the training documents
+    only.
 
-    ``TextRepresentationSearchCV().fit(texts, labels)`` is all it takes; the search then
-    predicts the labels of other texts. `n_iter` is the number of trials you can afford,
-    and `language` selects the stems. All other arguments can keep their defaults.
+    All parameters have defaults. After
+    ``TextRepresentationSearchCV().fit(texts, labels)``, the search predicts the labels
+    of other documents. `n_iter` is the number of trials, and `language` selects the
+    stemmer.
 
     Parameters
     ----------
     estimator : estimator object or None, default=None
-        What learns from the n-grams. None: a linear classifier,
-        :class:`~skbayes.text.LiblinearClassifier`, without an intercept, one against
-        the rest. It solves the dual problem with ``tol=0.1``, or the primal one with
-        ``tol=1e-4`` in the paper's space and if the space contains the penalty. Another
-        estimator stands in its place, as the step "classifier" of a pipeline after the
-        step "vectorizer", a :class:`~skbayes.text.NGramVectorizer`. A pipeline that
-        takes texts is taken as it is.
+        Estimator that is fitted to the n-grams. It becomes the step "classifier" of a
+        pipeline, after the step "vectorizer", which is an
+        :class:`~skbayes.text.NGramVectorizer`. A pipeline that accepts raw documents is
+        used unchanged.
+
+        None: a linear one-vs-rest classifier without an intercept,
+        :class:`~skbayes.text.LiblinearClassifier`. It solves the dual problem with
+        ``tol=0.1``, or the primal problem with ``tol=1e-4`` for ``space="paper"`` and
+        if the space contains the penalty.
     search_spaces : "auto", dict, list of dict, Space or None, default=None
-        What a parameter of the pipeline may be, as for
-        :class:`~skbayes.BayesSearchCV`: it takes the place of the same parameter of the
-        named space, or is added to it. Names without a step, such as "C" or
-        "ngram_range", are those of the classifier, else of the vectorizer. With an
-        `estimator` of your own, its space. A list of dicts or a Space needs
-        ``space=None``. "auto" is the named space, or with ``space=None`` what
-        :func:`skbayes.spaces.default_space` knows of the pipeline.
+        Possible values of the parameters of the pipeline, as for
+        :class:`~skbayes.BayesSearchCV`. They replace the same entries of the space
+        named by `space`, or are added to it. Names without a step, such as "C" or
+        "ngram_range", refer to the classifier, or else to the vectorizer. For a custom
+        `estimator`, pass its search space here. A list of dicts or a Space requires
+        ``space=None``.
+
+        "auto" is the space named by `space`. With ``space=None``, it is the space that
+        :func:`skbayes.spaces.default_space` returns for the pipeline.
     space : {"extended", "paper"} or None, default="extended"
-        "extended": n-grams of words or of characters, punctuation, stems, weights, the
-        length of rows, log-count ratios as factors of the features, loss and strength.
-        Above 50,000,000 characters, n-grams of characters are left out. The search
-        begins with a few representations that do well on many collections (with an
-        `estimator` of your own it does not).
-        "paper": the space of [1]_, to reproduce it with ``surrogate="tpe"``: orders of
-        word n-grams up to 3, three weightings, stop words or not, penalty, strength and
-        tolerance. See :func:`skbayes.text.search_spaces.text_space`. None:
-        `search_spaces` is everything.
+        Predefined search space; see :func:`skbayes.text.search_spaces.text_space`.
+
+        - "extended": n-grams of words or characters, punctuation, stemming, weighting,
+          length normalization of rows, log-count ratios as factors of the features, and
+          the loss and regularization strength of the classifier. If the documents have
+          more than 50,000,000 characters, n-grams of characters are left out. Without a
+          custom `estimator`, the search begins with a few representations that perform
+          well on many collections.
+        - "paper": the space of [1]_, with word n-grams of order 1 to 3, three
+          weightings, stop words or none, penalty, regularization strength and
+          tolerance. Combine it with ``surrogate="tpe"`` to reproduce the paper.
+        - None: only `search_spaces`.
     dev : tuple (texts, labels) or None, default=None
-        Texts on which all trials are scored. With `cv`, too, the score is the mean over
-        both. Labels are left out, ``(texts, None)``, where there are none.
+        Development set on which all trials are scored. If `cv` is given too, the score
+        is the mean over both. Pass ``(texts, None)`` if there are no labels.
     refit_dev : bool, default=True
-        Whether the best pipeline is fitted on `dev` too in the end.
+        Whether the final fit includes the development set.
     ensemble : int, default=1
-        Number of the best configurations that are fitted in the end. With 2 or more,
-        `best_estimator_` is a :class:`~sklearn.ensemble.VotingClassifier` that averages
-        their probabilities.
+        Number of best configurations that are refitted. With 2 or more,
+        ``best_estimator_`` is a :class:`~sklearn.ensemble.VotingClassifier` that
+        averages their probabilities.
     language : str or None, default="english"
-        Language of the stems that the extended space offers, and of the stop words that
-        the paper's space offers. The extended space offers stop words where there are
-        no stems. Stems, and the stop words of languages other than English, need
-        ``pip install "skbayes[text]"``. What is not installed is left out of the space,
-        which is logged once; if nothing of the language is left, it is an ImportError.
+        Language of the stemmer in the extended space, and of the stop words in the
+        space of the paper. The extended space includes stop words only if there is no
+        stemmer. Stemming, and stop words of languages other than English, require
+        ``pip install "skbayes[text]"``. Options whose package is not installed are
+        removed from the space, and a message is logged once. If no option of the
+        language remains, an ImportError is raised.
     stop_words : list of str or None, default=None
-        Stop words that either space offers, in place of those of the language.
+        Stop words for either space, instead of those of the language.
     stages : "auto" or sequence of float or int, default="auto"
-        Training size of each stage, as a share of each split's training set (float) or
-        as a number of texts (int), as for :class:`~skbayes.MultiStageSearchCV`. "auto"
-        is all texts below 10,000 of them; from 10,000 on, a first stage is fitted on a
-        sample of 3,000 texts or 5 %, whichever is more, and at most four
-        configurations are fitted on all of them. The length of
-        `trials_per_stage`, 1 or 2, decides instead where it is given.
+        Training size of each stage, as a fraction of each split's training set (float)
+        or as a number of documents (int), as for :class:`~skbayes.MultiStageSearchCV`.
+        With "auto", there is one stage with all documents for fewer than 10,000
+        documents. From 10,000 documents on, a first stage uses a sample of 3,000
+        documents or 5 %, the larger of the two, and at most four configurations are
+        fitted on all documents. If `trials_per_stage` is given, its length, 1 or 2,
+        determines the number of stages.
     n_iter : int, default=30
-        The most configurations to try, in all stages together.
+        Maximum number of trials in all stages together.
     trials_per_stage : sequence of int or None, default=None
-        The most trials of each stage, in place of `n_iter`.
+        Maximum number of trials of each stage, instead of `n_iter`.
     n_promoted : int, default=3
-        How many of a stage's best configurations the next one begins with.
+        Number of best configurations of a stage with which the next stage starts.
     multi_fidelity : bool or "auto", default="auto"
-        Whether the model of a later stage learns from the earlier ones, too. "auto"
-        does if the surrogate can.
+        Whether the surrogate of a later stage is also fitted to the trials of earlier
+        stages. "auto" enables it if the surrogate supports it.
     best_of : {"last_stage", "all_stages"}, default="last_stage"
-        Among which trials the best is chosen.
+        Trials among which the best configuration is chosen.
     timeout : float or None, default=None
-        Seconds the search may take, without the refit.
+        Time limit of the search in seconds, without the refit.
     surrogate : str or surrogate object, default="gp"
-        The model of the scores, as for :class:`~skbayes.BayesSearchCV`.
+        Model of the scores, as for :class:`~skbayes.BayesSearchCV`.
     acquisition : str or acquisition object, default="ei"
-        What makes a configuration worth trying.
+        Acquisition function, as for :class:`~skbayes.BayesSearchCV`.
     n_initial_points : int or "auto", default="auto"
-        How many configurations are spread over the space before the model decides.
+        Number of configurations that are spread over the space before the surrogate is
+        used.
     initial_points : "default", list of dict or None, default="default"
-        Configurations to try first, with all parameters they need; those of the
-        extended space follow. "default" is the pipeline as it is given, if the space
-        contains its values; in the extended space, it adds none. None: none.
+        Configurations to try first, each with a value for every hyper-parameter that it
+        needs. In the extended space without a custom `estimator`, the initial
+        configurations of this space are always added. In all other cases, "default" is
+        the current configuration of the pipeline, if the space contains it, and None
+        adds no initial configurations.
     {constraint}
     {constraints}
     target_metric : str or None, default=None
-        With several metrics, the one that guides the search.
+        Metric that guides the search if there are several metrics.
     scoring : str, callable, list, tuple, dict or None, default=None
-        As for GridSearchCV. Without labels, a callable ``scoring(estimator, X)``.
+        Metrics, as for GridSearchCV. Without labels, a callable
+        ``scoring(estimator, X)``.
     n_jobs : int or None, default=None
-        How many fits run at the same time.
+        Number of fits that run at the same time.
     refit : bool, str or callable, default=True
-        Whether to fit the best configuration in the end, as for GridSearchCV.
+        Whether to refit the best configuration, as for GridSearchCV.
     cv : int, splitter, iterable or None, default=None
-        As for GridSearchCV. None for a classifier: five stratified folds, drawn twice,
-        of which most trials see only the first (see `racing`); from 10,000 texts on,
-        one split with 20 % of the texts for the score; with `dev`, only `dev`.
+        Cross-validation splits, as for GridSearchCV. None selects the splits of a
+        classifier as follows:
+
+        - with `dev`, only `dev` is used;
+        - from 10,000 documents on, a single split with 20 % of the documents for
+          testing;
+        - otherwise, 5-fold stratified cross-validation, repeated twice. Most trials are
+          evaluated on the first folds only (see `racing`).
     verbose : int, default=0
-        From 1 on, one line is printed per trial.
+        Verbosity level. From 1 on, one line is printed per trial.
     pre_dispatch : int or str, default="2*n_jobs"
-        How many fits are handed to the workers ahead of time.
+        Number of fits that are dispatched to the workers in advance.
     random_state : int, RandomState instance or None, default=None
-        Makes the choice of configurations repeatable.
+        Seed for the choice of configurations.
     error_score : "raise" or number, default=np.nan
-        Score of a fit that fails, such as one whose parameters leave no n-grams.
+        Score of a fit that fails, for example because no n-grams remain.
     {return_train_score}
     {n_points}
     stopper : callable, list of callable or None, default=None
-        Ends the search when it returns True.
+        Stopping criteria, which end the search when they return True.
     trial_timeout : float or None, default=None
-        Seconds for the fits of a trial. A fit that is running then is ended. None: no
-        limit.
+        Time limit for the fits of a trial in seconds. A fit that exceeds it is stopped.
+        None: no limit.
     trial_memory : int, str or None, default=None
-        Memory for a fit, in bytes or as a text such as "2 GB". None: no limit.
+        Memory limit for a fit, in bytes or as a string such as "2 GB". None: no limit.
     racing : bool or float, default=True
-        Whether a trial is pruned when its first folds leave it no chance. A float is
-        the chance below which it is pruned.
+        Whether to prune trials that have practically no chance to become the best after
+        their first folds. A float is the chance below which a trial is pruned.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search, as for :class:`~skbayes.BayesSearchCV`. A list
-        contains searches on other texts.
+        contains searches on other documents.
     journal : path or None, default=None
-        A file in which every trial is recorded when it is finished.
+        File in which every finished trial is recorded.
     progress_bar : bool, default=False
-        Whether a bar shows the progress.
+        Whether to show a progress bar.
     return_fold_estimators : bool, default=False
-        Whether the best trial's fits are kept, as `fold_estimators_`.
+        Whether to keep the fitted pipelines of the best trial as ``fold_estimators_``.
     return_oof : str or None, default=None
-        The method whose out-of-fold results become `oof_predictions_`.
+        Name of the method whose out-of-fold outputs are stored as ``oof_predictions_``.
     cache : bool, default=True
-        Whether trials share the counts of n-grams, in temporary files that all
-        processes map into memory. In a pipeline without an
+        Whether trials share the counts of n-grams in temporary files that all processes
+        map into memory. In a pipeline without an
         :class:`~skbayes.text.NGramVectorizer`, trials share the first steps, as for
-        :class:`~skbayes.BayesSearchCV`. Scores are identical to those of trials that
-        share nothing.
+        :class:`~skbayes.BayesSearchCV`. Scores are identical to those without sharing.
     cache_limit : float, default=4e9
         Maximum size of the temporary files in bytes, > 0. The least recently used files
-        are removed first. A warning is issued if n-grams were counted again for lack of
-        room.
+        are removed first. A warning is issued if n-grams were counted again because the
+        files would have been larger.
 
     Attributes
     ----------
     best_estimator_ : Pipeline or VotingClassifier
-        The best pipeline, or an ensemble of the best ones. It takes raw texts. Not
-        there with ``refit=False``. To load its pickle, install the same version of
-        skbayes, and snowballstemmer if a stemmer was chosen; liblinear-official and
-        stop-words are not needed. The pickle contains no texts, trials or counts.
+        Best pipeline, or an ensemble of the best pipelines, which predicts from raw
+        documents. Available unless ``refit=False``. Loading its pickle requires the
+        same version of skbayes, and snowballstemmer if a stemmer was chosen, but
+        neither liblinear-official nor stop-words. The pickle contains no documents,
+        trials or counts.
     best_params_ : dict
-        Its parameters.
+        Best configuration.
     best_score_ : float
-        Its mean score on the test texts of the trials.
+        Mean score of the best configuration on the test documents.
     best_index_ : int
-        Its row in `cv_results_`.
+        Row of the best configuration in ``cv_results_``.
     cv_results_ : dict of str to ndarray
-        One row per trial of the last stage, with the columns that GridSearchCV has.
+        Results with one row per trial of the last stage and the columns of
+        GridSearchCV.
     all_cv_results_ : dict of str to ndarray
-        The same of all stages, without ranks.
+        Results of all stages, without ranks.
     {trials_}
     {optimizer_}
     stop_reason_ : str
-        Why the search ended.
+        Reason for the end of the search.
     n_splits_ : int
-        Number of splits, 1 with `dev` alone.
+        Number of splits; 1 with `dev` and without `cv`.
     {refit_time_}
     {total_time_}
     scorer_ : callable or dict of str to callable
-        What scored the fits.
+        Scorer of the fits.
     {multimetric_}
     {classes_}
 
     See Also
     --------
-    BayesSearchCV : For other data; most arguments are described there.
-    MultiStageSearchCV : Says more of stages.
-    skbayes.text.NGramVectorizer : The first step.
+    BayesSearchCV : Bayesian search on other data; describes most parameters in detail.
+    MultiStageSearchCV : Bayesian search in stages; describes the stages in detail.
+    skbayes.text.NGramVectorizer : First step of the pipeline.
 
     Notes
     -----
-    The counts lie in files, so that memory holds what one trial needs: its own matrix,
-    12 bytes an entry, and what its classifier makes of it. Counting takes about 300 MB
-    besides the texts.
+    The counts are stored in files. The memory contains only the data of one trial: its
+    matrix (12 bytes per entry) and the data structures of its classifier. Counting
+    needs about 300 MB in addition to the documents.
 
     References
     ----------
@@ -421,29 +442,29 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     @compat.fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Search for the best representation and classifier, and refit with them.
+        """Search for the best representation and classifier, and refit them.
 
         Parameters
         ----------
         X : list, array or Series of str
-            The texts, which can be a data frame with one column.
+            Documents; a data frame with one column is also accepted.
         y : array-like of shape (n_texts,), default=None
-            Their labels; None for a learner that needs none.
+            Labels of the documents. None for an estimator that needs no labels.
         **params : dict of str to object
-            Passed on as by GridSearchCV. What has one entry per text cannot be together
-            with `dev`.
+            Metadata, passed on as by GridSearchCV. Arrays with one entry per document
+            cannot be combined with `dev`.
 
         Returns
         -------
         self : object
-            The fitted search.
+            Fitted search.
 
         Raises
         ------
         ImportError
             If the space needs a library that is not installed.
         TypeError, ValueError
-            If an argument, the texts or the labels are wrong, before any fit; or if
+            If an argument, the documents or the labels are wrong, before any fit; or if
             every fit failed.
         """
         begin = time.perf_counter()
@@ -468,7 +489,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             try:
                 search.fit(texts, y, **params)
             finally:
-                # Whatever ends the refit, what was found is kept.
+                # Keep the results even if the refit fails.
                 for name, value in vars(search).items():
                     public = name.endswith("_") and not name.startswith("_")
                     if public or name == "_ranked_numbers":
@@ -479,7 +500,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     # -- before the search --------------------------------------------------------
 
     def _check_ensemble(self, y: Any, params: Mapping[str, Any]) -> None:
-        """Raise ValueError if there is nothing to average."""
+        """Raise ValueError if probabilities cannot be averaged."""
         if self.ensemble == 1 or not self.refit:
             return
         pipeline = self._pipeline()
@@ -502,11 +523,11 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 )
 
     def _splitter(self, labels: Any, n_texts: int) -> Any:
-        """Return what divides the texts."""
+        """Return the splitter of the documents."""
         if self.cv is not None or not self._is_classifier():
             return self.cv
         stratified = type_of_target(labels) in ("binary", "multiclass")
-        if self.return_oof is not None:  # each text is left out once
+        if self.return_oof is not None:  # each document is tested once
             splitter = StratifiedKFold if stratified else KFold
             return splitter(N_FOLDS, shuffle=True, random_state=0)
         if n_texts >= MANY_TEXTS:
@@ -518,7 +539,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return splitter(n_splits=N_FOLDS, n_repeats=N_REPEATS, random_state=0)
 
     def _stage_arguments(self, n_texts: int | None) -> dict[str, Any]:
-        """Return sizes and trials of the stages, for so many texts in `X`."""
+        """Return the sizes and numbers of trials of the stages."""
         trials = self.trials_per_stage
         if not isinstance(self.stages, str):
             return {"stages": self.stages}
@@ -537,12 +558,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return {"stages": (min(share, 0.5), 1.0), "trials_per_stage": trials}
 
     def _pipeline(self) -> Any:
-        """Return what is searched: takes texts."""
+        """Return the pipeline to tune, which accepts raw documents."""
         if isinstance(self.estimator, Pipeline):
             return self.estimator
         learner = self.estimator
         if learner is None:
-            # Its random numbers change nothing but the order of its steps.
+            # Random numbers affect only the order of the steps.
             primal = self.space == "paper" or _needs_primal(self.search_spaces)
             learner = LiblinearClassifier(
                 loss="logistic",
@@ -551,33 +572,33 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 fit_intercept=False,
                 random_state=0,
             )
-        # The same as scikit-learn's pattern on what that was made for.
+        # Equal to scikit-learn's default pattern for the scripts that it supports.
         vectorizer = NGramVectorizer(
             token_pattern="unicode", sublinear_tf=self.space == "extended"
         )
         return Pipeline([(VECTORIZER, vectorizer), (CLASSIFIER, learner)])
 
     def _full_space(self, pipeline: Any, n_characters: int | None) -> Any:
-        """Join the named space and the user's."""
+        """Combine the predefined space with `search_spaces`."""
         own = self.search_spaces
         if isinstance(own, str):  # "auto"
             own = own if self.space is None else None
         if self.space is None:
             if own is None:
-                raise ValueError("search_spaces must be given where space is None.")
+                raise ValueError("search_spaces must be given if space is None.")
             return _with_steps(own, pipeline) if isinstance(own, Mapping) else own
         if own is not None and not isinstance(own, Mapping):
             raise TypeError(
-                "search_spaces must be a dict to change a named space, got "
-                f"{type(own).__name__}; space=None takes it as it is."
+                "search_spaces must be a dict if space is not None, got "
+                f"{type(own).__name__}. Use space=None to search only search_spaces."
             )
         steps = [
             name for name, step in pipeline.steps if isinstance(step, NGramVectorizer)
         ]
         if not steps:
             raise ValueError(
-                f"space={self.space!r} is about an NGramVectorizer, and the pipeline "
-                "has no such step; space=None leaves everything to search_spaces."
+                f"space={self.space!r} requires an NGramVectorizer as a step of the "
+                "pipeline. Use space=None to search only search_spaces."
             )
         return text_space(
             self.space,
@@ -612,13 +633,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return search
 
     def _points(self, space: Any) -> list[dict] | str | None:
-        """Return what to try first: the user's, and what is known to be good."""
+        """Return the initial configurations: the user's, then those of the space."""
         default = isinstance(self.initial_points, str)
         points = [] if default else list(self.initial_points or [])
         if self.space == "extended" and self.estimator is None:
             whole = Space.from_notation(space, constraint=self.constraint)
             known = self._pipeline().get_params(deep=True)
-            # What the user added keeps the value of the pipeline.
+            # Hyper-parameters added by the user keep the value of the pipeline.
             ready = [
                 whole.selection({**known, **p}) for p in first_points(self.language)
             ]
@@ -629,19 +650,19 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return is_classifier(self._pipeline())
 
     def _checked_dev(self, params: Mapping[str, Any], y: Any) -> tuple[list, Any]:
-        """Check what trials are scored on."""
+        """Check the development set."""
         if len(self.dev) != 2:
             raise ValueError(
                 f"dev must be a pair (texts, labels), got {len(self.dev)} items."
             )
         if params:
             raise ValueError(
-                f"fit parameters ({', '.join(params)}) cannot be together with dev, "
-                "for whose texts they have no entries; use cv without dev."
+                f"fit parameters ({', '.join(params)}) cannot be combined with dev, "
+                "since they have no entries for its texts; use cv without dev."
             )
         texts, labels = self.dev
         if (labels is None) != (y is None):
-            raise ValueError("dev must have labels exactly if there is y.")
+            raise ValueError("dev must have labels if and only if y is given.")
         checked = _checked(texts, labels, False, "dev[0]", "dev[1]")
         known = set(np.ravel(y).tolist())
         if self._is_classifier() and known.isdisjoint(np.ravel(labels).tolist()):
@@ -649,12 +670,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return checked, labels
 
     def get_metadata_routing(self) -> Any:
-        """Say who gets what metadata, as for GridSearchCV.
+        """Return the metadata routing, as for GridSearchCV.
 
         Returns
         -------
         routing : MetadataRouter
-            The routing.
+            Metadata routing.
         """
         return self._search(self.cv).get_metadata_routing()
 
@@ -669,21 +690,21 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
 
 def _has_vectorizer(run: SearchRun) -> bool:
-    """Tell whether some trials count n-grams by a vectorizer that can share them."""
+    """Tell whether some trials use a vectorizer that can share its counts."""
     params = [run.estimator.get_params(deep=True), *run.space.covering_sample()]
     values = itertools.chain.from_iterable(one.values() for one in params)
     return any(isinstance(value, NGramVectorizer) for value in values)
 
 
 def _needs_primal(search_spaces: Any) -> bool:
-    """Tell whether a space contains what the dual problem does not have."""
+    """Tell whether a space has parameters that the dual problem does not support."""
     if search_spaces is None or isinstance(search_spaces, str):
         return False
     try:
         if isinstance(search_spaces, Mapping):
             search_spaces = _without_auto(search_spaces)
         columns = Space.from_notation(search_spaces).columns
-    except (TypeError, ValueError):  # which the search explains
+    except (TypeError, ValueError):  # reported by the search
         return False
     names = {str(column.name).split("__")[-1] for column in columns}
     return not names.isdisjoint({"penalty", "penalize_intercept"})
@@ -696,7 +717,7 @@ def _can_be_stratified(labels: Any) -> bool:
 
 
 def _with_steps(space: Mapping[str, Any], pipeline: Any) -> dict[str, Any]:
-    """Complete the names of parameters that lack the step they belong to."""
+    """Prepend the step to parameter names that lack it."""
     known = pipeline.get_params(deep=True)
     last_first = [name for name, _ in reversed(pipeline.steps)]
 
@@ -755,5 +776,5 @@ def _check_labels(labels: Any, classifies: bool, name: str) -> None:
 
 
 def _without_auto(space: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is laid over a named space, which is its own "auto"."""
+    """Return the changes of a predefined space, without the entry "auto"."""
     return {name: value for name, value in space.items() if name != "auto"}

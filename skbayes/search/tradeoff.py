@@ -1,4 +1,4 @@
-"""Search that weighs scores against costs: `TradeoffSearchCV`."""
+"""Bayesian search for the best tradeoff of score and cost: `TradeoffSearchCV`."""
 
 from __future__ import annotations
 
@@ -37,107 +37,117 @@ from skbayes.surrogates.registry import capability, registry
 
 __all__ = ["TradeoffSearchCV"]
 
-# What the size of the training set is called among the proposed parameters.
+# Name of the training size among the proposed parameters.
 SIZE = "train_size"
 
 
 @share_parameters
 class TradeoffSearchCV(BaseBayesSearchCV):
-    r"""Bayesian search for the best score less a multiple of the cost.
+    r"""Bayesian search for the best score minus a multiple of the cost.
 
-    The size of the training set is one more thing to choose: with a fifth of the rows
-    many models are nearly as good, and fitted in a fifth of the time. Each trial is
-    scored, its cost is measured (the time of its fit, unless you name another one), and
-    what is maximized is the score less `tradeoff` times the relative cost. The chosen
-    configuration is fitted in the end on the chosen share of the data.
-    `tradeoff_curve_` says what would have been chosen for any other `tradeoff`,
-    and :meth:`select` fits it.
+    The size of the training set is tuned together with the hyper-parameters: with a
+    fifth of the rows, many models are nearly as good, and are fitted in a fifth of the
+    time. Each trial is scored and its cost is measured, which is the fit time unless
+    `cost` names another one. The search maximizes the score minus `tradeoff` times the
+    relative cost. The chosen configuration is then fitted on the chosen fraction of the
+    data. ``tradeoff_curve_`` lists the best configuration for every other value of
+    `tradeoff`, and :meth:`select` fits it.
 
-    It takes what :class:`~skbayes.BayesSearchCV` takes, and `tradeoff`: how much better
-    the most expensive model must be than one that costs nothing. `cost` says what is
-    expensive. All else can be left alone.
+    Most parameters and attributes are those of :class:`~skbayes.BayesSearchCV`.
+    `tradeoff` is the additional score that justifies the cost of the most expensive
+    model compared with one without cost. `cost` selects the type of cost.
 
     Parameters
     ----------
     {estimator}
     {search_spaces}
     tradeoff : float, default=0.5
-        How much of the score the cost of a typical fit on all of the data is worth, 0
-        or more: with 0.1, a configuration that costs nothing is preferred to one of
-        cost 1 that scores 0.1 better. With 0 costs do not count.
+        Weight of the relative cost, 0 or more. A typical fit on all of the data has a
+        relative cost of 1. For example, with 0.1 a configuration of cost 0 is preferred
+        to a configuration of cost 1 unless the score of the latter is higher by more
+        than 0.1. With 0, costs are ignored.
     train_sizes : sequence of float or int, default=(0.2, 0.4, 0.6, 0.8, 1.0)
-        The sizes of training sets to choose from: fractions in (0, 1] of each split's
-        training set, or numbers of rows (no mixture). The rows are drawn once: all
-        trials of a size see the same, and a larger size has those of the smaller ones.
-        A classifier's are stratified; `groups` stay whole. All test rows are used.
+        Training sizes to choose from: either fractions in (0, 1] of each split's
+        training set, or numbers of rows. The rows are drawn once: all trials of a size
+        use the same rows, and larger sizes include the rows of smaller ones. Rows are
+        stratified for classifiers, and `groups` are kept together. All test rows are
+        used.
     cost : str or callable, default="fit_time"
-        What is measured of each fit and averaged over the splits:
+        Cost that is measured for each fit and averaged over the splits:
 
-        - "fit_time", "score_time": seconds of fitting, and of scoring;
-        - "cpu_time": seconds of processor time that fitting took, with all threads of
-          its process; it hardly depends on how busy the machine is;
-        - "model_size": bytes of the pickled estimator;
-        - "n_features": features that the fitted estimator uses, see
+        - "fit_time", "score_time": seconds of fitting and of scoring;
+        - "cpu_time": seconds of processor time of fitting, in all threads of the
+          process; it hardly depends on the load of the machine;
+        - "model_size": size of the pickled estimator in bytes;
+        - "n_features": number of features that the fitted estimator uses, see
           :func:`skbayes.evaluation.n_features`;
         - a callable of the fitted estimator that returns a number, 0 or more.
     score_range : tuple of (float, float), default=None
-        What stands for a score of 0 and of 1, such as ``(-1.0, 0.0)`` for a negated
-        loss that is never above 1. None: scores have to lie between 0 and 1.
+        Scores that correspond to 0 and 1, such as ``(-1.0, 0.0)`` for a negated loss
+        that is never above 1. None: all scores must be between 0 and 1.
     n_iter : int, default=20
-        The most configurations to try.
+        Maximum number of configurations to try.
     {timeout}
     surrogate : str or surrogate object, default="gp"
-        The model of the score, as for :class:`~skbayes.BayesSearchCV`, but for "tpe",
-        which has none. Costs have a Gaussian process of their own.
+        Model of the scores, as for :class:`~skbayes.BayesSearchCV`. "tpe" is not
+        supported, since it does not predict scores. Costs are modeled by a separate
+        Gaussian process.
     acquisition : {"ei-tradeoff", "paper"}, default="ei-tradeoff"
-        What a trial is chosen for: the expected improvement of the score less the cost
-        on the best one so far; or the expected improvement of the score less `tradeoff`
-        times the expected excess of the cost over the smallest, as published, which
-        takes the cheapest fits once no large improvement is expected.
+        Acquisition function:
+
+        - "ei-tradeoff": expected improvement of the score minus the weighted cost over
+          the best trial so far;
+        - "paper": expected improvement of the score minus `tradeoff` times the expected
+          excess of the cost over the smallest one, as published. It selects the
+          cheapest fits once no large improvement is expected.
     cost_scale : {"auto", "log", "raw"}, default="auto"
-        Whether the logarithm of the cost, or the cost itself, is normal in the model.
-        "auto": on whichever scale it predicts the known costs better.
+        Scale on which the model of the cost assumes a normal distribution: the
+        logarithm ("log") or the cost itself ("raw"). "auto" uses the scale that
+        predicts the known costs better.
     all_tradeoffs : bool, default=False
-        Whether the trials are to serve all tradeoffs: each is then chosen for one that
-        is drawn anew, from 0.001 to 1 and evenly on a logarithmic scale, and `tradeoff`
-        only says which is chosen in the end.
+        Whether to choose trials for all tradeoffs. Each trial is then chosen for a
+        random tradeoff, drawn from 0.001 to 1 uniformly on a logarithmic scale.
+        `tradeoff` determines only the configuration that is chosen at the end.
     n_initial_points : int or "auto", default=3
-        How many configurations are spread over the space before the models decide.
-        "auto" is 3.
+        Number of configurations that are spread over the space before the models are
+        used. "auto" is 3.
     {initial_points}
     constraint : callable or None, default=None
-        ``constraint(params) -> bool``; combinations for which it is False are never
-        tried. `params` holds "train_size", too.
+        Function ``constraint(params) -> bool``. Configurations for which it returns
+        False are never tried. `params` includes "train_size".
     {constraints}
     {target_metric}
     {scoring}
     {n_jobs}
     refit : bool, str or callable, default=True
-        Whether to fit the chosen configuration on the chosen share of all data. With
-        several metrics the name of the one that counts, or False. A callable receives
-        `cv_results_` and returns the row to choose.
+        Whether to fit the chosen configuration on the chosen fraction of all data. With
+        several metrics, it is the name of the metric that determines the best
+        configuration, or False. A callable receives ``cv_results_`` and returns the
+        index of the row to choose.
     {cv}
     {verbose}
     {pre_dispatch}
     random_state : int, RandomState instance or None, default=None
-        Makes the choice of configurations repeatable for the same costs; measured times
-        are never quite the same again.
+        Seed for the choice of configurations. The trials are reproducible only if the
+        costs are the same, which is not the case for measured times.
     {error_score}
     {return_train_score}
     {n_points}
     stopper : callable, list of callable or None, default=None
-        Called with `trials_` so far after each trial; the search ends when one returns
-        True. Ready-made ones are in :mod:`skbayes.loop`; they go by scores
-        alone.
+        Stopping criteria. Each callable is called with ``trials_`` after every trial.
+        The search ends when one of them returns True. The predefined criteria of
+        :mod:`skbayes.loop` use only the scores.
     {trial_timeout}
     {trial_memory}
     warm_start_from : search, dict, data frame, study, path or None, default=None
-        What is known already: a fitted search, its `cv_results_`, a data frame of
-        these, the path of a journal, or a study of Optuna with one objective (negated
-        if it minimizes), scored by the same metric. Trials of a
-        TradeoffSearchCV keep their sizes and, if it was the same, their cost (in a
-        journal only one that has a name); those of another search count for the largest
-        size, at unknown cost. The best by score is tried again first.
+        Results of an earlier search, scored by the same metric: a fitted search, its
+        ``cv_results_``, a data frame of these, the path of a journal, or an Optuna
+        study with one objective. The values of a study that minimizes are negated.
+
+        Trials of a TradeoffSearchCV keep their training sizes. They also keep their
+        costs if the `cost` was the same; in a journal, only costs with a name are kept.
+        Trials of other searches are used as trials on the largest size with unknown
+        cost. The configuration with the best score is tried first.
     {journal}
     {progress_bar}
     {return_fold_estimators}
@@ -148,33 +158,38 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     Attributes
     ----------
     cv_results_ : dict of str to ndarray
-        One row per trial, with the columns that GridSearchCV has, and `train_fraction`,
-        the share of the training rows; `cost`, in its own unit; `relative_cost`, from 0
-        to 1; `tradeoff_score`, the score (brought to the range from 0 to 1) less
-        `tradeoff` times the relative cost, and `rank_tradeoff_score`.
+        Results with one row per trial and the columns of GridSearchCV. The additional
+        columns are:
+
+        - `train_fraction`: fraction of the training rows;
+        - `cost`: cost in its own unit;
+        - `relative_cost`: relative cost, from 0 to 1;
+        - `tradeoff_score`: score, scaled to the range from 0 to 1, minus `tradeoff`
+          times the relative cost;
+        - `rank_tradeoff_score`: its rank.
     tradeoff_curve_ : DataFrame or dict of str to ndarray
-        The trials that are the best for some tradeoff, from 0 upwards: `tradeoff_from`
-        and `tradeoff_to`, between which it is the one; `trial` (row of `cv_results_`),
-        `score`, `cost`, `relative_cost`, `train_fraction`, and `param_<name>` for each
-        parameter. A dict of arrays without pandas.
+        Trials that are the best for some tradeoff, in the order of the tradeoff from 0
+        upwards. `tradeoff_from` and `tradeoff_to` are the limits between which the
+        trial is the best. The other columns are `trial` (row of ``cv_results_``),
+        `score`, `cost`, `relative_cost`, `train_fraction`, and ``param_<name>`` for
+        each hyper-parameter. Without pandas, a dict of arrays.
     best_train_fraction_ : float
-        The share of the rows that the chosen configuration was tried on, and is fitted
-        on in the end.
+        Fraction of the rows of the chosen trial, which is also used for the refit.
     best_cost_ : float
-        Its cost.
+        Cost of the chosen trial.
     best_estimator_ : estimator
-        The estimator fitted on that share of all data with the best parameters. Not
-        there with ``refit=False``.
+        Estimator with the chosen configuration, fitted on this fraction of all data.
+        Available unless ``refit=False``.
     best_score_ : float
-        Mean score of the chosen trial over the splits; not necessarily the highest. Not
-        there if `refit` is callable, or with several metrics and ``refit=False``.
+        Mean cross-validated score of the chosen trial, not necessarily the highest.
+        Available unless `refit` is callable, or ``refit=False`` with several metrics.
     best_params_ : dict
-        Its parameters. Not there with several metrics and ``refit=False``.
+        Chosen configuration. Available unless ``refit=False`` with several metrics.
     best_index_ : int
-        Its row in `cv_results_`; the first one if several tie.
+        Row of the chosen trial in ``cv_results_``; the first one if several tie.
     train_fractions_ : list of float
-        Share of the training rows of each size, from the smallest, the mean over the
-        splits.
+        Fraction of the training rows for each size in ascending order, averaged over
+        the splits.
     {scorer_}
     {n_splits_}
     {refit_time_}
@@ -196,10 +211,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     See Also
     --------
-    BayesSearchCV : Searches for the best score, whatever it costs.
-    ParetoSearchCV : Searches for the whole front of two or more objectives, without the
-        size of the training set.
-    MultiStageSearchCV : Saves time in the search, not in the final model.
+    BayesSearchCV : Bayesian search for the best score, regardless of the cost.
+    ParetoSearchCV : Bayesian search for the Pareto front of two or more objectives.
+    MultiStageSearchCV : Bayesian search that is faster, with a final model on all data.
 
     Notes
     -----
@@ -209,24 +223,26 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     .. math::
 
         \sigma = \min(1, \text{cost} / \text{median cost of the trials on the
-        largest training sets}),
+        largest training sets}).
 
-    which is computed anew before each trial; before there is such a trial, the median
-    of the largest ones there are is divided by their relative size. Then
-    :math:`L - \alpha \sigma` is maximized, :math:`\alpha` being `tradeoff`. With
-    :math:`\alpha = 0` the trials are those of :class:`~skbayes.BayesSearchCV` on a
-    space with the training size as a further parameter.
+    It is computed again before each trial. If there is no trial on the largest training
+    sets yet, the median cost of the largest ones so far is divided by their relative
+    size. The search maximizes :math:`L - \alpha \sigma`, where :math:`\alpha` is
+    `tradeoff`. With :math:`\alpha = 0`, the trials are those of
+    :class:`~skbayes.BayesSearchCV` on a space with the training size as an additional
+    dimension.
 
-    Times are those of `cv_results_`, as far as they are known of an estimator that was
-    fitted before: the first fit of its kind in a process, which loads libraries and
-    fills caches, is left out of the trial's mean. A trial of which nothing is left has
-    no cost for the model; in the end it counts as much as the median trial on as many
-    rows. What else makes times noisy is learned by the model of the cost. Fits that
-    share processors take longer than others: compare times of trials that ran alike.
+    Times are those of ``cv_results_`` with one exception: the first fit of its kind in
+    a process also loads libraries and fills caches, and is excluded from the mean of
+    its trial. If no fit of a trial remains, its cost is unknown to the surrogate. For
+    the final choice, it then has the median cost of the trials with the same number of
+    rows. The model of the cost estimates all other noise. Fits that share processors
+    take longer than others, so compare only times of trials that ran under the same
+    conditions.
 
-    "cpu_time" divides the processor time of a fold between fitting and scoring as the
-    clock does. Where fits run in threads of one process at the same time, it counts all
-    of them; use processes.
+    "cpu_time" divides the processor time of a fold between fitting and scoring in
+    proportion to their wall times. If fits run in threads of one process at the same
+    time, it includes all of them; use processes in this case.
 
     References
     ----------
@@ -257,7 +273,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     True
     """
 
-    # Sources have no models of costs and further objectives.
+    # Searches on other data have no models of the cost.
     _takes_sources = False
 
     _parameter_constraints: dict = {
@@ -268,7 +284,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "cost": [str, callable],
         "score_range": [tuple, list, None],
         "surrogate": [
-            # Scores are weighed against costs, or not looked at.
+            # Surrogates that predict scores, or that do not use them.
             SurrogateNames(
                 {
                     name
@@ -283,8 +299,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "cost_scale": [compat.StrOptions({"auto", "log", "raw"})],
         "all_tradeoffs": ["boolean"],
     }
-    # A trial with a low score may have the best tradeoff, and costs are those of a fit
-    # with all of its rounds.
+    # A trial with a low score can have the best tradeoff, and costs are measured for
+    # fits with all rounds.
     del _parameter_constraints["racing"], _parameter_constraints["rounds"]
 
     tradeoff_curve_ = FrameAttribute(with_params=True)
@@ -337,28 +353,28 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     # -- what may be proposed -----------------------------------------------------
 
     def _sizes(self) -> list[Any]:
-        """Return the sizes of training sets, from the smallest."""
+        """Return the training sizes in ascending order."""
         sizes = [check_train_size(size, "train_sizes") for size in self.train_sizes]
         if not sizes or len({type(size) for size in sizes}) > 1:
             raise ValueError(
-                "train_sizes must be fractions, or numbers of rows, one at least and "
-                f"no mixture, got {self.train_sizes!r}."
+                "train_sizes must contain either fractions or numbers of rows, at "
+                f"least one, got {self.train_sizes!r}."
             )
         if len(set(sizes)) < len(sizes):
-            raise ValueError(f"train_sizes: one is repeated in {self.train_sizes!r}.")
+            raise ValueError(f"train_sizes has duplicates: {self.train_sizes!r}.")
         return sorted(sizes)
 
     def _make_space(self) -> Space:
         space, sizes = super()._make_space(), Ordinal(self._sizes())
         if SIZE in space.parameter_names:
             raise ValueError(
-                f"search_spaces: {SIZE!r} is the size of the training set, which "
-                "train_sizes is about; an estimator with a parameter of that name "
-                "cannot be searched over it."
+                f"search_spaces must not contain {SIZE!r}, which is the name of the "
+                "training size that train_sizes defines. A parameter of the estimator "
+                "with the same name cannot be tuned."
             )
         if isinstance(self.search_spaces_, Space):
             return space.extended(SIZE, sizes)
-        # As if it had been written with the others.
+        # Add the training size to each space.
         spaces = parse_spaces(self.search_spaces_)
         return Space([{**one, SIZE: sizes} for one in spaces], self.constraint)
 
@@ -398,7 +414,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         objective, n_outside = run.objective, 0
         if isinstance(source, str | PathLike):
             trials, n_outside = journal_trials(source, run.space)
-            # It does not say which callable measured its costs.
+            # The journal does not identify a callable cost.
             same_cost = isinstance(self.cost, str)
         else:
             trials = self._own_trials(source)
@@ -433,7 +449,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         return known
 
     def _own_trials(self, source: Any) -> list[Trial]:
-        """Return the trials of a search of this kind, with their sizes."""
+        """Return the trials of a TradeoffSearchCV with their training sizes."""
         if not isinstance(source, TradeoffSearchCV):
             return []
         check_is_fitted(source, "trials_")
@@ -448,7 +464,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         ]
 
     def _known_of_others(self, objective: ScoreAndCost) -> list[tuple]:
-        """Return what is known of the largest training sets, at unknown cost."""
+        """Return results of other searches, on the largest size at unknown cost."""
         space = Space.from_notation(self.search_spaces_)
         largest = self._sizes()[-1]
         return [
@@ -499,20 +515,20 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         unit_scores = self._unit_scores(results)
         if not np.any(np.isfinite(unit_scores)):
             raise ValueError(
-                "No trial has both a score and a cost; cv_results_ and trials_ hold "
-                "what there is."
+                "No trial has both a score and a cost; see cv_results_ and trials_ "
+                "for the measured values."
             )
         self._subset_seed = run.seed
         self.tradeoff_curve_ = _curve(results, unit_scores, self.target_metric_)
         super()._select(run, results, refit_metric)
         if hasattr(self, "best_score_corrected_"):
-            # It is about the best score, which this is not.
+            # The correction applies only to the best score.
             del self.best_score_corrected_
         if hasattr(self, "best_index_"):
             self._describe_best()
 
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray:
-        # Of equal ones the cheapest, as in `tradeoff_curve_`.
+        # The cheapest of ties, as in `tradeoff_curve_`.
         return _by_cost(results["tradeoff_score"], results["relative_cost"])
 
     def _unit_scores(self, results: Mapping[str, Any]) -> FloatArray:
@@ -543,32 +559,33 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         return None if rows is everything else rows
 
     def select(self, tradeoff: float, X: Any, y: Any = None, **params: Any) -> Self:
-        """Take what is best for another tradeoff, and fit it on its share of the data.
+        """Choose the best trial for another tradeoff, and refit it.
 
-        Nothing is searched again: the `best_*` attributes are set anew, and the methods
-        of the estimator are those of the new `best_estimator_`. What each tradeoff
-        chooses is in `tradeoff_curve_`.
+        The trial is chosen from the existing ones, and fitted on its fraction of the
+        data. The ``best_*`` attributes are replaced, and methods such as `predict` use
+        the new ``best_estimator_``. ``tradeoff_curve_`` lists the chosen trial for each
+        tradeoff.
 
         Parameters
         ----------
         tradeoff : float
-            0 or more.
+            Weight of the relative cost, 0 or more.
         X : array-like of shape (n_samples, n_features)
             Training data, as for `fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Targets.
         **params : dict of str to object
-            As for `fit`.
+            Metadata, as for `fit`.
 
         Returns
         -------
         self : object
-            The search.
+            Search with the new choice.
 
         Raises
         ------
         TypeError, ValueError
-            If `tradeoff` is no number, or less than 0.
+            If `tradeoff` is not a number, or is negative.
         sklearn.exceptions.NotFittedError
             If the search was not fitted.
         """
@@ -591,7 +608,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
 
 def _by_cost(values: FloatArray, costs: FloatArray) -> FloatArray:
-    """Return keys by which the greatest value is chosen; of equal ones the cheapest."""
+    """Return keys that choose the greatest value, and the cheapest one of ties."""
     return np.column_stack([values, -costs])
 
 

@@ -1,4 +1,4 @@
-"""Search spaces: dimensions, trees of them, and the notations of users."""
+"""Search spaces: their dimensions, their structure, and their notation."""
 
 from skbayes.space.choice import Choice
 from skbayes.space.dimensions import Dimension, Integer, Real

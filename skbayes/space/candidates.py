@@ -22,11 +22,12 @@ __all__ = ["MAX_ASKED", "Candidates", "SpaceExhausted", "key_of", "order_to_ask"
 # A finite space of at most this many configurations is enumerated once.
 MAX_LISTED = 20_000
 
-# Of at most this many the constraint, which may be slow, is asked at once; of more only
-# when they are about to be proposed.
+# Up to this number of configurations, the constraint, which may be slow, is evaluated
+# for all of them at once. Otherwise, it is evaluated when they are about to be
+# proposed.
 MAX_JUDGED = 2000
 
-# If so many of the best candidates are rejected, others are asked about.
+# Number of the best candidates that are checked first; see order_to_ask.
 MAX_ASKED = 32
 
 # Size and number of the batches of random draws before a larger finite space is
@@ -35,14 +36,14 @@ DRAWS, N_DRAW_BATCHES, MAX_SCANNED = 256, 64, 1_000_000
 
 
 class SpaceExhausted(Exception):
-    """No configuration is left that was neither told nor pending and is allowed."""
+    """Exception for a space without any new allowed configuration to propose."""
 
 
 def order_to_ask(n: int) -> Iterator[int]:
-    """Yield places of n ranked candidates, in the order in which to ask about them.
+    """Yield indices of n ranked candidates, in the order in which to check them.
 
-    What a model prefers may lie where the constraint rejects everything: after the best
-    come others that are further and further down.
+    The constraint may reject the whole region that a model prefers. After the best
+    candidates, others follow at increasing distances down the ranking.
     """
     yield from range(min(n, MAX_ASKED))
     leaps = {MAX_ASKED + 2**k for k in range(n.bit_length())}
@@ -52,12 +53,13 @@ def order_to_ask(n: int) -> Iterator[int]:
 
 
 class Candidates:
-    """Allowed configurations of a space that are not known.
+    """Allowed configurations of a space that are neither observed nor pending.
 
-    `n_configurations` counts those that can be proposed; of a finite space that is not
-    enumerated, also those that the constraint rejects, and of one that is, those that
-    it would reject once asked. `rows` are all of these, known or not, of a space that
-    is enumerated, else None. ValueError if the constraint allows none of a few.
+    `n_configurations` counts the configurations that can be proposed. It includes
+    configurations that the constraint rejects if the constraint has not been evaluated
+    for them. In a finite space that is not enumerated, it includes all rejected ones.
+    `rows` are the counted configurations of an enumerated space, known or not, and None
+    otherwise. A ValueError is raised if the constraint rejects all of a small space.
     """
 
     def __init__(self, space: Space) -> None:
@@ -86,7 +88,7 @@ class Candidates:
         self._n_rejected = 0
 
     def judge(self) -> None:
-        """Ask the constraint of all rows of a space that is enumerated."""
+        """Evaluate the constraint for all rows of an enumerated space."""
         if self._is_judged or self.rows is None:
             return
         rows = self.rows[self.space.allowed(self.rows)]
@@ -111,18 +113,18 @@ class Candidates:
         return self.rows is not None
 
     def is_known(self, row: FloatArray) -> bool:
-        """Whether the configuration of a row, shape (D,), was told or is pending."""
+        """Whether the configuration of a row, shape (D,), is observed or pending."""
         return key_of(row) in self._known
 
     def add(self, row: FloatArray) -> None:
-        """Make the configuration of a row, shape (D,), known."""
+        """Mark the configuration of a row, shape (D,), as known."""
         key = key_of(row)
         self._known.add(key)
         if key in self._places:
             self._open[self._places[key]] = False
 
     def discard(self, row: FloatArray) -> None:
-        """Forget that the configuration of a row, shape (D,), is known."""
+        """Mark the configuration of a row, shape (D,), as unknown."""
         key = key_of(row)
         self._known.discard(key)
         self._n_scanned = 0
@@ -130,7 +132,7 @@ class Candidates:
             self._open[self._places[key]] = True
 
     def filter_new(self, X: FloatArray) -> np.ndarray:
-        """Which rows, shape (n, D), are new and allowed by the constraint."""
+        """Return a mask (n,) of the rows (n, D) that are new and allowed."""
         mask = np.array([key not in self._known for key in keys_of(X)], dtype=bool)
         new = np.flatnonzero(mask)
         mask[new] = self.space.allowed(X[new])
@@ -139,22 +141,22 @@ class Candidates:
         return mask
 
     def _close(self, rejected: FloatArray) -> None:
-        """Leave out rows that the constraint rejects."""
+        """Remove rows that the constraint rejects."""
         for row in rejected:
             place = self._places[key_of(row)]
             self._n_rejected += int(self._open[place])
             self._open[place] = False
 
     def first_new(self, X: FloatArray) -> FloatArray:
-        """Return rows, shape (m, D), that are new and allowed, m = 0 if there is none.
+        """Return the rows, shape (m, D), that are new and allowed, m >= 0.
 
-        Of a space with a constraint, which may be slow, only the first of them.
+        With a constraint, which may be slow, only the first of them is returned.
         """
         if self.space.constraint is None:
             return X[self.filter_new(X)]
         start = 0
         while start < len(X):
-            # In more and more rows at once, which takes less time for each.
+            # In batches of increasing size, which take less time per row.
             count = 1 + start // 8
             rows = X[start : start + count]
             rows = rows[self.filter_new(rows)]
@@ -164,9 +166,9 @@ class Candidates:
         return X[:0]
 
     def unseen(self) -> FloatArray:
-        """All new rows of a space that is enumerated, less those known to be rejected.
+        """Return all new rows of an enumerated space that are not known to be rejected.
 
-        SpaceExhausted if there is none.
+        SpaceExhausted is raised if there is none.
         """
         assert self.rows is not None
         if not np.any(self._open):
@@ -174,9 +176,9 @@ class Candidates:
         return self.rows[self._open]
 
     def allowed_first(self, unseen: FloatArray) -> FloatArray:
-        """Return ranked rows of `unseen`, of which the first one is allowed.
+        """Return ranked rows of `unseen` such that the first one is allowed.
 
-        SpaceExhausted if there is none.
+        SpaceExhausted is raised if there is none.
         """
         if self._is_judged:
             return unseen
@@ -187,12 +189,12 @@ class Candidates:
 
     def _exhausted(self) -> SpaceExhausted:
         return SpaceExhausted(
-            f"All {self.n_configurations} configurations of the space were asked for "
-            "or told."
+            f"All {self.n_configurations} configurations of the space have been "
+            "proposed or observed."
         )
 
     def draw(self, random_state: np.random.Generator) -> FloatArray:
-        """Draw new and allowed rows, one at least; SpaceExhausted if none is found."""
+        """Draw new and allowed rows, at least one; SpaceExhausted if none is found."""
         if self.rows is not None:
             return self.allowed_first(random_state.permutation(self.unseen()))
         for _ in range(N_DRAW_BATCHES):
@@ -206,7 +208,7 @@ class Candidates:
         """Return the next new and allowed rows of a large finite space."""
         if not math.isinf(self.space.n_configurations):
             last = min(int(self.space.n_configurations), MAX_SCANNED)
-            # What was known or rejected once stays so, and is not scanned again.
+            # Known and rejected configurations are not scanned again.
             while self._n_scanned < last:
                 end = min(self._n_scanned + MAX_LISTED, last)
                 X = self.space.enumerate(np.arange(self._n_scanned, end))
@@ -216,7 +218,7 @@ class Candidates:
                 self._n_scanned = end
             if last == self.space.n_configurations:
                 raise SpaceExhausted(
-                    "All configurations of the space were asked for or told."
+                    "All configurations of the space have been proposed or observed."
                 )
         raise SpaceExhausted(
             f"None of {DRAWS * N_DRAW_BATCHES} random configurations was new and "

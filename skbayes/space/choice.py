@@ -1,4 +1,4 @@
-"""Choices between options that open parameters of their own."""
+"""Choices between options with conditional hyper-parameters."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ __all__ = ["Choice"]
 
 
 class Choice:
-    """A categorical hyper-parameter whose options open parameters of their own.
+    """Categorical hyper-parameter whose options have conditional hyper-parameters.
 
     Parameters
     ----------
     options : dict or list of (option, sub-space) pairs
-        For each option the search space of the parameters that exist only under
-        it, in any notation, with their full names; ``{}`` or None for none. Pairs
-        serve for options that cannot be keys of a dict.
+        Options and their sub-spaces. A sub-space is the search space of the
+        hyper-parameters that are active only with this option. It is written in any
+        notation, with full parameter names. Use ``{}`` or None for an option without
+        conditional hyper-parameters. Use pairs for options that cannot be keys of a
+        dict.
 
     Raises
     ------
     TypeError
         If `options` is neither a dict nor a list of pairs.
     ValueError
-        If there are no options, or one occurs twice.
+        If there are no options, or an option occurs twice.
 
     Examples
     --------
@@ -53,7 +55,7 @@ class Choice:
                 )
         self.dimension = Categorical([option for option, _ in pairs])
         if self.dimension.repeated:
-            # Which of its sub-spaces is meant is not clear.
+            # It is ambiguous which of its sub-spaces is meant.
             raise ValueError(
                 f"Choice: the option {self.dimension.repeated[0]!r} occurs twice."
             )

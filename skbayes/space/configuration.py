@@ -1,4 +1,4 @@
-"""Configurations: one assignment of values to hyper-parameters, and its encoding."""
+"""Configuration: one assignment of values to hyper-parameters, and its encoding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Configuration"]
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """Parameters and their row of the unit cube, NaN where a column is inactive."""
+    """Dict of parameters and its encoded row, NaN where a column is inactive."""
 
     params: dict[str, Any]
     row: FloatArray
@@ -23,9 +23,10 @@ class Configuration:
     def of(
         cls, space: Space, params: Mapping[str, Any] | Configuration
     ) -> Configuration:
-        """Encode parameters, unless they are encoded; ValueError outside of the space.
+        """Encode parameters; return a configuration unchanged.
 
-        The parameters of the result are objects of the space, of the types it proposes.
+        The values of the result are those of the space, with the types that it
+        proposes. A ValueError is raised for parameters outside of the space.
         """
         if isinstance(params, Configuration):
             return params

@@ -1,16 +1,17 @@
 """Dimensions of search spaces: numbers between two bounds, and their base class.
 
-Symbols used throughout the room:
+Symbols used throughout the subpackage:
 
-- ``position``: float in [0, 1], where the surrogate sees a value. For numbers the
-  distance of two positions is meaningful; for categories only their identity is.
-- ``uniform``: float in [0, 1) from a random or quasi-random stream, to be turned
-  into the position of a value that is drawn as the dimension's prior says.
+- ``position``: float in [0, 1], the input of the surrogate for a value. Distances of
+  positions are meaningful for numbers. For unordered options, only equality is.
+- ``uniform``: float in [0, 1) from a random or quasi-random stream. It is mapped to the
+  position of a value drawn from the dimension's prior.
 
-For every dimension ``decode(encode(v)) == v`` holds for every value that it can
-propose, exactly: continuous positions are kept on a lattice of ``LATTICE`` steps, wide
-enough for the rounding errors of the transformations to vanish in it. The value at a
-position is the number with the fewest digits that is nearer to it than to any other.
+Every dimension satisfies ``decode(encode(v)) == v`` exactly for every value that it can
+propose. For this purpose, continuous positions are kept on a lattice of ``LATTICE``
+steps, which are wide enough to absorb the rounding errors of the transformations. The
+value at a position is the number with the fewest digits that is nearer to this position
+than to any other.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ __all__ = ["Dimension", "Integer", "Real"]
 FloatArray = NDArray[np.float64]
 Prior = Literal["uniform", "log-uniform"]
 
-# Positions of continuous dimensions are multiples of 1 / LATTICE: a millionth of the
-# range is more than a score can tell apart. A double has 53 bits; 33 of them absorb the
-# errors of log, exp and division.
+# Positions of continuous dimensions are multiples of 1 / LATTICE. Scores cannot resolve
+# a millionth of a range. A double has 53 bits, of which 33 absorb the errors of log,
+# exp and division.
 LATTICE = 2.0**20
 
-# Half the width of the cell of a position in which its value is rounded; less than half
-# a step, so that the value comes back to it.
+# Half the width of the cell of a position in which its value is rounded. It is less
+# than half a step, so that the rounded value is encoded as the same position.
 HALF_CELL = 0.4 / LATTICE
 
-# Steps of the lattice must be so many times wider than those between doubles for values
-# to be rounded.
+# Values are rounded only if the steps of the lattice are this many times wider than
+# those between doubles.
 MIN_DOUBLES = 64.0
 
 # An Integer's cells must stay far wider than the rounding error of a position. On a
@@ -48,19 +49,19 @@ MAX_INTEGERS = {"uniform": 2**48, "log-uniform": 2**44}
 
 
 def native(value: Any) -> Any:
-    """Turn NumPy scalars into the Python value they stand for."""
+    """Convert NumPy scalars to the equivalent Python values."""
     if not isinstance(value, np.generic):
         return value
     plain = value.item()
-    # Long doubles stand for no Python value: `item` returns them as they are.
+    # Long doubles have no equivalent Python type: `item` returns them unchanged.
     if isinstance(plain, np.longdouble):
         return float(plain)
     return complex(plain) if isinstance(plain, np.clongdouble) else plain
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number, and no bool."""
-    # Floats and ints first: the general question takes ten times as long.
+    """Whether a value is a real number, but not a bool."""
+    # Floats and ints first: the general check takes ten times as long.
     if type(value) in (float, int):
         return True
     return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
@@ -88,8 +89,8 @@ def shortest(low: float, value: float, high: float) -> float:
         return 0.0
     if not low < high < math.inf:
         return value
-    # With fewer digits than these, steps are wider than the interval: what they hit,
-    # these hit too.
+    # With fewer digits, steps are wider than the interval, so that this number of
+    # digits also finds any value that they find.
     fewest = math.floor(math.log10(abs(value))) - math.ceil(math.log10(high - low))
     for digits in range(max(1, fewest), 17):
         rounded = float(f"{value:.{digits}g}")
@@ -105,15 +106,18 @@ def nearest(own: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
 
 
 class Dimension(ABC):
-    """The values of one hyper-parameter and their positions in [0, 1].
+    """Base class of the dimensions of a search space.
+
+    A dimension defines the values of one hyper-parameter, and their positions in
+    [0, 1].
 
     Attributes
     ----------
     n_values : int or float
         Number of values, ``math.inf`` for a continuous or unbounded dimension.
     is_categorical : bool
-        Whether the values have no order, so that all positions are equally far
-        from one another.
+        Whether the values have no order, so that the distance between any two different
+        positions is the same.
     """
 
     n_values: float = math.inf
@@ -121,40 +125,40 @@ class Dimension(ABC):
 
     @abstractmethod
     def encode(self, values: Sequence[Any]) -> FloatArray:
-        """Positions of `values`; ValueError for a value outside the dimension."""
+        """Return the positions of values; ValueError for a value outside."""
 
     @abstractmethod
     def decode(self, positions: FloatArray) -> list[Any]:
-        """Plain Python values at `positions`."""
+        """Return the plain Python values at positions."""
 
     @abstractmethod
     def snap(self, positions: FloatArray) -> FloatArray:
-        """Nearest positions that belong to a value."""
+        """Return the nearest positions that belong to a value."""
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Positions of values drawn from the prior by the stream `uniform`."""
+        """Return the positions of values drawn from the prior by a uniform stream."""
         return self.snap(uniform)
 
     @property
     def grid(self) -> FloatArray:
-        """Positions of all values, ascending; only for a finite dimension."""
+        """Positions of all values of a finite dimension, in ascending order."""
         raise TypeError(f"{self!r} has infinitely many values.")
 
     def positions(self, places: NDArray[np.int_]) -> FloatArray:
-        """Positions of the values at these places of a finite dimension's `grid`."""
+        """Return the positions at the given indices of a finite dimension's `grid`."""
         return self.grid[places]
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What makes two dimensions the same one."""
+        """Identity of the dimension: equal dimensions have equal keys."""
         return (type(self).__name__, repr(self))
 
     @property
     def is_log(self) -> bool:
-        """Whether numbers lie on a logarithmic scale rather than on a linear one.
+        """Whether numbers are on a logarithmic scale rather than on a linear one.
 
-        It is so if the value in the middle is nearer to the geometric mean of the ends
-        than to the arithmetic mean.
+        This is the case if the value in the middle is nearer to the geometric mean of
+        the ends than to the arithmetic mean.
         """
         ends_and_middle = self.decode(np.array([0.02, 0.5, 0.98]))
         if self.is_categorical or not all(map(is_number, ends_and_middle)):
@@ -200,7 +204,7 @@ class _Range(Dimension):
         if prior == "log-uniform" and low <= 0:
             raise ValueError(
                 f"{kind}: a log-uniform prior needs low > 0, got low={low!r}, "
-                f"high={high!r}. Zero has no logarithm: begin with the smallest number "
+                f"high={high!r}. Zero has no logarithm: set low to the smallest number "
                 "that makes a difference."
             )
         self.low, self.high, self.prior = low, high, prior
@@ -231,23 +235,23 @@ def _check_end(end: Any, name: str) -> None:
 
 
 class Real(_Range):
-    """A float between two bounds.
+    """Range of floats between two bounds.
 
     Parameters
     ----------
     low, high : float
         Bounds, both included. ``low < high``, both finite.
     prior : {"uniform", "log-uniform"}, default="uniform"
-        Scale on which values are drawn and compared. "log-uniform" needs
-        ``low > 0``.
+        Scale on which values are drawn and compared: linear or logarithmic.
+        "log-uniform" requires ``low > 0``.
 
     Raises
     ------
     TypeError
         If a bound is not a number.
     ValueError
-        If the bounds are not finite or not ascending, or the prior is unknown or
-        cannot be used with these bounds.
+        If the bounds are not finite or not ascending, or if the prior is unknown or
+        invalid for these bounds.
 
     Examples
     --------
@@ -266,7 +270,7 @@ class Real(_Range):
                 f"Real: low and high must differ as floats, got low={low!r}, "
                 f"high={high!r}."
             )
-        # Differences of logarithms lose the digits of a narrow range far from 0.
+        # Differences of logarithms lose digits in a narrow range far from 0.
         self._narrow = self.high / 2.0 <= self.low
         if not self.is_log:
             self._width = self.high - self.low
@@ -279,7 +283,7 @@ class Real(_Range):
         self._is_fine = self._width > MIN_DOUBLES * LATTICE * self._coarsest_double()
 
     def _coarsest_double(self) -> float:
-        """Greatest distance of neighboring doubles of the range, on its scale."""
+        """Return the greatest distance of neighboring doubles, on the scale."""
         if self.is_log:
             return math.ulp(self.low) / self.low
         return math.ulp(max(abs(self.low), abs(self.high)))
@@ -303,13 +307,13 @@ class Real(_Range):
             highs = self._at(np.minimum(lattice + HALF_CELL, 1.0))
             cells = zip(lows.tolist(), values.tolist(), highs.tolist(), strict=True)
             values = np.array([shortest(*cell) for cell in cells])
-        # The bounds may be missed by a rounding error.
+        # Rounding errors may move values away from the bounds.
         values = np.where(lattice == 0.0, self.low, values)
         values = np.where(lattice == 1.0, self.high, values)
         return np.minimum(np.maximum(values, self.low), self.high).tolist()
 
     def _at(self, positions: FloatArray) -> FloatArray:
-        """Return the numbers at positions, all of their digits."""
+        """Return the numbers at positions with all digits."""
         scaled = positions * self._width
         if not self.is_log:
             return self.low + scaled
@@ -323,28 +327,27 @@ class Real(_Range):
 
 
 class Integer(_Range):
-    """An int between two bounds.
+    """Range of integers between two bounds.
 
-    Each integer owns a cell of [0, 1], of equal width under the uniform prior, of
-    the width of ``[value - 1/2, value + 1/2]`` on the log scale otherwise. Its
-    position is the value's own place within the cell.
+    Each integer has a cell of [0, 1]. With the uniform prior, all cells have the same
+    width. With the log-uniform prior, a cell is ``[value - 1/2, value + 1/2]`` on the
+    log scale. The position of an integer is that of the value itself inside its cell.
 
     Parameters
     ----------
     low, high : int
         Bounds, both included. ``low < high``.
     prior : {"uniform", "log-uniform"}, default="uniform"
-        Scale on which values are drawn and compared. "log-uniform" needs
-        ``low >= 1``.
+        Scale on which values are drawn and compared: linear or logarithmic.
+        "log-uniform" requires ``low >= 1``.
 
     Raises
     ------
     TypeError
         If a bound is not a whole number.
     ValueError
-        If the bounds are not ascending or more than 2**48 apart (2**44 under the
-        log-uniform prior), or the prior is unknown or cannot be used with these
-        bounds.
+        If the bounds are not ascending or more than 2**48 apart (2**44 with the
+        log-uniform prior), or if the prior is unknown or invalid for these bounds.
 
     Examples
     --------
@@ -353,7 +356,7 @@ class Integer(_Range):
     [1, 2, 4]
     """
 
-    # Whether it was written as a pair of ints, although real numbers may be meant.
+    # Whether it was written as a pair of ints, which may have been meant as floats.
     is_pair = False
 
     def __init__(self, low: int, high: int, prior: Prior = "uniform") -> None:
@@ -369,8 +372,8 @@ class Integer(_Range):
                 f"Integer: at most 2**{most.bit_length() - 1} values with the prior "
                 f"{prior!r}, got the range from {low!r} to {high!r}; use Real."
             )
-        # The cell of the lowest value begins here; lengths on the log scale are
-        # taken relative to it, which stays exact for narrow ranges far from 0.
+        # Start of the cell of the lowest value. Lengths on the log scale are relative
+        # to it, which is exact for narrow ranges far from 0.
         self._start = self.low - 0.5
         count = float(self.n_values)
         self._width = math.log1p(count / self._start) if self.is_log else count

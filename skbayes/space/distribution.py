@@ -24,50 +24,54 @@ from skbayes.space.equality import OptionKey
 
 __all__ = ["Distribution"]
 
-# The mass left out at each end: of a continuous distribution where its support is
-# unbounded, of a discrete one always, for there would be no telling apart positions.
+# Probability mass that is cut off at each end. A continuous distribution is cut where
+# its support is unbounded. A discrete one is always cut, because the positions of its
+# rare values could not be distinguished.
 TAIL = 2.0**-20
 
-# Values of a discrete distribution less likely than this are left out anywhere.
+# Values of a discrete distribution with a lower probability are always left out.
 RARE = 2.0**-40
 
-# No more values of a discrete distribution than this are listed.
+# Maximum number of values of a discrete distribution.
 MAX_ATOMS = 2**20
 
-# Half the width of the first window in which the values are looked for.
+# Half the width of the first window that is searched for values.
 FIRST_REACH = 64
 
-# Where doubles are too coarse for the lattice, positions move to one that stays where
-# it is; the way is short unless cdf and ppf contradict each other.
+# Maximum number of rounds. If doubles are too coarse for the lattice, positions are
+# mapped to values and back until they no longer change. This takes few rounds unless
+# cdf and ppf contradict each other.
 MAX_ROUNDS = 30
 
 
 class Distribution(Dimension):
-    """A frozen scipy distribution: positions are its cdf, values its ppf.
+    """Dimension of the values of a frozen scipy distribution.
 
-    A value of a discrete distribution lies in the middle of its step of the cdf.
+    Positions are values of the cumulative distribution function (cdf), and values are
+    its quantiles (ppf). The position of a value of a discrete distribution is the
+    middle of its step of the cdf.
 
     Parameters
     ----------
     distribution : frozen scipy.stats distribution
-        With ``cdf``, ``ppf`` and ``support``, or ``pmf`` and ``support`` if it is
-        discrete. A continuous one proposes floats; an unbounded support is cut
-        where 2**-20 of the mass is left. A discrete one proposes ints; values at its
-        ends that have less than 2**-20 of the mass together, and any that have less
-        than 2**-40, do not belong to the dimension.
+        Object with ``cdf``, ``ppf`` and ``support``, or with ``pmf`` and ``support`` if
+        it is discrete. The values of a continuous distribution are floats. An unbounded
+        support is cut where 2**-20 of the probability mass is left. The values of a
+        discrete distribution are ints. Values at its ends that have less than 2**-20 of
+        the mass together are left out, and so are values that have less than 2**-40.
 
     Raises
     ------
     ValueError
-        If the distribution's parameters are such that it has no values, values too
-        large for a float, values between the whole numbers though it is discrete, or
-        more than 2**20 discrete values.
+        If the distribution has no values, values too large for a float, or more than
+        2**20 discrete values. If it is discrete and has values that are not whole
+        numbers.
 
     Notes
     -----
-    Where a density is so steep that neighboring floats lie more than 2**-20 of the
-    mass apart, only some of the values are proposed: those that come back exactly
-    from their positions.
+    If a density is so steep that neighboring floats are more than 2**-20 of the mass
+    apart, only some of the values are proposed. These are the values that decoding
+    recovers exactly from their positions.
 
     Examples
     --------
@@ -81,7 +85,7 @@ class Distribution(Dimension):
         self.distribution = distribution
         self._discrete = hasattr(distribution, "pmf")
         try:
-            # A density may be infinite, a quantile beyond all floats.
+            # Densities and quantiles may be infinite.
             with np.errstate(all="ignore"):
                 low, high = (float(end) for end in distribution.support())
                 if math.isnan(low) or math.isnan(high):
@@ -94,14 +98,14 @@ class Distribution(Dimension):
         except (OverflowError, RuntimeError) as error:
             raise ValueError(f"{self!r} cannot be evaluated: {error}") from error
 
-    # -- making -------------------------------------------------------------------
+    # -- construction -------------------------------------------------------------
 
     def _look_at_quantiles(self) -> None:
         self._lowest = TAIL if self._low == -math.inf else 0.0
         self._highest = 1.0 - TAIL if self._high == math.inf else 1.0
         if not np.all(np.isfinite(self._quantile([self._lowest, self._highest]))):
             raise ValueError(f"{self!r} has values that are too large for a float.")
-        # Doubles are coarse near an end, if at all, or everywhere.
+        # If doubles are too coarse, this is either near an end or everywhere.
         near = 2.0 ** -np.arange(2, math.log2(LATTICE) + 1)
         probes = np.r_[np.linspace(0.0, 1.0, 257), near, 1.0 - near]
         inside = np.clip(probes, self._lowest, self._highest)
@@ -122,9 +126,10 @@ class Distribution(Dimension):
         self.n_values = len(self._atoms)
 
     def _find_atoms(self) -> tuple[np.ndarray, FloatArray]:
-        """Whole numbers with all but a tail of the mass, and the mass of each.
+        """Return the whole numbers that have nearly all of the mass, and their masses.
 
-        Quantiles are avoided: for some distributions they need gigabytes or fail.
+        Quantiles are not used, because they need gigabytes or fail for some
+        distributions.
         """
         anchor = self._low if math.isfinite(self._low) else self._high
         if not math.isfinite(anchor):
@@ -182,7 +187,7 @@ class Distribution(Dimension):
         edges = np.clip(edges, self._lowest, self._highest)
         cells = self._quantile(edges).T.tolist()
         values = np.array([shortest(*cell) for cell in cells])
-        # Quantiles may be less exact than the lattice.
+        # Quantiles may be less accurate than the lattice.
         stays = self._position(values) == snapped
         values = np.where(stays, values, self._quantile(snapped))
         values = np.where(snapped == 0.0, self._low, values)
@@ -193,7 +198,7 @@ class Distribution(Dimension):
         return np.clip(values, self._low, self._high)
 
     def _there_and_back(self, positions: FloatArray) -> FloatArray:
-        """Positions of the values at `positions`."""
+        """Return the positions of the values at `positions`."""
         return self._position(self._quantile(positions))
 
     def _position(self, values: FloatArray) -> FloatArray:
@@ -213,7 +218,7 @@ class Distribution(Dimension):
         return snapped
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Positions of values drawn from the distribution."""
+        """Return the positions of values drawn from the distribution."""
         if not self._discrete:
             return self.snap(uniform)
         places = np.searchsorted(self._ends, uniform, side="right")

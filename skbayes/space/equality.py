@@ -1,4 +1,4 @@
-"""Equality and hashes of options, whatever objects they are."""
+"""Equality and hashes of options of any type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 __all__ = ["ItemKey", "OptionKey", "hash_of", "keeps_more_than_parameters", "same"]
 
-# What copy.deepcopy hands on as it is.
+# Types that copy.deepcopy does not copy.
 _ATOMS = (
     type,
     types.ModuleType,
@@ -24,11 +24,11 @@ _ATOMS = (
 def same(a: Any, b: Any, whole: bool = False, copies: bool = True) -> bool:
     """Whether two options are the same.
 
-    1, 1.0 and True differ; an object equals its copies, so that an optimizer that was
-    pickled, or a search that was cloned, still knows its options. Estimators are
-    compared by their parameters, with `whole` by what they learned too. Values that
-    cannot be compared differ; without `copies` so do different objects of a class that
-    defines no ``__eq__``, unless they are estimators.
+    The values 1, 1.0 and True differ. An object equals its copies, so that a pickled
+    optimizer or a cloned search recognizes its options. Estimators are compared by
+    their parameters, and with `whole` also by their fitted state. Values that cannot be
+    compared differ. Without `copies`, different objects of a class without ``__eq__``
+    also differ, unless they are estimators.
     """
     if a is b:
         return True
@@ -62,7 +62,7 @@ def _same_arrays(a: np.ndarray, b: np.ndarray, whole: bool, copies: bool) -> boo
 
 
 def _same_objects(a: Any, b: Any, whole: bool, copies: bool) -> bool:
-    """Compare objects without an ``__eq__`` by what makes a copy of them."""
+    """Compare objects without an ``__eq__`` by the state used to copy them."""
     if not (copies or hasattr(a, "get_params")):
         return False
     if hasattr(a, "get_params") and not whole:
@@ -75,13 +75,13 @@ def _same_objects(a: Any, b: Any, whole: bool, copies: bool) -> bool:
 
 
 def keeps_more_than_parameters(estimator: Any) -> bool:
-    """Whether clones of an estimator may hold what it learned (FrozenEstimator)."""
+    """Whether clones of an estimator may keep its fitted state (FrozenEstimator)."""
     usual = BaseEstimator.__sklearn_clone__
     return getattr(type(estimator), "__sklearn_clone__", usual) is not usual
 
 
 class OptionKey:
-    """Value in a key: hashable whatever it is, and equal to what is the `same`."""
+    """Hashable key of any value; keys are equal for values that are the `same`."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -94,7 +94,7 @@ class OptionKey:
 
 
 class ItemKey(OptionKey):
-    """Item of a list as a key: different objects are different options, see `same`."""
+    """Key of an item of a list, for which different objects differ; see `same`."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ItemKey) and same(
@@ -106,7 +106,7 @@ class ItemKey(OptionKey):
 
 
 def hash_of(value: Any, copies: bool = True) -> int:
-    """Hash, within one process, that is equal for what is the `same`."""
+    """Return a hash, valid within one process, equal for values that are the `same`."""
     kind = type(value)
     if isinstance(value, _ATOMS):
         return hash((kind, id(value)))
@@ -122,6 +122,6 @@ def hash_of(value: Any, copies: bool = True) -> int:
             return hash((kind, value))
         if not (copies or hasattr(value, "get_params")):
             return hash((kind, id(value)))
-    except Exception:  # it cannot be hashed, or not even be compared
+    except Exception:  # it cannot be hashed or compared
         pass
     return hash(kind)

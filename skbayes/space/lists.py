@@ -1,4 +1,4 @@
-"""Dimensions that are lists of values, ordered or not."""
+"""Dimensions with listed values: ordered values and unordered options."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ __all__ = ["Categorical", "Ordinal", "Progression"]
 # A list of positive numbers that spans at least this factor is put on a log scale.
 LOG_SPAN = 100.0
 
-# Doubles hold all whole numbers up to the first, and tell apart the positions of so
-# many values, on a log scale too, as the second.
+# Largest whole number up to which doubles are exact, and the largest number of values
+# whose positions doubles distinguish, also on a log scale.
 MAX_EXACT, MAX_STEPS = 2**53, 2**44
 
-# Of these an option has no copies that are not equal to it.
+# Types whose copies are always equal to the original.
 _COMPARED_BY_VALUE = (str, bytes, int, float, type(None))
 
-# Messages show no more values of a list than this.
+# Maximum number of values of a list in a message.
 MAX_SHOWN = 8
 
 
 class _Listed(Dimension):
-    """Values in a list, each of which counts once; `repeated` are the items dropped."""
+    """Distinct values of a list; `repeated` holds the items that were dropped."""
 
     _positions: FloatArray
 
@@ -44,7 +44,7 @@ class _Listed(Dimension):
         self.n_values = len(self.values)
 
     def _tabulate(self, items: Sequence[Any]) -> tuple[tuple, tuple]:
-        """Return distinct items and repeated ones; keep the places of the former."""
+        """Return distinct items and repeated ones; store the indices of the former."""
         self._places: dict[Any, int] = {}
         values: list[Any] = []
         repeated = []
@@ -57,21 +57,21 @@ class _Listed(Dimension):
         return tuple(values), tuple(repeated)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Hashes of strings and of functions differ between processes. They are taken
-        # when they are needed, since options may not be unpickled yet.
+        # Hashes of strings and functions differ between processes. They are computed
+        # on first use, because options may not be unpickled yet.
         return {**self.__dict__, "_places": {}, "_places_by_id": {}}
 
     def index(self, value: Any) -> int:
-        """Place of `value` in the list of values; ValueError if it is not there."""
+        """Return the index of a value in the list; ValueError if it is not listed."""
         places = self._known_places()
         value = native(value)
-        # Identity first: comparing estimators takes long, and an option that was
-        # changed since has another hash.
+        # Identity first: comparing estimators is slow, and an option that has been
+        # modified has another hash.
         place = self._places_by_id.get(id(value))
         if place is None:
             place = places.get(self._key(value))
         if place is None and not isinstance(value, _COMPARED_BY_VALUE):
-            # A copy of an option, such as a worker returns.
+            # A copy of an option, for example from a worker process.
             copies = (k for k, own in enumerate(self.values) if same(own, value))
             place = next(copies, None)
         if place is None:
@@ -84,11 +84,11 @@ class _Listed(Dimension):
         return self._places
 
     def _key(self, value: Any) -> Any:
-        """Return what is equal and hashes alike for the same value."""
+        """Return a hashable key that is equal for equal values."""
         return ItemKey(value)
 
     def place(self, positions: FloatArray) -> NDArray[np.int_]:
-        """Places in the list of values that are nearest to `positions`."""
+        """Return the indices of the values that are nearest to positions."""
         return nearest(self._positions, positions)
 
     def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
@@ -102,7 +102,7 @@ class _Listed(Dimension):
         return self._positions[self.place(positions)]
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Positions of values of which each is equally likely."""
+        """Return the positions of values drawn with equal probabilities."""
         count = len(self.values)
         places = np.minimum((np.asarray(uniform) * count).astype(int), count - 1)
         return self._positions[places]
@@ -112,7 +112,7 @@ class _Listed(Dimension):
         return self._positions
 
     def is_disjoint(self, other: _Listed) -> bool:
-        """Whether no value belongs to another list, too."""
+        """Whether the two lists have no value in common."""
         by_value = all(isinstance(value, _COMPARED_BY_VALUE) for value in self.values)
         if by_value and type(self) is type(other):
             return self._known_places().keys().isdisjoint(other._known_places())
@@ -130,7 +130,7 @@ class _Listed(Dimension):
 
 
 def _natural_scale(items: Sequence[Any]) -> Literal["linear", "log"]:
-    """Scale of ascending numbers: log over a wide span or where gaps are more even."""
+    """Return the scale of ascending numbers: log if wide or with more even gaps."""
     if items[0] <= 0:
         return "linear"
     if items[-1] >= LOG_SPAN * items[0]:
@@ -144,7 +144,7 @@ def _natural_scale(items: Sequence[Any]) -> Literal["linear", "log"]:
 
 
 def _scaled(items: Sequence[Any], scale: str) -> FloatArray:
-    """Positions of ascending values, from 0 to 1."""
+    """Return the positions of ascending values, from 0 to 1."""
     if len(items) == 1:
         return np.zeros(1)
     if scale == "rank":
@@ -152,13 +152,13 @@ def _scaled(items: Sequence[Any], scale: str) -> FloatArray:
     scaled = np.array(items, dtype=np.float64)
     if scale == "log":
         scaled = np.log(scaled)
-    # Halved, so that not even the range of the widest doubles overflows.
+    # Halved, so that the difference of the largest doubles does not overflow.
     scaled = scaled / 2.0 - scaled[0] / 2.0
     return scaled / scaled[-1] if scaled[-1] > 0 else scaled
 
 
 def _check_values(values: Any, kind: str) -> list[Any]:
-    # The order of a set changes from one process to the next.
+    # The order of a set differs between processes.
     listed = not isinstance(values, str | bytes | Mapping | Set)
     try:
         items = [native(value) for value in values] if listed else None
@@ -175,27 +175,30 @@ def _check_values(values: Any, kind: str) -> list[Any]:
 
 
 class Ordinal(_Listed):
-    """One of a list of values whose order means something.
+    """List of values with a meaningful order.
 
     Parameters
     ----------
     values : sequence
-        The values. Numbers are put into ascending order; others keep the order in
-        which they are given. A repeated value counts once.
+        Values of the hyper-parameter. Numbers are sorted in ascending order; other
+        values keep the given order. A repeated value counts once.
     scale : {"auto", "linear", "log", "rank"}, default="auto"
-        Where the values lie. "linear" and "log" (numbers only) keep their
-        distances, "rank" puts them at equal distances. "auto" is "log" for
-        positive numbers that span a factor of 100 or more or whose ratios are more
-        even than their differences (256, 512, 1024), "linear" for other numbers,
-        and "rank" for anything else and for numbers too close to one another to be
-        told apart by their distances.
+        Distances between the values:
+
+        - "linear", "log": distances of the numbers, or of their logarithms. The values
+          must be numbers.
+        - "rank": equal distances.
+        - "auto": It is "log" for positive numbers that span a factor of 100 or more, or
+          whose ratios are more even than their differences (256, 512, 1024). It is
+          "linear" for other numbers. It is "rank" for other values, and for numbers
+          that are too close together to be distinguished by their distances.
 
     Raises
     ------
     TypeError
         If `values` is not a list.
     ValueError
-        If there are no values, or the scale does not suit them.
+        If there are no values, or the scale is invalid for them.
 
     Examples
     --------
@@ -238,7 +241,8 @@ class Ordinal(_Listed):
         if not told_apart and scale != "auto":
             raise ValueError(
                 f"Ordinal: the values {list(self.values)!r} are too close to one "
-                "another to be told apart; scale='rank' puts them at equal distances."
+                "another to be distinguished; scale='rank' puts them at equal "
+                "distances."
             )
         if not told_apart:
             self.scale = "rank"
@@ -254,13 +258,13 @@ class Ordinal(_Listed):
 
 
 class Categorical(_Listed):
-    """One of a list of options without an order.
+    """List of options without an order.
 
     Parameters
     ----------
     options : sequence
-        The options: strings, None, bools, tuples, functions, estimators, and so on. A
-        repeated option counts once.
+        Options of the hyper-parameter: strings, None, bools, tuples, functions,
+        estimators, and so on. A repeated option counts once.
 
     Raises
     ------
@@ -288,9 +292,9 @@ class Categorical(_Listed):
 
 
 class Progression(Dimension):
-    """The whole numbers of a range, at the positions of an `Ordinal` of them.
+    """Whole numbers of a long range, at the positions of an equivalent `Ordinal`.
 
-    No value is listed: it serves for ranges that are long.
+    The values are computed, not stored in a list.
     """
 
     def __init__(self, values: range) -> None:
@@ -314,7 +318,7 @@ class Progression(Dimension):
         return self._is_log
 
     def index(self, value: Any) -> int:
-        """Place of `value` among the values; ValueError if it is not there."""
+        """Return the index of a value; ValueError if it is not in the range."""
         if is_number(value) and is_finite(value) and value == int(value):
             if int(value) in self.steps:
                 return self.steps.index(int(value))
@@ -328,14 +332,14 @@ class Progression(Dimension):
         return (scaled / 2.0 - self._start) / self._width
 
     def place(self, positions: FloatArray) -> NDArray[np.int_]:
-        """Places of the values that are nearest to `positions`."""
+        """Return the indices of the values that are nearest to positions."""
         last = self.n_values - 1
         guess = positions * last
         if self._is_log:
             values = np.exp(2.0 * (positions * self._width + self._start))
             guess = (values - self.steps.start) / self.steps.step
         places = np.clip(np.rint(guess), 0, last).astype(np.int64)
-        # Rounding may lead to a neighbor: the middles between positions decide.
+        # Rounding may lead to a neighbor. The midpoints between positions decide.
         while True:
             here = self.positions(places)
             after = self.positions(np.minimum(places + 1, last))
@@ -357,7 +361,7 @@ class Progression(Dimension):
         return self.positions(self.place(positions))
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Positions of values of which each is equally likely."""
+        """Return the positions of values drawn with equal probabilities."""
         places = (np.asarray(uniform) * self.n_values).astype(np.int64)
         return self.positions(np.minimum(places, self.n_values - 1))
 

@@ -1,8 +1,8 @@
-"""Notations of search spaces, and the dimensions that they stand for.
+"""Conversion of the notations of search spaces to dimensions.
 
-The second argument of GridSearchCV, RandomizedSearchCV, scikit-optimize's
-BayesSearchCV and OptunaSearchCV can be passed as it is. The classes of the latter
-two are known by the attributes they carry, so that neither library is imported.
+Search spaces of GridSearchCV, RandomizedSearchCV, scikit-optimize's BayesSearchCV and
+OptunaSearchCV are accepted unchanged. The classes of the latter two are recognized by
+their attributes, so that neither library is imported.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ __all__ = ["parse_dict", "parse_dimension", "parse_spaces"]
 
 PRIORS = ("uniform", "log-uniform")
 
-# Draws from an object that offers `rvs` alone, in place of its quantiles.
+# Number of draws from an object that has `rvs` but no quantiles.
 N_DRAWS = 512
 
-# The values of a longer range are not listed.
+# Ranges with more values are not converted to lists.
 MAX_LISTED_RANGE = 1000
 
-# A range with a step becomes a list of its values; no more than these.
+# Maximum number of values of a range with a step, which becomes a list.
 MAX_STEPS = 100_000
 
 
 def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
-    """Return the alternatives of a dict or of a list of dicts.
+    """Return the alternatives of a dict or a list of dicts.
 
-    In scikit-optimize's pairs of dict and int, the ints are ignored with a warning,
-    because all alternatives share one budget.
+    The ints of scikit-optimize's pairs (dict, int) are ignored with a warning, because
+    all alternatives share one budget.
     """
     if isinstance(search_spaces, Mapping):
         return [search_spaces]
@@ -77,13 +77,13 @@ def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
 
 def _no_spaces(got: str) -> TypeError:
     return TypeError(
-        "search_spaces must be a dict from names of parameters to what they may be, or "
-        f"a list of such dicts, got {got}."
+        "search_spaces must be a dict from parameter names to their possible values, "
+        f"or a list of such dicts, got {got}."
     )
 
 
 def parse_dict(space: Mapping[str, Any]) -> dict[str, Dimension | Choice]:
-    """Return the dimensions of a dict of notations, in sorted order of their names."""
+    """Return the dimensions of a dict of notations, sorted by name."""
     for name in space:
         if not isinstance(name, str):
             raise TypeError(
@@ -93,9 +93,10 @@ def parse_dict(space: Mapping[str, Any]) -> dict[str, Dimension | Choice]:
 
 
 def parse_dimension(value: Any, name: str) -> Dimension | Choice:
-    """Return what the notation of parameter `name` stands for.
+    """Return the dimension or choice of the notation of parameter `name`.
 
-    TypeError if it is no notation, ValueError if its bounds or values are wrong.
+    TypeError if it is not a valid notation, ValueError if its bounds or values are
+    invalid.
     """
     _check_shape(value, name)
     try:
@@ -112,12 +113,12 @@ def parse_dimension(value: Any, name: str) -> Dimension | Choice:
 
 
 def _check_shape(value: Any, name: str) -> None:
-    """Refuse what is no notation, with messages that begin as GridSearchCV's do."""
+    """Reject invalid notations, with messages that start like GridSearchCV's."""
     known = ("rvs", "low", "categories", "choices")
     if isinstance(value, type):
         raise TypeError(
             f"Parameter {name!r}: got the class {value.__name__}; write "
-            f"{value.__name__}(...) with what it needs."
+            f"{value.__name__}(...) with its arguments."
         )
     if isinstance(value, Dimension | Choice) or any(hasattr(value, a) for a in known):
         return
@@ -133,7 +134,7 @@ def _check_shape(value: Any, name: str) -> None:
             f"Parameter grid for parameter {name!r} needs to be a list or a numpy "
             f"array, but got {value!r} (of type {type(value).__name__}) instead. "
             "Single values need to be wrapped in a list with one element. A "
-            "distribution, a tuple (low, high) or a dimension will do, too."
+            "distribution, a tuple (low, high) or a dimension is also accepted."
         )
     if len(value) == 0:
         raise ValueError(
@@ -173,7 +174,7 @@ def _is_listing(value: Any) -> bool:
 
 
 def _listed(values: Any) -> Dimension:
-    """Numbers are ordered, anything else is not."""
+    """Return the dimension of a list: ordered if all values are numbers."""
     steps = _as_range(values)
     if steps is not None and len(steps) > MAX_LISTED_RANGE:
         return Progression(steps)
@@ -198,7 +199,7 @@ def _listed(values: Any) -> Dimension:
 
 
 def _as_range(values: Any) -> range | None:
-    """Return a range, or evenly spaced ascending ints as one; else None."""
+    """Return a range, or the range of evenly spaced ascending ints; else None."""
     if isinstance(values, range):
         return values
     if len(values) <= MAX_LISTED_RANGE:
@@ -228,9 +229,10 @@ def _is_dimension(item: Any) -> bool:
 
 
 def _is_range(value: list[Any] | tuple[Any, ...]) -> bool:
-    """(low, high), (low, high, prior) or scikit-optimize's (low, high, prior, base).
+    """Whether a value is (low, high), (low, high, prior) or (low, high, prior, base).
 
-    With the prior also as a list, which scikit-optimize takes as well.
+    The last form is that of scikit-optimize, which also accepts lists if they include
+    the prior.
     """
     if len(value) == 2:
         return isinstance(value, tuple) and all(map(is_number, value))
@@ -242,7 +244,7 @@ def _is_range(value: list[Any] | tuple[Any, ...]) -> bool:
 
 
 def _check_no_range(value: list[Any] | tuple[Any, ...]) -> None:
-    """Refuse a list of options that was meant as a range."""
+    """Reject a list of options that was meant as a range."""
     strings = [item for item in value if isinstance(item, str)]
     n_numbers = sum(map(is_number, value))
     numerals = any(map(_is_numeral, strings))
@@ -250,7 +252,7 @@ def _check_no_range(value: list[Any] | tuple[Any, ...]) -> None:
     pair = isinstance(value, tuple) and len(value) == 2 and numerals
     if pair and n_numbers + sum(map(_is_numeral, strings)) == 2:
         raise ValueError(
-            f"{value!r} is no range; write its numbers without quotes, or a list, "
+            f"{value!r} is not a range; write its numbers without quotes, or a list, "
             f"{list(value)!r}, if these are options."
         )
     if prior:
@@ -269,7 +271,7 @@ def _is_numeral(text: str) -> bool:
 
 
 def _range(low: Any, high: Any, prior: Any = "uniform", base: Any = None) -> Dimension:
-    """Make a range; a prior's base changes nothing about the prior."""
+    """Return a range; the base of the prior has no effect."""
     low, high = native(low), native(high)
     if base is not None and not is_number(base):
         raise ValueError(
@@ -290,10 +292,11 @@ def _range(low: Any, high: Any, prior: Any = "uniform", base: Any = None) -> Dim
 
 
 def _stepped(low: Any, high: Any, step: Any) -> Dimension:
-    """Values low, low + step, … up to high."""
+    """Return the dimension of the values low, low + step, … up to high."""
     if not is_number(step) or not step > 0:
         raise ValueError(f"step must be a number > 0, got {step!r}.")
-    # Decimal steps miss high by a rounding error; half a thousandth forgives it.
+    # Decimal steps may miss high by a rounding error; half a thousandth of a step is
+    # tolerated.
     count = math.floor((high - low) / step + 5e-4) + 1
     if count > MAX_STEPS:
         raise ValueError(f"at most {MAX_STEPS} steps, got {count}.")
@@ -329,7 +332,7 @@ def _foreign(value: Any) -> Dimension:
 
 
 def _foreign_range(value: Any) -> Dimension:
-    """scikit-optimize's Real and Integer, Optuna's Float- and IntDistribution."""
+    """Convert scikit-optimize's Real and Integer, Optuna's Float/IntDistribution."""
     low, high = native(value.low), native(value.high)
     step = getattr(value, "step", None)
     log = getattr(value, "log", False) or getattr(value, "prior", None) == "log-uniform"
@@ -345,7 +348,7 @@ def _foreign_range(value: Any) -> Dimension:
 
 
 def _drawn(value: Any) -> Dimension:
-    """Values of an object that offers draws only, as far as they show them."""
+    """Return the values of an object that only has random draws."""
     # One by one, as scikit-learn's sampler does.
     stream = np.random.RandomState(0)
     draws = [native(value.rvs(random_state=stream)) for _ in range(N_DRAWS)]

@@ -3,9 +3,9 @@
 Symbols (n configurations, D columns):
 
 - ``X``: (n, D) encoded configurations, NaN where inactive.
-- log density of a column: that of the position of the best value, relative to the
-  distribution from which the dimension's values are drawn, so that it is 0 everywhere
-  if nothing is known, and the mean of its exponential over random values is 1.
+- log density of a column: log density of the position of the best value, relative to
+  the distribution from which the dimension's values are drawn. It is 0 everywhere if
+  nothing is known. The mean of its exponential over random values is 1.
 """
 
 from __future__ import annotations
@@ -23,50 +23,54 @@ from skbayes.space.space import Column, Space
 
 __all__ = ["OptimumPrior"]
 
-# Least number of quantiles of a dimension by which its density is normalized and drawn
-# from.
+# Minimum number of quantiles of a dimension, used to normalize its density and to draw
+# from it.
 N_QUANTILES = 1024
 
 Density = Sequence[ArrayLike] | ArrayLike
 
 
 class OptimumPrior:
-    """Belief about where the best configuration of a search space lies.
+    """Prior density of the best configuration of a search space.
 
-    Columns are independent; the density of a conditional parameter is that given that
-    it is active.
+    Columns are independent. The density of a conditional parameter is conditional on
+    the parameter being active.
 
     Parameters
     ----------
     space : Space
         The search space.
     densities : dict
-        Log densities of the best value of parameters, by name. Each is either a pair
-        ``(knots, log_density)`` of two arrays of the same length, with ascending
-        positions in [0, 1] and the natural logarithms of the density there, or an array
-        with one logarithm for each value of a finite dimension, in the order of its
-        ``grid`` (for a list without an order, the order of the options). Between knots,
-        the logarithm is interpolated linearly; beyond them, it is constant. The
-        densities need not be normalized. A name applies to all columns of this name. An
-        int, the place of a column, applies to this column alone, and precedes a name.
-        Parameters that are not named have a flat density.
+        Log densities of the best value of parameters, by name. Each is one of:
+
+        - A pair ``(knots, log_density)`` of two arrays of the same length, with
+          ascending positions in [0, 1] and the natural logarithms of the density there.
+          The logarithm is interpolated linearly between knots, and constant beyond
+          them.
+        - An array with one logarithm for each value of a finite dimension, in the order
+          of its ``grid``. For a list without an order, this is the order of the
+          options.
+
+        The densities need not be normalized. A name applies to all columns of this
+        name. An int is the index of a column; it applies to this column only, and takes
+        precedence over a name. Parameters that are not named have a flat density.
     portfolio : Portfolio or None, default=None
-        Configurations with which an optimizer begins.
+        Configurations that an optimizer proposes first.
 
     Attributes
     ----------
     space : Space
         The search space.
     portfolio : Portfolio or None
-        Configurations with which an optimizer begins.
+        Configurations that an optimizer proposes first.
 
     Raises
     ------
     TypeError
         If `densities` is not a dict.
     ValueError
-        If a name is not a parameter of the space, or a density does not fit its
-        dimension; the message names the parameter.
+        If a name is not a parameter of the space, or a density is invalid for its
+        dimension. The message names the parameter.
 
     Examples
     --------
@@ -105,7 +109,7 @@ class OptimumPrior:
                 self._columns[place] = _ColumnDensity(column, density)
 
     def log_density(self, X: FloatArray) -> FloatArray:
-        """Compute logarithms of the density of configurations.
+        """Compute the log density of configurations.
 
         Parameters
         ----------
@@ -115,7 +119,7 @@ class OptimumPrior:
         Returns
         -------
         log_density : ndarray of shape (n,)
-            Sums over the columns that are active in each; 0 where nothing is believed.
+            Sums over the active columns; columns with a flat density contribute 0.
         """
         X = np.asarray(X, dtype=np.float64)
         total = np.zeros(len(X))
@@ -125,7 +129,7 @@ class OptimumPrior:
         return total
 
     def gradient(self, X: FloatArray) -> FloatArray:
-        """Differentiate the logarithms by the positions; 0 in unordered columns.
+        """Compute the gradient of the log density by the positions.
 
         Parameters
         ----------
@@ -135,7 +139,8 @@ class OptimumPrior:
         Returns
         -------
         gradient : ndarray of the shape of X
-            At a knot, the derivative on the side of greater positions.
+            Derivatives, 0 in unordered columns. At a knot, the derivative on the side
+            of greater positions.
         """
         X = np.asarray(X, dtype=np.float64)
         result = np.zeros(X.shape)
@@ -150,7 +155,7 @@ class OptimumPrior:
         Parameters
         ----------
         n : int
-            How many, >= 0.
+            Number of configurations, >= 0.
         random_state : numpy.random.Generator
             Source of randomness.
 
@@ -162,7 +167,7 @@ class OptimumPrior:
         return self.from_uniform(random_state.random((n, self.space.n_columns)))
 
     def from_uniform(self, U: FloatArray) -> FloatArray:
-        """Turn a uniform stream into configurations drawn from the density.
+        """Map a uniform stream to configurations drawn from the density.
 
         Parameters
         ----------
@@ -181,7 +186,7 @@ class OptimumPrior:
 
     @property
     def center(self) -> FloatArray:
-        """Row of the medians and of the most probable options, shape (D,).
+        """Encoded configuration of the medians and the most probable options, (D,).
 
         Columns with a flat density have their middle or their first option.
         """
@@ -191,17 +196,17 @@ class OptimumPrior:
         return self.space.snap(row[None, :])[0]
 
     def on(self, space: Space) -> OptimumPrior:
-        """Return this prior for a space that begins with the same columns.
+        """Return this prior for a space that starts with the same columns.
 
         Parameters
         ----------
         space : Space
-            The other space; its further columns have flat densities.
+            The other space. Its further columns have flat densities.
 
         Returns
         -------
         prior : OptimumPrior
-            A copy.
+            Copy of this prior.
 
         Raises
         ------
@@ -264,13 +269,13 @@ class _ColumnDensity:
         self.center = float(positions[place])
 
     def values(self, x: FloatArray) -> FloatArray:
-        """Logarithms at positions."""
+        """Return the log densities at positions."""
         if self.is_table:
             return self.logs[nearest(self.knots, x)]
         return np.interp(x, self.knots, self.logs)
 
     def slopes(self, x: FloatArray) -> FloatArray:
-        """Slopes at positions."""
+        """Return the slopes of the log density at positions."""
         if self.is_table or len(self.knots) == 1:
             return np.zeros(len(x))
         inner = np.diff(self.logs) / np.diff(self.knots)
@@ -278,14 +283,14 @@ class _ColumnDensity:
         return slopes[np.searchsorted(self.knots, x, side="right")]
 
     def quantiles(self, u: FloatArray) -> FloatArray:
-        """Turn a uniform stream into one from which values are drawn as believed."""
+        """Map a uniform stream to one that draws values from the density."""
         n = len(self._cumulated) - 1
         found = np.interp(u, self._cumulated, np.arange(n + 1) / n)
         return np.minimum(found, np.nextafter(1.0, 0.0))
 
 
 def _parsed(dimension: Dimension, density: Any) -> tuple[FloatArray, FloatArray]:
-    """Return positions that ascend, and the logarithms there."""
+    """Return ascending positions, and the log densities there."""
     if len(density) == 2 and np.ndim(density[0]) == 1:
         knots, logs = (np.asarray(part, dtype=np.float64) for part in density)
         if dimension.is_categorical:

@@ -1,4 +1,4 @@
-"""Portfolio: configurations that were good on other data, to begin a search with.
+"""Portfolio: first configurations of a search, which were good on other data.
 
 Symbols: m configurations, t data sets, D columns.
 """
@@ -16,11 +16,11 @@ from skbayes.space.space import Space, key_of
 
 __all__ = ["Portfolio"]
 
-# The logarithm of a data set's weight is this many times the agreement of its ranking
-# with that of the scores, and the square root of the number of scores less one.
+# The logarithm of a data set's weight is the product of this factor, the agreement of
+# its ranking with that of the scores, and the square root of the number of scores - 1.
 AGREEMENT_WEIGHT = 4.0
 
-# Regrets that differ by this much are clearly different.
+# Difference of regrets from which they count as fully different.
 CLEAR_DIFFERENCE = 0.1
 
 
@@ -29,24 +29,24 @@ class Portfolio:
 
     The next configuration is the one that reduces the mean regret of the best
     configuration so far the most. The mean is over the data sets. The weight of a data
-    set increases if its ranking of the configurations agrees with the scores told.
+    set increases if its ranking of the configurations agrees with the observed scores.
 
     Parameters
     ----------
     space : Space
         The search space.
     points : list of dict
-        m configurations of the space.
+        Configurations of the space.
     regrets : array-like of shape (t, m)
-        Normalized regret of each configuration on each data set: 0 is the best known, 1
-        a median one.
+        Normalized regret of each configuration on each data set: 0 for the best known
+        configuration, 1 for a median one.
     n_first : int
-        Number of configurations with which a search begins, >= 0.
+        Number of configurations of the portfolio that a search starts with, >= 0.
 
     Raises
     ------
     ValueError
-        If a point is no configuration of the space, or the shape of `regrets` is wrong.
+        If a point is not a configuration of the space, or `regrets` has a wrong shape.
 
     Examples
     --------
@@ -81,21 +81,22 @@ class Portfolio:
     def choose(
         self, X: FloatArray, scores: FloatArray, free: Sequence[int]
     ) -> int | None:
-        """Return the place of the configuration to try next.
+        """Return the index of the next configuration.
 
         Parameters
         ----------
         X : ndarray of shape (n, D)
-            Encoded configurations, told or pending.
+            Encoded configurations, observed or pending.
         scores : ndarray of shape (n,)
-            Their scores, greater is better; -inf where failed, NaN where pending.
+            Scores of the configurations, greater is better; -inf if failed, NaN if
+            pending.
         free : sequence of int
-            Places of the configurations that may be chosen.
+            Indices of the configurations that may be chosen.
 
         Returns
         -------
         place : int or None
-            None if none is free.
+            Index of a configuration. None if there is none to choose.
         """
         if not len(free):
             return None
@@ -115,7 +116,7 @@ class Portfolio:
         return int(free[int(np.argmin(means))])
 
     def _weights(self, known: Sequence[tuple[int, float]]) -> FloatArray:
-        """Weights of the data sets by agreement with scores of places, shape (t,)."""
+        """Return the weights (t,) of the data sets by agreement with known scores."""
         n = len(known)
         if n < 2:
             return np.full(len(self.regrets), 1.0 / len(self.regrets))

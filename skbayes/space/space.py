@@ -1,10 +1,9 @@
-"""Search spaces: trees of dimensions, seen as rows of the unit cube.
+"""Search spaces: trees of dimensions, encoded as rows of the unit cube.
 
 Symbols:
 
-- ``X``: array of shape (n, n_columns). Each column is one dimension somewhere in the
-  tree; a row holds the positions of one configuration, NaN where a column is
-  inactive in it.
+- ``X``: array of shape (n, n_columns). Each column is one dimension of the tree. Each
+  row holds the positions of one configuration, NaN where a column is inactive.
 - ``U``: array of shape (n, n_columns) of a uniform stream in [0, 1).
 """
 
@@ -30,18 +29,18 @@ __all__ = ["Space", "Column", "key_of"]
 
 Params = dict[str, Any]
 
-# Two alternatives are compared value by value where they have no more values than this.
+# Two alternatives are compared value by value up to this number of values.
 MAX_COMPARED = 1000
 
-# The constraint's answers that are remembered: those of a space that is enumerated.
+# Number of cached results of the constraint; sufficient for any enumerated space.
 MAX_REMEMBERED = 20_000
 
-# A warning lists no more repeated values than this.
+# Maximum number of repeated values in a warning.
 MAX_SHOWN = 5
 
 
 def key_of(row: FloatArray) -> bytes:
-    """Identity of an encoded configuration, shape (D,), which is hashable."""
+    """Return a hashable identity of an encoded configuration, shape (D,)."""
     return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
 
 
@@ -52,14 +51,15 @@ def keys_of(X: FloatArray) -> list[bytes]:
 
 
 class Space:
-    """Configurations that may be chosen, and their encoding.
+    """Search space: its configurations and their encoding.
 
-    Make one with :meth:`from_notation`.
+    Use :meth:`from_notation` to create a space.
 
     Parameters
     ----------
     spaces : sequence of dict
-        The alternatives, at least one.
+        Alternative search spaces, at least one. Each configuration belongs to one of
+        them.
     constraint : callable, default=None
         ``constraint(params) -> bool``; configurations for which it is False are never
         proposed.
@@ -67,19 +67,20 @@ class Space:
     Attributes
     ----------
     columns : list of Column
-        What each column of an encoded configuration stands for.
+        Columns of an encoded configuration.
     parameter_names : list of str
-        Names of all parameters that can occur, sorted.
+        Sorted names of all hyper-parameters that can occur.
     n_configurations : int or float
-        Number of configurations before `constraint`, ``math.inf`` if any dimension
+        Number of configurations without the constraint, ``math.inf`` if any dimension
         is continuous.
     categorical : ndarray of shape (n_columns,), bool
-        Columns whose positions have no order.
+        Mask of the columns whose positions have no order.
     overlaps : bool
-        Whether two dicts of a list may hold the same configuration; the first one then
-        stands for it.
+        Whether two dicts of a list may contain the same configuration. It is then
+        encoded with the first of them.
     constraint : callable or None
-        ``constraint(params) -> bool``, False for combinations to leave out.
+        ``constraint(params) -> bool``; configurations for which it is False are never
+        proposed.
 
     Examples
     --------
@@ -117,17 +118,19 @@ class Space:
         search_spaces: Any,
         constraint: Callable[[Params], bool] | None = None,
     ) -> Space:
-        """Read the notation of users.
+        """Create a space from the notation of a search.
 
         Parameters
         ----------
         search_spaces : dict, list of dicts, or Space
-            For each parameter a list of values, a scipy distribution, a tuple
-            ``(low, high)`` or ``(low, high, prior)``, a dimension object, or a
-            :class:`Choice`. Of a list of dicts each configuration follows one.
+            Dict from parameter names to their possible values: a list of values, a
+            scipy distribution, a tuple ``(low, high)`` or ``(low, high, prior)``, a
+            dimension object, or a :class:`Choice`. With a list of dicts, each
+            configuration belongs to one of them. A `Space` is returned unchanged, or
+            copied with the constraint.
         constraint : callable, default=None
             ``constraint(params) -> bool``; configurations for which it is False
-            are never proposed. A Space that has none is copied with this one.
+            are never proposed.
 
         Returns
         -------
@@ -137,9 +140,10 @@ class Space:
         Raises
         ------
         TypeError
-            If a notation is none of these; the message names the parameter.
+            If a notation is none of these. The message names the parameter.
         ValueError
-            If bounds, values or options are wrong; the message names the parameter.
+            If bounds, values or options are invalid, or if a `Space` already has a
+            constraint. The message names the parameter.
         """
         if isinstance(search_spaces, Space):
             if constraint is None:
@@ -153,16 +157,16 @@ class Space:
         return cls(parse_spaces(search_spaces), constraint)
 
     def with_constraint(self, constraint: Callable[[Params], bool] | None) -> Space:
-        """Return a copy with a constraint, of which nothing is remembered yet."""
+        """Return a copy with a constraint, with an empty cache of its results."""
         space = copy.copy(self)
         space.constraint, space._answers = constraint, {}
         return space
 
     def extended(self, name: str, dimension: Dimension) -> Space:
-        """Return a space whose configurations have one parameter more.
+        """Return a space with one more parameter.
 
-        Its column is the last one, and the constraint is called with it. ValueError if
-        there is a parameter of that name.
+        Its column is the last one, and the constraint is called with it. A ValueError
+        is raised if there is already a parameter of this name.
         """
         if name in self.parameter_names:
             raise ValueError(f"Parameter {name!r} is declared twice.")
@@ -185,7 +189,7 @@ class Space:
             return self._branch(parsed[0], taken)
         entry = self._add(Column(None, Categorical(range(len(spaces)))), fresh=True)
         for k, one in enumerate(parsed):
-            # The first one to hold a configuration stands for it.
+            # A configuration is encoded with the first dict that contains it.
             earlier = [j for j in range(k) if _may_overlap(parsed[j], one)]
             entry.earlier.append(earlier)
             self.overlaps |= bool(earlier)
@@ -195,7 +199,7 @@ class Space:
     def _branch(
         self, dimensions: Mapping[str, Dimension | Choice], taken: frozenset[str]
     ) -> Branch:
-        """Return the branch of one dict, in which `taken` names may not occur."""
+        """Return the branch of one dict, which must not contain the `taken` names."""
         branch: Branch = []
         names = taken | dimensions.keys()
         for name, dimension in dimensions.items():
@@ -221,7 +225,7 @@ class Space:
         return branch
 
     def _add(self, column: Column, fresh: bool = False) -> Entry:
-        """Add a column, which alternatives share for the same parameter."""
+        """Add a column; alternatives share the columns of identical parameters."""
         key = (column.name, column.dimension.key, self.n_columns if fresh else -1)
         if key not in self._places:
             self._places[key] = self.n_columns
@@ -234,8 +238,8 @@ class Space:
     def n_coefficients(self) -> int:
         """Number of coefficients of a linear model on the largest branch of the tree.
 
-        One for the intercept, one for each ordered dimension, and one fewer than its
-        options for each unordered one.
+        The model has one coefficient for the intercept, one for each ordered dimension,
+        and the number of options minus one for each unordered dimension.
         """
         return 1 + tree.n_slopes(self._root)
 
@@ -246,7 +250,7 @@ class Space:
 
     @property
     def n_options(self) -> list[int]:
-        """For each column its number of options, or 0 if its positions are ordered."""
+        """Number of options of each column, or 0 if its positions are ordered."""
         return [
             int(column.dimension.n_values) if column.dimension.is_categorical else 0
             for column in self.columns
@@ -262,20 +266,20 @@ class Space:
         return counts
 
     def active(self, X: FloatArray) -> np.ndarray:
-        """Which columns are active in rows of positions, shape (n, n_columns), bool."""
+        """Return a mask of the active columns of rows, shape (n, n_columns), bool."""
         mask = np.zeros(X.shape, dtype=bool)
         tree.activate(self._root, X, np.ones(len(X), dtype=bool), mask)
         return mask
 
     def snap(self, X: FloatArray) -> FloatArray:
-        """Rows of configurations nearest to positions `X`, shape (n, n_columns).
+        """Return the configurations nearest to positions `X`, shape (n, n_columns).
 
-        A NaN in a column that is active becomes 0.5.
+        A NaN in an active column becomes 0.5.
         """
         return self._rows(X, "snap")
 
     def from_uniform(self, U: FloatArray) -> FloatArray:
-        """Rows of configurations drawn from the prior by a stream `U`."""
+        """Return configurations drawn from the prior by a uniform stream `U`."""
         return self._rows(U, "from_uniform")
 
     def _rows(self, X: FloatArray, method: str) -> FloatArray:
@@ -286,7 +290,7 @@ class Space:
         return self._in_first_alternative(rows)
 
     def decode(self, X: FloatArray) -> list[Params]:
-        """Turn rows into dicts of plain Python values.
+        """Decode rows to dicts of plain Python values.
 
         Parameters
         ----------
@@ -296,7 +300,7 @@ class Space:
         Returns
         -------
         params : list of dict
-            For each row its active parameters, in the order of their names.
+            Active parameters of each row, sorted by name.
         """
         X = np.asarray(X, dtype=np.float64)
         active = self.active(X)
@@ -312,7 +316,7 @@ class Space:
         return params
 
     def encode(self, params: Sequence[Mapping[str, Any]]) -> FloatArray:
-        """Turn dicts of parameters into rows.
+        """Encode dicts of parameters as rows.
 
         Parameters
         ----------
@@ -322,12 +326,12 @@ class Space:
         Returns
         -------
         X : ndarray of shape (n, n_columns)
-            Their positions, NaN where inactive.
+            Positions of the configurations, NaN where inactive.
 
         Raises
         ------
         ValueError
-            If one is not a configuration of the space; the message names the
+            If one of them is not a configuration of the space. The message names the
             parameter.
         """
         X = np.full((len(params), self.n_columns), np.nan)
@@ -340,7 +344,7 @@ class Space:
     def _encode_one(
         self, params: Mapping[str, Any], own: FloatArray | None = None
     ) -> FloatArray:
-        """Return the row of parameters, of which `own` may be known to be one."""
+        """Return the row of parameters; `own` is one possible row, if known."""
         problems: list[str] = []
         blank = np.full(self.n_columns, np.nan)
         first = None
@@ -352,7 +356,7 @@ class Space:
                     f"Parameter {unused[0]!r} does not exist in this configuration."
                 )
                 continue
-            # Dicts of a list may overlap; a float range would round another's int.
+            # If dicts overlap, a float range of one may round an int of another.
             if not self.overlaps or self._is_exact(row, params):
                 return row
             first = row if first is None else first
@@ -361,9 +365,9 @@ class Space:
         return first
 
     def selection(self, values: Mapping[str, Any]) -> Params | None:
-        """Return the configuration that some values make, with more than it needs.
+        """Return the configuration of some values, without those of inactive names.
 
-        None if they make none. Values of names that are inactive are not looked at.
+        None if the active values are not a configuration of the space.
         """
         blank = np.full(self.n_columns, np.nan)
         for _, used in tree.match(self._root, values, blank, frozenset(), []):
@@ -371,7 +375,7 @@ class Space:
         return None
 
     def _is_exact(self, row: FloatArray, params: Mapping[str, Any]) -> bool:
-        """Whether a row of these parameters is decoded to the same."""
+        """Whether decoding a row returns the same parameters."""
         for place in np.flatnonzero(~np.isnan(row)).tolist():
             name, dimension = self.columns[place].name, self.columns[place].dimension
             if name is not None:
@@ -388,18 +392,18 @@ class Space:
         return True
 
     def allows(self, params: Mapping[str, Any]) -> bool:
-        """Whether the constraint, if there is one, lets a configuration be proposed.
+        """Whether the constraint, if there is one, allows a configuration.
 
         The constraint is called once per configuration, and its results are cached. A
-        ValueError is raised if the constraint raises an exception, which is the cause,
-        or if `params` is not a configuration of the space.
+        ValueError is raised if the constraint raises an exception, or if `params` is
+        not a configuration of the space.
         """
         if self.constraint is None:
             return True
         return self._answer(key_of(self.encode([params])[0]), params)
 
     def allowed(self, X: FloatArray) -> np.ndarray:
-        """Whether the constraint allows configurations, shape (n, n_columns), bool."""
+        """Return a mask (n,) of the rows (n, n_columns) that the constraint allows."""
         mask = np.ones(len(X), dtype=bool)
         if self.constraint is not None:
             keys = keys_of(X)
@@ -408,7 +412,7 @@ class Space:
         return mask
 
     def _answer(self, key: bytes, params: Mapping[str, Any]) -> bool:
-        """Return what the constraint says of a configuration, maybe from memory."""
+        """Return the result of the constraint, from the cache if possible."""
         if key not in self._answers:
             if len(self._answers) >= MAX_REMEMBERED:
                 del self._answers[next(iter(self._answers))]
@@ -425,11 +429,11 @@ class Space:
             ) from error
 
     def canonicalize(self, params: Mapping[str, Any]) -> Params:
-        """Return a configuration of the space in the form that is proposed.
+        """Return a configuration in the form in which it is proposed.
 
-        Names are in order, and values are those that the dimensions propose: 3 for 3.0
-        where ints are expected. Floats of a continuous dimension keep their exact
-        value. ValueError if it is not a configuration of the space.
+        Names are sorted, and values have the types that the dimensions propose: 3 for
+        3.0 if ints are expected. Floats of a continuous dimension keep their exact
+        value. A ValueError is raised if it is not a configuration of the space.
         """
         return self.canonicalize_row(params, self.encode([params])[0])
 
@@ -445,16 +449,16 @@ class Space:
     # -- finite spaces ------------------------------------------------------------
 
     def enumerate(self, indices: np.ndarray) -> FloatArray:
-        """Rows of the configurations with numbers from 0 to ``n_configurations - 1``.
+        """Return the configurations with indices from 0 to ``n_configurations - 1``.
 
-        Where alternatives overlap two numbers may stand for the same one.
+        If alternatives overlap, two indices may belong to the same configuration.
         """
         X = np.full((len(indices), self.n_columns), np.nan)
         tree.fill(self._root, np.asarray(indices), np.arange(len(indices)), X)
         return self._in_first_alternative(X)
 
     def _in_first_alternative(self, X: FloatArray) -> FloatArray:
-        """Replace each row by that of the first alternative that has its parameters."""
+        """Encode each row with the first alternative that contains its parameters."""
         if not self.overlaps:
             return X
         doubtful = np.zeros(len(X), dtype=bool)
@@ -465,15 +469,16 @@ class Space:
         return X
 
     def covering_sample(self) -> list[Params]:
-        """Return a few configurations that together use every option there is.
+        """Return a few configurations that together use every option.
 
-        The constraint is not asked: they serve for checks of names, and are not fitted.
+        The constraint is not applied, because the configurations are used to check
+        parameter names and not to fit estimators.
         """
         return self.decode(tree.cover(self._root, np.full(self.n_columns, np.nan)))
 
     @property
     def tree(self) -> list[tuple[int, list]]:
-        """The columns, each with the trees of columns that its options open."""
+        """Columns, each with the trees of the conditional columns of its options."""
         return tree.outline(self._root)
 
     def __repr__(self) -> str:
@@ -482,7 +487,7 @@ class Space:
 
 
 def _named(column: Column, method: str, positions: FloatArray) -> Any:
-    """Call a method of a dimension; an exception of the user's names the parameter."""
+    """Call a method of a dimension; exceptions name the parameter."""
     try:
         return getattr(column.dimension, method)(positions)
     except Exception as error:
@@ -494,8 +499,8 @@ def _named(column: Column, method: str, positions: FloatArray) -> Any:
 def _check_constraint(constraint: Any) -> None:
     if constraint is not None and not callable(constraint):
         raise TypeError(
-            f"constraint must be a callable on a dict of parameters or None, "
-            f"got {constraint!r}."
+            f"constraint must be a callable that accepts a dict of parameters, or "
+            f"None, got {constraint!r}."
         )
 
 
@@ -514,7 +519,7 @@ def _warn_of_repeats(name: str, dimension: Dimension) -> None:
 def _may_overlap(
     one: Mapping[str, Dimension | Choice], other: Mapping[str, Dimension | Choice]
 ) -> bool:
-    """Whether a configuration may belong to both of two dicts."""
+    """Whether a configuration may belong to both dicts."""
     choices = [d for d in (*one.values(), *other.values()) if isinstance(d, Choice)]
     if not choices and one.keys() != other.keys():
         return False

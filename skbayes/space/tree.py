@@ -1,7 +1,7 @@
-"""Trees of columns, the structure of a space with alternatives and conditions.
+"""Trees of columns: the structure of a space with alternatives and conditions.
 
 A branch lists the columns that it declares. A column that is a choice has a branch for
-each of its options; the choice among the dicts of a list has no name.
+each of its options. The choice among the dicts of a list is a column without a name.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the encoded space: the parameter it stands for and its values.
+    """Column of the encoded space: a parameter and its values.
 
     Parameters
     ----------
     name : str or None
-        The parameter; None for the choice among the dicts of a list.
+        Name of the parameter; None for the choice among the dicts of a list.
     dimension : Dimension
-        Its values.
+        Values of the parameter.
     """
 
     name: str | None
@@ -49,10 +49,10 @@ class Column:
 
 @dataclass
 class Entry:
-    """Column in a branch: its place in a row, and the branch of each of its options.
+    """Column in a branch: its index in a row, and the branch of each of its options.
 
-    For the choice among the dicts of a list, `earlier` has for each of them the ones
-    before it that may hold the same configurations.
+    For the choice among the dicts of a list, `earlier` lists the indices of the
+    preceding dicts that may contain the same configurations, for each dict.
     """
 
     place: int
@@ -66,7 +66,7 @@ class Entry:
         return self.column.dimension
 
     def chosen(self, positions: FloatArray) -> np.ndarray:
-        """Places of the options at `positions`; NaN counts as 0."""
+        """Return the indices of the options at `positions`; NaN counts as 0."""
         filled = np.where(np.isnan(positions), 0.0, positions)
         return self.dimension.place(filled)  # type: ignore[attr-defined]
 
@@ -99,19 +99,19 @@ def n_slopes(branch: Branch) -> int:
 
 
 def names(branches: Iterable[Branch]) -> set[str]:
-    """Names of the parameters that can occur in branches."""
+    """Return the names of the parameters that can occur in branches."""
     entries = [entry for branch in branches for entry in branch]
     own = {entry.column.name for entry in entries if entry.column.name}
     return own.union(*(names(entry.options) for entry in entries))
 
 
 def outline(branch: Branch) -> list[tuple[int, list]]:
-    """Places of the columns, each with the outlines of what its options open."""
+    """Return the indices of the columns, each with the outlines of its options."""
     return [(entry.place, list(map(outline, entry.options))) for entry in branch]
 
 
 def activate(branch: Branch, X: FloatArray, rows: np.ndarray, mask: np.ndarray) -> None:
-    """Set the columns of `mask` that are active in the `rows` of `X`, a bool mask."""
+    """Set `mask` for the columns that are active in the selected `rows` of `X`."""
     for entry in branch:
         mask[rows, entry.place] = True
         if entry.options:
@@ -123,7 +123,7 @@ def activate(branch: Branch, X: FloatArray, rows: np.ndarray, mask: np.ndarray) 
 def find_doubtful(
     branch: Branch, X: FloatArray, rows: np.ndarray, mask: np.ndarray
 ) -> None:
-    """Set in `mask` which `rows` of `X` an earlier dict of a list may hold, too."""
+    """Set `mask` for the `rows` of `X` that an earlier dict may also contain."""
     for entry in branch:
         if not entry.options:
             continue
@@ -146,8 +146,9 @@ def match(
 ) -> Iterator[tuple[FloatArray, frozenset[str]]]:
     """Yield every row in which `params` fill a branch, and the names that are used.
 
-    What keeps them from filling it is appended to `problems`. With `own`, a row in
-    which they do, dicts that have no configuration in common with its own are left out.
+    Reasons why they do not fill it are appended to `problems`. If `own` is given, it is
+    one such row. Dicts that have no configuration in common with the dict of this row
+    are then skipped.
     """
     if not branch:
         yield row, used
@@ -180,9 +181,10 @@ def match(
 
 
 def fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -> None:
-    """Fill `rows` of `X` with the configurations that have the given numbers.
+    """Fill `rows` of `X` with the configurations of the given indices.
 
-    The digits of a number are the entries of the branch, the first varying slowest.
+    An index is a mixed-radix number with one digit for each entry of the branch. The
+    first entry varies slowest.
     """
     for entry in reversed(branch):
         dimension = entry.dimension
@@ -201,13 +203,13 @@ def fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -
 
 
 def cover(branch: Branch, row: FloatArray) -> FloatArray:
-    """Rows that together use every option of a branch, beginning with `row`."""
+    """Return rows that together use every option of a branch, starting from `row`."""
     rows = row[None, :].copy()
     for entry in branch:
         shown = entry.dimension.from_uniform(np.array([0.5]))
         if entry.dimension.is_categorical:
             shown = entry.dimension.grid
-        # The first option goes with all rows so far, each further one with one.
+        # The first option is combined with all rows so far, the others with one row.
         parts = []
         for place, position in enumerate(shown):
             part = rows.copy() if place == 0 else rows[:1].copy()

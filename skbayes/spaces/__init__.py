@@ -1,4 +1,4 @@
-"""Search spaces of estimators that are known by their class."""
+"""Default search spaces of known estimator classes."""
 
 from skbayes.spaces.changes import EditableSpace
 from skbayes.spaces.default import default_space

@@ -1,7 +1,7 @@
-"""Catalog of the classes whose hyper-parameters are known.
+"""Catalog of the estimator classes with a default search space.
 
-A class is found by its name and the package that defines it, or by those of its base
-classes, so that packages of estimators need not be imported.
+Classes are identified by their name and package, or by those of their base classes, so
+that the packages need not be imported.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Build = Callable[[Params, DataFacts], Notation]
 
 @dataclass(frozen=True)
 class KnownClass:
-    """A class whose search space is known.
+    """Entry of an estimator class with a default search space.
 
     Attributes
     ----------
     package : str
-        The package that defines the class, without its modules: "sklearn".
+        Top-level package that defines the class, such as "sklearn".
     name : str
         Name of the class.
     build : callable
         ``build(own, facts)`` returns the space of an estimator with the parameters
-        `own` for data with these facts, in the notation of users.
+        `own` for data with these facts, in dict notation.
     stands_for : dict
-        For a parameter the value that its default, None, stands for.
+        Effective values of parameters whose default is None.
     """
 
     package: str
@@ -49,7 +49,7 @@ CATALOG: dict[tuple[str, str], KnownClass] = {}
 def known(
     *names: str, package: str = "sklearn", stands_for: Params | None = None
 ) -> Callable[[Build], Build]:
-    """Register a function as the one that knows the classes of these names."""
+    """Register a function as the builder for the classes of these names."""
 
     def register(build: Build) -> Build:
         for name in names:
@@ -60,7 +60,7 @@ def known(
 
 
 def find(estimator: Any) -> KnownClass | None:
-    """Return what is known of an estimator's class, or of its nearest known base."""
+    """Return the entry of an estimator's class or of its nearest base class."""
     for cls in type(estimator).__mro__:
         entry = CATALOG.get((cls.__module__.partition(".")[0], cls.__name__))
         if entry is not None:
@@ -68,18 +68,18 @@ def find(estimator: Any) -> KnownClass | None:
     return None
 
 
-# -- pieces that several classes share ----------------------------------------------
+# -- notations that several classes share ---------------------------------------------
 
 LOG = "log-uniform"
 
-# Penalties of boosted trees: their default, 0, is not on a log scale.
+# Penalties of boosted trees; they include the default, 0, which has no logarithm.
 PENALTY = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 def class_weight(own: Params, facts: DataFacts) -> Notation:
-    """Return class weights as a dimension where the classes differ in size."""
+    """Return a dimension of class weights if the class sizes differ."""
     if not facts.imbalanced or "class_weight" not in own:
         return {}
     if own["class_weight"] is not None and not isinstance(own["class_weight"], str):
@@ -88,7 +88,7 @@ def class_weight(own: Params, facts: DataFacts) -> Notation:
 
 
 def at_most(high: int, n: int | None, share: float = 1.0, unknown: int = 20) -> int:
-    """Return an upper bound that `n` allows, or a cautious one without it; ≥ 2."""
+    """Return an upper bound for `n` rows or columns, or a small one if unknown; ≥ 2."""
     bound = unknown if n is None else int(n * share)
     return max(2, min(high, bound))
 
@@ -96,7 +96,7 @@ def at_most(high: int, n: int | None, share: float = 1.0, unknown: int = 20) -> 
 def feature_shares(
     facts: DataFacts, own: Params, name: str = "max_features"
 ) -> Ordinal:
-    """Return shares of the features, with the own option among them at its place."""
+    """Return fractions of the features, with the own option at its position."""
     option = own.get(name)
     d = facts.n_features
     shares: list[Any] = [one for one in SHARES if d is None or one * d >= 1.0] or [1.0]
@@ -118,15 +118,15 @@ def _simple(option: Any) -> bool:
 
 
 def series(low: float, high: float) -> list[float]:
-    """Return the numbers 1, 2 and 5 times a power of ten between two bounds."""
+    """Return the numbers 1, 2 and 5 times powers of ten between two bounds."""
     numbers = [float(f"{m}e{k}") for k in range(-12, 13) for m in (1, 2, 5)]
     return [number for number in numbers if low <= number <= high]
 
 
 def counts_or(option: Any, low: int, high: int) -> Any:
-    """Return a range of counts, or a list of them if an option is no number.
+    """Return a range of counts, or a list of them if an option is not a number.
 
-    The option, such as None or "all", is the last of the list.
+    The option, such as None or "all", is the last entry of the list.
     """
     if isinstance(option, int | float):
         return (low, max(high, low + 1), LOG)
@@ -135,7 +135,7 @@ def counts_or(option: Any, low: int, high: int) -> Any:
 
 
 def components(own: Params, facts: DataFacts, high: int, low: int = 2) -> Any:
-    """Return numbers of components that the rows and features allow."""
+    """Return the numbers of components that the rows and features allow."""
     bounds = [n for n in (facts.n_features, facts.n_rows) if n is not None]
     if facts.n_features is None:
         bounds.append(low)

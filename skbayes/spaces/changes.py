@@ -1,4 +1,4 @@
-"""Search spaces that print as code, and can be changed by another dict."""
+"""Search spaces in dict notation that print as code and can be modified."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ __all__ = ["EditableSpace"]
 
 
 class EditableSpace(dict):
-    """A search space in the notation of users, which prints as code.
+    """Search space in dict notation that prints as code.
 
-    A dict from names of parameters to their possible values, as `search_spaces` of the
-    searches takes it. Its representation can be pasted into a program and edited.
+    It is a dict from names of hyper-parameters to their possible values, as for
+    `search_spaces` of a search. You can paste its representation into a program and
+    edit it.
 
-    ``space | {...}`` returns the space with the entries of a dict. An entry replaces
-    the one with the same name, also if it exists only under an option of a choice; None
-    removes the parameter from the space, so that it keeps the estimator's own value. If
-    an entry is a list of options for a choice, these options keep their conditional
-    parameters. If an entry is for a parameter that another entry removes, or if no
-    entry is left, a ValueError is raised.
+    ``space | {...}`` returns a copy with the entries of a dict. An entry replaces the
+    entry with the same name, even if that hyper-parameter exists only under an option
+    of a choice. The value None removes the entry, so that the hyper-parameter keeps the
+    estimator's value. If an entry is a list of options for a choice, these options keep
+    their conditional hyper-parameters. A ValueError is raised if an entry is for a
+    hyper-parameter that another entry removes, or if no entry remains.
 
     Parameters
     ----------
     entries : dict, optional
-        For each parameter name what it may be.
+        Possible values by name of the hyper-parameter.
 
     Examples
     --------
@@ -48,14 +49,14 @@ class EditableSpace(dict):
     def __init__(self, entries: Mapping[str, Any] | None = None) -> None:
         super().__init__(entries or {})
 
-    # What is known of the data; bounds of options that changes bring depend on it.
+    # Facts about the data, which bounds of options in changes depend on.
     facts = DataFacts()
 
     def __repr__(self) -> str:
         return code_of(self)
 
     def __or__(self, changes: Any) -> EditableSpace:
-        """Return the space with the entries of a dict laid over it."""
+        """Return a copy of the space with the entries of a dict."""
         if not isinstance(changes, Mapping):
             return NotImplemented
         space = EditableSpace(lay_over(self, changes, self.facts))
@@ -64,7 +65,7 @@ class EditableSpace(dict):
 
 
 def code_of(notation: Any, indent: str = "") -> str:
-    """Return the code of a notation."""
+    """Return the code of the notation of a hyper-parameter."""
     deeper = indent + "    "
     if isinstance(notation, Mapping):
         if not notation:

@@ -1,4 +1,4 @@
-"""Search space of an estimator: `default_space`."""
+"""Default search spaces of estimators: `default_space`."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from skbayes.spaces.parts import Part, own_params, parts_of
 
 __all__ = ["default_space", "own_values", "space_of_parts", "unknown_parts"]
 
-# Of the rows, in the folds of the cross-validation that GridSearchCV makes by default.
+# Fraction of training rows in the default cross-validation of GridSearchCV.
 TRAIN_SHARE = 0.8
 
 
 def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace:
-    """Return the search space of an estimator whose class is known.
+    """Return the default search space of an estimator.
 
     Parameters
     ----------
     estimator : estimator
-        The estimator, or a pipeline or another composition of estimators.
+        The estimator: a single estimator, a pipeline, or another composition.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Training data. Some bounds depend on the number of rows and columns; without
-        data, the bounds are narrower.
+        Training data. Some bounds depend on the number of rows and columns. Without
+        data, these bounds are narrower.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
         Targets. They determine whether class weights are tuned, and the scale of some
         penalties.
@@ -33,13 +33,13 @@ def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace
     Returns
     -------
     space : EditableSpace
-        A dict in the notation of `search_spaces`, with the full names of the
-        parameters. It contains the estimator's own values.
+        Search space in dict notation, as for `search_spaces` of a search, with the full
+        names of the hyper-parameters. It contains the current values of the estimator.
 
     Raises
     ------
     ValueError
-        If no part of the estimator is known, or there is no parameter to tune.
+        If no part of the estimator has a default space, or nothing can be tuned.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace
 
 
 def space_of_parts(parts: list[Part], facts: DataFacts) -> EditableSpace:
-    """Return the search space of the parts of an estimator, which may not be empty."""
+    """Return the search space of the parts of an estimator; raise if it is empty."""
     space = EditableSpace()
     space.facts = facts
     for part in parts:
@@ -67,14 +67,15 @@ def space_of_parts(parts: list[Part], facts: DataFacts) -> EditableSpace:
 
 
 def unknown_parts(parts: list[Part]) -> list[str]:
-    """Return the names of the parts whose class is not known, each with its class."""
+    """Return the names and classes of the parts that have no default space."""
     return [_label(part) for part in parts if part.known is None]
 
 
 def own_values(estimator: Any) -> dict[str, Any]:
-    """Return an estimator's parameters, those of its parts by their full names.
+    """Return the parameters of an estimator and its parts, by full name.
 
-    A default that stands for another value, such as None in XGBoost, is that value.
+    If a parameter is None and this stands for another value, as in XGBoost, the other
+    value is returned.
     """
     values = dict(estimator.get_params())
     for part in parts_of(estimator, DataFacts()):
@@ -95,18 +96,18 @@ def _label(part: Part) -> str:
 
 def _nothing_known(parts: list[Part]) -> ValueError:
     labels = ", ".join(_label(part) for part in parts if part.known is None)
-    reason = f"the parameters of {labels} are not known"
+    reason = f"there is no default space for {labels}"
     if not labels:
         labels = ", ".join(map(_label, parts)) or "the estimator"
         reason = f"{labels} has no parameters to tune"
     return ValueError(
         f"search_spaces='auto': {reason}. Write the space by hand: search_spaces="
-        f"{_example(parts)}; estimator.get_params() has the names."
+        f"{_example(parts)}; estimator.get_params() lists the names."
     )
 
 
 def _example(parts: list[Part]) -> str:
-    """Return the beginning of a space by hand, with a number of the estimator's own."""
+    """Return an example of a space, with a numeric parameter of the estimator."""
     for part in reversed(parts):
         for name, value in part.estimator.get_params(deep=False).items():
             if (

@@ -1,4 +1,4 @@
-"""Facts about the training data that bounds of search spaces depend on."""
+"""Facts about the training data that determine bounds of search spaces."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from sklearn.utils.multiclass import type_of_target
 
 __all__ = ["DataFacts"]
 
-# The largest class has so many times the rows of the smallest where class weights may
-# help.
+# Class weights are tuned if the largest class has at least this many times the rows of
+# the smallest.
 IMBALANCE = 1.5
 
-# More distinct values than this are no classes.
+# A target with more distinct values has no classes.
 MAX_CLASSES = 1000
 
 
 @dataclasses.dataclass(frozen=True)
 class DataFacts:
-    """Facts about the rows that an estimator is fitted to; None where not known.
+    """Facts about the rows that an estimator is fitted to; None if unknown.
 
     Attributes
     ----------
@@ -33,14 +33,14 @@ class DataFacts:
     n_classes : int or None
         Number of classes of a classification target.
     imbalanced : bool
-        Whether the classes are of different sizes.
+        Whether the class sizes differ enough to tune class weights.
     max_nu : float
-        The greatest `nu` for which a support vector machine of all pairs of classes
-        exists.
+        Largest `nu` that is feasible in support vector machines for all pairs of
+        classes.
     y_scale : float
         Standard deviation of a numeric target, rounded to a power of ten.
     has_missing : bool
-        Whether values may be missing.
+        Whether the data may contain missing values.
     scale_matters : bool
         Whether a monotonic transformation of a column can change predictions.
     """
@@ -56,7 +56,7 @@ class DataFacts:
 
     @classmethod
     def of(cls, X: Any = None, y: Any = None, train_share: float = 1.0) -> DataFacts:
-        """Return the facts about `X` and `y`, of which folds train on a share."""
+        """Return the facts about `X` and `y`, given the fraction of training rows."""
         found: dict[str, Any] = {}
         n_samples = _n_samples(y if X is None else X)
         if n_samples is not None:
@@ -66,7 +66,7 @@ class DataFacts:
         return cls(**found, **_target(y))
 
     def with_features(self, n_features: int | None) -> DataFacts:
-        """Return the facts about the same rows with other columns."""
+        """Return facts about the same rows with another number of columns."""
         return dataclasses.replace(self, n_features=n_features)
 
 
@@ -86,7 +86,7 @@ def _n_features(X: Any) -> int | None:
 
 
 def _may_miss(X: Any) -> bool:
-    """Whether values of the data are missing, or are no numbers."""
+    """Return whether the data contain missing values or values that are not numbers."""
     values = X.data if sparse.issparse(X) else X
     try:
         return bool(np.isnan(np.asarray(values, dtype=np.float64)).any())

@@ -1,4 +1,4 @@
-"""Portfolio of a known estimator: the configurations that a search begins with."""
+"""Portfolios of known estimators: initial configurations of a search."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from skbayes.spaces.parts import Part
 
 __all__ = ["learned_portfolio"]
 
-# Configurations with which a search begins, the estimator's own among them.
+# Number of initial configurations, including the estimator's own.
 N_FIRST = 4
 
-# It is no parameter where the classes are of one size, and has no effect there.
+# This parameter is missing from the space if the class sizes are equal, where it would
+# have no effect.
 WITHOUT_EFFECT = "class_weight"
 
 Params = dict[str, Any]
@@ -33,27 +34,27 @@ def learned_portfolio(
 ) -> Portfolio | None:
     """Return the portfolio of an estimator as configurations of a space.
 
-    Number k has the values of number k of each part that is known. All other
-    parameters, and those with a number outside of the space, keep the estimator's own
-    value. A configuration is left out if it needs an option that the space does not
-    have, or another one than the estimator's for a parameter that the space does not
-    have.
+    Configuration k has the values of configuration k of each part with a portfolio. All
+    other parameters, and those with a number outside of the space, keep the estimator's
+    own value. A configuration is omitted if it needs an option that the space does not
+    contain. It is also omitted if a parameter is missing from the space and the
+    configuration needs an option of it other than the estimator's.
 
     Parameters
     ----------
     parts : list of Part
         Parts of the estimator.
     space : Space
-        The search space, the default one or a user's.
+        Default or user-defined search space.
     own : dict
-        The estimator's own values by full names.
+        Own values of the estimator by full name.
     known : dict, default=None
-        What is known, by class; None: all that was learned.
+        Learned portfolios by class; None means those of the package.
 
     Returns
     -------
     portfolio : Portfolio or None
-        None if fewer than two configurations are left.
+        None if fewer than two configurations remain.
     """
     found = [
         (part, knowledge)
@@ -92,7 +93,7 @@ def _full_names(point: Params, part: Part, knowledge: Mapping[str, Any]) -> Para
 def _inside(
     space: Space, learned: Mapping[str, Any], own: Mapping[str, Any]
 ) -> Params | None:
-    """Return the configuration with learned values where these are inside, or None."""
+    """Return the configuration with the learned values in the space, or None."""
     values = {
         **own,
         **{k: tuple(v) if isinstance(v, list) else v for k, v in learned.items()},
@@ -107,7 +108,7 @@ def _inside(
             continue
         if column.name in learned:
             dimensions.setdefault(column.name, []).append(column.dimension)
-        elif column.dimension.n_values == 1:  # what an option needs
+        elif column.dimension.n_values == 1:  # required by an option
             (values[column.name],) = column.dimension.decode(column.dimension.grid)
     for name, possible in dimensions.items():
         value = values[name]
@@ -121,7 +122,7 @@ def _inside(
 
 
 def _nearest(dimension: Dimension, value: Any) -> Any:
-    """Return the value of a list of numbers that is nearest, if it lies among them."""
+    """Return the nearest value of a list of numbers, if the value is in its range."""
     if not isinstance(dimension, Ordinal):
         return value
     numbers = [v for v in dimension.values if is_number(v)]

@@ -1,15 +1,15 @@
-"""Knowledge learned from tables of results: where good hyper-parameters lie.
+"""Priors and portfolios that were learned from tables of results.
 
-The file ``knowledge.json`` has, by the name of a class:
+The file ``knowledge.json`` has one entry per class name:
 
 - ``tables``: number of tables that it was learned from;
-- ``portfolio``: configurations, the first of which, ``{}``, is the estimator's own;
-- ``regrets``: a list for each of them, with the normalized regret in percent on each of
-  some tables: 0 is the best known there, 100 a median one, or a worse one;
-- ``densities``: by name of a parameter, natural logarithms of the density of good
-  values relative to random ones: ``log_density`` at the numbers ``at``, linear in
-  between on a linear or a logarithmic ``scale`` and constant beyond, and a logarithm
-  for each of ``options``. On a logarithmic scale, the first number stands for 0;
+- ``portfolio``: configurations; the first one, ``{}``, is the estimator's own;
+- ``regrets``: one list per configuration, with the normalized regret in percent on some
+  tables, where 0 is the best known score, and 100 is the median score or a worse one;
+- ``densities``: by parameter name, natural logarithms of the density of good values
+  relative to random values. ``log_density`` are those at the numbers ``at``, linearly
+  interpolated on a linear or logarithmic ``scale`` and constant beyond. ``options`` has
+  one logarithm per option. On a logarithmic scale, the first number stands for 0;
 - ``y_scaled``: parameters that are proportional to the standard deviation of the
   target.
 
@@ -32,19 +32,19 @@ from skbayes.spaces.parts import Part
 
 __all__ = ["Library", "knowledge_of", "library", "log_density"]
 
-# What the file says, or a part of it.
+# Content of the file, or a part of it.
 Library = Mapping[str, Mapping[str, Any]]
 
 
 @cache
 def library() -> Library:
-    """Return what is known, by the name of a class."""
+    """Return the content of the file, by class name."""
     text = files("skbayes.spaces").joinpath("knowledge.json").read_text("utf-8")
     return json.loads(text)
 
 
 def knowledge_of(part: Part, known: Library | None = None) -> Mapping[str, Any] | None:
-    """Return what is known of a part by its class or its nearest base, or None."""
+    """Return the entry of the class of a part or its nearest base class, or None."""
     known = library() if known is None else known
     if part.known is None:
         return None
@@ -57,7 +57,7 @@ def knowledge_of(part: Part, known: Library | None = None) -> Mapping[str, Any] 
 def log_density(
     density: Mapping[str, Any], values: list[Any], unit: float = 1.0
 ) -> FloatArray:
-    """Logarithms of a density at values; 0 for NaN and options that are not known."""
+    """Return log densities at values; 0 for NaN and unknown options."""
     options = [(option, log) for option, log in density.get("options", ())]
     logs = np.zeros(len(values))
     for i, value in enumerate(values):

@@ -1,4 +1,4 @@
-"""Prior over the best configuration of a known estimator."""
+"""Learned prior distribution of the best configuration of a known estimator."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def learned_prior(
     own: Mapping[str, Any],
     known: Library | None = None,
 ) -> OptimumPrior | None:
-    """Return densities and portfolio for the parameters of a space that are known.
+    """Return the learned densities and portfolio for the parameters of a space.
 
     Parameters
     ----------
     parts : list of Part
-        Parts of the estimator that the space is for.
+        Parts of the estimator.
     space : Space
-        A search space, the default one or a user's.
+        Default or user-defined search space.
     own : dict
-        The estimator's own values by full names.
+        Own values of the estimator by full name.
     known : dict, default=None
-        What is known, by class; None: all that was learned.
+        Learned densities by class; None means those of the package.
 
     Returns
     -------
     prior : OptimumPrior or None
-        None if nothing is known of any of the parameters.
+        None if there is no learned density or portfolio for the space.
     """
     densities: dict[int, Any] = {}
     by_name = _densities_of(parts, known)
@@ -59,7 +59,7 @@ def learned_prior(
 def _densities_of(
     parts: Sequence[Part], known: Library | None
 ) -> dict[str, tuple[Mapping[str, Any], float]]:
-    """Return densities by full names, with the unit of the parameter."""
+    """Return densities by full name, with the unit of the parameter."""
     found = {}
     for part in parts:
         knowledge = knowledge_of(part, known) or {}
@@ -73,7 +73,7 @@ def _densities_of(
 def _column_density(
     dimension: Dimension, density: Mapping[str, Any], unit: float
 ) -> Any:
-    """Return a density in the form of OptimumPrior, or None if it is flat."""
+    """Return a density in the notation of OptimumPrior, or None if it is flat."""
     listed = dimension.is_categorical or hasattr(dimension, "values")
     positions = dimension.grid if listed else np.linspace(0.0, 1.0, N_KNOTS)
     if not listed:

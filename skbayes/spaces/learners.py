@@ -172,7 +172,7 @@ def partial_least_squares(own: Params, facts: DataFacts) -> Notation:
 
 @known(
     *("DummyClassifier", "DummyRegressor", "IsotonicRegression", "LinearRegression"),
-    # These tune themselves.
+    # These classes tune their own hyper-parameters.
     *("ElasticNetCV", "LarsCV", "LassoCV", "LassoLarsCV", "LassoLarsIC"),
     *("LogisticRegressionCV", "MultiTaskElasticNetCV", "MultiTaskLassoCV"),
     *("OrthogonalMatchingPursuitCV", "RidgeCV", "RidgeClassifierCV"),
@@ -185,7 +185,7 @@ def nothing(own: Params, facts: DataFacts) -> Notation:
 
 
 def gamma(facts: DataFacts, option: Any) -> Ordinal | tuple:
-    """Return kernel widths, with an own option where standardized features put it."""
+    """Return kernel widths, with the own option at its value for standardized data."""
     if option is not None and not isinstance(option, str):
         return (1e-5, 10.0, LOG)
     values: list[Any] = series(1e-5, 10.0)
@@ -273,7 +273,7 @@ def _kernels(own: Params) -> Notation:
     """Return kernels whose parameters are fitted, if the user has not chosen one."""
     if own["kernel"] is not None:
         return {}
-    # Only here: the user has imported them.
+    # Imported here, because the user's code has imported it already.
     from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
     kinds = [RBF(), Matern(nu=1.5), Matern(nu=2.5), RationalQuadratic()]
@@ -306,7 +306,7 @@ def neighbors(own: Params, facts: DataFacts) -> Notation:
 
 @known("RadiusNeighborsClassifier", "RadiusNeighborsRegressor")
 def radius_neighbors(own: Params, facts: DataFacts) -> Notation:
-    # Standardized rows are about twice the root of n_features away from one another.
+    # Distances of standardized rows are about twice the root of n_features.
     unit = round((facts.n_features or 1) ** 0.5, 3)
     space = neighbors(own, facts)
     del space["n_neighbors"]

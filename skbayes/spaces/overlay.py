@@ -1,4 +1,4 @@
-"""Changes of a user that are laid over the search space of an estimator."""
+"""Modification of a default search space by the user's entries."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["lay_over"]
 
 
 def lay_over(space: Notation, changes: Mapping[str, Any], facts: DataFacts) -> Notation:
-    """Return a space with the entries of `changes` in place of its own.
+    """Return a space in which the entries of `changes` replace the existing ones.
 
     Raises
     ------
     ValueError
-        If an entry is about a parameter of an option that another entry removes, or if
-        nothing is left.
+        If an entry is for a parameter of an option that another entry removes, or if no
+        entry remains.
     """
     conditions = dict(_conditions(space))
     result = dict(space)
-    # Choices first: they decide where the other parameters are.
+    # Choices first, because they determine the levels of the other parameters.
     names = sorted(changes, key=lambda name: not _is_step(changes[name]))
     names.sort(key=lambda name: name in conditions)
     for name in names:
@@ -65,7 +65,7 @@ def _contradiction(
 
 
 def _conditions(space: Notation) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
-    """Yield the parameters below choices, with the choice and the options of each."""
+    """Yield the parameters under options, each with its choice and options."""
     for owner, choice in space.items():
         if not isinstance(choice, Choice):
             continue
@@ -82,7 +82,7 @@ def _occurs(space: Notation, name: str) -> bool:
 
 
 def _replaced(space: Notation, name: str, value: Any) -> Notation:
-    """Return a space with an entry in all places where there is one, else on top."""
+    """Return a space with an entry replaced at all levels, or added at the top."""
     if not any(inner == name for inner, _ in _conditions(space)):
         return {**space, name: value}
     return _mapped(space, name, value)
@@ -93,7 +93,7 @@ def _removed(space: Notation, name: str) -> Notation:
 
 
 def _mapped(space: Notation, name: str, value: Any) -> Notation:
-    """Return a space with each entry of a name replaced; removed by None."""
+    """Return a space with all entries of a name replaced, or removed for None."""
     result = {}
     for own, notation in space.items():
         if own == name:
@@ -113,19 +113,19 @@ def _mapped(space: Notation, name: str, value: Any) -> Notation:
 
 
 def _is_step(value: Any) -> bool:
-    """Whether a list has estimators among its options."""
+    """Return whether a list contains estimators as options."""
     return isinstance(value, list) and any(hasattr(one, "get_params") for one in value)
 
 
 def _without_below(space: Notation, name: str, value: Any) -> Notation:
-    """Return a space without the parameters of a step that others may replace."""
+    """Return a space without the parameters of a step that may be replaced."""
     if not _is_step(value):
         return space
     return {own: sub for own, sub in space.items() if not own.startswith(f"{name}__")}
 
 
 def _kept_options(space: Notation, name: str, value: Any, facts: DataFacts) -> Any:
-    """Return a choice for a list of options that open parameters of their own."""
+    """Return a choice for a list of options that have conditional parameters."""
     if not isinstance(value, list) or not value:
         return value
     if _is_step(value):

@@ -1,4 +1,4 @@
-"""Inclusion of an estimator's own values in its space, so that they can be tried."""
+"""Inclusion of an estimator's own values in its search space."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from skbayes.spaces.catalog import Notation, Params
 
 __all__ = ["make_choice", "pairs_of", "rebuilt", "with_own_values"]
 
-# Parameters for which a whole number is a count and a fraction a share.
+# Parameters for which an integer is a count and a float is a fraction.
 COUNT_OR_SHARE = ("max_features", "max_samples", "min_samples_leaf", "n_components")
 
 
 def with_own_values(space: Notation, own: Params, stands_for: Params) -> Notation:
-    """Return a space that holds the values `own`.
+    """Return a space that contains the values `own`.
 
-    Ranges are extended and lists get one value more. A dimension that has no place for
-    the own value, such as a share for a count, is left out.
+    Ranges are extended, and lists get an additional value. A dimension that cannot
+    include the own value is removed, such as a range of counts if the value is a
+    fraction.
     """
     values = {
         name: stands_for[name] if own[name] is None and name in stands_for else value
@@ -29,7 +30,7 @@ def with_own_values(space: Notation, own: Params, stands_for: Params) -> Notatio
 
 
 def rebuilt(space: Notation, rename: Callable[[str], str]) -> Notation:
-    """Return a space with other names, also below the options of choices."""
+    """Return a space with renamed parameters, also under the options of choices."""
     renamed = {}
     for name, notation in space.items():
         if isinstance(notation, Choice):
@@ -40,13 +41,13 @@ def rebuilt(space: Notation, rename: Callable[[str], str]) -> Notation:
 
 
 def pairs_of(choice: Choice) -> list[tuple[Any, Any]]:
-    """Return the options of a choice, each with what it opens."""
+    """Return the options of a choice, each with its sub-space."""
     options = choice.options
     return list(options.items() if isinstance(options, Mapping) else options)
 
 
 def make_choice(pairs: Sequence[tuple[Any, Any]]) -> Choice:
-    """Return a choice, written as a dict if the options can be keys."""
+    """Return a choice, written as a dict if the options are hashable."""
     try:
         return Choice(dict(pairs))
     except TypeError:
@@ -56,11 +57,11 @@ def make_choice(pairs: Sequence[tuple[Any, Any]]) -> Choice:
 def _include_all(space: Notation, own: Params, top: bool) -> Notation:
     included = {}
     for name, notation in space.items():
-        if name not in own:  # of another release, or of a base class
+        if name not in own:  # parameter of another release, or of a base class
             continue
         if isinstance(notation, tuple) and notation[0] >= notation[1]:
-            notation = [notation[0]]  # the data allow no more
-        # Below an option, a list of one value is what the option needs.
+            notation = [notation[0]]  # the data allow a single value
+        # Under an option, a list of one value is required by the option.
         fixed = not top and isinstance(notation, list) and len(notation) == 1
         if not fixed:
             notation = _include(name, notation, own[name])
@@ -77,7 +78,7 @@ def _include_all(space: Notation, own: Params, top: bool) -> Notation:
 
 
 def _include(name: str, notation: Any, value: Any) -> Any:
-    """Return a notation that has a value, or None."""
+    """Return a notation that includes a value, or None if that is impossible."""
     if isinstance(notation, Choice):
         if notation.dimension.contains(value):
             return notation

@@ -1,4 +1,4 @@
-"""Parts of a composed estimator, with the names of their parameters in the whole."""
+"""Parts of a composed estimator, with the full names of their parameters."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from skbayes.spaces.scalers import is_scaler, scaler_choice
 
 __all__ = ["Part", "own_params", "parts_of"]
 
-# Searches tune themselves, and what is frozen is not fitted again.
+# Searches tune their estimators already, and frozen estimators are not fitted again.
 NOT_ENTERED = ("BaseSearchCV", "FrozenEstimator")
 
 # Parameters that hold named estimators.
 CONTAINERS = ("steps", "transformers", "transformer_list", "estimators")
 
-# After these the columns are as many as before.
+# Transformers that keep the number of columns.
 KEEP_COLUMNS = (
     "KNNImputer",
     "MaxAbsScaler",
@@ -37,7 +37,7 @@ KEEP_COLUMNS = (
 )
 IMPUTERS = ("IterativeImputer", "KNNImputer", "SimpleImputer")
 
-# Classes, some of them wrappers, that have nothing to tune themselves.
+# Classes, including wrappers, that have no hyper-parameters to tune.
 known(
     *("Pipeline", "FeatureUnion", "ColumnTransformer", "TransformedTargetRegressor"),
     *("MultiOutputClassifier", "MultiOutputRegressor", "ClassifierChain"),
@@ -53,7 +53,7 @@ known(
 def voting(own: Params, facts: DataFacts) -> Notation:
     members = [one for _, one in own["estimators"] if not isinstance(one, str)]
     probable = all(hasattr(one, "predict_proba") for one in members)
-    # Those who chose "soft" may need its probabilities.
+    # Users who chose "soft" may need its probabilities.
     if own["voting"] == "hard" and probable:
         return {"voting": ["hard", "soft"]}
     return {}
@@ -83,20 +83,20 @@ def output_code(own: Params, facts: DataFacts) -> Notation:
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """One estimator of a composition, or the whole.
+    """Estimator within a composition, or the whole composition.
 
     Attributes
     ----------
     prefix : str
-        What its parameters' names begin with: "pipeline__svc__", or "" for the whole.
+        Prefix of its parameter names: "pipeline__svc__", or "" for the whole.
     estimator : estimator
-        The part.
+        The estimator.
     facts : DataFacts
         Facts about the data that the part is fitted on.
     known : KnownClass or None
-        The entry of its class in the catalog.
+        Entry of its class in the catalog.
     is_scaler : bool
-        Whether it may be replaced by other scalers, and is not tuned otherwise.
+        Whether the search chooses among scalers for this step instead of tuning it.
     """
 
     prefix: str
@@ -107,7 +107,7 @@ class Part:
 
     @functools.cached_property
     def space(self) -> Notation:
-        """Its search space without the parts inside it, under full names."""
+        """Search space with full names, without the spaces of nested estimators."""
         if self.is_scaler:
             matters = self.facts.scale_matters
             scalers = scaler_choice(self.estimator, self.facts) if matters else []
@@ -116,7 +116,7 @@ class Part:
 
 
 def parts_of(estimator: Any, facts: DataFacts, prefix: str = "") -> list[Part]:
-    """Return the parts of an estimator that may be tuned, the whole first."""
+    """Return the parts of an estimator that can be tuned, the whole first."""
     return list(_walk(estimator, prefix, facts))
 
 
@@ -151,7 +151,7 @@ def _space(part: Part, entry: KnownClass) -> Notation:
 
 
 class _OwnParams(dict):
-    """Parameters of an estimator; None for those that a derived class does not have."""
+    """Parameters of an estimator; None for parameters that it does not have."""
 
     def __missing__(self, name: str) -> None:
         return None
@@ -160,15 +160,15 @@ class _OwnParams(dict):
 def _classifies(estimator: Any) -> bool:
     try:
         return is_classifier(estimator)
-    except Exception:  # without tags, or not complete
+    except Exception:  # without tags, or with missing parameters
         return False
 
 
 def own_params(estimator: Any, entry: KnownClass) -> dict[str, Any]:
-    """Return the parameters of an estimator, not those of estimators inside it."""
+    """Return the parameters of an estimator without those of nested estimators."""
     own = estimator.get_params(deep=False)
     if entry.package == "catboost":
-        # It returns only what the user has set.
+        # CatBoost returns only the parameters that the user has set.
         names = [*entry.stands_for, "learning_rate"]
         return _OwnParams({**dict.fromkeys(names), **own})
     return _OwnParams(own)
@@ -202,7 +202,7 @@ def _members(
 
 
 def _ignores_scale(estimator: Any) -> bool:
-    """Whether an estimator is a tree, or made of trees only."""
+    """Return whether an estimator is a tree or an ensemble of trees."""
     entry = find(estimator)
     if entry is None or entry.build.__module__ != "skbayes.spaces.trees":
         return False
@@ -217,7 +217,7 @@ def _n_columns(columns: Any) -> int | None:
 
 
 def _facts_after(transformer: Any, facts: DataFacts) -> DataFacts:
-    """Return the facts about what a transformer returns."""
+    """Return the facts about the output of a transformer."""
     name = type(transformer).__name__
     if name in IMPUTERS:
         facts = dataclasses.replace(facts, has_missing=False)
@@ -226,7 +226,7 @@ def _facts_after(transformer: Any, facts: DataFacts) -> DataFacts:
 
 
 def _facts_within(estimator: Any, own: dict[str, Any], facts: DataFacts) -> DataFacts:
-    """Return the facts about the data that estimators inside another one see."""
+    """Return the facts about the data on which nested estimators are fitted."""
     name, n_rows = type(estimator).__name__, facts.n_rows
     changed: dict[str, Any] = {}
     if own.get("func") is not None or own.get("transformer") is not None:

@@ -1,4 +1,4 @@
-"""Scalers, which are tuned as a choice of the step and not by their parameters."""
+"""Scalers, for which the search chooses the class of the step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCALERS = (
 
 
 def is_scaler(estimator: Any) -> bool:
-    """Whether an estimator is one of scikit-learn's scalers."""
+    """Return whether an estimator is one of scikit-learn's scalers."""
     return any(
         cls.__name__ in SCALERS and cls.__module__.startswith("sklearn.")
         for cls in type(estimator).__mro__
@@ -27,12 +27,12 @@ def is_scaler(estimator: Any) -> bool:
 
 
 def scaler_choice(scaler: Any, facts: DataFacts) -> list[Any]:
-    """Return the scalers that may take a scaler's place, the own one first.
+    """Return the scalers that can replace a scaler, beginning with the scaler itself.
 
-    None of them where the place asks for what others do not: for sparse data, which
-    are not centered, and for numbers that are not negative.
+    The list is empty if the others cannot replace it: for scalers of sparse data, which
+    do not center, and for scalers with nonnegative output.
     """
-    # Only here: the user has imported them.
+    # Imported here, because the user's code has imported it already.
     from sklearn import preprocessing
 
     name = type(scaler).__name__

@@ -26,7 +26,7 @@ __all__: list[str] = []
 
 @known("SimpleImputer")
 def simple_imputer(own: Params, facts: DataFacts) -> Notation:
-    # Other strategies are for columns that need not be numbers.
+    # The other strategies are for columns that need not be numeric.
     if own["strategy"] not in ("mean", "median") or not facts.has_missing:
         return {}
     return {"strategy": ["mean", "median"], "add_indicator": [False, True]}
@@ -129,7 +129,7 @@ def significant_features(own: Params, facts: DataFacts) -> Notation:
 def important_features(own: Params, facts: DataFacts) -> Notation:
     if own["max_features"] is not None:
         return {}
-    # None is the mean, or what a 1-norm has set to 0.
+    # None is the mean, or a threshold for coefficients that an l1 penalty has set to 0.
     return {"threshold": Ordinal(["0.1*mean", "0.25*mean", "0.5*mean", None])}
 
 
@@ -151,7 +151,7 @@ def principal_components(own: Params, facts: DataFacts) -> Notation:
     whiten = {"whiten": [False, True]}
     if isinstance(n, int) or solver not in ("auto", "full", "covariance_eigh"):
         return {"n_components": components(own, facts, 500), **whiten}
-    # Shares of the variance.
+    # Fractions of the variance.
     shares = Ordinal([0.5, 0.7, 0.8, 0.9, 0.95, 0.99, None])
     return {"n_components": shares, **whiten}
 
@@ -163,7 +163,7 @@ def factors(own: Params, facts: DataFacts) -> Notation:
 
 @known("TruncatedSVD")
 def truncated_svd(own: Params, facts: DataFacts) -> Notation:
-    if facts.n_features is None:  # after a vectorizer, many
+    if facts.n_features is None:  # many features after a vectorizer
         return {"n_components": (2, at_most(200, facts.n_rows), LOG)}
     return {"n_components": (2, max(3, min(200, facts.n_features - 1)), LOG)}
 
@@ -224,7 +224,7 @@ def manifold(own: Params, facts: DataFacts) -> Notation:
     return {"n_neighbors": (2, high, LOG), "n_components": components(own, facts, 50)}
 
 
-# -- scalers, as steps of their own ---------------------------------------------------
+# -- scalers, as separate steps -------------------------------------------------------
 
 
 @known("Normalizer")

@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, None)
 
-# Half the training rows may be in one leaf, and no more.
+# Fraction of the training rows that bounds the minimum leaf size.
 LEAF_SHARE = 0.25
 
 
@@ -147,7 +147,7 @@ def lightgbm(own: Params, facts: DataFacts) -> Notation:
     }
 
 
-# What None stands for.
+# Effective values of parameters that are None.
 XGBOOST_DEFAULTS = {
     "n_estimators": 100,
     "booster": "gbtree",
@@ -204,7 +204,7 @@ def xgboost(own: Params, facts: DataFacts) -> Notation:
     }
 
 
-# What get_params leaves out of a CatBoost model that the user has not set.
+# Defaults that get_params of CatBoost omits if the user has not set the parameters.
 CATBOOST_DEFAULTS = {
     "iterations": 1000,
     "depth": 6,

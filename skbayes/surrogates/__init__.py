@@ -1,4 +1,4 @@
-"""Surrogates: models of the score of configurations that were not tried."""
+"""Surrogates: models that predict the scores of configurations."""
 
 from skbayes.surrogates.base import Surrogate
 from skbayes.surrogates.gp.additive import AdditiveGaussianProcess

@@ -1,4 +1,4 @@
-"""Base class of the surrogates and the capabilities that they declare."""
+"""Base class of the surrogates, and the capabilities that they declare."""
 
 from __future__ import annotations
 
@@ -15,32 +15,36 @@ __all__ = ["Sampler", "Surrogate", "known_means", "posterior_of_mean"]
 
 
 class Surrogate(ABC):
-    """Model of the score of a configuration.
+    """Base class of the surrogates, the models of the scores of configurations.
 
-    Symbols: n observations, m configurations, D columns, S samples of the model's
-    hyper-parameters. A subclass declares what it can do by the attributes below; the
-    optimizer, the searches and the displays ask for these, never for a class. If it has
-    an attribute `n_options` or `random_state`, the optimizer sets what was left at its
-    default.
+    Derive from this class to write a custom surrogate. A subclass declares its
+    capabilities by the attributes below, which the optimizer, the searches and the
+    displays read. The optimizer sets an attribute `n_options` that is None to the
+    options of the search space.
+
+    In the descriptions of shapes, n is the number of observations, m the number of
+    configurations, D the number of columns, and S the number of samples of the
+    surrogate's hyper-parameters.
 
     Attributes
     ----------
     predicts_scores : bool, default=True
-        Whether :meth:`predict` gives means and standard deviations of the score.
+        Whether :meth:`predict` returns means and standard deviations of the score.
     takes_noise : bool, default=False
         Whether :meth:`fit` accepts known variances of the scores.
     has_gradients : bool, default=False
-        Whether :meth:`predict` gives derivatives.
+        Whether :meth:`predict` can return derivatives.
     takes_fidelity : bool, default=False
-        Whether the fidelity of a score can be one more column of its inputs.
+        Whether the fidelity of a score can be an additional column of the inputs.
     has_graph : bool, default=False
-        Whether it has a neighborhood graph of all configurations, as ``graph``.
+        Whether it has an attribute ``graph``, a neighborhood graph of all
+        configurations.
     needs_finite_space : bool, default=False
         Whether it is limited to spaces of few configurations.
     needs_scores : bool, default=True
-        Whether it can propose nothing before a score is known.
+        Whether it requires at least one score to propose configurations.
     n_initial_points : int or None, default=None
-        Number of observations before it makes proposals. None: by the space.
+        Number of observations before it makes proposals. None: it depends on the space.
 
     Examples
     --------
@@ -76,27 +80,27 @@ class Surrogate(ABC):
 
     @abstractmethod
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
-        """Learn from scores.
+        """Fit the surrogate to observations.
 
-        If it `takes_noise`, a third argument `noise` (n,), None by default, has
-        known variances of the scores, finite and >= 0.
+        With `takes_noise`, there is a third argument `noise` of shape (n,), None by
+        default. It holds known variances of the scores, finite and >= 0.
 
         Parameters
         ----------
         X : ndarray of shape (n, D)
             Encoded configurations, NaN where inactive. n >= 1.
         y : ndarray of shape (n,)
-            Their scores, finite.
+            Scores of the configurations, finite.
 
         Returns
         -------
         self : Surrogate
-            The fitted model.
+            The fitted surrogate.
         """
 
     @abstractmethod
     def condition(self, X: FloatArray) -> Any:
-        """Return a model that also knows that `X` will be observed.
+        """Return a surrogate conditioned on pending configurations.
 
         Parameters
         ----------
@@ -106,16 +110,16 @@ class Surrogate(ABC):
         Returns
         -------
         surrogate : Surrogate
-            A new model, for which the scores of `X` are what this one predicts; this
-            one is unchanged.
+            New surrogate that treats the predicted scores of `X` as observed. This
+            surrogate is unchanged.
         """
 
     @abstractmethod
     def predict(self, X: FloatArray) -> tuple[FloatArray, ...]:
-        """Predict mean and standard deviation of the score, without noise.
+        """Predict the mean and standard deviation of the score, without noise.
 
-        If it `has_gradients`, a second argument `gradient`, False by default, says
-        whether to return derivatives, too.
+        With `has_gradients`, there is a second argument `gradient`, False by default.
+        If it is True, derivatives are also returned.
 
         Parameters
         ----------
@@ -125,105 +129,106 @@ class Surrogate(ABC):
         Returns
         -------
         mean, sd : ndarray of shape (S, m)
-            Prediction under each sample of the hyper-parameters.
+            Prediction for each sample of the hyper-parameters.
         d_mean, d_sd : ndarray of shape (S, m, D)
-            Only with `gradient`: their derivatives; 0 in unordered columns.
+            Derivatives by the positions, 0 in unordered columns. Only with `gradient`.
         """
 
     def known_means(self, X: FloatArray) -> FloatArray:
-        """Predict the mean of the score at configurations that it has learned.
+        """Predict the mean of the score at observed and pending configurations.
 
         Parameters
         ----------
         X : ndarray of shape (n, D)
-            Those given to :meth:`fit`, followed by those given to :meth:`condition`.
+            Configurations passed to :meth:`fit`, followed by those passed to
+            :meth:`condition`.
 
         Returns
         -------
         mean : ndarray of shape (S, n)
-            As by :meth:`predict`, of which it may be a faster way.
+            Means as from :meth:`predict`, which may be slower.
         """
         return self.predict(X)[0]
 
     def average(
         self, X: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Predict mean and standard deviation of a weighted mean of scores.
+        """Predict the mean and standard deviation of a weighted mean of scores.
 
         Parameters
         ----------
         X : ndarray of shape (m, D)
             Encoded configurations.
         weights : ndarray of shape (m,)
-            Their weights, >= 0, which sum to 1.
+            Weights of the configurations, >= 0, with sum 1.
 
         Returns
         -------
         mean, sd : ndarray of shape (S,)
-            Prediction under each sample of the hyper-parameters. Of a model that does
-            not say how its errors go together `sd` is an upper bound: the weighted
-            mean of all.
+            Prediction for each sample of the hyper-parameters. If the surrogate does
+            not model the correlations of its errors, `sd` is an upper bound, the
+            weighted mean of all standard deviations.
         """
         return _bound_of_mean(self, X, weights)
 
     def prepare(self, candidates: Candidates) -> None:  # noqa: B027
-        """Take from the space what was not given to the constructor.
+        """Set parameters that depend on the space and were not given.
 
         Parameters
         ----------
         candidates : Candidates
-            The configurations that will be predicted.
+            Configurations that can be proposed.
 
         Raises
         ------
         ValueError
-            If it cannot be used on this space.
+            If the surrogate does not support this space.
         """
 
     def _to_scores(
         self, mean: FloatArray, sd: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what is predicted of standardized scores in units of the score."""
+        """Convert predictions of standardized scores to units of the score."""
         return self._offset + self._unit * mean, self._unit * sd
 
 
 class Sampler(Surrogate):
-    """Base of what draws configurations and predicts no scores."""
+    """Base class of samplers, which draw configurations and do not predict scores."""
 
     predicts_scores = False
-    # What does not predict scores cannot mistake them.
+    # Accepted and ignored.
     takes_noise = True
 
     @abstractmethod
     def draw(
         self, candidates: Candidates, random_state: np.random.Generator
     ) -> FloatArray:
-        """Draw new and allowed configurations (m, D), best first; maybe none."""
+        """Draw new and allowed configurations (m, D), m >= 0, best first."""
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> Self:
-        """Learn from scores, NaN for failures; by default nothing."""
+        """Fit the sampler to scores, NaN for failures; by default do nothing."""
         return self
 
     def condition(self, X: FloatArray) -> Any:
-        """Return a sampler that knows of pending configurations; by default itself."""
+        """Return a sampler conditioned on pending configurations; by default itself."""
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, ...]:
-        """Raise ValueError: there are no scores to predict."""
+        """Raise ValueError, because samplers do not predict scores."""
         raise ValueError(f"surrogate: {self!r} does not predict scores.")
 
 
 def posterior_of_mean(
     surrogate: Any, X: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Call :meth:`Surrogate.average`, of any object with a method ``predict``."""
+    """Call :meth:`Surrogate.average`, or its default for objects without it."""
     return getattr(surrogate, "average", partial(_bound_of_mean, surrogate))(X, weights)
 
 
 def known_means(surrogate: Any, X: FloatArray) -> FloatArray:
-    """Call :meth:`Surrogate.known_means`, of any object with a method ``predict``."""
+    """Call :meth:`Surrogate.known_means`, or its default for objects without it."""
     if hasattr(surrogate, "known_means"):
         return surrogate.known_means(X)
     return surrogate.predict(X)[0]

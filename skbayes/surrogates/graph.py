@@ -3,12 +3,12 @@
 Symbols (n nodes, l of them labeled, D columns):
 
 - ``nodes``: (n, D), all configurations that can be proposed.
-- ``W``: (n, n), weights of edges; 0 on the diagonal and between strangers.
+- ``W``: (n, n), weights of edges; 0 on the diagonal and between nodes without an edge.
 - ``Delta``: D - W, the graph's Laplacian, D the diagonal matrix of W's row sums.
 - ``L``, ``U``: the labeled and the unlabeled nodes.
-- ``f``: (n,), the harmonic function: the labels on L, on U the weighted mean of its
-  neighbors' values, f_U = -Delta_UU^-1 Delta_UL f_L.
-- ``G``: Delta_UU^-1. Labeling k with v adds (v - f_k) G_.k / G_kk to f, and takes
+- ``f``: (n,), the harmonic function. It equals the labels on L. On U, it is the
+  weighted mean of the neighbors' values, f_U = -Delta_UU^-1 Delta_UL f_L.
+- ``G``: Delta_UU^-1. Labeling k with v adds (v - f_k) G_.k / G_kk to f, and subtracts
   G_.k G_k. / G_kk from G.
 
 Zhu, Ghahramani & Lafferty (2003), "Semi-supervised learning using Gaussian fields and
@@ -33,33 +33,33 @@ from skbayes.surrogates.gp.kernels import KERNELS, Embedding
 
 __all__ = ["MAX_NODES", "HarmonicFunction", "NeighborGraph"]
 
-# A graph with more nodes than this would take seconds a proposal: it is kept as
-# matrices of n x n numbers.
+# Maximum number of nodes. The graph is stored as n x n matrices, and larger ones would
+# take seconds per proposal.
 MAX_NODES = 2000
 
-# Added to the diagonal of Delta, which is singular as long as nothing is labeled.
+# Added to the diagonal of Delta, which is singular without labels.
 JITTER = 1e-9
 
-# A node has this share of all nodes for neighbors, on average.
+# Maximum average number of neighbors of a node, as a share of all nodes.
 NEIGHBOR_SHARE = 1.0 / 7.0
 
 
 class NeighborGraph:
-    """Each configuration joined with those most like it.
+    """Neighborhood graph, in which edges join similar configurations.
 
-    An edge joins two nodes if one is among the k nearest of the other, where k is the
-    greatest for which a node has at most n / 7 neighbors on average. On a grid many
-    nodes are equally near: all that are as near as the k-th count, so that the graph
-    does not depend on an order of the nodes.
+    An edge joins two nodes if one is among the k nearest nodes of the other. Here k is
+    the greatest number for which a node has at most n / 7 neighbors on average. On a
+    grid, many nodes are equally near. All nodes that are as near as the k-th count, so
+    that the graph does not depend on the order of the nodes.
 
     Parameters
     ----------
     nodes : ndarray of shape (n, D)
         Encoded configurations, NaN where inactive, all different.
     n_options : list of int
-        For each column 0 if its positions are ordered, else the number of options.
+        Number of options of each column, 0 for an ordered column.
     kernel : {"matern52", "matern32", "rbf"}, default="rbf"
-        Weight of an edge by its length.
+        Function from the length of an edge to its weight.
     length_scale : float, default=1.0
         Unit of lengths: 1 is the range of an ordered column, and the distance between
         two options of an unordered one.
@@ -67,9 +67,9 @@ class NeighborGraph:
     Attributes
     ----------
     W : ndarray of shape (n, n)
-        Weights.
+        Weights of the edges.
     components : list of ndarray
-        The nodes of each connected component.
+        Indices of the nodes of each connected component.
 
     Raises
     ------
@@ -102,7 +102,7 @@ class NeighborGraph:
         scaled = embedding.scale(
             embedding.place(nodes), np.full(len(n_options), length_scale)
         )
-        # Differences, not products, which would lose digits to cancellation.
+        # Differences, because products would lose digits by cancellation.
         r2 = np.zeros((n, n))
         for coordinate in scaled.T:
             r2 += np.square(coordinate[:, None] - coordinate)
@@ -115,15 +115,15 @@ class NeighborGraph:
         return len(self.W)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The n x n weights are computed again.
+        # The n x n weights are recomputed.
         return NeighborGraph, self._made_of
 
     def places(self, X: FloatArray) -> np.ndarray:
-        """Find the nodes of configurations."""
+        """Return the indices of the nodes of configurations, -1 if there is none."""
         return np.array([self._places.get(key_of(row), -1) for row in X], dtype=int)
 
     def labels(self, places: np.ndarray, y: FloatArray) -> tuple[list[int], FloatArray]:
-        """Give each node one label."""
+        """Return the labeled nodes, and the mean label of each."""
         own: dict[int, list[float]] = {}
         for place, label in zip(places.tolist(), y.tolist(), strict=True):
             if place >= 0:
@@ -131,7 +131,7 @@ class NeighborGraph:
         return list(own), np.array([np.mean(labels) for labels in own.values()])
 
     def resistance(self, node: int) -> FloatArray:
-        """Effective resistance between one node and all."""
+        """Return the effective resistances between one node and all nodes."""
         diagonal = np.diagonal(self._inverse)
         resistance = np.full(len(self), np.inf)
         (own,) = (part for part in self.components if node in part)
@@ -141,7 +141,7 @@ class NeighborGraph:
 
     @cached_property
     def _inverse(self) -> Any:
-        """Pseudo-inverse of Delta, needed for resistances alone."""
+        """Pseudo-inverse of Delta, for resistances."""
         return np.linalg.pinv(self.laplacian, hermitian=True)
 
     @property
@@ -151,17 +151,17 @@ class NeighborGraph:
 
 
 def _neighbors(r2: FloatArray) -> np.ndarray:
-    """Which pairs of nodes are joined, from all squared distances."""
+    """Return a mask of the joined pairs of nodes from squared distances."""
     n = len(r2)
     others = np.sort(r2 + np.diag(np.full(n, np.inf)), axis=1)
 
     def joined(k: int) -> np.ndarray:
-        # On a grid many distances are equal, but for rounding.
+        # On a grid, many distances are equal up to rounding.
         near = r2 <= others[:, k - 1, None] * (1.0 + 1e-9)
         np.fill_diagonal(near, False)
         return near | near.T
 
-    # The greatest k that does not join too many: more are joined the greater it is.
+    # The greatest k without too many edges; their number increases with k.
     ks = range(1, n)
     most = NEIGHBOR_SHARE * n * n
     k = bisect_right(ks, most, key=lambda k: int(np.sum(joined(k))))
@@ -169,10 +169,10 @@ def _neighbors(r2: FloatArray) -> np.ndarray:
 
 
 class HarmonicFunction:
-    """The harmonic function of a graph some of whose nodes are labeled.
+    """Harmonic function of a graph with labels at some nodes.
 
-    Labeling one more node is an update of rank one; only a component's first label
-    takes an inversion. In a component without a label f is the mean of all labels.
+    Labeling a node is a rank-one update. Only the first label of a component requires
+    a matrix inversion. In a component without labels, f is the mean of all labels.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class HarmonicFunction:
     Attributes
     ----------
     labeled : list of int
-        The labeled nodes, in order.
+        Labeled nodes, in the order in which they were labeled.
     """
 
     def __init__(self, graph: NeighborGraph) -> None:
@@ -192,13 +192,13 @@ class HarmonicFunction:
         self._component = np.empty(n, dtype=int)
         for number, component in enumerate(graph.components):
             self._component[component] = number
-        # G up to a factor: without a label Delta^-1 is a constant, almost infinite,
-        # on each component, and only its quotients are asked for.
+        # G up to a factor. Without labels, Delta^-1 is constant and almost infinite on
+        # each component, but only its ratios are used.
         self._G = (self._component[:, None] == self._component).astype(float)
         self._reached = np.zeros(len(graph.components), dtype=bool)
 
     def label(self, nodes: Sequence[int]) -> None:
-        """Label nodes that are not labeled yet."""
+        """Label nodes that are not labeled."""
         for k in nodes:
             if self._reached[self._component[k]]:
                 column = self._G[:, k].copy()
@@ -218,7 +218,7 @@ class HarmonicFunction:
         self._reached[self._component[k]] = True
 
     def copy(self) -> HarmonicFunction:
-        """Return one that can be labeled without changing this one."""
+        """Return an independent copy."""
         twin = object.__new__(HarmonicFunction)
         vars(twin).update(vars(self))
         twin.labeled = list(self.labeled)
@@ -226,11 +226,11 @@ class HarmonicFunction:
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # G is computed again, by the same steps.
+        # G is recomputed by the same steps.
         return _labeled, (self.graph, self.labeled)
 
     def values(self, labels: FloatArray) -> FloatArray:
-        """Values of f at all nodes."""
+        """Return the values of f at all nodes."""
         f = np.full(len(self.graph), float(np.mean(labels)))
         reached = self._reached[self._component]
         f[reached] = (self._G @ (self.graph.W[:, self.labeled] @ labels))[reached]
@@ -238,7 +238,7 @@ class HarmonicFunction:
         return f
 
     def influence(self) -> FloatArray:
-        """How far a label reaches: by how much sum f grows if f_k grows by 1."""
+        """Return the increase of sum f if f_k increases by 1, for all nodes k."""
         diagonal = np.diagonal(self._G)
         return np.where(
             diagonal > 0.0,

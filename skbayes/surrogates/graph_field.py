@@ -7,7 +7,7 @@ Symbols (n nodes, l of them labeled, g values of sigma, D columns):
   Never formed: with Delta = V diag(v) V^T, column k is V ((v + 1 / sigma^2)^-1 * V_k).
 - ``A``: (g, l, n), the first l steps of the Cholesky decomposition of K with the
   labeled nodes as pivots, K_LL = A_L^T A_L and A_L upper triangular. Labeling one
-  more node adds a row, and leaves the others as they are.
+  more node adds a row, and does not change the others.
 - ``y``: (l,), the labels, standardized.
 
 Zhang & Duh (2020), "Reproducible and efficient benchmarks for hyperparameter
@@ -33,12 +33,12 @@ from skbayes.surrogates.scaling import standardize
 
 __all__ = ["GraphField"]
 
-# 1 / sigma^2 is one of these times the mean degree of a node: the greater, the sooner
-# the field forgets a label with the distance from it.
+# Candidates for 1 / sigma^2, in units of the mean degree of a node. The greater it is,
+# the faster the influence of a label decreases with the distance.
 DECAYS = np.logspace(-4.0, 1.0, 11)
 
-# The least variance that is left, in units of the prior's; and the least mean square
-# of whitened labels that is believed, in units of their own variance.
+# Minimum posterior variance, in units of the prior variance; and minimum mean square of
+# whitened labels, in units of their own variance.
 MIN_VARIANCE, MIN_AMPLITUDE = 1e-12, 1e-6
 
 # Mean degree of a graph that has (nearly) no edges.
@@ -49,24 +49,25 @@ MIN_DEGREE = 1e-6
 class GraphField(Surrogate):
     """Gaussian field on a graph, for finite spaces of up to 2,000 configurations.
 
-    Each configuration is a node, joined to its nearest ones
-    (``skbayes.surrogates.graph.NeighborGraph``), and what is told of it spreads
-    along the edges. The strength of the edges, and how soon a score is forgotten with
-    the distance, are chosen by marginal likelihood. Scores are taken to be exact.
+    Each configuration is a node, and edges join it to its nearest configurations
+    (``skbayes.surrogates.graph.NeighborGraph``). The influence of an observed score
+    spreads along the edges. The marginal likelihood determines the strength of the
+    edges, and the decrease of the influence with the distance. Scores are assumed to be
+    exact.
 
     Parameters
     ----------
     kernel : {"matern52", "matern32", "rbf"}, default="rbf"
-        Weight of an edge by its length.
+        Function from the length of an edge to its weight.
     length_scale : float, default=1.0
         Unit of lengths: 1 is the range of an ordered column, and the distance between
         two options of an unordered one.
     nodes : ndarray of shape (n, D), default=None
-        All encoded configurations that can be proposed, NaN where inactive. None:
-        those of the space on which the field is used.
+        All encoded configurations that can be proposed, NaN where inactive. None: the
+        configurations of the optimizer's space.
     n_options : list of int, default=None
-        For each column 0 if its positions are ordered, else the number of options.
-        None: all columns are ordered, or as the space on which it is used says.
+        Number of options of each column, 0 for an ordered column. None: the options of
+        the optimizer's space. Without an optimizer, all columns are ordered.
 
     Raises
     ------
@@ -75,7 +76,7 @@ class GraphField(Surrogate):
 
     See Also
     --------
-    skbayes.acquisition.ExpectedInfluence : Another way to choose on the same graph.
+    skbayes.acquisition.ExpectedInfluence : Acquisition function on the same graph.
 
     References
     ----------
@@ -112,7 +113,7 @@ class GraphField(Surrogate):
         self._labeled: list[int] = []
 
     def prepare(self, candidates: Candidates) -> None:
-        """Take the configurations for nodes; ValueError if they are too many."""
+        """Use all configurations as nodes; ValueError if there are too many."""
         if self.nodes is not None:
             return
         candidates.judge()
@@ -121,31 +122,33 @@ class GraphField(Surrogate):
             n = candidates.n_configurations
             size = "infinitely many" if math.isinf(n) else f"{int(n):,}"
             raise ValueError(
-                "surrogate 'graph' needs a finite space, of which each configuration "
-                f"is a node, with at most {MAX_NODES:,} of them; this one has {size}. "
-                "Give lists of values in place of ranges, or choose another surrogate."
+                "surrogate 'graph' needs a finite space, with at most "
+                f"{MAX_NODES:,} configurations; this one has {size}. Use lists of "
+                "values in place of ranges, or choose another surrogate."
             )
 
     @cached_property
     def graph(self) -> NeighborGraph:
-        """The graph of the nodes; ValueError if there are none, or too many."""
+        """Graph of the nodes; ValueError if there are none or too many."""
         if self.nodes is None:
-            raise ValueError("nodes must be given to use a GraphField by itself.")
+            raise ValueError(
+                "nodes must be given to use a GraphField without an optimizer."
+            )
         n_options = self.n_options or [0] * self.nodes.shape[1]
         return NeighborGraph(self.nodes, n_options, self.kernel, self.length_scale)
 
     # -- learning -----------------------------------------------------------------
 
     def fit(self, X: FloatArray, y: FloatArray) -> GraphField:
-        """Learn from scores.
+        """Fit the field to observations.
 
         Parameters
         ----------
         X : ndarray of shape (n_told, D)
-            Encoded configurations. Those that are no nodes are left out; of one that
-            is told several times the mean counts.
+            Encoded configurations. Configurations that are not nodes are ignored. If a
+            configuration occurs several times, the mean of its scores is used.
         y : ndarray of shape (n_told,)
-            Their scores, finite.
+            Scores of the configurations, finite.
 
         Returns
         -------
@@ -159,17 +162,17 @@ class GraphField(Surrogate):
             self._forget()
         for node in labeled[len(self._labeled) :]:
             self._label(node)
-        # Where nothing told is a node, what was told says at least how high scores are.
+        # If no observation is a node, the scores still determine offset and unit.
         level = scores if len(scores) else y
         _, self._offset, self._unit = standardize(level)
         self._learn((scores - self._offset) / self._unit)
         return self
 
     def condition(self, X: FloatArray) -> GraphField:
-        """Field that also knows that `X` will be observed.
+        """Return a field conditioned on pending configurations `X`.
 
-        The scores are taken to be what the field predicts: means stay as they are,
-        and standard deviations shrink around `X`.
+        Their predicted scores are treated as observed. Means do not change, and
+        standard deviations decrease near `X`.
         """
         field = object.__new__(GraphField)
         vars(field).update(vars(self))
@@ -181,7 +184,7 @@ class GraphField(Surrogate):
         return field
 
     def _forget(self) -> None:
-        """Start without labels."""
+        """Remove all labels."""
         n = len(self.graph)
         if not hasattr(self, "_vectors"):
             degree = self.graph.W.sum() / n
@@ -191,7 +194,7 @@ class GraphField(Surrogate):
             self._prior = np.einsum("ij,gj->gi", self._vectors**2, self._inverse)
         self._labeled = []
         self._rows = np.empty((len(DECAYS), 0, n))  # A
-        self._variance = self._prior.copy()  # what is left of the diagonal of K
+        self._variance = self._prior.copy()  # diagonal of K, less that of A^T A
 
     def _label(self, k: int) -> None:
         """Add node k's row to A: (K_k. - A_.k A) / sqrt(K_kk - |A_.k|^2)."""
@@ -211,7 +214,7 @@ class GraphField(Surrogate):
     def _learn(self, y: FloatArray) -> None:
         """Choose sigma and beta by marginal likelihood; predict every node.
 
-        With z = A_L^-T y the log likelihood is, up to a constant and at its best beta,
+        With z = A_L^-T y, the log likelihood at the optimal beta is, up to a constant,
         - (l log(|z|^2 / l) + log |K_LL|) / 2, and 1 / (2 beta) = |z|^2 / l.
         """
         count = len(y)
@@ -234,7 +237,7 @@ class GraphField(Surrogate):
     # -- predicting ---------------------------------------------------------------
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of the score."""
+        """Predict the mean and standard deviation of the score."""
         places = self.graph.places(X)
         prior = self._prior[self._chosen]
         left = np.maximum(self._variance[self._chosen], MIN_VARIANCE * prior)
@@ -247,10 +250,10 @@ class GraphField(Surrogate):
     def average(
         self, X: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of a weighted mean of scores.
+        """Predict the mean and standard deviation of a weighted mean of scores.
 
-        With w the weights of the nodes, the mean is w' m, and the variance
-        w' (K - A' A) w / (2 beta), by the covariances between all of them.
+        With the weights w of the nodes, the mean is w' m, and the variance is
+        w' (K - A' A) w / (2 beta), from the covariances between all nodes.
         """
         places, weights = self.graph.places(X), np.asarray(weights, dtype=np.float64)
         known = places >= 0
@@ -265,7 +268,7 @@ class GraphField(Surrogate):
         return self._to_scores(np.array([self._mean @ w]), np.array([sd]))
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but what can be computed again: some matrices of n x n numbers."""
+        """Return the state without n x n matrices, which can be recomputed."""
         state = dict(vars(self))
         for name in ("_vectors", "_inverse", "_prior", "_rows", "_variance"):
             state.pop(name, None)

@@ -1,7 +1,6 @@
-"""Surrogate that also learns from trials at lower fidelities.
+"""Surrogate that is also fitted to trials at other fidelities.
 
-Symbols: n scores at the fidelity in question, m earlier ones at other fidelities, D
-columns.
+Symbols: n scores at the target fidelity, m earlier ones at other fidelities, D columns.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ __all__ = ["MultiFidelity"]
 
 
 class MultiFidelity(Surrogate):
-    """A surrogate with the fidelity of a score as one more input.
+    """Surrogate with the fidelity of a score as an additional input.
 
-    What was seen at other fidelities (on smaller training sets) is kept, and each fit
-    learns from all of it: the model's hyper-parameters of the fidelity, such as its
-    length scale, determine how much scores at other fidelities count.
+    Each fit also uses the observations at other fidelities, for example on smaller
+    training sets. The surrogate's hyper-parameters of the fidelity, such as its length
+    scale, determine the influence of scores at other fidelities.
 
     Parameters
     ----------
     surrogate : object
         Any surrogate whose inputs are columns of numbers, such as
-        :class:`~skbayes.surrogates.GaussianProcess`; it is copied. If it has
-        `n_options`, they are those of the D columns, or None.
+        :class:`~skbayes.surrogates.GaussianProcess`; it is copied. An attribute
+        `n_options` must be that of the D columns, or None.
     X : ndarray of shape (m, D)
-        Configurations seen at other fidelities, encoded.
+        Encoded configurations observed at other fidelities.
     y : ndarray of shape (m,)
-        Their scores, finite.
+        Scores of these configurations, finite.
     fidelities : ndarray of shape (m,)
-        Those of the scores, in [0, 1].
+        Fidelities of these scores, in [0, 1].
     fidelity : float, default=1.0
-        That of the scores which are learned and predicted, in [0, 1].
+        Target fidelity, at which scores are observed and predicted, in [0, 1].
 
     Examples
     --------
@@ -75,12 +74,12 @@ class MultiFidelity(Surrogate):
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> MultiFidelity:
-        """Learn from scores, and from those at other fidelities."""
+        """Fit the surrogate to scores, together with those at other fidelities."""
         more = {}
         if noise is not None:
             more["noise"] = np.concatenate([noise, np.zeros(len(self._y))])
-        # Those of this fidelity first: of many scores a Gaussian process learns its
-        # hyper-parameters from the first ones.
+        # Scores at the target fidelity first: with many scores, a Gaussian process
+        # learns its hyper-parameters from the first ones.
         self.surrogate = self.surrogate.fit(
             np.vstack([self._widened(X), self._earlier]),
             np.concatenate([y, self._y]),
@@ -89,26 +88,26 @@ class MultiFidelity(Surrogate):
         return self
 
     def condition(self, X: FloatArray) -> MultiFidelity:
-        """Model that also knows that `X` will be observed."""
+        """Return a surrogate conditioned on pending configurations `X`."""
         model = copy.copy(self)
         model.surrogate = self.surrogate.condition(self._widened(X))
         return model
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Mean and standard deviation at the fidelity in question."""
+        """Predict the mean and standard deviation at the target fidelity."""
         mean, sd, *derivatives = self.surrogate.predict(
             self._widened(X), **({"gradient": True} if gradient else {})
         )
         return mean, sd, *(one[..., :-1] for one in derivatives)
 
     def known_means(self, X: FloatArray) -> FloatArray:
-        """Mean at configurations of the fidelity in question that it has learned."""
+        """Predict the mean at known configurations of the target fidelity."""
         return known_means(self.surrogate, self._widened(X))
 
     def average(
         self, X: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of a weighted mean of scores."""
+        """Predict the mean and standard deviation of a weighted mean of scores."""
         return posterior_of_mean(self.surrogate, self._widened(X), weights)
 
     def _widened(self, X: FloatArray) -> FloatArray:

@@ -1,14 +1,14 @@
-"""Densities of good and of bad configurations, column by column (TPE).
+"""Tree-structured Parzen estimator (TPE): densities of good and bad configurations.
 
 Symbols (n trials, m candidates, D columns, K values of a column):
 
-- ``good``, ``bad``: the best ceil(0.15 n) trials, at least 2, and the others; each is
-  modeled by a product of densities p_good, p_bad, one a column.
-- ``x``: positions of the trials in one column, those in which it is active.
-- ``p``: (K,), probabilities of the values of a column that has finitely many.
+- ``good``, ``bad``: the best ceil(0.15 n) trials, at least 2, and the others. Their
+  densities p_good and p_bad are products of one density per column.
+- ``x``: positions of the trials in one column, without trials where it is inactive.
+- ``p``: (K,), probabilities of the values of a finite column.
 
-Only the columns that are active in a configuration have a factor in its density: the
-tree of the space is in the NaN of its rows.
+Only the active columns of a configuration have a factor in its density. Inactive
+columns are NaN, so that the rows represent the tree of the space.
 
 Bergstra, Bardenet, Bengio & Kegl (2011), "Algorithms for hyper-parameter optimization",
 section 4.
@@ -38,25 +38,25 @@ __all__ = [
     "truncated_normal",
 ]
 
-# At least so many trials are good.
+# Minimum number of good trials.
 MIN_GOOD = 2
 
-# An ordered column of more values than this is taken for continuous.
+# An ordered column with more values is treated as continuous.
 MAX_GRID = 1000
 
-# No bandwidth is less than the range divided by one more than the number of trials, or
-# than this share of it.
+# A bandwidth is at least the range divided by the number of trials + 1, and at least
+# this share of the range.
 MIN_BANDWIDTH = 0.01
 
-# Candidates are drawn so many times before the attempt ends to find a new one.
+# Maximum number of draws of candidates to find a new one.
 N_DRAWS = 10
 
-# Quantiles, for each value of a column, by which the prior's masses are found out.
+# Number of quantiles per value of a column for estimating the prior's masses.
 QUANTILES_A_VALUE = 16
 
 
 def bandwidths(x: FloatArray) -> FloatArray:
-    """Find the standard deviation of the Gaussian around each trial."""
+    """Return the standard deviation of the Gaussian around each trial."""
     places = np.unique(np.concatenate([[0.0], x, [1.0]]))
     own = np.searchsorted(places, x)
     left = x - places[np.maximum(own - 1, 0)]
@@ -66,7 +66,7 @@ def bandwidths(x: FloatArray) -> FloatArray:
 
 
 def truncated_normal(x: FloatArray, mean: FloatArray, sd: FloatArray) -> FloatArray:
-    """Densities of normal distributions truncated to [0, 1]."""
+    """Return the densities of normal distributions truncated to [0, 1]."""
     z = (x[:, None] - mean) / sd
     mass = ndtr((1.0 - mean) / sd) - ndtr(-mean / sd)
     return np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * sd * mass)
@@ -80,7 +80,7 @@ class ContinuousDensity:
     x : ndarray of shape (n,)
         Positions of the trials.
     prior_weight : float, default=1.0
-        Weight of the prior; that of each trial is 1.
+        Weight of the prior; each trial has weight 1.
     """
 
     def __init__(self, x: FloatArray, prior_weight: float = 1.0) -> None:
@@ -89,7 +89,7 @@ class ContinuousDensity:
         self.prior_weight = prior_weight
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        """Logarithms of densities."""
+        """Return log densities."""
         kernels = np.sum(truncated_normal(x, self.mean, self.sd), axis=1)
         total = self.prior_weight + len(self.mean)
         return np.log((self.prior_weight + kernels) / total)
@@ -111,7 +111,7 @@ class ContinuousDensity:
 
 
 class CategoricalDensity:
-    """Probabilities (prior weight + count), to be normalized, of values.
+    """Probabilities of unordered values, proportional to prior weight + count.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class CategoricalDensity:
     grid : ndarray of shape (K,)
         Positions of the values, ascending.
     prior_weight : float, default=1.0
-        What each value has before it is counted.
+        Initial count of each value.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class CategoricalDensity:
         return np.asarray(weights / np.sum(weights), dtype=np.float64)
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        """Logarithms of probabilities."""
+        """Return log probabilities."""
         return np.log(self.p)[_places(self.grid, x)]
 
     def sample(self, n: int, random_state: np.random.Generator) -> FloatArray:
@@ -151,8 +151,8 @@ class CategoricalDensity:
 class GridDensity(CategoricalDensity):
     """Mixture of the prior and a Gaussian around each trial, on ordered values.
 
-    A Gaussian gives each value the mass of the positions that are nearest to it; the
-    outer ones reach as far out as in.
+    The mass of a Gaussian at a value is that of the positions nearest to the value. The
+    cells of the first and last value extend equally far on both sides.
 
     Parameters
     ----------
@@ -161,9 +161,9 @@ class GridDensity(CategoricalDensity):
     grid : ndarray of shape (K,)
         Positions of the values, ascending.
     prior : ndarray of shape (K,)
-        Probabilities of the values before any trial.
+        Prior probabilities of the values.
     prior_weight : float, default=1.0
-        Weight of the prior; that of each trial is 1.
+        Weight of the prior; each trial has weight 1.
 
     Attributes
     ----------
@@ -191,39 +191,41 @@ class GridDensity(CategoricalDensity):
 
 
 def _places(grid: FloatArray, x: FloatArray) -> np.ndarray:
-    """Which of ascending positions is nearest."""
+    """Return the indices of the nearest positions of an ascending grid."""
     return np.searchsorted(0.5 * (grid[1:] + grid[:-1]), x)
 
 
 def _prior(dimension: Dimension) -> FloatArray:
-    """Probabilities of a dimension's values when they are drawn from its prior."""
+    """Return the prior probabilities of a dimension's values."""
     n = QUANTILES_A_VALUE * len(dimension.grid)
     drawn = dimension.from_uniform((np.arange(n) + 0.5) / n)
     counts = np.bincount(_places(dimension.grid, drawn), minlength=len(dimension.grid))
-    # What is too rare to be met is not impossible.
+    # Values that are too rare to occur in the sample still have some probability.
     return np.maximum(counts, 0.5) / np.sum(np.maximum(counts, 0.5))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ParzenEstimator(Sampler):
-    """Tree-structured Parzen estimator: what distinguishes good trials from bad ones.
+    """Tree-structured Parzen estimator (TPE).
 
-    Configurations are ranked by p_good / p_bad, which orders them as expected
-    improvement would; instead of a score there are two densities. Cheap with any
-    number of trials, at home in trees of conditional parameters and among options
-    without an order; it sees no interactions between parameters.
+    TPE does not predict scores. It estimates the densities p_good of the good trials
+    and p_bad of the others, and ranks configurations by p_good / p_bad. This is also
+    their order by expected improvement. TPE is fast with any number of trials, and it
+    suits conditional hyper-parameters and options without an order. It does not model
+    interactions between hyper-parameters.
 
     Parameters
     ----------
     good_share : float, default=0.15
-        Share of the trials that are good, between 0 and 1; at least two are.
+        Share of the trials that count as good, between 0 and 1. At least two trials
+        count as good.
     n_candidates : int, default=100
-        How many candidates are drawn from p_good for each proposal. Where a space is
-        small enough to be listed all that is new is ranked instead.
+        Number of candidates that are drawn from p_good for each proposal. If a space is
+        small enough to be enumerated, all new configurations are ranked instead.
     prior_weight : float, default=1.0
-        How many trials the prior weighs.
+        Weight of the prior, in number of trials.
     space : Space, default=None
-        What the configurations belong to. None: the space on which it is used.
+        Search space of the configurations. None: the space of the optimizer.
 
     Raises
     ------
@@ -268,27 +270,29 @@ class ParzenEstimator(Sampler):
             raise ValueError(f"prior_weight must be > 0, got {weight!r}.")
 
     def prepare(self, candidates: Candidates) -> None:
-        """Take the space of `candidates`, if none was given."""
+        """Use the space of `candidates`, if none was given."""
         self.space = self.space or candidates.space
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> ParzenEstimator:
-        """Learn what distinguishes good trials.
+        """Estimate the densities of good and bad trials.
 
         Parameters
         ----------
         X : ndarray of shape (n, D)
             Encoded configurations, NaN where inactive.
         y : ndarray of shape (n,)
-            Their scores, greater is better; NaN for what must not count as good.
+            Scores of the configurations, greater is better. Trials with NaN never count
+            as good.
         noise : ndarray of shape (n,), default=None
             Ignored.
 
         Returns
         -------
         self : ParzenEstimator
-            With the densities `good_` and `bad_`, one a column.
+            Estimator with the lists of densities ``good_`` and ``bad_``, with one
+            density per column.
         """
         self._X, self._y = X, y
         # argsort puts NaN last; equal scores keep their order.
@@ -300,13 +304,15 @@ class ParzenEstimator(Sampler):
         return self
 
     def condition(self, X: FloatArray) -> ParzenEstimator:
-        """Return an estimator for which pending configurations (m, D) are bad."""
+        """Return an estimator that counts pending configurations (m, D) as bad."""
         y = np.append(self._y, np.full(len(X), np.nan))
         return copy.copy(self).fit(np.vstack([self._X, X]), y)
 
     def _densities(self, X: FloatArray) -> list[ContinuousDensity | CategoricalDensity]:
         if self.space is None:
-            raise ValueError("space must be given to use a ParzenEstimator by itself.")
+            raise ValueError(
+                "space must be given to use a ParzenEstimator without an optimizer."
+            )
         return [
             self._density(column.dimension, x[~np.isnan(x)])
             for column, x in zip(self.space.columns, X.T, strict=True)
@@ -320,7 +326,7 @@ class ParzenEstimator(Sampler):
         return GridDensity(x, dimension.grid, _prior(dimension), self.prior_weight)
 
     def scores(self, X: FloatArray) -> FloatArray:
-        """Rank configurations.
+        """Compute the values by which configurations are ranked.
 
         Parameters
         ----------
@@ -330,7 +336,7 @@ class ParzenEstimator(Sampler):
         Returns
         -------
         scores : ndarray of shape (m,)
-            Difference log p_good - log p_bad, over the columns that are active in each.
+            Differences log p_good - log p_bad, over the active columns.
         """
         scores = np.zeros(len(X))
         for x, good, bad in zip(X.T, self.good_, self.bad_, strict=True):
@@ -345,7 +351,7 @@ class ParzenEstimator(Sampler):
         Parameters
         ----------
         n : int
-            How many.
+            Number of configurations.
         random_state : numpy.random.Generator
             Source of randomness.
 
@@ -358,15 +364,15 @@ class ParzenEstimator(Sampler):
         X = np.empty((n, self.space.n_columns))
         for j, density in enumerate(self.good_):
             X[:, j] = density.sample(n, random_state)
-        # Leaves out what the options drawn do not open.
+        # Sets the columns that are inactive with the drawn options to NaN.
         return self.space.snap(X)
 
     def draw(
         self, candidates: Candidates, random_state: np.random.Generator
     ) -> FloatArray:
-        """Draw new candidates where good trials are, and rank them by p_good / p_bad.
+        """Draw new candidates from p_good, and rank them by p_good / p_bad.
 
-        All that is new is ranked in a space that is enumerated.
+        In an enumerated space, all new configurations are ranked.
         """
         if candidates.is_enumerated:
             return candidates.allowed_first(self._ranked(candidates.unseen()))

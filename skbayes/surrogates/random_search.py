@@ -1,4 +1,4 @@
-"""Random and quasi-random search, which learn nothing from scores."""
+"""Random and quasi-random search, which do not use scores."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from skbayes.surrogates.base import Sampler
 
 __all__ = ["RandomSampler", "SobolSampler", "sobol"]
 
-# Binary logarithms of the lengths of the first piece of a Sobol sequence in which new
-# configurations are looked for, and of the last.
+# Binary logarithms of the lengths of the first and of the last piece of a Sobol
+# sequence that is searched for new configurations.
 FIRST_PIECE, LONGEST_PIECE = 6, 14
 
 
@@ -24,7 +24,7 @@ def sobol(n_columns: int, log2_n: int, seed: np.random.Generator) -> FloatArray:
 
 
 class RandomSampler(Sampler):
-    """Draws from the prior; from a space that is enumerated, each with equal chance."""
+    """Sampler from the prior; in an enumerated space, from the uniform distribution."""
 
     needs_scores = False
     n_initial_points = 0
@@ -36,7 +36,7 @@ class RandomSampler(Sampler):
 
 
 class SobolSampler(Sampler):
-    """Proposes the first points of a scrambled Sobol sequence that are new."""
+    """Sampler of the first new points of a scrambled Sobol sequence."""
 
     needs_scores = False
     n_initial_points = 0
@@ -49,7 +49,7 @@ class SobolSampler(Sampler):
     ) -> FloatArray:
         space = candidates.space
         for log2_n in range(FIRST_PIECE, LONGEST_PIECE + 1):
-            # A longer piece begins with the shorter one.
+            # A longer piece starts with the shorter one.
             rng = np.random.default_rng(self.random_state)
             X = space.from_uniform(sobol(space.n_columns, log2_n, rng))
             X = candidates.first_new(X)

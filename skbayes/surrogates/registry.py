@@ -1,4 +1,4 @@
-"""Registry of the surrogates that have a name."""
+"""Registry of the surrogates by name."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["Entry", "capability", "make_surrogate", "names_with", "registry"]
 
 
 class Entry(NamedTuple):
-    """Class and options that a name stands for; another class in enumerated spaces."""
+    """Class and options of a name, and a different class for enumerated spaces."""
 
     surrogate: type[Surrogate]
     options: Mapping[str, Any] = {}
     if_enumerated: type[Surrogate] | None = None
 
 
-#: The surrogates by the names that users write.
+#: Surrogates by their names in the API.
 registry: dict[str, Entry] = {
     "gp": Entry(WarpedGaussianProcess, if_enumerated=AdditiveGaussianProcess),
     "gp-matern32": Entry(GaussianProcess, {"kernel": "matern32"}),
@@ -43,15 +43,15 @@ registry: dict[str, Entry] = {
     "tpe": Entry(ParzenEstimator),
 }
 
-# What is taken for granted of a user's object that does not derive from Surrogate.
+# Assumptions about objects that do not derive from Surrogate.
 UNDECLARED = {"has_gradients": True, "takes_fidelity": None}
 
 
 def capability(surrogate: Any, name: str) -> Any:
-    """Return what a surrogate, given by name or as an object, declares.
+    """Return a capability of a surrogate, given by name or as an object.
 
-    Of an object that does not derive from :class:`Surrogate` it is inferred; None where
-    that is impossible.
+    For an object that does not derive from :class:`Surrogate`, it is inferred, or None
+    if this is impossible.
     """
     if isinstance(surrogate, str):
         surrogate = registry[surrogate].surrogate
@@ -73,9 +73,9 @@ def names_with(name: str) -> tuple[str, ...]:
 
 
 def make_surrogate(surrogate: Any, candidates: Candidates, seed: int) -> Any:
-    """Make a new surrogate for `candidates`, from a name or a copy of an instance.
+    """Make a new surrogate for `candidates` from a name, or copy an instance.
 
-    `seed` is for one that is named; an instance has its own.
+    `seed` applies to names only; an instance has its own seed.
     """
     if isinstance(surrogate, str):
         entry = registry[surrogate]

@@ -1,4 +1,4 @@
-"""Scaling of scores before a surrogate learns from them."""
+"""Scaling of scores before a surrogate is fitted to them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["compress_low_tail", "relative_noise", "standardize", "winsorize_low"]
 
-# Scores further below the median than this many times their scale are raised to that
-# level; the scale is never less than this share of the scores' spread.
+# Scores further below the median than TAIL_FACTOR times their scale are raised to that
+# level. The scale is at least SPREAD_SHARE times the spread of the scores.
 TAIL_FACTOR, SPREAD_SHARE = 2.0, 0.2
 
-# A known variance of more than this, in units of the scores' own, leaves a score
-# without a meaning; it is taken for as much, which no computation overflows on.
+# Maximum known variance, relative to the variance of the scores. Greater variances are
+# clipped to it, so that computations do not overflow; such scores have no weight.
 MAX_NOISE = 1e10
 
 
@@ -23,9 +23,9 @@ def winsorize_low(y: FloatArray) -> FloatArray:
     """Raise very bad scores, whose long tail would dominate the length scales.
 
     Scores (n,) below ``median - 2 * scale`` are raised to that level. The scale is the
-    distance from the median to the upper quartile, or, where many scores (nearly) tie
-    there, a fifth of the mean distance from the median among the nine tenths of the
-    scores that are nearest to it.
+    distance from the median to the upper quartile. Because many scores may be (nearly)
+    equal there, it is at least a fifth of the mean distance from the median among the
+    90 % of the scores that are nearest to the median.
     """
     median, upper = np.quantile(y, [0.5, 0.75])
     distances = np.sort(np.abs(y - median))[: len(y) - math.ceil(0.1 * len(y))]
@@ -37,10 +37,10 @@ def winsorize_low(y: FloatArray) -> FloatArray:
 
 
 def compress_low_tail(y: FloatArray) -> FloatArray:
-    """Draw in the tail of very bad scores (n,), without making any two of them equal.
+    """Compress the tail of very bad scores (n,) without making any two equal.
 
     Scores that :func:`winsorize_low` would raise by d end up ``unit * log(1 + d /
-    unit)`` below its level, where `unit` is the standard deviation of what it returns.
+    unit)`` below its level, where `unit` is the standard deviation of its result.
     """
     raised = winsorize_low(y)
     unit = float(np.std(raised))
@@ -52,11 +52,11 @@ def compress_low_tail(y: FloatArray) -> FloatArray:
 def standardize(
     y: FloatArray, winsorize: bool = False
 ) -> tuple[FloatArray, float, float]:
-    """Bring scores (n,) to mean 0 and variance 1; also return offset and unit."""
+    """Scale scores (n,) to mean 0 and variance 1; also return offset and unit."""
     peak = float(np.max(np.abs(y)))
     if peak == 0.0:
         return np.zeros_like(y), 0.0, 1.0
-    # In units of the largest score neither squares nor differences overflow.
+    # In units of the largest score, squares and differences do not overflow.
     relative = winsorize_low(y / peak) if winsorize else y / peak
     offset, unit = float(np.mean(relative)), float(np.std(relative))
     # Rounding leaves a tiny deviation on constant scores.
@@ -69,6 +69,6 @@ def relative_noise(noise: FloatArray | None, unit: float) -> FloatArray | None:
     """Return variances (n,) of scores that were divided by `unit`."""
     if noise is None:
         return None
-    # Roots first: the square of a tiny unit is 0, that of a huge one infinite.
+    # Roots first: the square of a tiny unit is 0, and that of a huge one is infinite.
     with np.errstate(over="ignore"):
         return np.minimum(np.square(np.sqrt(noise) / unit), MAX_NOISE)

@@ -1,15 +1,16 @@
 """Surrogate that uses the rankings of earlier searches on other data.
 
 Ranking-weighted Gaussian process ensemble, Feurer, Letham & Bakshy (2018), "Scalable
-meta-learning for Bayesian optimization", with the weights by bootstrap of their later
+meta-learning for Bayesian optimization", with the bootstrap weights of their later
 implementation.
 
-Symbols (n scores of the search itself, D columns, k sources, B bootstrap samples):
+Symbols (n scores of the current search, D columns, k sources, B bootstrap samples):
 
 - source: configurations and scores of an earlier search on other data. Its scores are
-  replaced by normal quantiles of their ranks, as other data have another unit.
-- ``z_i(x)``: what the process of source i expects at x, in these units.
-- ``w``: (k + 1,) weights of the sources, and of the model of the search itself.
+  replaced by normal quantiles of their ranks, because scores on other data have another
+  unit.
+- ``z_i(x)``: mean of the process of source i at x, in these units.
+- ``w``: (k + 1,) weights of the sources, and of the surrogate of the current search.
 """
 
 from __future__ import annotations
@@ -35,21 +36,22 @@ __all__ = ["Source", "SourceModel", "TransferSurrogate", "ranking_weights"]
 # A source with fewer scores is ignored.
 MIN_SCORES = 3
 
-# With fewer scores of the search itself there is no ranking, and all sources have the
+# With fewer scores of the current search, there is no ranking, and all sources have the
 # same weight.
 MIN_RANKED = 2
 
-# Of a source at most so many scores are learned from: the best half, and others.
+# Maximum number of scores of a source that are used: one half are the best ones.
 MAX_POINTS = 200
 
 N_BOOTSTRAP = 256
 
-# A source is left out if its median loss exceeds this quantile of the losses of the
-# search's own model: many sources that are each the best by chance would leave it
-# little weight (Feurer et al., "weight dilution"; they have 0.95).
+# A source is excluded if its median loss exceeds this quantile of the losses of the
+# current search's surrogate. Otherwise, many sources that are each the best by chance
+# would reduce the weight of this surrogate (Feurer et al., "weight dilution"; they use
+# 0.95).
 DILUTION_QUANTILE = 0.2
 
-# A model that cannot predict each score from the others is fitted so many times.
+# Number of cross-validation folds for surrogates without leave-one-out predictions.
 N_FOLDS = 5
 
 
@@ -60,8 +62,8 @@ class Source:
     Parameters
     ----------
     X : ndarray of shape (n, D)
-        Configurations, encoded by the space of the search to come; NaN where a
-        parameter is inactive or unknown.
+        Configurations, encoded by the space of the new search; NaN where a parameter is
+        inactive or unknown.
     y : ndarray of shape (n,)
         Scores of the configurations, finite; greater is better.
     """
@@ -71,12 +73,12 @@ class Source:
 
     @property
     def known(self) -> np.ndarray:
-        """Which columns the source has values in, shape (D,), bool."""
+        """Mask of the columns in which the source has values, shape (D,), bool."""
         return ~np.all(np.isnan(self.X), axis=0)
 
 
 class SourceModel:
-    """Gaussian process of a source, in the columns that the source knows."""
+    """Gaussian process of a source, in the columns in which it has values."""
 
     def __init__(self, source: Source, n_options: list[int]) -> None:
         self.known = source.known
@@ -88,7 +90,7 @@ class SourceModel:
     def predict(
         self, X: FloatArray, gradient: bool = False
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Predict means (m,), with `gradient` also their derivatives (m, D)."""
+        """Predict means (m,), and with `gradient` their derivatives (m, D)."""
         X = np.where(self.known, X, np.nan)
         if not gradient:
             return self._process.predict(X)[0][0], None
@@ -97,7 +99,7 @@ class SourceModel:
 
 
 def _learned_rows(y: FloatArray) -> np.ndarray:
-    """Places of the scores that are learned from."""
+    """Return the indices of the scores that are used."""
     if len(y) <= MAX_POINTS:
         return np.arange(len(y))
     best, others = np.split(np.argsort(-y, kind="stable"), [MAX_POINTS // 2])
@@ -106,16 +108,17 @@ def _learned_rows(y: FloatArray) -> np.ndarray:
 
 
 class TransferSurrogate(Surrogate):
-    """Weighted mean of a surrogate and of the Gaussian processes of sources.
+    """Weighted mean of a surrogate and the Gaussian processes of earlier searches.
 
-    The standard deviation is that of the surrogate alone, so that it is small near
-    configurations that were told or are pending.
+    The weight of an earlier search depends on how well its ranking agrees with the
+    observed scores. The standard deviation is that of the surrogate alone. It is
+    therefore small near observed and pending configurations.
 
     Parameters
     ----------
     surrogate : str or object
-        The model of the search itself, by name, such as "gp", or as an object. It must
-        predict scores.
+        Surrogate of the current search, as a name, such as "gp", or as an object. It
+        must predict scores.
     sources : sequence of Source
         Earlier searches, each with at least three scores.
     random_state : int, default=0
@@ -124,7 +127,7 @@ class TransferSurrogate(Surrogate):
     Attributes
     ----------
     weights_ : ndarray of shape (k + 1,)
-        Weights of the sources, and of the model of the search itself; they sum to 1.
+        Weights of the k sources and of the surrogate of the current search, with sum 1.
 
     Examples
     --------
@@ -151,7 +154,7 @@ class TransferSurrogate(Surrogate):
         self.takes_noise = bool(capability(surrogate, "takes_noise"))
 
     def prepare(self, candidates: Candidates) -> None:
-        """Make the models for a space."""
+        """Create the surrogate and the models of the sources for a space."""
         n_options = candidates.space.n_options
         self.models = [SourceModel(source, n_options) for source in self.sources]
         self._target = make_surrogate(self.surrogate, candidates, self.random_state)
@@ -159,7 +162,7 @@ class TransferSurrogate(Surrogate):
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> TransferSurrogate:
-        """Learn from the scores of the search itself, and weigh the sources by them."""
+        """Fit the surrogate to the current search, and compute the weights."""
         more = {} if noise is None else {"noise": noise}
         _, self._offset, self._unit = standardize(y, winsorize=True)
         self._target = self._target.fit(X, y, **more)
@@ -174,7 +177,7 @@ class TransferSurrogate(Surrogate):
         return self
 
     def _predict_each(self, X: FloatArray, y: FloatArray, more: Any) -> FloatArray:
-        """Predict each score from the others."""
+        """Predict each score from the other scores."""
         if hasattr(self._target, "leave_one_out"):
             return np.mean(self._target.leave_one_out()[0], axis=0)
         predicted = np.empty(len(y))
@@ -187,13 +190,13 @@ class TransferSurrogate(Surrogate):
         return predicted
 
     def condition(self, X: FloatArray) -> TransferSurrogate:
-        """Model that also knows that `X` will be observed."""
+        """Return a surrogate conditioned on pending configurations `X`."""
         model = copy.copy(self)
         model._target = self._target.condition(X)
         return model
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Mean and standard deviation of the score; the latter of the search's own."""
+        """Predict the mean of the score, and the surrogate's standard deviation."""
         own = self.weights_[-1]
         mean, sd, *slopes = self._target.predict(
             X, **({"gradient": True} if gradient else {})
@@ -214,7 +217,9 @@ class TransferSurrogate(Surrogate):
 def ranking_weights(
     sources: FloatArray, own: FloatArray, y: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Weigh models by how often each ranks bootstrap samples of the scores best.
+    """Compute the weights of models from their rankings of bootstrap samples.
+
+    The weight of a model is the share of bootstrap samples that it ranks best.
 
     Parameters
     ----------
@@ -230,11 +235,11 @@ def ranking_weights(
     Returns
     -------
     weights : ndarray of shape (k + 1,)
-        Those of the sources and of the model of the search itself, which sum to 1.
+        Weights of the sources and of the surrogate of the current search, with sum 1.
     """
     order = np.sign(y[:, None] - y)
     guesses = [np.sign(one[:, None] - one) for one in sources]
-    # Feurer et al., equation 4: a score that was left out against those that were not.
+    # Feurer et al., equation 4: leave-one-out predictions against the observed scores.
     guesses.append(np.sign(own[:, None] - y))
     misranked = 0.5 * (1.0 - np.array(guesses) * order) * (order != 0.0)
     n = len(y)

@@ -5,10 +5,10 @@ Symbols (n observations, m candidates, D columns, T trees):
 - ``leaf``: (T, m), the leaf of each tree that a configuration falls into.
 - ``mu``, ``v``: per tree and leaf, mean and variance of the scores observed in it.
 
-The prediction is that of a configuration's leaf in a tree drawn at random: mean
-E_t[mu], variance Var_t[mu] + E_t[v] (Hutter, Xu, Hoos & Leyton-Brown 2014, "Algorithm
-runtime prediction", section 4.3.2). Trees differ because each is grown on a random
-share of the observations and columns, with thresholds drawn at random (Geurts, Ernst &
+The predictive distribution is that of the configuration's leaf in a random tree. Its
+mean is E_t[mu], and its variance is Var_t[mu] + E_t[v] (Hutter, Xu, Hoos &
+Leyton-Brown 2014, "Algorithm runtime prediction", section 4.3.2). Each tree is grown on
+a random share of the observations and columns, with random thresholds (Geurts, Ernst &
 Wehenkel 2006, "Extremely randomized trees").
 """
 
@@ -27,7 +27,7 @@ from skbayes.utils.optional import import_optional
 
 __all__ = ["TreeEnsemble", "import_lightgbm"]
 
-# What is common to all ensembles. Each leaf may hold a single score: there are few.
+# Parameters of all ensembles. A leaf may hold a single score, because there are few.
 GROWTH: dict[str, Any] = {
     "boosting": "rf",
     "objective": "regression",
@@ -47,33 +47,34 @@ GROWTH: dict[str, Any] = {
     "verbosity": -1,
 }
 
-# Fewer observations than this are repeated.
+# Observations are repeated if there are fewer.
 MIN_ROWS = 5
 
-# The least standard deviation, as a share of that of all scores.
+# Minimum standard deviation, relative to that of all scores.
 MIN_SD = 1e-3
 
 
 def import_lightgbm() -> Any:
-    """Import LightGBM when it is needed."""
+    """Import LightGBM on first use."""
     return import_optional("lightgbm", extra="lightgbm", purpose="surrogate='trees'")
 
 
 @dataclass(eq=False, repr=False)
 class TreeEnsemble(Surrogate):
-    """Randomized trees: for many trials, many columns and scores that jump.
+    """Ensemble of randomized regression trees.
 
-    Each tree is grown on a random 80 % of the scores with random thresholds. The mean
-    of the trees is the prediction, their disagreement (and that of the scores within
-    a leaf) its uncertainty. Needs LightGBM (``pip install skbayes[lightgbm]``).
+    It suits many trials, many columns, and scores that change abruptly. Each tree is
+    grown on a random 80 % of the scores with random thresholds. The mean of the trees
+    is the prediction. The uncertainty is the variation between the trees and between
+    the scores within a leaf. LightGBM is required (``pip install skbayes[lightgbm]``).
 
     Parameters
     ----------
     n_trees : int, default=100
         Number of trees.
     n_options : list of int, default=None
-        For each column 0 if its positions are ordered, else the number of options.
-        None: all columns are ordered.
+        Number of options of each column, 0 for an ordered column. None: all columns are
+        ordered.
     random_state : int, default=0
         Seed of the trees.
 
@@ -111,17 +112,17 @@ class TreeEnsemble(Surrogate):
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> TreeEnsemble:
-        """Learn from scores.
+        """Fit the ensemble to observations.
 
         Parameters
         ----------
         X : ndarray of shape (n, D)
             Encoded configurations, NaN where inactive. n >= 1.
         y : ndarray of shape (n,)
-            Their scores, finite.
+            Scores of the configurations, finite.
         noise : ndarray of shape (n,), default=None
-            Known variances of the scores; a score with as much of it as all scores
-            vary weighs half. None: there are none.
+            Known variances of the scores. A score whose variance equals the variance of
+            all scores has half the weight. None: all are 0.
 
         Returns
         -------
@@ -134,8 +135,8 @@ class TreeEnsemble(Surrogate):
         target = (self._y - self._offset) / self._unit
         with np.errstate(over="ignore"):
             weight = 1.0 / (1.0 + np.square(np.sqrt(self._noise) / self._unit))
-        # LightGBM itself fails on weights that differ much; what is too noisy to be
-        # believed is shrunk to the mean instead.
+        # LightGBM fails with very different weights; noisy scores are shrunk toward the
+        # mean instead.
         self._booster = self._grow(weight * target)
         self._summarize(target, weight)
         return self
@@ -147,7 +148,7 @@ class TreeEnsemble(Surrogate):
             "seed": self.random_state % 2**31,
         }
         unordered = np.flatnonzero(self.n_options or [])
-        # Four fifths of one observation are none.
+        # With one row, the bagging fraction of 0.8 would select none.
         repeats = -(-MIN_ROWS // len(target))
         data = lightgbm.Dataset(
             np.repeat(self._features(self._X), repeats, axis=0),
@@ -158,21 +159,21 @@ class TreeEnsemble(Surrogate):
         return lightgbm.train(parameters, data, num_boost_round=self.n_trees)
 
     def _features(self, X: FloatArray) -> FloatArray:
-        """Columns as LightGBM wants them: options numbered, and at least one column."""
+        """Return columns for LightGBM: options as integers, at least one column."""
         X = np.array(X if X.shape[1] else np.zeros((len(X), 1)), dtype=np.float64)
         for j in np.flatnonzero(self.n_options or []):
             X[:, j] = np.rint(X[:, j] * max(self.n_options[j] - 1, 1))  # type: ignore[index]
         return X
 
     def _leaves(self, X: FloatArray) -> Any:
-        """Leaf of each configuration in each tree, shape (T, m)."""
+        """Return the leaf of each configuration in each tree, shape (T, m)."""
         if not len(X):
             return np.empty((self.n_trees, 0), dtype=int)
         leaves = self._booster.predict(self._features(X), pred_leaf=True)
         return np.reshape(leaves, (len(X), -1)).T.astype(int)
 
     def _summarize(self, target: FloatArray, weight: FloatArray) -> None:
-        """Mean and variance of the scores in each leaf, shape (T, leaves)."""
+        """Compute mean and variance of the scores in each leaf, shape (T, leaves)."""
         leaf = self._leaves(self._X)
         width = int(leaf.max()) + 1
         cell = (np.arange(len(leaf))[:, None] * width + leaf).ravel()
@@ -189,9 +190,9 @@ class TreeEnsemble(Surrogate):
         self._leaf_variance = np.maximum(square - self._leaf_mean**2, 0.0)
 
     def condition(self, X: FloatArray) -> TreeEnsemble:
-        """Ensemble that also knows that `X` will be observed.
+        """Return an ensemble conditioned on pending configurations `X`.
 
-        The scores are taken to be what is predicted.
+        Their predicted scores are treated as observed.
         """
         believed = self.predict(X)[0][0]
         return copy.copy(self).fit(
@@ -201,7 +202,7 @@ class TreeEnsemble(Surrogate):
         )
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of the score."""
+        """Predict the mean and standard deviation of the score."""
         leaf = self._leaves(np.asarray(X, dtype=np.float64))
         tree = np.arange(len(leaf))[:, None]
         means, within = self._leaf_mean[tree, leaf], self._leaf_variance[tree, leaf]
@@ -213,10 +214,10 @@ class TreeEnsemble(Surrogate):
     def average(
         self, X: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of a weighted mean of scores.
+        """Predict the mean and standard deviation of a weighted mean of scores.
 
-        Each tree has its own weighted mean; how far these differ is the uncertainty.
-        How scores vary within a leaf is taken to average out.
+        The uncertainty is the variation of the weighted mean between the trees. The
+        variation within leaves is assumed to average out.
         """
         leaf = self._leaves(np.asarray(X, dtype=np.float64))
         of_trees = self._leaf_mean[np.arange(len(leaf))[:, None], leaf] @ weights

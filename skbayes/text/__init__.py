@@ -1,4 +1,4 @@
-"""Texts as n-grams, and learners for them and other data with many sparse features."""
+"""N-gram features of documents, and linear classifiers for sparse data."""
 
 from skbayes.text.liblinear import LiblinearClassifier
 from skbayes.text.ngrams import NGramVectorizer

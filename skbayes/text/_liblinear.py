@@ -1,15 +1,16 @@
-"""Calls of the C library LIBLINEAR with NumPy arrays.
+"""Interface to the C library LIBLINEAR with NumPy arrays.
 
-The package liblinear-official brings the library and its structures. Its own wrapper is
-not used: it converts row by row, and prints, for all threads, unless told otherwise.
-If the package is not installed, scikit-learn's copy of the library is used, which is
-older and cannot leave the intercept out of the penalty.
+The package liblinear-official provides the library and its structures. Its own Python
+wrapper is not used: it converts data row by row, and it enables printing for all
+threads by default. If the package is not installed, scikit-learn's copy of the library
+is used. The copy is older and cannot exclude the intercept from the penalty.
 
-Two things in the library belong to the whole process: the generator of its coordinate
-descent solvers, which is C's `rand`, and the function that prints. Fits that draw
-numbers therefore run one at a time, each from its own seed. What is printed is
-collected by thread: nowhere else does the library tell its iterations. scikit-learn's
-copy has another generator, which every fit seeds: all its fits run one at a time.
+The library has two global states per process: the random number generator of its
+coordinate descent solvers, which is `rand` of C, and the print function. Therefore,
+fits that draw random numbers run one at a time, each with its own seed. Printed
+messages are collected by thread, because only they contain the number of iterations.
+scikit-learn's copy has another generator, which is seeded by every fit. All its fits
+run one at a time.
 """
 
 from __future__ import annotations
@@ -50,23 +51,23 @@ def _draw_anew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # A child process must not wait for a fit of its parent.
+    # A child process must not wait for a fit in its parent.
     os.register_at_fork(after_in_child=_draw_anew)
 
 
 class Trained(NamedTuple):
-    """What the library returns.
+    """Result of a training run.
 
     Parameters
     ----------
     weights : ndarray of shape (n_rows, n_weights)
-        One row for two classes (of the class with the larger code) unless the solver is
-        that of Crammer and Singer; else a row for each class, by code. With a bias, its
-        weight is the last.
+        One row for two classes (of the class with the larger code), unless the solver
+        is that of Crammer and Singer; otherwise one row per class, ordered by code.
+        With a bias, its weight is the last column.
     n_iter : int
-        Outer iterations, of the binary problem that took most.
+        Number of outer iterations; the maximum over the binary problems.
     converged : bool
-        Whether no solver stopped at its limit of iterations.
+        Whether no solver stopped at its iteration limit.
     """
 
     weights: npt.NDArray[np.float64]
@@ -75,9 +76,9 @@ class Trained(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Samples in the layout that the library reads, for one problem or several.
+    """Samples in the layout that the library reads, for one or more problems.
 
-    `nodes` (n_nodes,), `addresses` (n_samples,) and `is_value` (n_nodes,), which tells
+    `nodes` (n_nodes,), `addresses` (n_samples,) and `is_value` (n_nodes,), which marks
     the nodes of nonzeros, are None if scikit-learn's copy is used, which reads `X`.
     """
 
@@ -89,9 +90,9 @@ class Rows(NamedTuple):
 
 
 def lay_out(X: sparse.csr_matrix, bias: float) -> Rows:
-    """Lay out finite numbers; a constant feature `bias` is added unless below 0."""
+    """Convert finite data; add a constant feature `bias` unless it is negative."""
     if X.shape[1] >= np.iinfo(np.int32).max:
-        raise ValueError(f"LIBLINEAR takes fewer features than {X.shape[1]}.")
+        raise ValueError(f"LIBLINEAR does not support {X.shape[1]} features.")
     if not _is_installed():
         return Rows(X, bias)
     structures = import_library("LiblinearClassifier")
@@ -99,7 +100,7 @@ def lay_out(X: sparse.csr_matrix, bias: float) -> Rows:
 
 
 def replace_values(rows: Rows, values: npt.NDArray[np.float64]) -> Rows:
-    """Replace the nonzeros, in place where they are laid out already."""
+    """Replace the nonzeros, in place if they are already in the library's layout."""
     X = sparse.csr_matrix((values, rows.X.indices, rows.X.indptr), shape=rows.X.shape)
     if rows.nodes is not None:
         rows.nodes["value"][rows.is_value] = values
@@ -119,17 +120,17 @@ def train(
 ) -> Trained:
     """Train a linear classifier.
 
-    `rows` are not changed; `codes` (n_samples,) are the classes, integers from 0, each
-    of which occurs; `solver` is LIBLINEAR's number, 0 to 7, and `tol` its eps. The
-    weight of the bias counts in the penalty unless `regularize_bias` is False, which
+    `rows` are not changed. `codes` (n_samples,) are the classes, integers from 0, each
+    of which occurs. `solver` is LIBLINEAR's number, 0 to 7, and `tol` its eps. The
+    penalty includes the weight of the bias unless `regularize_bias` is False, which
     needs a bias of 1 and liblinear-official. `class_weight` (n_classes,) are factors of
-    `C`. `seed` starts the generator; None for a solver that draws nothing: such fits
-    may run side by side by liblinear-official.
+    `C`. `seed` seeds the random number generator. It is None for solvers that draw no
+    random numbers; their fits can run in parallel with liblinear-official.
 
     Raises
     ------
     ValueError
-        If the library refuses the arguments.
+        If the library rejects the arguments.
     """
     n_classes = int(codes.max()) + 1
     X, bias = rows.X, rows.bias
@@ -142,7 +143,7 @@ def train(
         )
     structures = import_library("LiblinearClassifier")
     library = structures.liblinear
-    # With -1 and 1 the library takes 1 for the positive class, whichever comes first.
+    # With -1 and 1, the library uses 1 as the positive class, regardless of the order.
     classes = np.array([-1, 1]) if n_classes == 2 else np.arange(n_classes)
     labels = classes[codes].astype(np.float64)
 
@@ -156,7 +157,7 @@ def train(
     )
     problem.bias = bias
 
-    # Not by its constructor: that switches printing on, for all threads.
+    # The constructor is not called, because it enables printing for all threads.
     parameter = structures.parameter.__new__(structures.parameter)
     parameter.set_to_default_values()
     parameter.solver_type = solver
@@ -171,17 +172,17 @@ def train(
     if refusal:
         raise ValueError(f"LIBLINEAR refuses these parameters: {refusal.decode()}.")
     coef, messages = _run(library, problem, parameter, seed)
-    del labels  # which the library has read until here
+    del labels  # the library has read them until here
     return Trained(coef, *_read(messages))
 
 
 def _run(
     library: Any, problem: Any, parameter: Any, seed: int | None
 ) -> tuple[npt.NDArray[np.float64], str]:
-    """Return the weights, a row each, and what the library printed."""
+    """Return the weights, one row per class, and the printed messages."""
     heard: list[bytes] = []
     _HEARD.messages = heard
-    # Anew each time: another user of the package may have set one of its own.
+    # Set it each time: other users of the package may have changed it.
     library.set_print_string_function(_LISTEN)
     arguments = (ctypes.byref(problem), ctypes.byref(parameter))
     try:
@@ -207,9 +208,10 @@ def _run(
 def _nodes(
     X: sparse.csr_matrix, bias: float, dtype: np.dtype
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uintp], npt.NDArray[np.bool_]]:
-    """Lay the rows out as the library reads them; say where each and its values are.
+    """Return the nodes, the address of each row, and a mask of the nodes of values.
 
-    A row is its nonzeros, (column from 1, value) each, the bias, and an end mark.
+    A row consists of its nonzeros as pairs (column from 1, value), the bias, and an end
+    mark.
     """
     n_samples, n_features = X.shape
     extra = 2 if bias >= 0 else 1
@@ -234,11 +236,11 @@ _NEWTON = re.compile(r"iter +(\d+) f ")
 
 
 def _read(messages: str) -> tuple[int, bool]:
-    """Return the number of iterations, and whether they sufficed."""
+    """Return the number of iterations, and whether the solver converged."""
     counts = [int(n) for n in _DESCENT.findall(messages) + _NEWTON.findall(messages)]
-    # After some of the dual solvers a primal one takes over.
+    # Some of the dual solvers switch to a primal one.
     stopped = messages.count("reaching max number of") - messages.count("Switching to")
-    # The limit of an inner loop is no failure.
+    # Reaching the limit of an inner loop is not a failure.
     stopped -= messages.count("reaching max number of inner iterations")
     return max(counts, default=0), stopped <= 0
 
@@ -252,11 +254,11 @@ def _listen(message: bytes) -> None:
 _LISTEN = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(_listen)
 
 
-# Iterations that scikit-learn's copy is allowed, 1000 if not here: as many as
-# liblinear-official allows, and 1000 instead of 300 for the dual of the hinge loss.
+# Iteration limits of scikit-learn's copy; 1000 for other solvers. The limits are those
+# of liblinear-official, except for the dual of the hinge loss (1000 instead of 300).
 _MAX_ITER = {1: 300, 4: 100_000, 6: 100, 7: 300}
-# What goes on where a dual solver has not converged, at a tenth of its tolerance: as in
-# liblinear-official.
+# Solvers that continue at a tenth of the tolerance if a dual solver has not converged,
+# as in liblinear-official.
 _PRIMAL_OF = {1: 2, 7: 0}
 
 
@@ -270,9 +272,11 @@ def _train_by_scikit_learn(
     class_weight: npt.NDArray[np.float64],
     seed: int | None,
 ) -> Trained:
-    """Train by scikit-learn's copy of the library, with the limits of the library."""
+    """Train with scikit-learn's copy, with the iteration limits of the library."""
     if X.nnz > np.iinfo(np.int32).max:
-        raise ValueError(f"scikit-learn's LIBLINEAR takes no {X.nnz} nonzeros.")
+        raise ValueError(
+            f"scikit-learn's copy of LIBLINEAR does not support {X.nnz} nonzeros."
+        )
     X = sparse.csr_matrix(
         (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
     )
@@ -291,12 +295,12 @@ def _train_by_scikit_learn(
 
 
 def import_library(purpose: str) -> Any:
-    """Import liblinear-official, which `purpose` needs; ImportError without it."""
+    """Import liblinear-official, or raise an ImportError that names the purpose."""
     return import_optional("liblinear.liblinear", extra="text", purpose=purpose)
 
 
 def library_name() -> str:
-    """Name the package whose LIBLINEAR is used; tell the user once if it is a copy."""
+    """Return the package that provides LIBLINEAR; log once if it is scikit-learn."""
     if _is_installed():
         return "liblinear-official"
     tell_once(
@@ -309,13 +313,13 @@ def library_name() -> str:
 
 @functools.cache
 def _is_installed() -> bool:
-    """Tell whether liblinear-official is installed."""
+    """Return whether liblinear-official is installed."""
     return importlib.util.find_spec("liblinear") is not None
 
 
 @functools.cache
 def _c_runtime() -> Any:
-    """Return the C library that `rand` belongs to."""
+    """Return the C library that contains `rand`."""
     if sys.platform == "win32":
         return ctypes.CDLL("ucrtbase")
     return ctypes.CDLL(None)

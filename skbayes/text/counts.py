@@ -1,15 +1,16 @@
-"""Counts of each n-gram in each document, made once for each kind of n-gram.
+"""Counts of n-grams in documents, computed once for each kind of n-gram.
 
 Symbols:
 
-- ``pattern``: the places of an n-gram's tokens relative to its first one: (0,) words,
-  (0, 1) pairs of neighbors, (0, 2) pairs with any one token between them.
-- ``prefix``: the n-gram without its last token, as a number; an n-gram is the pair of
-  its prefix and its last token, and the pair fits into one int64 at any length.
-- ``p``: a position in the stream of tokens, that of an n-gram's first token.
+- ``pattern``: positions of the tokens of an n-gram relative to its first one. (0,) are
+  single words, (0, 1) are pairs of neighbors, and (0, 2) are pairs with any one token
+  between them.
+- ``prefix``: number of the n-gram without its last token. An n-gram is the pair of its
+  prefix and its last token, which fits into one int64 at any length.
+- ``p``: position in the stream of tokens of the first token of an n-gram.
 
-Counting is one sort of the n-grams, each packed into an int64 together with its
-position: NumPy sorts plain numbers several times faster than it finds their order.
+To count n-grams, they are sorted once, each packed into an int64 together with its
+position: NumPy sorts plain numbers several times faster than it computes their order.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from skbayes.text.tokens import TokenStream, offsets_among
 
 __all__ = ["CountTable", "count_ngrams", "match_ngrams", "patterns"]
 
-# Tokens that are counted at a time: what bounds the memory that counting takes.
+# Number of tokens that are counted at a time; it limits the memory for counting.
 BLOCK = 2**23
 
 Pattern = tuple[int, ...]
@@ -33,18 +34,18 @@ Array = npt.NDArray
 
 @dataclass(frozen=True)
 class CountTable:
-    """The counts of all n-grams of one pattern.
+    """Counts of all n-grams of one pattern.
 
     Parameters
     ----------
     indptr : ndarray of int64 of shape (n_documents + 1,)
-        Where the entries of each document begin, and where the last ones end.
+        Start of the entries of each document, and end of the last ones.
     indices : ndarray of int32 of shape (n_entries,)
-        Which n-gram, in order within each document.
+        Number of the n-gram, sorted within each document.
     counts : ndarray of int32 of shape (n_entries,)
-        How often.
+        Number of occurrences.
     grams : ndarray of int32 of shape (n_grams, n)
-        The tokens of each n-gram; the rows are in lexicographic order.
+        Tokens of each n-gram; the rows are in lexicographic order.
     """
 
     indptr: Array
@@ -53,7 +54,7 @@ class CountTable:
     grams: Array
 
     def rows(self, rows: Array | slice) -> CountTable:
-        """Take some documents; a slice of them is not copied."""
+        """Select documents; a slice of them is not copied."""
         entries: Array | slice
         if isinstance(rows, slice):
             indptr = np.asarray(self.indptr[rows.start : rows.stop + 1])
@@ -70,13 +71,13 @@ class CountTable:
         )
 
     def columns(self, chosen: Array) -> sparse.csr_matrix:
-        """Take the columns of some n-grams, in order."""
+        """Select the columns of some n-grams, in order."""
         place = np.full(len(self.grams), -1, dtype=np.int32)
         place[chosen] = np.arange(len(chosen), dtype=np.int32)
         return self.mapped(place, len(chosen))
 
     def mapped(self, place: Array, n_columns: int) -> sparse.csr_matrix:
-        """Move each n-gram to its column, out of so many; -1 for none."""
+        """Move each n-gram to the column `place`, or drop it if `place` is -1."""
         indptr, own, counts = self.indptr, place[self.indices], self.counts
         there = own >= 0
         if not there.all():
@@ -87,7 +88,7 @@ class CountTable:
 
 
 def patterns(low: int, high: int, max_gap: int = 0) -> list[Pattern]:
-    """List the patterns by number of tokens, those without a gap first."""
+    """Return the patterns by number of tokens, those without a gap first."""
     found = []
     for n in range(low, high + 1):
         grown: list[Pattern] = [(0,)]
@@ -117,24 +118,24 @@ def count_ngrams(
     stream : TokenStream
         The tokens.
     pattern : tuple of int
-        The places of the tokens.
+        Relative positions of the tokens.
     prefix : ndarray of int32 of shape (n_tokens,)
-        By position, the number of the n-gram of ``pattern[:-1]`` that begins there, -1
-        for none; for patterns of one token it is not used.
+        For each position, number of the n-gram of ``pattern[:-1]`` that starts there,
+        or -1 if there is none. It is not used for patterns of one token.
     prefix_grams : ndarray of int32 of shape (n_prefixes, n - 1)
-        The tokens of these.
+        Tokens of these n-grams.
     segments : ndarray of int64 or None, default=None
-        Where the pieces begin that no n-gram may leave, and where the last one ends;
-        None for the documents.
+        Starts of the segments within which n-grams are counted, and end of the last
+        one. None means that the documents are the segments.
     whole : bool, default=False
-        Whether only n-grams count that fill a piece.
+        Whether to count only n-grams that fill a segment.
 
     Returns
     -------
     table : CountTable
-        The counts.
+        Counts of the n-grams.
     numbers : ndarray of int32 of shape (n_tokens,)
-        By position, the number of the n-gram that begins there, -1 for none.
+        For each position, number of the n-gram that starts there, or -1.
     """
     segments = stream.offsets if segments is None else segments
     numbers = np.full(len(stream.ids), -1, dtype=np.int32)
@@ -156,7 +157,7 @@ def count_ngrams(
         blocks.append((found, counts, positions))
     keys, merged = _merge(blocks, numbers)
     width = max(len(stream.vocabulary), 1)
-    # An n-gram of one token is its own number.
+    # The number of an n-gram of one token is the token.
     last_token = (keys % width).astype(np.int32)[:, None]
     grams = last_token
     if len(pattern) > 1:
@@ -171,7 +172,7 @@ def count_ngrams(
 
 
 def _blocks(offsets: Array) -> list[tuple[int, int]]:
-    """Cut the documents into blocks of about as many tokens."""
+    """Split the documents into blocks of about the same number of tokens."""
     n = len(offsets) - 1
     cuts = [0]
     while cuts[-1] < n:
@@ -182,7 +183,7 @@ def _blocks(offsets: Array) -> list[tuple[int, int]]:
 
 
 def _starts(begin: int, end: int, segments: Array, span: int, whole: bool) -> Array:
-    """Return the positions from begin to end at which n-grams fit into a piece."""
+    """Return positions from begin to end at which an n-gram fits into a segment."""
     first, last = np.searchsorted(segments, [begin, end])
     edges = segments[first : last + 1]
     lengths = np.diff(edges)
@@ -197,7 +198,7 @@ def _starts(begin: int, end: int, segments: Array, span: int, whole: bool) -> Ar
 def _keys(
     stream: TokenStream, pattern: Pattern, prefix: Array, positions: Array
 ) -> Array:
-    """Make a number of prefix and last token of the n-grams at positions, or -1."""
+    """Combine prefix and last token of the n-gram at each position, -1 for none."""
     last = stream.ids[positions + pattern[-1]].astype(np.int64)
     if len(pattern) == 1:
         return last
@@ -212,8 +213,8 @@ def _count(
 ) -> tuple[Array, Array, sparse.csr_matrix]:
     """Count the n-grams of a block.
 
-    Returns the different keys, in order, the place among them of the n-gram at each
-    position, and the counts (documents x different keys).
+    Returns the sorted unique keys, the index of the n-gram at each position among them,
+    and the counts (documents x unique keys).
     """
     bits = max(len(documents), 1).bit_length()
     local = positions - begin
@@ -230,7 +231,7 @@ def _count(
     np.not_equal(keys[1:], keys[:-1], out=new_key[1:])
     own = np.cumsum(new_key, dtype=np.int32) - 1
     document = documents[local]
-    # Positions are in order under each key, and so are the documents.
+    # Positions are sorted within each key, and therefore the documents are too.
     new_pair = new_key.copy()
     new_pair[1:] |= document[1:] != document[:-1]
     starts = np.flatnonzero(new_pair)
@@ -251,7 +252,7 @@ def _count(
 def _merge(
     blocks: list[tuple[Array, sparse.csr_matrix, Array]], numbers: Array
 ) -> tuple[Array, sparse.csr_matrix]:
-    """Join blocks, numbering their n-grams anew; changes `numbers`."""
+    """Join blocks and renumber their n-grams; `numbers` is changed in place."""
     if len(blocks) == 1:
         return blocks[0][0], blocks[0][1]
     different = np.unique(np.concatenate([keys for keys, _, _ in blocks]))
@@ -266,19 +267,19 @@ def _merge(
 
 
 def match_ngrams(grams: Array, known: Array) -> Array:
-    """Find n-grams among others.
+    """Find the rows of one array of n-grams in another.
 
     Parameters
     ----------
     grams : ndarray of int32 of shape (m, n)
-        What to look for; rows in lexicographic order.
+        The n-grams to find; rows in lexicographic order.
     known : ndarray of int32 of shape (k, n)
-        Where to look; different rows in lexicographic order.
+        The n-grams to search; unique rows in lexicographic order.
 
     Returns
     -------
     places : ndarray of int64 of shape (m,)
-        The row of `known` that equals each of `grams`, -1 for none.
+        Row of `known` that equals each row of `grams`, or -1.
     """
     if not len(grams) or not len(known):
         return np.full(len(grams), -1)
@@ -292,6 +293,6 @@ def match_ngrams(grams: Array, known: Array) -> Array:
         own = np.cumsum(new) - 1
         wanted = found * width + grams[:, column]
         place = np.minimum(np.searchsorted(prefixes, wanted), len(prefixes) - 1)
-        # What was not found before is wanted < 0, and equals nothing.
+        # N-grams that were not found before have wanted < 0, which equals no prefix.
         found = np.where(prefixes[place] == wanted, place, -1)
     return found

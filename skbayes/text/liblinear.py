@@ -1,4 +1,4 @@
-"""Linear classifiers by LIBLINEAR."""
+"""Linear classifiers that are fitted by LIBLINEAR."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from skbayes.utils.pickled_version import PickledVersion
 __all__ = ["LiblinearClassifier"]
 
 
-# Weight of the logistic link in the probabilities of the squared hinge, which orders
-# those that are clipped.
+# Weight of the logistic link in the probabilities of the squared hinge loss. It orders
+# the probabilities that are clipped.
 TIE = 1e-6
 
 
 class _Solver(NamedTuple):
-    """What one of the library's solvers minimizes, and how."""
+    """Problem that a solver of the library minimizes, and its properties."""
 
     name: str
     number: int
@@ -75,7 +75,7 @@ _BY_WHAT = {(s.penalty, s.loss, s.dual): s for s in _ALL}
 
 
 def _has_probabilities(classifier: LiblinearClassifier) -> bool:
-    """Tell whether there are probabilities, or raise why there are none."""
+    """Return whether the loss provides probabilities; raise AttributeError if not."""
     if classifier._loss() not in ("logistic", "squared_hinge"):
         raise AttributeError(
             "Only the logistic and the squared hinge loss give probabilities."
@@ -84,105 +84,113 @@ def _has_probabilities(classifier: LiblinearClassifier) -> bool:
 
 
 class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
-    """Linear classification by LIBLINEAR.
+    """Linear classifier fitted by LIBLINEAR.
 
-    All classification solvers of the library [1]_, version 2.43 or newer, behind
-    scikit-learn's interface: support vector machines and logistic regression, with
-    penalty ℓ1 or ℓ2, for sparse data above all. With more than two classes there is one
-    binary problem for each, or the joint one of Crammer and Singer.
+    It provides all classification solvers of LIBLINEAR [1]_, version 2.43 or newer:
+    support vector machines and logistic regression, with ℓ1 or ℓ2 penalty. It is mainly
+    meant for sparse data. Problems with more than two classes are solved as one binary
+    problem per class, or as the joint problem of Crammer and Singer.
 
     The library is the package liblinear-official, which ``pip install "skbayes[text]"``
-    installs. Without it the classifier uses scikit-learn's copy of LIBLINEAR, logs this
-    once, and names the copy in `library_`. The parameters mean the same; only
+    installs. Without it, the classifier uses scikit-learn's copy of LIBLINEAR, logs
+    this once, and sets ``library_`` accordingly. The parameters mean the same; only
     ``penalize_intercept=False`` needs liblinear-official.
 
     Parameters
     ----------
     penalty : {"l2", "l1"}, default="l2"
-        Norm of the weights that is penalized; "l1" makes many of them 0.
+        Norm of the penalty on the weights; "l1" makes many weights 0.
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
-        "logistic" is logistic regression; the others are support vector machines.
-        "hinge" goes with "l2" only, and gives no probabilities; those of the squared
-        hinge follow [3]_.
+        Loss function. "logistic" is logistic regression; the others are support vector
+        machines. "hinge" requires the penalty "l2" and provides no probabilities. The
+        probabilities of the squared hinge loss are estimated as in [3]_.
     dual : bool or "auto", default="auto"
-        Whether to solve the dual problem. "auto" does for "hinge", which has no other,
-        and for the other losses with "l2" and fewer samples than features, where it is
-        several times faster, unless the intercept is not penalized. With "l1" there is
-        no dual.
+        Whether to solve the dual problem. "auto" chooses the dual problem for the loss
+        "hinge", which supports no other. For the other losses, it chooses the dual
+        problem if the penalty is "l2", there are fewer samples than features, and the
+        intercept is penalized. It is several times faster in this case. The penalty
+        "l1" supports only the primal problem.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
-        One classifier for each class against the rest, or all in one problem, to which
-        `penalty`, `loss` and `dual` do not apply.
+        Method for more than two classes: one binary problem per class against the rest,
+        or the joint problem of Crammer and Singer, which ignores `penalty`, `loss` and
+        `dual`.
     solver : int or str, default=None
-        LIBLINEAR's number (0 to 7) or name ("L2R_LR") of a solver, in place of the four
-        parameters above: the way to search over all of them at once.
+        Number (0 to 7) or name (such as "L2R_LR") of a LIBLINEAR solver. It replaces
+        the four parameters above, so that a search can include all solvers in one
+        dimension.
     C : float, default=1.0
-        Weight of the losses against the penalty, above 0: the smaller, the stronger the
-        regularization.
+        Weight of the losses relative to the penalty, above 0. Smaller values mean
+        stronger regularization.
     tol : float, default=None
-        When to stop, above 0, in LIBLINEAR's own meaning. In primal problems and those
-        with "l1": the norm of the gradient relative to that at the start, multiplied by
-        the share of the smaller class. In dual ones: the largest violation of the
-        optimality conditions. `None` is the library's default: 0.01 and 0.1.
+        Stopping tolerance, above 0, as defined by LIBLINEAR. In primal problems and
+        with the penalty "l1", it is the norm of the gradient relative to its initial
+        value, multiplied by the fraction of the smaller class. In dual problems, it is
+        the largest violation of the optimality conditions. None means the default of
+        the library: 0.01 in the first case and 0.1 in the second.
     fit_intercept : bool, default=True
-        Whether there is an intercept. For text one is rarely worth its cost.
+        Whether to fit an intercept. For text, the benefit of an intercept rarely
+        justifies its computing time.
     intercept_scaling : float, default=1.0
-        Value of the constant feature whose weight gives the intercept, above 0. The
-        larger, the less the penalty touches the intercept.
+        Value of the constant feature whose weight gives the intercept, above 0. Larger
+        values reduce the effect of the penalty on the intercept.
     penalize_intercept : bool, default=True
-        Whether the intercept counts in the penalty. If not, `intercept_scaling` has to
-        be 1, the solver primal or with "l1", and liblinear-official installed.
+        Whether the penalty includes the intercept. False requires that
+        `intercept_scaling` is 1, that the solver is primal or has the penalty "l1", and
+        that liblinear-official is installed.
     class_weight : dict or "balanced", default=None
-        Factors of `C` by class, 1 where not given; "balanced" gives all classes the
-        same total weight. As in the library, the factor of a class is that of its own
-        samples when it is told from the rest; those of the rest have the factor 1.
+        Factors of `C` by class; missing classes have the factor 1. "balanced" gives all
+        classes the same total weight. With more than two classes, the factor of a class
+        applies to its own samples when it is separated from the rest. The samples of
+        the rest have the factor 1, as in LIBLINEAR.
     feature_scaling : {"log-count-ratio"} or None, default=None
         "log-count-ratio" multiplies each feature by the logarithm of the ratio of its
-        relative frequencies in the two classes of a binary problem [2]_. A feature's
-        frequency is the number of samples in which it is not 0, plus 1. `coef_`
-        contains the factors, and so applies to features that are not scaled. Not with
-        "crammer_singer".
+        relative frequencies in the two classes of a binary problem [2]_. The frequency
+        of a feature is the number of samples in which it is not 0, plus 1. ``coef_``
+        includes these factors and therefore applies to unscaled features. It is not
+        available for the joint problem of Crammer and Singer.
     n_jobs : int or None, default=None
-        Number of classes whose problems are solved at the same time, with more than two
-        classes. Problems in which coordinates are drawn (dual ones and those with the
-        penalty "l1") are solved in processes, if joblib's backend has processes; in
-        threads they wait for each other. Other problems are solved in threads. None
-        means 1.
+        Number of binary problems that are solved in parallel, with more than two
+        classes. Solvers that draw random numbers (dual solvers and those with the
+        penalty "l1") run in processes, unless the joblib backend uses threads; in
+        threads, they run one at a time. Other solvers run in threads. None means 1.
     random_state : int, RandomState instance or None, default=None
-        Order in which dual solvers and those with "l1" visit coordinates. The result
-        depends on it by about `tol`. The other solvers draw nothing.
+        Seed of the order in which dual solvers and those with the penalty "l1" visit
+        the coordinates. It changes the result by about `tol`. The other solvers draw no
+        random numbers.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights; one row for two classes.
+        Weights; a single row for two classes.
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts; 0 without `fit_intercept`.
+        Intercepts; 0 if `fit_intercept` is False.
     n_iter_ : int
-        Outer iterations of the solver; of the class that took most.
+        Number of outer iterations of the solver; the maximum over the binary problems.
     solver_ : str
-        LIBLINEAR's name of the solver that was used.
+        Name of the LIBLINEAR solver that was used.
     library_ : {"liblinear-official", "scikit-learn"}
-        The package whose LIBLINEAR was used.
+        Package that provided LIBLINEAR.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if `X` had them.
+    feature_names_in_ : ndarray of shape (n_features_in,)
+        Names of the features seen in `fit`, if `X` has feature names.
 
     See Also
     --------
-    sklearn.svm.LinearSVC : Support vector machines by an older copy of the library.
-    sklearn.linear_model.LogisticRegression : Logistic regression by many solvers.
+    sklearn.svm.LinearSVC : Support vector machines by an older version of LIBLINEAR.
+    sklearn.linear_model.LogisticRegression : Logistic regression with several solvers.
 
     Notes
     -----
-    `fit` takes no sample weights: the library has none (they exist in a variant of it
-    that is distributed on its own). Where they are needed, take one of the above.
+    `fit` does not accept sample weights, because LIBLINEAR does not support them (a
+    separately distributed variant of it does). If you need sample weights, use one of
+    the classes above.
 
-    Fits may run in threads. Those that draw numbers wait for each other, since the
-    library draws them from the one generator of the process; their results are those of
-    fits alone. Use processes to have them side by side.
+    Fits can run in threads. Fits that draw random numbers then run one at a time,
+    because LIBLINEAR uses a single random number generator per process. Their results
+    do not depend on other fits. Use processes to run them in parallel.
 
     References
     ----------
@@ -272,11 +280,11 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data. A CSR matrix of float64 whose indices are sorted is read as
-            it is; what the library then works on is one copy in a layout of its own, of
-            16 bytes for each nonzero.
+            Training data. A CSR matrix of float64 with sorted indices is not copied.
+            LIBLINEAR itself works on one copy in its own layout, which takes 16 bytes
+            per nonzero.
         y : array-like of shape (n_samples,)
-            Class labels, of two classes or more.
+            Class labels, with at least two classes.
 
         Returns
         -------
@@ -288,8 +296,8 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         ImportError
             If the parameters need liblinear-official, and it is not installed.
         ValueError
-            If the data are empty or not finite, if there is one class only, or if the
-            library has no solver for the parameters.
+            If the data are empty or not finite, if there is only one class, or if
+            LIBLINEAR has no solver for the parameters.
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
@@ -323,15 +331,15 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         return self
 
     def _solved(self, X: Any, y: Any, codes: Any, solver: _Solver) -> Trained:
-        """Solve the problem of each class, or the one there is."""
+        """Solve the problem of each class, or the single joint or binary problem."""
         n_classes = len(self.classes_)
         scales = self.feature_scaling is not None
         joint = solver.name == "MCSVM_CS"
         bias = float(self.intercept_scaling) if self.fit_intercept else -1.0
         several = not joint and n_classes > 2 and effective_n_jobs(self.n_jobs) != 1
-        # The library draws from one generator per process.
+        # The library has one random number generator per process.
         in_processes = several and solver.draws
-        # Addresses are those of this process, and scaling replaces the values.
+        # Addresses are only valid in this process, and scaling replaces the values.
         apart = several and (solver.draws or scales)
         problem = _Problem(
             X,
@@ -361,7 +369,7 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
                 for code, seed in zip(positives, seeds, strict=True)
             ]
         else:
-            # Threads whatever the backend, as long as addresses are handed on.
+            # Addresses require threads, regardless of the backend.
             require = None if in_processes else "sharedmem"
             found = Parallel(n_jobs=self.n_jobs, require=require)(
                 delayed(problem.solved)(seed, code)
@@ -375,24 +383,25 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Estimate probabilities, if the loss is logistic or the squared hinge.
+        """Estimate class probabilities for the logistic or squared hinge loss.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
+            Samples.
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            Of the classes, in the order of `classes_`. With more than two, those of
-            each class against the rest, scaled to a sum of 1.
+            Probabilities of the classes, in the order of ``classes_``. With more than
+            two classes, the probabilities of each class against the rest are scaled to
+            a sum of 1.
 
         Notes
         -----
-        The probability at which a decision value f minimizes the expected loss is
-        1 / (1 + exp(-f)) for the logistic loss, and (1 + f) / 2 between 0 and 1 for the
-        squared hinge (Zhang 2004).
+        The probability of a decision value f is the one for which f minimizes the
+        expected loss (Zhang 2004). For the logistic loss, it is 1 / (1 + exp(-f)). For
+        the squared hinge loss, it is (1 + f) / 2, clipped to [0, 1].
         """
         values = self.decision_function(X)
         link = expit if self._loss() == "logistic" else _squared_hinge_link
@@ -400,35 +409,35 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
             return np.column_stack([link(-values), link(values)])
         probabilities = link(values)
         totals = probabilities.sum(axis=1, keepdims=True)
-        # Far from all classes all may underflow.
+        # Far from all classes, all probabilities may underflow.
         uniform = np.full_like(probabilities, 1 / probabilities.shape[1])
         return np.divide(probabilities, totals, out=uniform, where=totals > 0)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Estimate logarithms of probabilities, if there are any.
+        """Estimate logarithms of class probabilities.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
+            Samples.
 
         Returns
         -------
         log_probabilities : ndarray of shape (n_samples, n_classes)
-            Of the classes, in the order of `classes_`.
+            Logarithms of `predict_proba`, in the order of ``classes_``.
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def _loss(self) -> str:
-        """Return what is minimized, as far as the parameters make sense."""
+        """Return the loss function, or "" if the solver is invalid."""
         if self.solver is not None:
             return _KNOWN[self.solver].loss if self.solver in _KNOWN else ""
         return "crammer_singer" if self.multi_class == "crammer_singer" else self.loss
 
     def _chosen(self, n_samples: int, n_features: int) -> _Solver:
-        """Return the solver that the parameters ask for."""
+        """Return the solver that the parameters select."""
         if self.solver is not None:
             return _KNOWN[self.solver]
         if self.multi_class == "crammer_singer":
@@ -443,8 +452,8 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         except KeyError:
             raise ValueError(
                 f"LIBLINEAR has no solver for penalty={self.penalty!r}, loss="
-                f"{self.loss!r}, dual={self.dual!r}: the hinge loss takes the penalty "
-                "'l2' and dual=True, the penalty 'l1' takes dual=False."
+                f"{self.loss!r}, dual={self.dual!r}: the hinge loss requires the "
+                "penalty 'l2' and dual=True, and the penalty 'l1' requires dual=False."
             ) from None
 
     def _check_scaling(self, solver: _Solver) -> None:
@@ -477,7 +486,7 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
 
 
 def _sorted_rows(X: Any) -> sparse.csr_matrix:
-    """Return `X` as a CSR matrix with sorted columns; the caller's is not changed."""
+    """Return `X` as a CSR matrix with sorted columns, without changing the input."""
     if not sparse.issparse(X):
         return sparse.csr_matrix(X)
     if not X.has_canonical_format:
@@ -487,7 +496,7 @@ def _sorted_rows(X: Any) -> sparse.csr_matrix:
 
 
 class _Problem(NamedTuple):
-    """Samples and options, of which each class against the rest is one problem."""
+    """Samples and options of the binary problems of all classes."""
 
     X: sparse.csr_matrix
     rows: Rows | None  # None if they are laid out for each class
@@ -498,7 +507,7 @@ class _Problem(NamedTuple):
     train: Callable[..., Trained]
 
     def solved(self, seed: int | None, code: int | None = None) -> Trained:
-        """Tell one class from the rest, or all from each other."""
+        """Separate one class from the rest, or all classes if `code` is None."""
         if code is None:
             return self.train(
                 self.rows, self.codes, class_weight=self.class_weight, seed=seed
@@ -522,7 +531,7 @@ class _Problem(NamedTuple):
 
 
 def _squared_hinge_link(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return probabilities that increase with the values everywhere."""
+    """Return probabilities that increase strictly with the decision values."""
     clipped = (1.0 + np.clip(values, -1.0, 1.0)) / 2.0
     return (1.0 - TIE) * clipped + TIE * expit(values)
 
@@ -532,12 +541,12 @@ def log_count_ratios(
     positive: npt.NDArray[np.bool_],
     total: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
-    """Compare the relative frequencies of each feature in two classes.
+    """Compute log-ratios of the relative frequencies of each feature in two classes.
 
-    `X` (n_samples, n_features) has sorted rows; `positive` (n_samples,) is True for one
-    class; `total` (n_features,) is the number of samples in which a feature is not 0.
-    Returns log-ratios of shape (n_features,): r of Wang & Manning (2012), equation 2,
-    of features that are present or not, with alpha = 1.
+    `X` (n_samples, n_features) has sorted rows. `positive` (n_samples,) is True for
+    one class. `total` (n_features,) is the number of samples in which a feature is not
+    0. Returns an array of shape (n_features,): r in equation 2 of Wang & Manning
+    (2012), with alpha = 1 and binary features.
     """
     own = presence(X[positive])
     p, q = 1.0 + own, 1.0 + total - own

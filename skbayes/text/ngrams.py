@@ -1,4 +1,4 @@
-"""Vectorizer of texts by counts or weights of their n-grams."""
+"""Vectorizer that represents documents by their n-grams."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["NGramVectorizer"]
 
-# Stands for a token that is skipped in the name of an n-gram.
+# Marks a skipped token in the name of an n-gram.
 _GAP = "*"
 
-# A share of the documents, or their number.
+# Fraction of the documents, or their number.
 _DOCUMENTS = [
     compat.Interval(compat.RealNotInt, 0, 1, closed="both"),
     compat.Interval(Integral, 1, None, closed="left"),
@@ -45,76 +45,83 @@ class NGramVectorizer(
     BaseEstimator,
     auto_wrap_output_keys=None,  # type: ignore[call-arg]
 ):
-    r"""Turn texts into a sparse matrix of their n-grams, counted or weighted.
+    r"""Convert documents to a sparse matrix of n-gram counts or weights.
 
-    On the parameters they share its columns are those of scikit-learn's
+    With equal parameters, the columns are those of scikit-learn's
     :class:`~sklearn.feature_extraction.text.CountVectorizer` and
-    :class:`~sklearn.feature_extraction.text.TfidfVectorizer`, in another order. It is
-    several times faster, stems, and makes n-grams with gaps.
+    :class:`~sklearn.feature_extraction.text.TfidfVectorizer`, in a different order.
+    This vectorizer is several times faster. It also supports stemming and n-grams with
+    gaps.
 
     Parameters
     ----------
     analyzer : {"word", "char", "char_wb"}, default="word"
-        Whether n-grams are of words, of characters, or of characters within a word,
-        which then has a space before and after it.
+        Unit of the n-grams: words, characters, or characters within a word. With
+        "char_wb", each word is padded with a space on both sides.
     ngram_range : tuple (min_n, max_n), default=(1, 1)
-        Least and greatest number of tokens in an n-gram.
+        Minimum and maximum number of tokens in an n-gram.
     weighting : {"tf", "tf-idf", "binary"}, default="tf"
-        What stands for an n-gram that occurs in a text: how often it does, that times
-        its inverse document frequency, or 1.
+        Value of an n-gram that occurs in a document: its count ("tf"), its count times
+        the inverse document frequency ("tf-idf"), or 1 ("binary").
     lowercase : bool, default=True
-        Whether to convert texts to lower case first.
+        Whether to convert the documents to lowercase first.
     token_pattern : str, default=r"(?u)\b\w\w+\b"
-        A regular expression for a word; one with a group takes what is in it. The
-        default is scikit-learn's. "unicode" is the same extended to all scripts: the
-        vowel signs of Hindi and the like belong to the word, and each Chinese or
-        Japanese character is a word. "unicode-punctuation" adds words of one letter,
-        and each character that is neither in a word nor white space. For words only.
+        Regular expression that matches a word. If it has a group, the word is the
+        content of the group. The default is scikit-learn's. The pattern "unicode"
+        extends it to all scripts. Combining marks, such as the vowel signs of Hindi,
+        belong to the word, and each Chinese or Japanese character is a word. The
+        pattern "unicode-punctuation" also matches words of one letter, and all other
+        characters except white space as separate tokens. Only used if `analyzer` is
+        "word".
     stop_words : str, list of str or None, default=None
-        Words that are left out before n-grams are made: a language, such as "english"
-        (other languages need the library stop-words), or the words themselves. For
-        words only.
+        Words to remove before n-grams are formed: a language such as "english", or a
+        list of words. Languages other than English need the package stop-words. Only
+        used if `analyzer` is "word".
     normalize_numbers : bool, default=False
-        Whether each digit becomes a 0, so that all years are the same word.
+        Whether to replace each digit by 0. For example, all years of four digits become
+        the same word.
     stemmer : str or None, default=None
-        The language by whose rules words are reduced to their stems, after stop words
-        are left out; needs the library snowballstemmer. For words only.
+        Language of the stemmer, which is applied after stop words are removed. It needs
+        the package snowballstemmer. Only used if `analyzer` is "word".
     max_gap : int, default=0
-        How many words may be skipped within an n-gram, all in all. An n-gram with a gap
-        is a feature of its own: "not * good" is not "not good". For words only.
+        Maximum total number of words that are skipped within an n-gram. An n-gram with
+        a gap is a separate feature: "not * good" is different from "not good". Only
+        used if `analyzer` is "word".
     min_df, max_df : int or float, default=1 and 1.0
-        In how many documents (int), or in which share of them (float), an n-gram must
-        and may occur.
+        Minimum and maximum number of documents (int) or fraction of the documents
+        (float) that contain an n-gram. Other n-grams are dropped.
     sublinear_tf : bool, default=False
-        Whether counts c become 1 + ln c; without effect if `weighting` is "binary".
+        Whether to replace each count c by 1 + ln c. It has no effect if `weighting` is
+        "binary".
     smooth_idf : bool, default=True
-        Whether the inverse document frequency is ln((1 + n) / (1 + df)) + 1, or
-        ln(n / df) + 1.
+        Whether the inverse document frequency is ln((1 + n) / (1 + df)) + 1 (True) or
+        ln(n / df) + 1 (False). Here, n is the number of documents, and df is the number
+        of those that contain the n-gram.
     norm : {"l1", "l2"} or None, default=None
-        Length to which each row is scaled.
+        Norm by which each row is divided. None means no normalization.
     dtype : dtype, default=np.float64
-        Type of the matrix.
+        Data type of the matrix.
 
     Attributes
     ----------
     n_documents_ : int
-        How many documents it was fitted on.
+        Number of documents seen in `fit`.
     n_ngrams_ : int
-        How many columns there are.
-    idf_ : ndarray of shape (`n_ngrams_`,)
-        Inverse document frequencies; not there unless `weighting` is "tf-idf".
+        Number of columns.
+    idf_ : ndarray of shape (n_ngrams,)
+        Inverse document frequencies. Only available if `weighting` is "tf-idf".
     vocabulary_ : dict of str to int
-        The column of each n-gram; built anew when asked for.
+        Column of each n-gram. It is computed at each access.
 
     See Also
     --------
-    skbayes.TextRepresentationSearchCV : Searches over its parameters.
+    skbayes.TextRepresentationSearchCV : Search over the parameters of this vectorizer.
 
     Notes
     -----
-    The columns come in the order of the number of tokens, those with gaps after those
-    without, and within each kind in the order of the tokens. A subset of the documents
-    has a subset of the columns in the same order.
+    The columns are sorted by the number of tokens, then n-grams without gaps before
+    n-grams with gaps, then by the tokens. If you fit the vectorizer on a subset of the
+    documents, its columns are a subset of these columns in the same order.
 
     Examples
     --------
@@ -181,12 +188,12 @@ class NGramVectorizer(
         self.dtype = dtype
 
     def fit(self, X: Any, y: Any = None) -> NGramVectorizer:
-        """Learn which n-grams there are.
+        """Learn the n-grams of the documents.
 
         Parameters
         ----------
         X : list, array or Series of str
-            The texts.
+            The documents.
         y : None
             Ignored.
 
@@ -198,31 +205,33 @@ class NGramVectorizer(
         Raises
         ------
         TypeError, ValueError
-            If `X` holds anything but texts, an argument is wrong, or no n-gram is left.
+            If `X` contains anything but strings, an argument is invalid, or no n-gram
+            remains.
         """
         self.fit_transform(X)
         return self
 
     @compat.fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Learn which n-grams there are, and count them.
+        """Learn the n-grams of the documents and return their matrix.
 
         Parameters
         ----------
         X : list, array or Series of str
-            The texts.
+            The documents.
         y : None
             Ignored.
 
         Returns
         -------
-        counts : csr_matrix of shape (n_texts, `n_ngrams_`)
-            Their n-grams.
+        counts : csr_matrix of shape (n_documents, n_ngrams)
+            Counts or weights of the n-grams.
 
         Raises
         ------
         TypeError, ValueError
-            If `X` holds anything but texts, an argument is wrong, or no n-gram is left.
+            If `X` contains anything but strings, an argument is invalid, or no n-gram
+            remains.
         """
         kinds = self._kinds()
         counted = X if isinstance(X, CountedTexts) else _counted(check_texts(X))
@@ -259,24 +268,24 @@ class NGramVectorizer(
         return self._weighted(parts)
 
     def transform(self, X: Any) -> Any:
-        """Count the n-grams that are known of texts.
+        """Compute the matrix of the n-grams that were seen in `fit`.
 
         Parameters
         ----------
         X : list, array or Series of str
-            The texts.
+            The documents.
 
         Returns
         -------
-        counts : csr_matrix of shape (n_texts, `n_ngrams_`)
-            Their n-grams.
+        counts : csr_matrix of shape (n_documents, n_ngrams)
+            Counts or weights of the n-grams.
 
         Raises
         ------
         TypeError, ValueError
-            If `X` holds anything but texts.
+            If `X` contains anything but strings.
         sklearn.exceptions.NotFittedError
-            If it was not fitted.
+            If the vectorizer is not fitted.
         """
         check_is_fitted(self)
         if isinstance(X, CountedTexts) and X.counts is self._counts:
@@ -295,7 +304,7 @@ class NGramVectorizer(
         return self._weighted(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray:
-        """Name the columns.
+        """Return the n-gram of each column.
 
         Parameters
         ----------
@@ -304,14 +313,14 @@ class NGramVectorizer(
 
         Returns
         -------
-        names : ndarray of str objects of shape (`n_ngrams_`,)
-            The n-grams: words with a space between them, and "*" for each word that is
-            skipped.
+        names : ndarray of str objects of shape (n_ngrams,)
+            The n-grams. Words are separated by a space, and each skipped word is
+            replaced by "*".
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
-            If it was not fitted.
+            If the vectorizer is not fitted.
         """
         check_is_fitted(self)
         self.detach()
@@ -329,12 +338,12 @@ class NGramVectorizer(
 
     @property
     def vocabulary_(self) -> dict[str, int]:
-        """The column of each n-gram."""
+        """Column of each n-gram."""
         names = self.get_feature_names_out()
         return {name: column for column, name in enumerate(names)}
 
     def detach(self) -> None:
-        """Copy what is needed of shared counts, before they are removed or pickled."""
+        """Copy the required part of shared counts before they are removed."""
         if getattr(self, "_counts", None) is None:
             return
         counts, self._counts = self._counts, None
@@ -367,12 +376,12 @@ class NGramVectorizer(
 
     def _check_packages(self) -> None:
         """Raise ImportError if the words need a package that is not installed."""
-        # Other mistakes are those of single fits.
+        # Other invalid arguments only affect single fits.
         with contextlib.suppress(TypeError, ValueError):
             self._kinds()
 
     def _kinds(self) -> list[NgramSpec]:
-        """Check the arguments, and say what is counted."""
+        """Check the arguments and return the kinds of n-grams to count."""
         low, high = self._checked_range()
         counts_only = self.weighting != "tf-idf" and self.norm is None
         counts_only &= not self.sublinear_tf
@@ -395,7 +404,7 @@ class NGramVectorizer(
         max_gap = int(self.max_gap) if words else 0
         kinds = [NgramSpec(spec, one) for one in patterns(low, high, max_gap)]
         if self.analyzer == "char_wb":
-            # Words shorter than the shortest n-gram count as a whole.
+            # Words shorter than the shortest n-gram are counted as a whole.
             shorter = patterns(3, low - 1)
             kinds = [NgramSpec(spec, one, whole=True) for one in shorter] + kinds
         return kinds
@@ -411,7 +420,7 @@ class NGramVectorizer(
         return int(pair[0]), int(pair[1])
 
     def _within_limits(self, frequency: Array, n_documents: int) -> Array:
-        """Say which n-grams occur in neither too few nor too many documents."""
+        """Return which n-grams are within the limits of document frequency."""
         low, high = (
             limit if isinstance(limit, Integral) else limit * n_documents
             for limit in (self.min_df, self.max_df)
@@ -432,7 +441,7 @@ class NGramVectorizer(
         return np.log((n + smooth) / (frequency + smooth)) + 1.0
 
     def _weighted(self, parts: list[sparse.csr_matrix]) -> Any:
-        """Put the columns of all parts side by side, and weight them."""
+        """Concatenate the columns of all parts, and weight them."""
         matrix = parts[0] if len(parts) == 1 else sparse.hstack(parts, format="csr")
         matrix = sparse.csr_matrix(matrix.astype(self.dtype))
         if self.weighting == "binary":
@@ -448,5 +457,5 @@ class NGramVectorizer(
 
 
 def _counted(texts: list[str]) -> CountedTexts:
-    """Count in the memory of this process."""
+    """Create counts in the memory of this process."""
     return CountedTexts(Counts(texts), slice(0, len(texts)))

@@ -11,7 +11,7 @@ from skbayes.utils.optional import tell_once
 
 __all__ = ["SPACES", "first_points", "text_space"]
 
-#: The spaces that have a name.
+#: Names of the predefined spaces.
 SPACES = ("extended", "paper")
 
 Notation = dict[str, Any]
@@ -20,7 +20,7 @@ Notation = dict[str, Any]
 _PAPERS_LOGISTIC: Notation = {
     "penalty": ["l2", "l1"],
     "C": Real(1e-5, 1e5, "log-uniform"),
-    # Up to 1e-3 in Table 1; but every value that the paper chose lies above.
+    # In Table 1 up to 1e-3, although every value chosen in the paper is larger.
     "tol": Real(1e-5, 1e-1, "log-uniform"),
 }
 
@@ -32,20 +32,21 @@ _LINEAR: Notation = {
 
 
 class _Tree(list):
-    """Notations of one parameter, of which one is chosen first: a tree of two levels.
+    """Notations of one parameter that form the branches of a tree of two levels.
 
-    What is learned of one value then says something of the others on its branch.
+    One of the notations is chosen first, then a value of it. Scores of one value are
+    therefore also informative about the other values on its branch.
     """
 
 
-# Orders of n-grams of words: n_min in {1, 2, 3}, then n_max in {n_min, ..., 3}.
+# N-gram ranges of words: n_min in {1, 2, 3}, then n_max in {n_min, ..., 3}.
 WORD_RANGES = [[(low, high) for high in range(low, 4)] for low in (1, 2, 3)]
 
-# In the extended space the orders are on one scale.
+# In the extended space, the ranges are ordered.
 ORDERED_WORD_RANGES = Ordinal([(1, 1), (1, 2), (1, 3)])
 CHARACTER_RANGES = Ordinal([(2, 4), (3, 5), (3, 6)])
 
-# A character costs about 100 bytes in n-grams of 3 to 6 characters: 5 GB.
+# N-grams of 3 to 6 characters take about 100 bytes per character: 5 GB.
 MOST_CHARACTERS = 50_000_000
 
 
@@ -59,53 +60,58 @@ def text_space(
     vectorizer: str = "vectorizer",
     classifier: str | None = "classifier",
 ) -> list[dict[str, Any]]:
-    """Make a space of representations of texts.
+    """Create a search space of text representations.
 
     Parameters
     ----------
     space : {"extended", "paper"}, default="extended"
-        "paper": orders of word n-grams up to 3, three weightings, stop words or not,
-        penalty, strength and tolerance of logistic regression, as in Table 1 of
-        Yogatama, Kong & Smith (2015). "extended": n-grams of words up to 3 or of
-        characters up to 6; punctuation and stems; logarithms of counts with inverse
-        document frequencies or binary weights; the length of rows; log-count ratios as
-        factors of the features (Wang & Manning 2012); squared hinge or logistic loss;
-        strength.
+        The predefined space.
+
+        - "paper" is the space in Table 1 of Yogatama, Kong and Smith (2015). It
+          contains n-grams of up to 3 words, three weightings, stop words kept or
+          removed, and the penalty, strength and tolerance of logistic regression.
+        - "extended" contains n-grams of up to 3 words or 6 characters, punctuation,
+          stemming, tf-idf or binary weights, and normalization of rows. For the
+          classifier, it contains log-count ratios as factors of the features (Wang and
+          Manning 2012), squared hinge or logistic loss, and the regularization
+          strength.
     language : str or None, default="english"
-        Language of the stop words in the paper's space, and of the stems in the
-        extended space, where stop words are offered if there are no stems. What needs a
-        library that is not installed is left out, and the user is told once.
+        Language of the stop words in the "paper" space and of the stemmer in the
+        "extended" space. The "extended" space contains stop words of the language only
+        if there is no stemmer for it. Options that need a package that is not installed
+        are omitted, which is logged once.
     stop_words : list of str or None, default=None
-        Stop words that may be left out, in either space. In the paper's space they
-        replace those of the language.
+        Stop words that the search may remove, in both spaces. In the "paper" space,
+        they replace those of the language.
     n_characters : int or None, default=None
-        Number of characters of all texts. Above 50,000,000, the extended space contains
-        no n-grams of characters, which would take more than 5 GB of memory, unless
-        `changes` contains the analyzer. None: no limit.
+        Total number of characters of all documents. Above 50,000,000, the "extended"
+        space contains no n-grams of characters, because they would take more than 5 GB
+        of memory. They are kept if `changes` contains the analyzer. None means no
+        limit.
     changes : dict or None, default=None
-        What a parameter may be instead, wherever it stands in the space; others are
-        added. What opens up under an option stays as long as the option is listed.
+        Replacements of entries of the space, by parameter name, at all levels of the
+        space. New names are added. Parameters that exist only under an option are kept
+        as long as the option is listed.
     vectorizer : str, default="vectorizer"
-        Name of the step of a pipeline that is an
-        :class:`~skbayes.text.NGramVectorizer`.
+        Name of the pipeline step that is an :class:`~skbayes.text.NGramVectorizer`.
     classifier : str or None, default="classifier"
-        Name of the step that is a logistic regression by
-        :class:`~skbayes.text.LiblinearClassifier`; None if its parameters are not to be
-        in the space.
+        Name of the pipeline step that is a :class:`~skbayes.text.LiblinearClassifier`.
+        If None, the space does not contain the parameters of a classifier.
 
     Returns
     -------
     search_spaces : list of dict
-        For each parameter what it may be; in the paper's space, one dict for each
-        least order of n-grams.
+        Search spaces with the possible values of each parameter. The "paper" space
+        consists of one dict per minimum n-gram length.
 
     Raises
     ------
     ImportError
-        If neither stop words nor stems of the language are there, and they need a
-        library that is not installed.
+        If there are neither stop words nor a stemmer for the language because a package
+        is not installed.
     ValueError
-        If there is no such space, or neither stop words nor stems of the language.
+        If the name of the space is invalid, or if there are neither stop words nor a
+        stemmer for the language.
 
     Examples
     --------
@@ -140,12 +146,12 @@ def first_points(
     vectorizer: str = "vectorizer",
     classifier: str = "classifier",
 ) -> list[dict[str, Any]]:
-    """List initial configurations of the extended space, for any texts.
+    """Return the initial configurations of the extended space.
 
-    Words and pairs of words, characters, stems (of a language), and words up to three
-    with punctuation, all with log-count ratios; and words without the ratios. They are
-    the first that a greedy choice takes by cross-validation on ten collections of
-    texts, with little change if one collection is left out
+    They use words and pairs of words, characters, stemmed words, and up to three words
+    with punctuation, all with log-count ratios; the last one uses words without the
+    ratios. A greedy selection by cross-validation on ten text datasets chose them in
+    this order. Leaving out one dataset changes the selection little
     (``benchmarks/text_changes.py show``).
 
     Examples
@@ -184,7 +190,7 @@ def first_points(
 
 
 def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list]:
-    """Return what may be left out, and by what rules words may be stemmed."""
+    """Return the options of stop words and of stemmers."""
     words: list = [None]
     stems: list = [None]
     if stop_words is not None:
@@ -203,15 +209,15 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
             options.append(language)
         except (ImportError, ValueError) as error:
             refused.append(error)
-        if len(stems) > 1:  # stop words only where there are no stems
+        if len(stems) > 1:  # stop words are only used without a stemmer
             break
     missing = [error for error in refused if isinstance(error, ImportError)]
     if refused and len(words) == len(stems) == 1:
         if missing:
             raise missing[0]
         raise ValueError(
-            f"language={language!r} is not known; None does without stop words and "
-            "stemming, and stop_words takes a list of your own."
+            f"language={language!r} is not supported. Pass language=None to search "
+            "without stop words and stemming, or pass a list of words as stop_words."
         ) from refused[0]
     for one in missing:
         tell_once(f"Left out of the space of texts: {one}")
@@ -245,7 +251,7 @@ def _extended(words: list, stems: list, characters: bool) -> Notation:
 
 
 def _renamed(space: Mapping[str, Any], prefix: str) -> Notation:
-    """Put a prefix before all names, to any depth."""
+    """Add a prefix to all names, at all levels."""
     return {
         prefix + name: _with_sub_spaces(value, lambda sub: _renamed(sub, prefix))
         for name, value in space.items()
@@ -253,7 +259,7 @@ def _renamed(space: Mapping[str, Any], prefix: str) -> Notation:
 
 
 def _with_sub_spaces(value: Any, change: Callable[[Notation], Any]) -> Any:
-    """Change the sub-spaces of a notation, if it has any."""
+    """Apply a function to the sub-spaces of a notation, if it has any."""
     if isinstance(value, _Tree):
         return _Tree(_with_sub_spaces(part, change) for part in value)
     if not isinstance(value, Choice):
@@ -263,7 +269,7 @@ def _with_sub_spaces(value: Any, change: Callable[[Notation], Any]) -> Any:
 
 
 def _alternatives(space: Notation) -> list[Notation]:
-    """Make a dict of each branch of a tree, to any depth."""
+    """Return one dict per branch of a tree, at all levels."""
     spaces: list[Notation] = [{}]
     for name, value in space.items():
         parts = value if isinstance(value, _Tree) else [value]
@@ -273,7 +279,7 @@ def _alternatives(space: Notation) -> list[Notation]:
 
 
 def _merged(base: Notation, changes: Mapping[str, Any]) -> Notation:
-    """Change parameters wherever they stand in a space, and add new ones."""
+    """Replace parameters at all levels of a space, and add new ones."""
     new = dict(changes)
 
     def changed(space: Notation) -> Notation:
@@ -289,7 +295,7 @@ def _merged(base: Notation, changes: Mapping[str, Any]) -> Notation:
 
 
 def _restricted(value: Any, own: Any) -> Any:
-    """Return what the user wants, in the shape of what stood there."""
+    """Return the user's values, with the structure of the entry that they replace."""
     structured = isinstance(value, _Tree | Choice)
     if not (structured and isinstance(own, list | tuple)):
         return own
@@ -308,7 +314,7 @@ def _options(part: Any) -> list:
 
 
 def _some_of(part: Any, own: Sequence) -> Any:
-    """Return the options of a part that the user names, in the user's order."""
+    """Return those options of a part that the user lists, in the user's order."""
     wanted = [option for option in own if option in _options(part)]
     if not isinstance(part, Choice) or not wanted:
         return wanted

@@ -1,4 +1,4 @@
-"""N-gram counts of documents, made when first needed and shared by all fits."""
+"""Cache of the n-gram counts of documents, shared by all fits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Arrays = Mapping[str, npt.NDArray]
 
 
 class TokenizerSpec(NamedTuple):
-    """Options by which the tokens of a document are made."""
+    """Options that determine the tokens of a document."""
 
     analyzer: str
     lowercase: bool
@@ -48,12 +48,12 @@ class TokenizerSpec(NamedTuple):
 
     @property
     def plain(self) -> TokenizerSpec:
-        """The same options without those that change single tokens."""
+        """The same options without those that change individual tokens."""
         return self._replace(stop_words=(), normalize_numbers=False, stemmer=None)
 
 
 class NgramSpec(NamedTuple):
-    """A kind of n-grams that are counted together."""
+    """Kind of n-grams that are counted together."""
 
     spec: TokenizerSpec
     pattern: Pattern
@@ -61,19 +61,19 @@ class NgramSpec(NamedTuple):
 
 
 class Counts:
-    """The counts of some documents, each kind of n-grams counted when first needed.
+    """N-gram counts of documents, computed for each kind of n-grams at first use.
 
     Parameters
     ----------
     texts : sequence of str
         The documents.
     tokens : sequence of str or None, default=None
-        The only tokens whose n-grams are counted; None: all.
+        Tokens to which the n-grams are restricted. None means all tokens.
     store : PrefixStore or None, default=None
-        Where the counts are kept, if its folder is on this machine. They are kept in
-        memory otherwise.
+        Store of the counts, if its folder is on this machine. Otherwise, they are kept
+        in memory.
     limit : float, default=inf
-        Bytes that the counts may take in memory.
+        Maximum size of the counts in memory in bytes.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Counts:
         return {**vars(self), "_dependents": [], "_in_memory": {}}
 
     def _shared(self, spec: NamedTuple, make: Callable[[], Arrays]) -> Arrays:
-        """Return the arrays of a spec, made by `make` if they are not kept."""
+        """Return the arrays of a spec; call `make` if they are not stored."""
         name = repr(tuple(spec))
         if self._store is not None and self._store.is_here:
             key = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
@@ -153,11 +153,11 @@ class Counts:
         }
 
     def register(self, dependent: Any) -> None:
-        """Have `dependent.detach` called before the counts are removed."""
+        """Register `dependent` for a call of `detach` before the counts are removed."""
         self._dependents.append(weakref.ref(dependent))
 
     def detach_all(self) -> None:
-        """Have those that need the counts copy what they need."""
+        """Let all dependents copy the counts that they need."""
         for reference in self._dependents:
             dependent = reference()
             if dependent is not None:
@@ -170,7 +170,7 @@ def _size(arrays: Arrays) -> int:
 
 
 def _changed(stream: TokenStream, spec: TokenizerSpec) -> TokenStream:
-    """Apply to plain tokens what changes single ones, in scikit-learn's order."""
+    """Apply the options that change individual tokens, in scikit-learn's order."""
 
     def change(tokens: list[str]) -> list[str | None]:
         results = tokens
@@ -188,17 +188,17 @@ def _changed(stream: TokenStream, spec: TokenizerSpec) -> TokenStream:
 
 
 def _words(stream: TokenStream) -> npt.NDArray:
-    """Return where the words begin, of which each has a space around it."""
+    """Return the starts of the words, each of which is padded with spaces."""
     space = stream.vocabulary.index(" ") if " " in stream.vocabulary else -2
     spaces = np.flatnonzero(stream.ids == space)
     return np.append(spaces[::2], len(stream.ids))
 
 
 class CountedTexts(Sequence):
-    """Some of the documents of `counts`: texts that are counted already.
+    """Subset of the documents of `counts`, whose n-grams are already counted.
 
-    To :class:`~skbayes.text.NGramVectorizer` it is the same as the texts themselves,
-    but for the time it takes; to others it is a sequence of strings.
+    For :class:`~skbayes.text.NGramVectorizer`, it gives the same results as the
+    documents themselves, but faster. For other estimators, it is a sequence of strings.
     """
 
     def __init__(self, counts: Counts, rows: slice | npt.NDArray) -> None:
@@ -207,7 +207,7 @@ class CountedTexts(Sequence):
 
     @property
     def shape(self) -> tuple[int]:
-        """The number of documents, as of an array."""
+        """Shape of a one-dimensional array of the documents."""
         return (len(self),)
 
     def __len__(self) -> int:
@@ -216,7 +216,7 @@ class CountedTexts(Sequence):
         return len(self.rows)
 
     def __getitem__(self, key: Any) -> Any:
-        # scikit-learn's indexing of arrays adds an ellipsis.
+        # scikit-learn's indexing of arrays adds an Ellipsis.
         if isinstance(key, tuple):
             key = key[0]
         if isinstance(self.rows, slice):
@@ -234,7 +234,7 @@ class CountedTexts(Sequence):
 
 
 def _as_slice(rows: npt.NDArray) -> slice | npt.NDArray:
-    """Return rows that follow one another as a slice, which need not be copied."""
+    """Convert consecutive rows to a slice, which avoids copies."""
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and np.all(np.diff(rows) == 1):
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows
@@ -244,7 +244,7 @@ def _as_slice(rows: npt.NDArray) -> slice | npt.NDArray:
 def counted_texts(
     texts: Sequence[str], store: PrefixStore | None, limit: float = math.inf
 ) -> Iterator[CountedTexts]:
-    """Share the counts of texts, in a store if there is one, else in memory."""
+    """Share the counts of documents in a store if there is one, otherwise in memory."""
     counts = Counts(StringArray.of(texts), store=store, limit=limit)
     yield CountedTexts(counts, slice(0, len(texts)))
     counts.detach_all()

@@ -1,4 +1,4 @@
-"""Filters of tokens: stop words, stems, and digits replaced by zeros."""
+"""Filters of tokens: stop words, stemming, and replacement of digits by zeros."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIGIT = re.compile(r"\d")
 
 
 def stop_word_list(stop_words: Any) -> tuple[str, ...]:
-    """List the stop words of a language (English and lower case), or those given."""
+    """Return the stop words of a language (English in lowercase), or the given list."""
     if stop_words is None:
         return ()
     if isinstance(stop_words, str):
@@ -45,25 +45,26 @@ def _words_of(language: str) -> tuple[str, ...]:
     known = library.AVAILABLE_LANGUAGES
     if language not in known:
         raise ValueError(
-            f"stop_words: there is no list for {language!r}, only for "
-            f"{', '.join(sorted(known))}; pass the words themselves."
+            f"stop_words: there is no list for the language {language!r}. Pass the "
+            f"words themselves, or one of {', '.join(sorted(known))}."
         )
     return tuple(sorted(set(library.get_stop_words(language))))
 
 
 def stemmer_of(language: str) -> Any:
-    """Return the stemmer of a language; ImportError or ValueError without one."""
+    """Return the stemmer of a language; raise ImportError or ValueError if none."""
     snowballstemmer = import_optional(
         "snowballstemmer", extra="text", purpose="stemming"
     )
     known = snowballstemmer.algorithms()
     if language not in known:
         raise ValueError(
-            f"stemmer: there is none for {language!r}, only for {', '.join(known)}."
+            f"stemmer: there is no stemmer for the language {language!r}. Choose one "
+            f"of {', '.join(known)}."
         )
     return snowballstemmer.stemmer(language)
 
 
 def without_numbers(words: list[str]) -> list[str]:
-    """Replace each digit by 0."""
+    """Replace each digit in the words by 0."""
     return [_DIGIT.sub("0", word) for word in words]

@@ -1,7 +1,7 @@
-"""Tokens of texts as arrays: each token once as a string, then as an int32.
+"""Tokens of documents as arrays: unique strings, and their numbers as int32.
 
-A token is a word or, for n-grams of characters, a character. They are numbered in the
-order of their strings, so that numbers sort like what they stand for.
+A token is a word or, for n-grams of characters, a character. Tokens are numbered in the
+order of their strings, so that sorting the numbers sorts the strings.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ __all__ = [
 #: scikit-learn's pattern: words of two or more letters, digits or underscores.
 WORDS = r"(?u)\b\w\w+\b"
 
-# Patterns that have a name, for texts without marks and ideographs.
+# Patterns by name, for texts without combining marks and ideographs.
 _PATTERNS = {"unicode": WORDS, "unicode-punctuation": r"(?u)\w+|[^\w\s]"}
 
-# CountVectorizer's: runs of white space count as one space.
+# As in CountVectorizer, a run of white space counts as one space.
 _WHITE_SPACE = re.compile(r"\s\s+")
 
-# Scripts written without spaces between words, in which a character is a token of its
-# own: Chinese characters, Hiragana, Katakana.
+# Scripts without spaces between words, in which each character is a separate token:
+# Chinese characters, Hiragana, Katakana.
 _IDEOGRAPHS = (
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
 
-# Joiners that stand within words of Indic scripts and of Persian.
+# Joiners that occur within words of Indic scripts and of Persian.
 _JOINERS = "\u200c\u200d"
 
 
 class StringArray(Sequence):
-    """Strings in two arrays, which can be mapped into the memory of many processes.
+    """Strings in two arrays, which several processes can map into their memory.
 
     Parameters
     ----------
     data : ndarray of uint8
-        The strings in UTF-8, one after the other.
+        The concatenated strings in UTF-8.
     offsets : ndarray of int64 of shape (n + 1,)
-        Where each begins, and where the last one ends.
+        Start of each string, and end of the last one.
     """
 
     def __init__(self, data: npt.NDArray, offsets: npt.NDArray) -> None:
@@ -66,8 +66,8 @@ class StringArray(Sequence):
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> StringArray:
-        """Encode strings."""
-        # Lone surrogates are no valid Unicode, but they are found in real data.
+        """Encode strings as arrays."""
+        # Lone surrogates are invalid Unicode, but they occur in real data.
         encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
         offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
         np.cumsum([len(one) for one in encoded], out=offsets[1:])
@@ -92,16 +92,16 @@ class StringArray(Sequence):
 
 @dataclass(frozen=True)
 class TokenStream:
-    """All tokens of all documents, one after the other.
+    """Concatenated tokens of all documents.
 
     Parameters
     ----------
     ids : ndarray of int32 of shape (n_tokens,)
-        The tokens by their number; -1 for one that no n-gram may contain.
+        Numbers of the tokens; -1 for a token that no n-gram may contain.
     offsets : ndarray of int64 of shape (n_documents + 1,)
-        Where each document begins, and where the last one ends.
+        Start of each document, and end of the last one.
     vocabulary : sequence of str
-        The tokens, in order: the position of each is its number.
+        Unique tokens in sorted order; the number of a token is its position.
     """
 
     ids: npt.NDArray
@@ -109,7 +109,7 @@ class TokenStream:
     vocabulary: Sequence[str]
 
     def changed(self, change: Callable[[list[str]], list[str | None]]) -> TokenStream:
-        """Replace tokens of the vocabulary by others, or leave them out for None."""
+        """Replace tokens of the vocabulary, or remove those that change to None."""
         results = change(list(self.vocabulary))
         vocabulary = sorted({token for token in results if token is not None})
         number = {token: place for place, token in enumerate(vocabulary)}
@@ -121,7 +121,7 @@ class TokenStream:
         return TokenStream(ids[there], offsets_among(there, self.offsets), vocabulary)
 
     def known(self, vocabulary: Sequence[str]) -> TokenStream:
-        """Use the numbers of another, sorted vocabulary; -1 for what is not in it."""
+        """Renumber by another sorted vocabulary; -1 for tokens that it lacks."""
         number = {token: place for place, token in enumerate(vocabulary)}
         new = [number.get(token, -1) for token in self.vocabulary]
         ids = np.array(new, dtype=np.int32)[self.ids] if new else self.ids
@@ -129,28 +129,28 @@ class TokenStream:
 
 
 def offsets_among(there: npt.NDArray, offsets: npt.NDArray) -> npt.NDArray:
-    """Return where segments begin once only the entries that are `there` are left."""
+    """Return the offsets of segments after only the entries in the mask are kept."""
     before = np.zeros(len(there) + 1, dtype=np.int64)
     np.cumsum(there, out=before[1:])
     return before[offsets]
 
 
 def check_texts(texts: Any, name: str = "X") -> list[str]:
-    """Return a list of texts; raise TypeError or ValueError if they are none."""
+    """Convert documents to a list of strings; raise TypeError or ValueError if not."""
     if isinstance(texts, str | bytes):
-        # CountVectorizer's words, which tests written for it look for.
+        # Message of CountVectorizer, which existing tests match.
         raise ValueError(
             f"{name}: Iterable over raw text documents expected, string object "
             "received."
         )
     if hasattr(texts, "columns") and len(texts.columns) == 1:
-        # As some tools hand on a column of texts.
+        # Some tools pass a column of texts as a data frame.
         texts = texts[texts.columns[0]]
     shape = getattr(texts, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 1:
         raise ValueError(
-            f"{name} must be one-dimensional, one text a sample, got shape {shape}; of "
-            "a data frame pass the column with the texts."
+            f"{name} must be one-dimensional with one text per sample, got shape "
+            f"{shape}. For a data frame, pass the column that contains the texts."
         )
     if not isinstance(texts, Iterable):
         raise TypeError(
@@ -183,12 +183,12 @@ def _text(text: Any, place: int, name: str) -> str:
 
 
 def split_words(texts: Iterable[str], pattern: str, lowercase: bool) -> TokenStream:
-    """Find the words by a regular expression of at most one group.
+    """Find words by a regular expression with at most one group.
 
-    The pattern "unicode" is :data:`WORDS` extended to all scripts: marks such as the
-    vowel signs of Hindi belong to the word, and each Chinese or Japanese character is
-    one. "unicode-punctuation" adds words of one letter, and each character that is
-    neither in a word nor white space.
+    The pattern "unicode" is :data:`WORDS` extended to all scripts. Combining marks such
+    as the vowel signs of Hindi belong to a word, and each Chinese or Japanese character
+    is a word. The pattern "unicode-punctuation" also matches words of one letter, and
+    all other characters except white space as separate tokens.
     """
     find = _finder(pattern)
     number: defaultdict[str, int] = defaultdict()
@@ -204,12 +204,12 @@ def split_words(texts: Iterable[str], pattern: str, lowercase: bool) -> TokenStr
 
 
 def _finder(pattern: str) -> Callable[[str], list[str]]:
-    """Return what finds all words of a text."""
+    """Return a function that finds all words of a text."""
     if pattern in _PATTERNS:
         simple = re.compile(_PATTERNS[pattern]).findall
         special, full = _all_scripts(pattern)
 
-        # The full pattern is slower, and most texts do not need it.
+        # The full pattern is slower, and most texts do not require it.
         def find(text: str) -> list[str]:
             plain = text.isascii() or special.search(text) is None
             return simple(text) if plain else full.findall(text)
@@ -231,7 +231,7 @@ def _finder(pattern: str) -> Callable[[str], list[str]]:
 
 @functools.cache
 def _all_scripts(pattern: str) -> tuple[re.Pattern, re.Pattern]:
-    """Return what says that a text needs the full pattern of a name, and the latter."""
+    """Return a pattern of texts that require the full pattern, and the full pattern."""
     marks = [
         chr(code)
         for code in range(0x300, min(0x1F000, sys.maxunicode))
@@ -250,9 +250,9 @@ def _all_scripts(pattern: str) -> tuple[re.Pattern, re.Pattern]:
 def split_characters(
     texts: Iterable[str], lowercase: bool, words: bool = False
 ) -> TokenStream:
-    """Split texts into characters; runs of white space count as one space.
+    """Split documents into characters; a run of white space counts as one space.
 
-    With `words`, each word has a space of its own before and after it.
+    With `words`, each word is padded with a space on both sides.
     """
     codes, ends = [], [0]
     for text in texts:

@@ -1,4 +1,4 @@
-"""Threads of linear algebra, optional packages, suggestions for misspelled names."""
+"""Linear algebra threads, optional packages, and suggestions for misspelled names."""
 
 from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.did_you_mean import did_you_mean, suggest

@@ -1,8 +1,8 @@
-"""Limits on the threads of linear algebra, while other threads are at work too.
+"""Limits of the number of linear algebra threads, for concurrent use.
 
-On small matrices one is best: more gain nothing, and on a busy machine wait for one
-another a hundred times longer than they work. Fits that run side by side in threads
-share what there is.
+On small matrices, one thread is best. Further threads do not speed up the computation,
+and on a busy machine they can wait for each other a hundred times longer than they
+work. Fits that run in parallel threads therefore share the linear algebra threads.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ __all__ = [
 
 @cache
 def _libraries() -> list[Any]:
-    """Return the linear algebra libraries; finding them takes long."""
+    """Return the linear algebra libraries, cached because the search takes long."""
     return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
-# The threads that are inside at this moment, by what each divides: the first limits,
-# the last restores. Limits set one by one would restore what another had limited, and
-# leave the whole process with one thread for good.
+# Divisors of the contexts that are active in all threads. The first context applies the
+# limit and the last one restores the original number. If each context restored its own
+# previous number, the process could keep a limit of one thread.
 _LOCK = threading.Lock()
 _DIVISORS: list[float] = []
 _BEFORE: list[int] = []
 
 
 def _limit() -> None:
-    """Apply the strictest limit of those inside."""
+    """Apply the strictest limit of the active contexts."""
     divisor = max(_DIVISORS, default=1.0)
     for library, n_threads in zip(_libraries(), _BEFORE, strict=True):
         library.set_num_threads(max(1, int(n_threads // divisor)))
@@ -46,11 +46,11 @@ def _limit() -> None:
 
 @contextmanager
 def shared_blas_threads(n: float) -> Iterator[None]:
-    """Divide the threads of the linear algebra libraries among `n` that call them.
+    """Divide the threads of the linear algebra libraries among `n` callers.
 
-    At least one is left. Any number of threads may be inside of this context and of
-    :func:`one_blas_thread` at once: the strictest limit holds, and when the last one
-    leaves, the number of threads is what it was before the first one entered.
+    At least one thread remains. Any number of threads can enter this context and
+    :func:`one_blas_thread` concurrently. The strictest limit applies. When the last
+    thread exits, the number of threads before the first entry is restored.
     """
     with _LOCK:
         if not _DIVISORS:
@@ -67,18 +67,18 @@ def shared_blas_threads(n: float) -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let the linear algebra libraries use one thread inside of the context."""
+    """Limit the linear algebra libraries to one thread inside of the context."""
     with shared_blas_threads(float("inf")):
         yield
 
 
 def blas_threads() -> int | None:
-    """Return how many threads linear algebra may use; None if it is not known."""
+    """Return the number of linear algebra threads; None if it is unknown."""
     return max((library.num_threads for library in _libraries()), default=None)
 
 
 def set_blas_threads(n: int | None) -> None:
-    """Let the linear algebra libraries use so many threads from now on."""
+    """Set the number of linear algebra threads permanently."""
     for library in _libraries():
         if n is not None and library.num_threads != n:
             library.set_num_threads(n)

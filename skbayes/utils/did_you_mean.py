@@ -1,4 +1,4 @@
-"""Suggestions for misspelled names, and for the names that other libraries use."""
+"""Suggestions for misspelled names and for the names in other libraries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 __all__ = ["NameHints", "did_you_mean", "suggest", "surrogate_elsewhere"]
 
-# What other searches call a parameter, and what it may be called here.
+# Parameter names of other libraries, and possible equivalents in skbayes.
 ELSEWHERE = {
     "param_grid": "search_spaces",
     "param_distributions": "search_spaces",
@@ -33,7 +33,7 @@ ELSEWHERE = {
     "callbacks": "stopper",
 }
 
-# The same of surrogates, in lower case.
+# Names of surrogates in other libraries, in lowercase.
 SURROGATES_ELSEWHERE = {
     "gaussian_process": "gp",
     "gpr": "gp",
@@ -45,16 +45,21 @@ SURROGATES_ELSEWHERE = {
     "dummy": "random",
 }
 
-# How many names are suggested at most.
+# Maximum number of suggested names.
 MOST = 3
 
 
 def suggest(name: str, known: Iterable[str]) -> list[str]:
-    """Return at most three known names that are most like one that is not known.
+    """Return at most three known names that are similar to an unknown one.
 
-    The most likely one comes first. They are chosen by the first of these rules that
-    finds any: the same but for case and underscores; the same below a prefix; longer
-    words for it; initials; similar spelling.
+    The most likely name comes first. The first of these rules that has a match applies:
+
+    - the name is equal except for case and underscores;
+    - the name is equal after a prefix such as "svc__";
+    - the name begins with the unknown one;
+    - the name contains the unknown one;
+    - the initials of the name end with the unknown one;
+    - the spelling is similar.
 
     Examples
     --------
@@ -80,13 +85,13 @@ def suggest(name: str, known: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return suggestions as a sentence after a blank, or nothing if there are none."""
+    """Return a sentence with suggestions after a space, or "" without suggestions."""
     names = [repr(one) for one in suggest(name, known)]
     return f" Did you mean {' or '.join(names)}?" if names else ""
 
 
 def surrogate_elsewhere(name: str, known: Iterable[str]) -> str | None:
-    """Return which known surrogate has another name, or other case, elsewhere."""
+    """Return the known surrogate that has this name or another case elsewhere."""
     ours = SURROGATES_ELSEWHERE.get(name.lower(), name.lower())
     return ours if ours != name and ours in known else None
 
@@ -100,30 +105,30 @@ def _initials(name: str) -> str:
 
 
 class NameHints:
-    """Mix-in whose errors suggest names for arguments and attributes that do not exist.
+    """Mix-in that adds suggestions to errors for unknown arguments and attributes.
 
-    Only where Python would have raised an error anyway; nothing else is changed, so
-    that cloning, pickling, signatures and `hasattr` are those of any estimator.
+    It only extends errors that Python raises in any case. Cloning, pickling, signatures
+    and `hasattr` therefore work as for any estimator.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # Not in `__new__`, whose signature documentation shows instead of `__init__`'s.
+        # `__init__` is wrapped, because documentation shows the signature of `__new__`.
         constructor = vars(cls).get("__init__")
         if inspect.isfunction(constructor):
             setattr(cls, "__init__", _with_hints(constructor))  # noqa: B010
 
-    if not TYPE_CHECKING:  # or type checkers would believe that any name is right
+    if not TYPE_CHECKING:  # otherwise, type checkers would accept any attribute
 
         def __getattr__(self, name: str) -> Any:
             if any(name in vars(cls) for cls in type(self).__mro__):
-                # A property or a delegated method that has its own reason.
+                # A property or a delegated method that raises its own error.
                 return object.__getattribute__(self, name)
             raise _no_attribute(self, name)
 
 
 def _with_hints(constructor: Callable[..., None]) -> Callable[..., None]:
-    """Return an `__init__` that says more about keywords that it does not know."""
+    """Return an `__init__` that adds suggestions to errors for unknown arguments."""
     parameters = inspect.signature(constructor).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return constructor
@@ -158,7 +163,7 @@ def _meant(name: str, known: list[str]) -> str:
 
 
 def _no_attribute(search: Any, name: str) -> AttributeError:
-    """Return the error for an attribute that is not there, or not yet."""
+    """Return the error for an attribute that does not exist, or does not exist yet."""
     kind = type(search).__name__
     error: AttributeError
     learned = name.endswith("_") and not name.startswith("_")
@@ -172,7 +177,7 @@ def _no_attribute(search: Any, name: str) -> AttributeError:
         if name == "best_estimator_" and vars(search).get("refit") is False:
             text += " With refit=False nothing is fitted on all data."
         elif not name.startswith("_"):
-            # `dir` of an estimator evaluates all attributes, and may end here again.
+            # `dir` of an estimator evaluates all attributes, which may recurse.
             known = object.__dir__(search)
             text += did_you_mean(name, [k for k in known if not k.startswith("_")])
         error = AttributeError(text)

@@ -1,4 +1,4 @@
-"""Tables of HTML for notebooks, in the colors of the page around them."""
+"""HTML tables for notebooks, in the colors of the surrounding page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CELL = (
 
 
 def html_table(caption: str, rows: Sequence[Sequence[str]]) -> str:
-    """Return a table of texts, of which the first in each row is its header.
+    """Return an HTML table of strings; the first one in each row is its header.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Optional packages, and the extras that install them."""
+"""Imports of optional packages, with errors that name the extra to install."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["import_optional", "tell_once", "warn_or_log"]
 
 logger = logging.getLogger("skbayes")
 
-# Names of packages that differ from those of their modules.
+# Package names that differ from their module names.
 _PACKAGES = {"liblinear": "liblinear-official", "stop_words": "stop-words"}
 
 
 def import_optional(module: str, *, extra: str, purpose: str, instead: str = "") -> Any:
     """Import a module of an optional package.
 
-    `purpose` is what needs it, as the subject of a sentence in the singular; `instead`
-    what can be done without it. A package that is installed but cannot be imported
-    raises its own error.
+    `purpose` is the feature that needs the package, as the singular subject of a
+    sentence. `instead` is an alternative without the package. If the package is
+    installed but cannot be imported, its own error is raised.
 
     Examples
     --------
@@ -46,17 +46,17 @@ pip install "skbayes[text]".
 
 @functools.cache
 def tell_once(message: str) -> None:
-    """Log a warning once, and not in the processes of workers.
+    """Log a warning once, except in worker processes.
 
-    Python shows it where logging is not configured. It is no warning of the module
-    `warnings`, because nothing is wrong: ``python -W error`` goes on.
+    Python shows it if logging is not configured. The module `warnings` is not used, so
+    that ``python -W error`` does not raise an exception.
     """
     if multiprocessing.current_process().name == "MainProcess":
         logger.warning(message)
 
 
 def warn_or_log(message: str, stacklevel: int) -> None:
-    """Warn, or log if warnings are errors, so that no results are lost."""
+    """Issue a warning, or log it if warnings are errors, so that results are kept."""
     try:
         warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
     except UserWarning:

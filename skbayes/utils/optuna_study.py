@@ -1,4 +1,4 @@
-"""Studies of Optuna, read without importing Optuna."""
+"""Results of Optuna studies, read without importing Optuna."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["results_of_study", "study_of"]
 
 
 def study_of(source: Any) -> Any:
-    """Return the study that `source` is, or that an OptunaSearchCV made; else None."""
+    """Return the study of an Optuna object: a study or OptunaSearchCV; else None."""
     study = getattr(source, "study_", source)
     known = hasattr(study, "trials") and hasattr(study, "directions")
     return study if known and not isinstance(study, type) else None
@@ -19,11 +19,12 @@ def study_of(source: Any) -> Any:
 def results_of_study(
     study: Any,
 ) -> list[tuple[dict[str, Any], float, None, float | None, bool]]:
-    """Return what is known of the finished trials of a study.
+    """Return the results of the finished trials of a study.
 
-    Their parameters, value, noise (None), seconds, and whether they failed. Greater
-    values are better: those of a study that minimizes are negated, and those of failed
-    and pruned trials are NaN. ValueError if there are several objectives.
+    Each result consists of parameters, value, noise (None), seconds, and whether the
+    trial failed. Greater values are better: values of a study that minimizes are
+    negated. Values of failed and pruned trials are NaN. A ValueError is raised if there
+    are several objectives.
     """
     if len(study.directions) != 1:
         raise ValueError(
@@ -45,7 +46,7 @@ def results_of_study(
 
 
 def _seconds(trial: Any) -> float | None:
-    """Return how long a trial took, if that is known and all of it was run."""
+    """Return the duration of a trial, if it is known and the trial is complete."""
     duration = getattr(trial, "duration", None)
     if duration is None or trial.state.name == "PRUNED":
         return None

@@ -1,4 +1,4 @@
-"""Version of skbayes in pickles, and a warning if it is another one."""
+"""Version of skbayes in pickles, and a warning if it differs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNKNOWN = "of an unknown version"
 
 @functools.cache
 def _version() -> str:
-    """Return the version of skbayes, which is known only where it is installed."""
+    """Return the version of skbayes, or a placeholder if it is not installed."""
     try:
         return skbayes.__version__
     except PackageNotFoundError:
@@ -27,7 +27,7 @@ def _version() -> str:
 
 
 class SkbayesVersionWarning(InconsistentVersionWarning):
-    """A pickle was made by another version of skbayes."""
+    """Warning for pickles that were created by another version of skbayes."""
 
     def __str__(self) -> str:
         return (
@@ -39,7 +39,7 @@ class SkbayesVersionWarning(InconsistentVersionWarning):
 
 
 class PickledVersion:
-    """Mix-in for classes whose pickles hold the version of skbayes."""
+    """Mix-in for classes that store the version of skbayes in their pickles."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()

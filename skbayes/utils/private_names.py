@@ -1,6 +1,6 @@
-"""Private names of scikit-learn and joblib, looked up one by one.
+"""Private names of scikit-learn and joblib, looked up individually.
 
-If a release does not have a name, a substitute replaces it, and one warning lists the
+If a release lacks a name, a substitute replaces it, and a single warning lists the
 features that do not work. The import never fails. Only `skbayes.compat` imports these
 names.
 """
@@ -51,17 +51,17 @@ __all__ = [
     "validate_parameter_constraints",
 ]
 
-#: What is lost in this environment, by the private names that are not there.
+#: Features that are missing in this environment, by missing private name.
 LOST: dict[str, str] = {}
 
-#: Where each name was looked up: a module or class, and the name there.
+#: Lookups of all names: a module or class, and the name in it.
 LOOKED_UP: list[tuple[Any, str]] = []
 
 
 def _private(owner: Any, name: str, substitute: Any, lost: str = "") -> Any:
-    """Return a private name of a module or class, or else the substitute for it.
+    """Return a private name of a module or class, or a substitute for it.
 
-    `lost` is what does not work with the substitute; nothing if it is empty.
+    `lost` describes the feature that does not work with the substitute, if any.
     """
     LOOKED_UP.append((owner, name))
     try:
@@ -74,7 +74,7 @@ def _private(owner: Any, name: str, substitute: Any, lost: str = "") -> Any:
 
 
 def _ancestor(kind: type, name: str, substitute: type, lost: str) -> Any:
-    """Return a private base class of a public class, or else the substitute for it."""
+    """Return a private base class of a public class, or a substitute for it."""
     for base in kind.__mro__:
         if base.__name__ == name:
             return base
@@ -107,18 +107,18 @@ _fit_and_score = _private(
 _insert_error_scores = _private(
     _VALIDATION, "_insert_error_scores", substitutes.insert_error_scores
 )
-#: Warns of failed fits, or raises ValueError if all failed.
+#: Warns about failed fits, or raises ValueError if all fits failed.
 report_failures = _private(
     _VALIDATION, "_warn_or_raise_about_fit_failures", substitutes.report_failures
 )
-#: Cuts the data, a precomputed kernel in its columns too.
+#: Selects rows of the data, and also columns of a precomputed kernel.
 safe_split = _private(
     "sklearn.utils.metaestimators",
     "_safe_split",
     substitutes.safe_split,
     "the checks of precomputed kernels",
 )
-#: Makes fit parameters with one entry per sample indexable, or cuts them.
+#: Makes fit parameters with one entry per sample indexable, or selects their rows.
 check_fit_params = _private(
     "sklearn.utils.validation",
     "_check_method_params",
@@ -213,15 +213,15 @@ HAS_CALLBACKS = _TAKES_CALLBACKS and _init_callback_context is not None
 
 
 def _warn_of_losses() -> None:
-    """Warn once of what is lost, and not in the processes of workers."""
+    """Issue one warning about missing features, except in worker processes."""
     if not LOST or multiprocessing.current_process().name != "MainProcess":
         return
     lost = "; ".join(dict.fromkeys(LOST.values()))
     warnings.warn(
-        f"skbayes works without some features here: {lost}. Private names that it uses "
-        f"are not in scikit-learn {sklearn.__version__} with joblib "
-        f"{joblib.__version__}: {', '.join(LOST)}. A newer release of skbayes may know "
-        "them.",
+        f"skbayes works without some features here: {lost}. It uses private names that "
+        f"scikit-learn {sklearn.__version__} with joblib {joblib.__version__} does not "
+        f"have: {', '.join(LOST)}. A newer release of skbayes may support these "
+        "versions.",
         UserWarning,
         stacklevel=2,
     )

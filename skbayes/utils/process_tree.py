@@ -1,4 +1,4 @@
-"""Processes that a process starts: their memory, and how all of them are ended."""
+"""Process trees: the memory of a process and its children, and their termination."""
 
 from __future__ import annotations
 
@@ -27,35 +27,34 @@ __all__ = [
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
-# Rounds of looking for children that were started while others were ended.
+# Maximum number of searches for children that were started during the termination.
 N_ROUNDS = 20
 
-# Seconds between two looks at all processes of the machine, which takes long.
+# Seconds between two scans of all processes of the machine, which take long.
 TREE_INTERVAL = 0.5
 
 
 def require_psutil(purpose: str) -> Any:
-    """Import psutil, or say which extra brings it."""
+    """Import psutil, or raise an ImportError that names the extra to install."""
     return import_optional("psutil", extra="limits", purpose=purpose)
 
 
 def _psutil() -> Any:
-    """Return psutil, or None without it."""
+    """Return psutil, or None if it is not installed."""
     with contextlib.suppress(ImportError):
         return require_psutil("trial_memory")
     return None
 
 
 class TreeMemory:
-    """Resident memory of a process and of all processes that it started.
+    """Resident memory of a process and all processes that it started.
 
     Parameters
     ----------
     pid : int
-        The process.
+        Id of the process.
     shared : int, default=0
-        Bytes of files that it maps into memory and shares with others; they do not
-        count.
+        Bytes of mapped files that are shared with other processes. They do not count.
     """
 
     def __init__(self, pid: int, shared: int = 0) -> None:
@@ -65,9 +64,9 @@ class TreeMemory:
         self._next_look = 0.0
 
     def exceeds(self, limit: float) -> int | None:
-        """Return the bytes in use, if these are more than a limit.
+        """Return the memory in bytes if it exceeds a limit, otherwise None.
 
-        The process itself is measured at each call, its children less often.
+        The process itself is measured in each call, and its children less often.
         """
         own = self._own(self._process)
         if own > limit:
@@ -78,12 +77,12 @@ class TreeMemory:
         self._next_look = time.monotonic() + TREE_INTERVAL
         if not children or own + sum(map(self._own, children)) <= limit:
             return None
-        # Pages that a forked child shares with its parent count once.
+        # Pages shared by forked children and their parent count once.
         size = sum(map(self._proportional, [self._process, *children]))
         return size if size > limit else None
 
     def size(self) -> int:
-        """Return the bytes in use by the process itself."""
+        """Return the memory of the process itself in bytes."""
         return self._own(self._process)
 
     def _children(self) -> list[Any]:
@@ -108,22 +107,22 @@ class TreeMemory:
 
 
 def data_size() -> int:
-    """Return the bytes of data of this process; 0 where it is not known."""
+    """Return the size of the data of this process in bytes; 0 if it is unknown."""
     info = require_psutil("trial_memory").Process().memory_info()
     return int(getattr(info, "data", 0))
 
 
 def end_tree(process: subprocess.Popen) -> None:
-    """Kill a process that leads a group of its own, and all that it started.
+    """Kill a process that leads its own group, and all processes that it started.
 
-    Without psutil, children that have left the group stay.
+    Without psutil, children that have left the group are not killed.
     """
     psutil = _psutil()
     if psutil is not None and process.poll() is None:
         with contextlib.suppress(psutil.Error):
             _end_children(psutil, psutil.Process(process.pid))
     if hasattr(os, "killpg"):
-        # Its id is that of the group, also if the process has ended before.
+        # The group id remains valid after the process has ended.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(OSError):
@@ -132,8 +131,8 @@ def end_tree(process: subprocess.Popen) -> None:
 
 
 def _end_children(psutil: Any, process: Any) -> None:
-    """Kill the children of a process until there are no more."""
-    # Stopped, it starts no further ones, and stays the parent of those there are.
+    """Kill the children of a process until there are none."""
+    # A suspended process starts no children, and remains the parent of existing ones.
     process.suspend()
     for _ in range(N_ROUNDS):
         children = [
@@ -149,8 +148,8 @@ def _end_children(psutil: Any, process: Any) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether there is a process; on Windows, True always."""
-    if not hasattr(signal, "SIGKILL"):  # there, signal 0 ends a process
+    """Return whether a process exists; always True on Windows."""
+    if not hasattr(signal, "SIGKILL"):  # on Windows, signal 0 ends a process
         return True
     try:
         os.kill(pid, 0)
@@ -162,29 +161,29 @@ def is_running(pid: int) -> bool:
 
 
 def end_group() -> None:
-    """Kill this process and all of its group."""
+    """Kill this process and its process group."""
     if hasattr(os, "killpg"):
         os.killpg(os.getpgid(0), signal.SIGKILL)
     os._exit(1)
 
 
 def die_with_parent(parent: int) -> None:
-    """Have this process, and the children it forks, killed when the parent ends.
+    """Let the system kill this process and its forked children after the parent.
 
-    Where the system cannot, nothing is done. Processes whose parents end become
-    children of this one.
+    It has no effect if the system does not support it. Orphaned descendants become
+    children of this process.
     """
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _prctl(PR_SET_PDEATHSIG, 9)
     if hasattr(os, "register_at_fork"):
-        # A fork loses it.
+        # Forked processes do not inherit the setting.
         os.register_at_fork(after_in_child=lambda: _prctl(PR_SET_PDEATHSIG, 9))
     if hasattr(os, "killpg") and os.getppid() != parent:
         end_group()
 
 
 def _prctl(option: int, value: int) -> None:
-    """Call a function that Linux has."""
+    """Call the function `prctl` of Linux."""
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(option, value)

@@ -1,7 +1,7 @@
-"""Substitutes for private functions of scikit-learn that a release does not have.
+"""Substitutes for private functions of scikit-learn that a release lacks.
 
-With the substitutes, a search works and has the same scores, without the other features
-of the private functions. `skbayes.compat` uses them, and `private_names` warns.
+With the substitutes, a search works and has the same scores, but other features of the
+private functions are missing. `skbayes.compat` uses them, and `private_names` warns.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ __all__ = [
 
 
 class AnyValue:
-    """Constraint of a parameter, of any kind, that accepts every value."""
+    """Constraint of a parameter that accepts every value."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Return `object`, which scikit-learn takes for "an instance of object"."""
+        """Return `object`, which scikit-learn interprets as "an instance of object"."""
         return object
 
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Any], Any]:
-    """Return a decorator that changes nothing."""
+    """Return a decorator without effect."""
     return lambda method: method
 
 
@@ -56,7 +56,7 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Any], Any]:
 
 
 def _take(values: Any, rows: Any) -> Any:
-    """Return some rows of what has one entry per sample."""
+    """Select rows of an object with one entry per sample."""
     if hasattr(values, "iloc"):
         return values.iloc[rows]
     if hasattr(values, "tocsr"):
@@ -74,7 +74,7 @@ def _n_samples(values: Any) -> int | None:
 def safe_split(
     estimator: Any, X: Any, y: Any, indices: Any, train_indices: Any = None
 ) -> tuple[Any, Any]:
-    """Cut the data, a precomputed kernel in its columns too."""
+    """Select rows of the data, and also columns of a precomputed kernel."""
     taken = _take(X, indices)
     if get_tags(estimator).input_tags.pairwise:
         taken = taken[:, indices if train_indices is None else train_indices]
@@ -82,7 +82,7 @@ def safe_split(
 
 
 def check_fit_params(X: Any, params: Any, indices: Any = None) -> dict[str, Any]:
-    """Cut the parameters that have one entry per sample."""
+    """Select rows of the parameters that have one entry per sample."""
     params = dict(params or {})
     if indices is None:
         return params
@@ -118,7 +118,7 @@ def fit_and_score(
     candidate_progress: Any = None,
     error_score: Any = np.nan,
 ) -> dict[str, Any]:
-    """Fit on one training set and score on its test set; report nothing."""
+    """Fit on one training set and score on its test set, without messages."""
     fit_params = check_fit_params(X, fit_params, train)
     estimator = estimator.set_params(**clone(dict(parameters), safe=False))
     begin = time.time()
@@ -157,7 +157,7 @@ def fit_and_score(
 def _score(
     estimator: Any, X: Any, y: Any, scorer: Any, params: Any, error_score: Any
 ) -> Any:
-    """Return a score, or a dict of them; where scoring fails, the error score."""
+    """Return a score or a dict of scores; the error score if scoring fails."""
     try:
         scores = scorer(estimator, X, *(() if y is None else (y,)), **params)
     except Exception:
@@ -167,7 +167,7 @@ def _score(
         return error_score
     if not isinstance(scores, dict):
         return float(scores)
-    # Of several metrics, those that failed are the texts of their errors.
+    # With several metrics, the scores of failed metrics are error messages.
     for name, score in scores.items():
         if isinstance(score, str):
             _warn_of_scoring(score, error_score)
@@ -187,7 +187,7 @@ def _warn_of_scoring(error: str, error_score: Any) -> None:
 
 
 def insert_error_scores(results: Sequence[dict], error_score: Any) -> None:
-    """Give failed fits one error score per metric that other fits have."""
+    """Insert one error score per metric of the other fits into failed fits."""
     fitted = [one["test_scores"] for one in results if one["fit_error"] is None]
     if not fitted or not isinstance(fitted[0], dict):
         return
@@ -199,7 +199,7 @@ def insert_error_scores(results: Sequence[dict], error_score: Any) -> None:
 
 
 def report_failures(results: Sequence[dict], error_score: Any) -> None:
-    """Warn of failed fits, or raise ValueError if all failed."""
+    """Warn about failed fits, or raise ValueError if all fits failed."""
     counts = Counter(one["fit_error"] for one in results if one["fit_error"])
     if not counts:
         return
@@ -221,7 +221,7 @@ def report_failures(results: Sequence[dict], error_score: Any) -> None:
 
 
 def check_multimetric_refit(search: Any, scores: Mapping[str, Any]) -> None:
-    """Raise ValueError if `refit` names none of several metrics."""
+    """Raise ValueError if `refit` is not valid for several metrics."""
     refit = search.refit
     if refit is False or callable(refit):
         return
@@ -247,7 +247,7 @@ def resolve_scorers(search: Any) -> tuple[Any, Any]:
 
 
 def route_fit_params(search: Any, params: Mapping[str, Any]) -> Any:
-    """Divide fit parameters; without metadata routing none goes to the scorer."""
+    """Split fit parameters; without metadata routing, the scorer receives none."""
     if get_config().get("enable_metadata_routing"):
         return process_routing(search, "fit", **params)
     params = dict(params)
@@ -260,7 +260,7 @@ def route_fit_params(search: Any, params: Mapping[str, Any]) -> Any:
 
 
 def select_best_index(refit: Any, refit_metric: Any, results: Mapping) -> int:
-    """Return the row that a callable `refit` names, or the first one of rank 1."""
+    """Return the row that a callable `refit` returns, or the first one of rank 1."""
     if not callable(refit):
         return int(results[f"rank_test_{refit_metric}"].argmin())
     best = refit(results)
@@ -278,7 +278,7 @@ def format_results(
     out: Sequence[Mapping[str, Any]],
     more_results: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return `cv_results_` of the fits, all columns of parameters of type object."""
+    """Return `cv_results_` of the fits; columns of parameters have type object."""
     more = more_results or {}
     results: dict[str, Any] = {name: np.asarray(more[name]) for name in more}
 
@@ -306,7 +306,7 @@ def format_results(
             for split, column in enumerate(table.T):
                 results[f"split{split}_{part}_{metric}"] = column
             if part == "test":
-                # What has no score shares the last rank.
+                # Rows without a score share the last rank.
                 score = np.nan_to_num(-table.mean(axis=1), nan=np.inf)
                 rank = rankdata(score, method="min").astype(np.int32)
                 results[f"rank_test_{metric}"] = rank

@@ -1,4 +1,4 @@
-"""Texts of users, without the characters that control a terminal or a page."""
+"""Removal of control characters from strings that are displayed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import unicodedata
 
 __all__ = ["one_line", "printable"]
 
-# Characters that change the direction in which others are written.
+# Characters that change the writing direction.
 _DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def printable(text: str, kept: str = "") -> str:
-    """Replace control characters but those `kept`, and what cannot be encoded."""
+    """Replace control characters except `kept`, and characters without an encoding."""
     if text.isprintable():
         return text
     return "".join(
@@ -25,5 +25,5 @@ def _is_control(c: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    """Return a text for one line of a terminal."""
+    """Return a string that is displayed in one line of a terminal."""
     return printable(" ".join(line.strip() for line in text.splitlines()))

@@ -349,7 +349,7 @@ class Unfitted(DecisionTreeClassifier):
         ),
         ({"recall": "0.9"}, ValueError, r"constraints\['recall'\] must be a bound"),
         ({"recall": 0.9}, ValueError, r"constraints\['recall'\] must be a bound"),
-        ({"recall": []}, ValueError, r"constraints\['recall'\]: there is no bound"),
+        ({"recall": []}, ValueError, r"constraints\['recall'\]: the list of bounds"),
         ({"recall": [">= 0.9", "<= 0.8"]}, ValueError, "contradict each other"),
         ({"model_size": "<= -3"}, ValueError, "never negative"),
         ({"a": (n_leaves,)}, ValueError, r"constraints\['a'\] must be a bound, a list"),

@@ -186,7 +186,7 @@ def test_without_signs_it_is_bayes_search(complexity):
 
 
 def test_unknown_parameters_are_reported():
-    with pytest.warns(UserWarning, match="complexity='auto' knows no sign"):
+    with pytest.warns(UserWarning, match="complexity='auto' finds no sign"):
         make(complexity="auto", n_iter=3).fit(X, y)
 
 
@@ -254,7 +254,7 @@ def test_interrupted_on_small_samples_it_says_so():
     with pytest.warns(UserWarning) as caught:
         search = make(stopper=interrupt).fit(X, y)
     messages = [str(one.message) for one in caught]
-    assert any("ended before a trial on all data" in one for one in messages)
+    assert any("ended before the first trial on all data" in one for one in messages)
     assert len(search.trials_) == 4 and search.small_optimum_ is None
 
 

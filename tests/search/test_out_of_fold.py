@@ -156,7 +156,7 @@ def test_a_cv_that_tests_some_rows_twice_is_refused_before_any_fit():
     ours = search(
         Counting(), {"quality": [1]}, cv=ShuffleSplit(3), return_oof="predict"
     )
-    with pytest.raises(ValueError, match="return_oof needs a cv"):
+    with pytest.raises(ValueError, match="return_oof requires a cv"):
         ours.fit(X, y)
     assert Counting.n_fits == 0
 

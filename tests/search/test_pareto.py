@@ -365,9 +365,9 @@ class NeverFitted(DecisionTreeClassifier):
     "objectives, message",
     [
         ({"accuracy": "max"}, "two or more"),
-        ({"fit_time": "min", "n_features": "min"}, "one scorer at least"),
+        ({"fit_time": "min", "n_features": "min"}, "at least one scorer"),
         ({"accuracy": "max", "speed": "max"}, "'speed' is neither one of the costs"),
-        ({"accuracy": "min", "fit_time": "min"}, "greater the better"),
+        ({"accuracy": "min", "fit_time": "min"}, "Use 'max'"),
         ({"accuracy": "most", "fit_time": "min"}, r"objectives\['accuracy'\] must be"),
         ({"accuracy": "max", "a": ("min", 3)}, r"objectives\['a'\]: 3 must be"),
         ({"accuracy": "max", "a": ("min", lambda a, b: 0)}, r"objectives\['a'\]"),

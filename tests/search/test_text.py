@@ -484,7 +484,7 @@ def test_counts_that_find_no_room_change_nothing(tmp_path, cache_limit):
     expected = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
     search = TextRepresentationSearchCV(**arguments, cache_limit=cache_limit)
     with parallel_config(temp_folder=str(tmp_path)):
-        with pytest.warns(UserWarning, match="computed again for lack of room"):
+        with pytest.warns(UserWarning, match="share were computed again"):
             search.fit(TEXTS, LABELS)
     np.testing.assert_array_equal(
         search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
@@ -686,7 +686,7 @@ def test_empty_texts_are_told_of():
         ({"stages": "some"}, ValueError, "stages"),
         ({"dev": (TEXTS,)}, ValueError, "dev must be a pair"),
         ({"dev": (NEW[0], NEW[1][:-1])}, ValueError, r"dev\[0\] and dev\[1\]"),
-        ({"dev": (NEW[0], None)}, ValueError, "labels exactly if there is y"),
+        ({"dev": (NEW[0], None)}, ValueError, "labels if and only if y is given"),
         ({"dev": ([3], [1])}, TypeError, r"dev\[0\] must hold texts"),
         ({"dev": (NEW[0], NEW[1].astype(str))}, ValueError, "none of its labels"),
         ({"space": "huge"}, ValueError, "space"),
@@ -699,7 +699,7 @@ def test_empty_texts_are_told_of():
         (
             {"estimator": make_pipeline(CountVectorizer(), MultinomialNB())},
             ValueError,
-            "no such step",
+            "requires an NGramVectorizer",
         ),
     ],
 )

@@ -216,10 +216,10 @@ def test_a_rare_class_counts_in_many_rows():
 @pytest.mark.parametrize(
     "notation, complaint",
     [
-        ({"C": (-2.0, 0.0)}, "'C': no value is right. The 'C' parameter of SVC"),
+        ({"C": (-2.0, 0.0)}, "'C': no value is valid. The 'C' parameter of SVC"),
         ({"C": ["1", "2"]}, "without quotes"),
         ({"C": [(0.1, 1.0)]}, "without a list around it"),
-        ({"degree": (1.0, 9.0)}, "whole numbers"),
+        ({"degree": (1.0, 9.0)}, "range of integers"),
         ({"kernel": ["rfb", "lin"]}, "Got 'rfb' instead"),
         ({"tol": stats.norm(-99, 1)}, "'tol'"),
         ([{"C": [1.0]}, {"C": [-1.0], "kernel": ["rbf"]}], "Got -1.0"),

@@ -113,7 +113,7 @@ def test_known_parts_of_an_unknown_wrapper_are_tuned():
 
 
 def test_an_estimator_without_known_parts_is_an_error_with_a_space_by_hand():
-    with pytest.raises(ValueError, match=r"\(Unknown\) are not known") as error:
+    with pytest.raises(ValueError, match=r"default space for .*\(Unknown\)") as error:
         default_space(make_pipeline(Unknown()))
     assert "{'unknown__strength': (0.1, 10.0, 'log-uniform')}" in str(error.value)
 

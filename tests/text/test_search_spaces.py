@@ -82,7 +82,7 @@ def test_languages():
     assert words["vectorizer__stemmer"] == [None, "irish"]
     assert words["vectorizer__stop_words"] == [None]
     assert text_space("paper", language=None)[0]["vectorizer__stop_words"] == [None]
-    with pytest.raises(ValueError, match="language='klingon' is not known"):
+    with pytest.raises(ValueError, match="language='klingon' is not supported"):
         text_space("paper", language="klingon")
 
 

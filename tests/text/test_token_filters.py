@@ -33,7 +33,7 @@ def test_what_is_not_installed(module, monkeypatch):
 
 
 def test_unknown_languages():
-    with pytest.raises(ValueError, match="stemmer: there is none for 'klingon'"):
+    with pytest.raises(ValueError, match="no stemmer for the language 'klingon'"):
         stemmer_of("klingon")
-    with pytest.raises(ValueError, match="no list for 'klingon'"):
+    with pytest.raises(ValueError, match="no list for the language 'klingon'"):
         stop_word_list("klingon")

@@ -1,4 +1,4 @@
-"""Rounds of boosting, trees of forests, and epochs: one fit gives the whole curve."""
+"""Boosting iterations, trees of forests and epochs, whose scores one fit provides."""
 
 from skbayes.evaluation.rounds.watched_fit import RoundLimits
 

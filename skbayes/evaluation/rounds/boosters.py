@@ -1,4 +1,4 @@
-"""Rounds of LightGBM, XGBoost and CatBoost, which are observed by their callbacks."""
+"""Rounds of LightGBM, XGBoost and CatBoost, observed by their callbacks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from skbayes.evaluation.rounds.staged import (
 
 __all__ = ["BOOSTERS"]
 
-# Learning rate of CatBoost where the user gives none: its own choice depends on the
-# number of iterations.
+# Learning rate of CatBoost if the user sets none. The default of CatBoost depends on
+# the number of iterations.
 CATBOOST_RATE = 0.1
 
-# Other names that LightGBM takes for the number of rounds, and for its early stopping.
+# Aliases of LightGBM for the number of rounds and for early stopping.
 _LIGHTGBM_ROUNDS = (
     "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round",
     "num_rounds", "nrounds", "num_boost_round", "max_iter",
@@ -46,7 +46,7 @@ _LINKS: Mapping[str | None, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def _is_from(model: Any, library: str) -> bool:
-    """Tell whether a predictor's class, or one of its bases, is of a library."""
+    """Return whether an estimator's class or one of its bases is from a library."""
     kinds = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
     return library in kinds and (is_classifier(model) or is_regressor(model))
 
@@ -58,7 +58,7 @@ class _LightGBM(LearnerWithRounds):
         if not _is_from(model, "lightgbm"):
             return False
         own = model.get_params()
-        # Later rounds of "dart" weight the trees of earlier ones anew.
+        # Later rounds of "dart" change the weights of earlier trees.
         names = ("boosting_type", "boosting", "boost")  # the last two are aliases
         kinds = {own[name] for name in names if own.get(name) is not None}
         of_kind = kinds <= {"gbdt", "goss", "gbrt"}
@@ -85,7 +85,7 @@ class _LightGBM(LearnerWithRounds):
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
         from lightgbm.callback import EarlyStopException
 
-        # `classes_` is not to be had before the end of the fit.
+        # `classes_` is not available before the end of the fit.
         classes = np.unique(y) if is_classifier(model) else None
         raw: list[Any] = [0.0] * len(watch.sets)
         own = model.get_params()  # slow, so once per fit
@@ -130,7 +130,7 @@ class _XGBoost(LearnerWithRounds):
         own = model.get_params()
         objective = own.get("objective")
         # Boosters with "multi:softmax" predict no probabilities. Later rounds of
-        # "dart" weight the trees of earlier ones anew.
+        # "dart" change the weights of earlier trees.
         is_known = not callable(objective) and objective != "multi:softmax"
         return own.get("booster") in (None, "gbtree") and is_known
 
@@ -148,7 +148,7 @@ class _XGBoost(LearnerWithRounds):
             def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
                 if epoch + 1 not in on_grid:
                     return False
-                # XGBoost keeps what it predicted for a matrix, and adds new trees.
+                # XGBoost caches the predictions of a matrix, and adds new trees.
                 found = [model.predict(one) for one in rows]
                 return watch([_xgboost_outputs(one, classes) for one in found])
 
@@ -184,7 +184,7 @@ def _xgboost_outputs(found: np.ndarray, classes: Any) -> Outputs:
 class _CatBoost(LearnerWithRounds):
     """CatBoost's `CatBoostClassifier` and `CatBoostRegressor`, observed after the fit.
 
-    The overfitting detector of CatBoost, with its own loss, ends the fit.
+    The overfitting detector of CatBoost stops the fit by its own loss.
     """
 
     def accepts(self, model: Any) -> bool:
@@ -222,7 +222,7 @@ class _CatBoost(LearnerWithRounds):
 
 
 class _CatBoostPatience:
-    """Callback of CatBoost that ends a fit whose loss does not improve."""
+    """Callback of CatBoost that stops a fit if its loss does not improve."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -245,7 +245,7 @@ def _catboost_stages(model: Any, rows: Any) -> Iterator[Outputs]:
         return
     probas = model.staged_predict_proba(rows)
     for predicted, proba in zip(labels, probas, strict=True):
-        # Equal probabilities are rounded differently.
+        # Equal probabilities can differ by rounding.
         outputs = classifier_outputs(np.asarray(model.classes_), proba)
         yield {**outputs, "predict": functools.partial(np.ravel, predicted)}
 

@@ -1,7 +1,7 @@
-"""Learners with rounds: fits that give predictions after each round.
+"""Estimators with rounds, whose fits provide predictions after each round.
 
 Symbols: a *round* is a boosting iteration, a tree of a forest, or an epoch. Predictions
-are asked for at the rounds of a grid only, on one or more sets of rows.
+are only requested at the rounds of a grid, on one or more sets of rows.
 """
 
 from __future__ import annotations
@@ -36,41 +36,41 @@ from skbayes.evaluation.rounds.staged import (
 
 __all__ = ["LearnerWithRounds", "SKLEARN_LEARNERS", "Watch"]
 
-# Size of the first part of a fit that is made in parts, and growth of the parts.
+# Number of rounds of the first part of a fit in parts, and growth factor of the parts.
 FIRST_PART, GROWTH = 32, 1.5
 
 
 class Watch(Protocol):
-    """Observer of a fit.
+    """Observer of a fit with rounds.
 
     Parameters
     ----------
     grid : ndarray of int
-        Rounds at which it is called; the last one is the cap.
+        Rounds at which it is called; the last one is the maximum.
     sets : list of array-like
-        Features of the rows to predict, as the learner takes them.
+        Features of the rows to predict, as input of the model.
     labels : list of array-like
-        Their targets.
+        Targets of these rows.
     """
 
     grid: np.ndarray
 
     @property
     def sets(self) -> Sequence[Any]:
-        """Features of the rows."""
+        """Features of the rows to predict."""
 
     @property
     def labels(self) -> Sequence[Any]:
-        """Targets of the rows."""
+        """Targets of the rows to predict."""
 
     def __call__(self, outputs: Sequence[Outputs]) -> bool:
-        """Take the predictions after the next round of the grid; return whether to end.
+        """Receive the predictions after the next round of the grid.
 
-        One entry for each of `sets`.
+        There is one entry per entry of `sets`. Returns whether to stop the fit.
         """
 
     def is_stalled(self, curve: np.ndarray) -> bool:
-        """Tell whether a curve at the first rounds of the grid has stalled."""
+        """Return whether a curve at the first rounds of the grid has stalled."""
 
 
 class LearnerWithRounds(ABC):
@@ -79,42 +79,42 @@ class LearnerWithRounds(ABC):
     Attributes
     ----------
     default_cap : int or None
-        The most rounds if nothing else is given; None: as the estimator says.
+        Default maximum of the number of rounds; None for the estimator's own number.
     """
 
     default_cap: int | None = 1000
 
     @abstractmethod
     def accepts(self, model: Any) -> bool:
-        """Tell whether an estimator is of this kind, and gives its rounds."""
+        """Return whether an estimator is of this kind and provides its rounds."""
 
     def parameter(self, model: Any) -> str:
-        """Return the parameter that is the number of rounds."""
+        """Return the name of the parameter for the number of rounds."""
         return "n_estimators"
 
     def settings(self, model: Any) -> dict[str, Any]:
-        """Return the parameters, with their values, that every fit must have."""
+        """Return the values of parameters that every fit requires."""
         return {}
 
     def cap_of(self, model: Any) -> int:
-        """Return the most rounds if the user names none."""
+        """Return the maximum number of rounds if the user specifies none."""
         own = model.get_params(deep=False).get(self.parameter(model))
         return int(self.default_cap or own)
 
     @abstractmethod
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
-        """Fit with as many rounds as the last of the grid, or until the watch ends it.
+        """Fit up to the last round of the grid, or until the watch stops the fit.
 
-        The parameter of the rounds, and `settings`, are set already.
+        The number of rounds and `settings` are set before.
         """
 
     def refit(self, model: Any, X: Any, y: Any, params: dict) -> None:
-        """Fit with as many rounds as the parameter says."""
+        """Fit with the number of rounds of the parameter."""
         model.fit(X, y, **params)
 
 
 class _Boosting(LearnerWithRounds):
-    """Gradient boosting of scikit-learn, observed while it is fitted."""
+    """Gradient boosting of scikit-learn, observed during the fit."""
 
     def accepts(self, model: Any) -> bool:
         return isinstance(model, GradientBoostingClassifier | GradientBoostingRegressor)
@@ -126,7 +126,7 @@ class _Boosting(LearnerWithRounds):
         stages: list[Iterator] = []
 
         def monitor(i: int, estimator: Any, variables: Any) -> bool:
-            # A stage is computed when it is asked for, from trees that are there.
+            # Predictions are computed on request, from the existing trees.
             if not stages:
                 stages.extend(_raw_stages(model, one) for one in watch.sets)
             raw = [next(stage) for stage in stages]
@@ -192,7 +192,7 @@ class _Forest(LearnerWithRounds):
             raise ValueError("rounds: the targets must have one column.")
         draws = isinstance(model.random_state, np.random.RandomState)
         if draws or isinstance(getattr(model, "class_weight", None), str):
-            # A warm start would draw other numbers for the later trees, or would warn.
+            # A warm start would change the random numbers of later trees, or warn.
             model.fit(X, y, **params)
             n_fitted = len(model.estimators_)
             _show(model, watch, _tree_means, _mean_outputs, 0, n_fitted)
@@ -201,7 +201,7 @@ class _Forest(LearnerWithRounds):
 
 
 class _Epochs(LearnerWithRounds):
-    """Learners by passes over the data: each round is a call of `partial_fit`."""
+    """Estimators with `partial_fit`, for which each round is one pass over the data."""
 
     default_cap = None
 
@@ -243,9 +243,9 @@ SKLEARN_LEARNERS = (
 
 # -- fits in parts ---------------------------------------------------------------------
 
-# Yields raw predictions after each round, of an estimator and rows.
+# Yields raw predictions of an estimator on rows after each round.
 Stages = Callable[[Any, Any], Iterator[np.ndarray]]
-# Makes outputs of them.
+# Converts raw predictions to outputs.
 MakeOutputs = Callable[[Any, np.ndarray], Outputs]
 
 
@@ -259,7 +259,7 @@ def _fit_in_parts(
     stages: Stages,
     outputs: MakeOutputs,
 ) -> None:
-    """Fit by warm starts; show the new rounds after each part."""
+    """Fit by warm starts, and pass the new rounds to the watch after each part."""
     model.set_params(warm_start=True)
     cap, done, end = int(watch.grid[-1]), 0, FIRST_PART
     try:
@@ -281,7 +281,7 @@ def _show(
     begin: int,
     end: int,
 ) -> bool:
-    """Show the rounds after `begin` to the watch; return whether it ends the fit."""
+    """Pass the rounds after `begin` to the watch; return whether it stops the fit."""
     on_grid = set(watch.grid.tolist())
     each = [stages(model, one) for one in watch.sets]
     for n_rounds in range(1, end + 1):
@@ -301,13 +301,13 @@ def _pass_over(
     n_rounds: int,
     look: Callable[[int], bool],
 ) -> None:
-    """Call `partial_fit` once per round, until the caller has seen enough."""
+    """Call `partial_fit` once per round until `look` returns True."""
     first: dict[str, Any] = {}
     own = getattr(model, "class_weight", None)
     if is_classifier(model):
         first = {"classes": np.unique(y)}
         if isinstance(own, str):
-            # `partial_fit` refuses "balanced", since it does not know the other rows.
+            # `partial_fit` rejects "balanced", because other rows are unknown.
             weights = compute_class_weight(own, classes=first["classes"], y=y)
             pairs = zip(first["classes"], weights, strict=True)
             model.set_params(class_weight=dict(pairs))
@@ -321,7 +321,7 @@ def _pass_over(
             model.set_params(class_weight=own)
 
 
-# -- predictions of scikit-learn's learners --------------------------------------------
+# -- predictions of scikit-learn's estimators ------------------------------------------
 
 
 def _raw_stages(model: Any, X: Any) -> Iterator[np.ndarray]:
@@ -349,7 +349,7 @@ def _adaboost_outputs(model: Any, raw: np.ndarray) -> Outputs:
 
 
 def _decided(model: Any, outputs: Outputs, raw: np.ndarray) -> Outputs:
-    """Return outputs whose classes are those of the raw scores, also if these tie."""
+    """Return outputs whose classes follow the raw scores, including ties."""
     if raw.ndim == 2:
         return outputs
     ties_are_positive = isinstance(model, GradientBoostingClassifier)
@@ -358,9 +358,9 @@ def _decided(model: Any, outputs: Outputs, raw: np.ndarray) -> Outputs:
 
 
 def _tree_means(model: Any, X: Any) -> Iterator[np.ndarray]:
-    """Yield the means of the predictions of the first trees."""
+    """Yield the mean predictions of the first trees."""
     if not sparse.issparse(X):
-        # The trees were fitted on an array without names.
+        # The trees were fitted on an array without feature names.
         X = np.asarray(X, dtype=np.float32)
     total: Any = 0.0
     for n, tree in enumerate(model.estimators_, 1):
@@ -376,7 +376,7 @@ def _mean_outputs(model: Any, mean: np.ndarray) -> Outputs:
 
 
 def _own_outputs(model: Any, X: Any) -> Outputs:
-    """Return the methods of a model as it is now."""
+    """Return the outputs of a model in its current state."""
     names = ("predict", "predict_proba", "predict_log_proba", "decision_function")
     return {
         name: functools.partial(getattr(model, name), X)

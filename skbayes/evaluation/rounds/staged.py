@@ -1,4 +1,4 @@
-"""Estimator after some of its rounds, for scorers."""
+"""Fitted estimators after some of their rounds, for scorers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_clas
 
 __all__ = ["StagedEstimator", "classifier_outputs", "stage_of"]
 
-# Methods by which scorers ask for predictions, each a function without arguments.
+# Prediction methods of an estimator, each as a function without arguments.
 Outputs = Mapping[str, Callable[[], Any]]
 
 
 class StagedEstimator(BaseEstimator):
-    """Fitted estimator whose predictions on one set of rows are known.
+    """Fitted estimator with known predictions on one set of rows.
 
     Parameters
     ----------
     X : array-like
         The rows.
     outputs : dict of str to callable
-        For each method what it returns.
+        Functions that return the predictions, by method name.
     classes : ndarray or None
-        Labels of the classes; None for a regressor.
+        Class labels; None for a regressor.
     """
 
     def __init__(self, X: Any, outputs: Outputs, classes: Any = None) -> None:
@@ -40,17 +40,17 @@ class StagedEstimator(BaseEstimator):
         outputs = self.__dict__.get("outputs", {})
         if name not in outputs:
             raise AttributeError(
-                f"{name!r}: with rounds, a scorer can use the predictions only."
+                f"rounds: scorers can only use predictions, not {name!r}."
             )
 
         def method(X: Any, *args: Any, **kwargs: Any) -> Any:
             if X is not self.X:
                 raise ValueError(
-                    "rounds: a scorer can predict the rows that it is given only."
+                    "rounds: scorers can only predict the rows that they receive."
                 )
             return outputs[name]()
 
-        method.__name__ = name  # scorers keep predictions by name
+        method.__name__ = name  # scorers cache predictions by name
         return method
 
 
@@ -63,7 +63,7 @@ class _StagedRegressor(RegressorMixin, StagedEstimator):
 
 
 def stage_of(model: Any, X: Any, outputs: Outputs, classes: Any) -> StagedEstimator:
-    """Return a model after some of its rounds; `classes` is None for a regressor."""
+    """Return an estimator with known predictions; `classes` is None for a regressor."""
     kind = _StagedClassifier if is_classifier(model) else _StagedRegressor
     return kind(X, outputs, classes)
 
@@ -71,7 +71,7 @@ def stage_of(model: Any, X: Any, outputs: Outputs, classes: Any) -> StagedEstima
 def classifier_outputs(
     classes: np.ndarray, proba: np.ndarray, raw: np.ndarray | None = None
 ) -> Outputs:
-    """Return the methods of a classifier of its probabilities, shape (n, n_classes)."""
+    """Return the outputs of a classifier with probabilities of shape (n, n_classes)."""
     outputs: dict[str, Callable[[], Any]] = {
         "predict_proba": lambda: proba,
         "predict": lambda: classes.take(np.argmax(proba, axis=1)),
@@ -88,7 +88,7 @@ def _log(proba: np.ndarray) -> np.ndarray:
 
 
 def probabilities(raw: np.ndarray, factor: float = 1.0) -> np.ndarray:
-    """Return the probabilities of raw scores: logistic for (n,), softmax for (n, k)."""
+    """Convert raw scores to probabilities: logistic for (n,), softmax for (n, k)."""
     if raw.ndim == 2:
         return softmax(raw, axis=1)
     positive = expit(factor * raw)

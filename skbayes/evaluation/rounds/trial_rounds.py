@@ -1,4 +1,4 @@
-"""Number of rounds of a trial, from the curves of its folds."""
+"""Number of rounds of a trial, chosen from the learning curves of its folds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["KnownCurves", "last_round", "most_rounds", "settle_rounds"]
 
 
 def most_rounds(estimator: Any, params: dict[str, Any], limits: RoundLimits) -> int:
-    """Return the most rounds of an estimator with parameters set; 0 if it has none."""
+    """Return the maximum number of rounds with parameters set; 0 if there is none."""
     estimator = clone(estimator).set_params(**clone(params, safe=False))
     model, path = final_model(estimator)
     learner = learner_of(model)
@@ -39,10 +39,10 @@ def most_rounds(estimator: Any, params: dict[str, Any], limits: RoundLimits) -> 
 def settle_rounds(
     folds: Sequence[FoldResult], metric: str | None, error_score: Any = np.nan
 ) -> int | None:
-    """Set the scores of folds to those at the best number of rounds, and return it.
+    """Choose the number of rounds of a trial and set the scores of its folds.
 
-    The number is the best of the curve that is averaged over folds. None: they have no
-    curves. A score that is not known is `error_score`, if this is a number.
+    The mean curve over the folds is best at this number. Returns None if the folds have
+    no curves. A missing score is set to `error_score` if this is a number.
     """
     watched = [fold for fold in folds if fold.curves]
     _cut(watched)
@@ -71,7 +71,7 @@ class KnownCurves:
     )
 
     def add(self, trial: Trial, scores: FloatArray, metric: str | None) -> None:
-        """Take note of a complete trial with its scores by split."""
+        """Add a complete trial with its scores by split."""
         curve = _curve(trial.folds[0], metric)
         if curve is not None and np.isfinite(curve).all():
             key = (trial.folds[0].max_rounds, trial.train_fraction, trial.subset)
@@ -80,7 +80,7 @@ class KnownCurves:
     def race(
         self, max_rounds: int, train_fraction: float, subset: int
     ) -> FoldCurveRace:
-        """Return what compares the first fold of a trial with those like it."""
+        """Return a race for the first fold of a trial with comparable trials."""
         known = self._known.get((max_rounds, train_fraction, subset), [])
         table = [scores for _, scores in known]
         return FoldCurveRace(
@@ -89,7 +89,7 @@ class KnownCurves:
 
 
 def last_round(fold: FoldResult | None) -> int | None:
-    """Return the number of rounds at the end of a fold's curves; None without any."""
+    """Return the last round of a fold's curves; None if it has no curves."""
     if fold is None or not fold.curves:
         return None
     n_points = min(map(len, fold.curves.values()))
@@ -97,7 +97,7 @@ def last_round(fold: FoldResult | None) -> int | None:
 
 
 def _cut(folds: Sequence[FoldResult]) -> None:
-    """Cut curves to the length of the shortest one."""
+    """Shorten curves to the length of the shortest one."""
     tables = [t for fold in folds for t in (fold.curves, fold.train_curves) if t]
     length = min(
         (len(curve) for table in tables for curve in table.values()), default=0

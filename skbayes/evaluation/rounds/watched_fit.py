@@ -1,7 +1,7 @@
-"""Fit of an estimator whose score is observed after each round.
+"""Fit of an estimator that is scored after each round.
 
-The method `fit` of the estimator, and that of its model, the last step of a pipeline,
-are covered by attributes of the same names for the time of one fit.
+During the fit, instance attributes replace the method `fit` of the estimator and that
+of its model, the last step of a pipeline.
 """
 
 from __future__ import annotations
@@ -45,17 +45,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class RoundLimits:
-    """How many rounds fits may have.
+    """Limits of the number of rounds.
 
     Parameters
     ----------
     cap : int or None
-        The most rounds; None: as `caps` says, or the kind of the estimator.
+        Maximum number of rounds. None means that of `caps`, or else the default of the
+        estimator.
     caps : dict of str to int
-        The most rounds by the name of the parameter, from the search space.
+        Maximum number of rounds by parameter name, from the search space.
     metric : str or None
-        Score by which a fit that does not improve is ended, if there are several;
-        None: such fits are not ended.
+        Metric that stops a fit if it does not improve, if there are several metrics.
+        None means that such fits are not stopped.
     """
 
     cap: int | None = None
@@ -63,7 +64,7 @@ class RoundLimits:
     metric: str | None = None
 
     def cap_of(self, learner: LearnerWithRounds, model: Any, path: str) -> int:
-        """Return the most rounds of a model, the step `path` of a pipeline."""
+        """Return the maximum number of rounds of a model at `path` of a pipeline."""
         if self.cap is not None:
             return self.cap
         name = full_name(path, learner.parameter(model))
@@ -72,12 +73,12 @@ class RoundLimits:
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """Rows on which a fit is scored.
+    """Rows that a fit is scored on.
 
     Parameters
     ----------
     X, y : array-like
-        As the scorer is given them; `y` may be None.
+        Data as passed to the scorer; `y` may be None.
     params : dict
         Keyword arguments of the scorer.
     """
@@ -88,7 +89,7 @@ class ScoredRows:
 
 
 def learner_of(model: Any) -> LearnerWithRounds | None:
-    """Return the kind of an estimator with rounds; None if it has none."""
+    """Return the kind of an estimator with rounds; None if it has no rounds."""
     learners = (*BOOSTERS, *SKLEARN_LEARNERS)
     return next((one for one in learners if one.accepts(model)), None)
 
@@ -103,9 +104,9 @@ def final_model(estimator: Any) -> tuple[Any, str]:
 
 
 def round_params(estimator: Any, rounds: int) -> dict[str, Any]:
-    """Return the parameters with which an estimator is fitted with so many rounds.
+    """Return the parameters for a fit with a number of rounds.
 
-    Parameters that it has already are left out, but for the rounds.
+    Parameters that are set already are omitted, except for the number of rounds.
     """
     model, path = final_model(estimator)
     learner = learner_of(model)
@@ -122,7 +123,7 @@ def round_params(estimator: Any, rounds: int) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def refit_by_rounds(estimator: Any, limits: RoundLimits | None) -> Iterator[None]:
-    """Fit an estimator in this context with as many rounds as its parameter says."""
+    """Fit an estimator in this context with the number of rounds of its parameter."""
     model, _ = final_model(estimator)
     learner = None if limits is None else learner_of(model)
     if learner is None:
@@ -151,24 +152,24 @@ def watched_fit(
     race: FoldCurveRace | None = None,
     risk: float = 0.0,
 ) -> Iterator[WatchedFit | None]:
-    """Observe the scores of an estimator that is fitted once in this context.
+    """Score an estimator after each round while it is fitted once in this context.
 
     Parameters
     ----------
     estimator : estimator
-        Not fitted; its parameters may be set in the context, before `fit` is called.
+        Unfitted estimator. Its parameters may be set in the context, before `fit`.
     limits : RoundLimits or None
-        None: it is fitted as it is.
+        Limits of the number of rounds; None for a normal fit.
     scorer : callable
-        Called with estimators after some rounds.
+        Scorer that is called with estimators after some rounds.
     rows : callable
         Returns the test rows and, if they are scored, the training rows.
     cap : int or None, default=None
-        Number of rounds, if less than `limits` allows.
+        Number of rounds, if it is smaller than in `limits`.
     race : FoldCurveRace or None, default=None
-        Compares the curve with those of other trials.
+        Compares the learning curve with those of other trials.
     risk : float, default=0.0
-        Chance to become the best below which the fit is ended.
+        Probability to become the best below which the fit is stopped.
     """
     if limits is None:
         yield None
@@ -184,19 +185,19 @@ def watched_fit(
 
 
 class WatchedFit:
-    """One fit, and what its scores were after each round.
+    """Fit whose scores are recorded after each round.
 
     Attributes
     ----------
     curves : list of dict of str to list
-        For the test rows and, if they are scored, the training rows, the scores after
-        each round of the grid by metric.
+        Scores by metric after each round of the grid, for the test rows and, if they
+        are scored, for the training rows.
     max_rounds : int
-        The most rounds of the fit; 0 if it has no rounds.
+        Maximum number of rounds of the fit; 0 if it has no rounds.
     seconds : float
         Time of predictions and scores during the fit.
     is_hopeless : bool
-        Whether the fit was ended because the trial cannot become the best.
+        Whether the fit was stopped because the trial cannot become the best one.
     """
 
     def __init__(
@@ -224,7 +225,7 @@ class WatchedFit:
     # -- the fit ----------------------------------------------------------------------
 
     def fit(self, estimator: Any, covered: Any, X: Any, y: Any = None, **params) -> Any:
-        """Fit the estimator, with its model covered."""
+        """Fit the estimator while the method of its model is replaced."""
         del estimator.__dict__["fit"]
         if covered is not None:
             estimator.__dict__["fit"] = covered
@@ -249,7 +250,7 @@ class WatchedFit:
         return estimator.fit(X, y, **params)
 
     def uncover(self) -> None:
-        """Give the model its own method back."""
+        """Restore the method of the model."""
         if self._model is not None:
             self._model.__dict__.pop("fit", None)
 
@@ -270,7 +271,7 @@ class WatchedFit:
         return model
 
     def _watched_rows(self, estimator: Any) -> list[tuple[ScoredRows, Any]]:
-        """Return the scored rows, each with their features as the model takes them."""
+        """Return the scored rows, with their features as input of the model."""
         begin = time.perf_counter()
         found = [(rows, _features(estimator, rows.X)) for rows in self._rows()]
         self.seconds += time.perf_counter() - begin
@@ -279,7 +280,7 @@ class WatchedFit:
     # -- the scores -------------------------------------------------------------------
 
     def observe(self, stages: Sequence[Any], rows: Sequence[ScoredRows]) -> None:
-        """Score stages of the estimator, one for each set of rows."""
+        """Score the current estimators, one per set of rows."""
         self._last = [
             self._scorer(stage, *_arguments(one), **one.params)
             for stage, one in zip(stages, rows, strict=True)
@@ -291,7 +292,7 @@ class WatchedFit:
                 curves.setdefault(name, []).append(score)
 
     def has_ended(self) -> bool:
-        """Tell whether further rounds are of no use."""
+        """Return whether to stop the fit."""
         curve = guiding_curve(self.curves[0], self._limits.metric)
         if curve is None or not np.isfinite(curve).all():
             return False
@@ -301,11 +302,11 @@ class WatchedFit:
         return self.is_hopeless or self.is_stalled(curve)
 
     def is_stalled(self, curve: np.ndarray) -> bool:
-        """Tell whether a curve has stalled; patience depends on all rounds."""
+        """Return whether a curve has stalled, given the maximum number of rounds."""
         return has_stalled(curve, self._grid)
 
     def fail(self, error: Exception) -> None:
-        """Remember that the scorer raised an exception."""
+        """Store an exception of the scorer."""
         self._error = error
 
     @property
@@ -315,11 +316,11 @@ class WatchedFit:
 
     @property
     def scorer(self) -> Any:
-        """What stands in the place of the scorer: the scores are known."""
+        """Scorer that returns the recorded scores."""
         return compat.covered_scorer(self._scorer, self._score)
 
     def _score(self, estimator: Any, *args: Any, **params: Any) -> Any:
-        """Return the scores after the last round: first of the test rows."""
+        """Return the scores after the last round, first those of the test rows."""
         if self._error is not None:
             raise self._error
         if not self._last:
@@ -329,7 +330,7 @@ class WatchedFit:
 
 
 class _Watch:
-    """Scores the stages of one fit."""
+    """Observer that scores one fit."""
 
     def __init__(
         self,
@@ -367,7 +368,7 @@ class _Watch:
 def guiding_curve(
     curves: Mapping[str, Sequence[float]] | None, metric: str | None
 ) -> FloatArray | None:
-    """Return the curve of the score that guides the search, if it is known."""
+    """Return the curve of the score that guides the search, if available."""
     if not curves:
         return None
     only = next(iter(curves)) if len(curves) == 1 else metric
@@ -377,7 +378,7 @@ def guiding_curve(
 
 
 def _features(estimator: Any, X: Any) -> Any:
-    """Return rows as the model of a pipeline takes them."""
+    """Transform rows to the input of the last step of a pipeline."""
     while isinstance(estimator, Pipeline):
         for _, step in estimator.steps[:-1]:
             if step not in (None, "passthrough"):
@@ -391,7 +392,7 @@ def _arguments(rows: ScoredRows) -> tuple[Any, ...]:
 
 
 def _by_metric(scores: Any) -> dict[str, float]:
-    """Return scores by metric, NaN for what is no number."""
+    """Return scores by metric, with NaN for scores that are not numbers."""
     named = scores if isinstance(scores, dict) else {"score": scores}
     return {name: _number(score) for name, score in named.items()}
 

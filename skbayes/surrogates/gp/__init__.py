@@ -1,4 +1,4 @@
-"""Gaussian processes: plain, warped, additive, and monotonic."""
+"""Gaussian processes: basic, warped, additive, and monotonic."""
 
 from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
 from skbayes.surrogates.gp.gp import GaussianProcess

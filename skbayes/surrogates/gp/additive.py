@@ -1,19 +1,19 @@
 """Gaussian process for grids: half of its kernel is a sum over pairs of columns.
 
-On a grid with a few values a column, most of what there is to know are the effects of
-single columns and of pairs of them. Two configurations that agree in a pair of columns
-then tell of each other however far apart they are in the others, which a product over
-all columns denies.
+On a grid with a few values per column, single columns and pairs of columns have most of
+the effects. Two configurations that are equal in a pair of columns are then correlated
+at any distance in the other columns. A product over all columns cannot represent this
+correlation.
 
 Symbols (D columns, n observations, m candidates, S samples of hyper-parameters):
 
 - ``k_d``: correlation of two positions in column d alone, with its own length scale.
-- ``p``: share of the pairs; 0 where there is one column only.
+- ``p``: share of the pairs; 0 if there is only one column.
 
     k = (1 - p) prod_d k_d + p / (D (D - 1)) sum_{d != e} k_d k_e
 
-Duvenaud, Nickisch & Rasmussen (2011), "Additive Gaussian processes", section 2: of
-their orders 1 to D, the last and the second.
+Duvenaud, Nickisch & Rasmussen (2011), "Additive Gaussian processes", section 2. The
+kernel has order D and order 2 of their orders 1 to D.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["AdditiveGaussianProcess"]
 
 
 class _Column(NamedTuple):
-    """Correlations in one column, and what gives their derivatives."""
+    """Correlations in one column, and a function for their derivatives."""
 
     k: FloatArray
     slope: Callable[[], FloatArray]  # by the squared scaled difference
@@ -43,7 +43,7 @@ class _Column(NamedTuple):
 def _combine(
     columns: list[_Column], pair_share: float, shape: tuple[int, ...]
 ) -> FloatArray:
-    """Correlations of configurations, from those in each column."""
+    """Return correlations of configurations from those in each column."""
     if not columns:
         return np.ones(shape)
     first, *others = (one.k for one in columns)
@@ -75,7 +75,7 @@ def _slope(columns: list[_Column], pair_share: float, d: int) -> FloatArray:
 
 @dataclass
 class _AdditivePosterior(LogPosterior):
-    """The posterior of theta under this kernel."""
+    """Posterior of theta for the additive kernel."""
 
     pair_share: float = 0.5
 
@@ -98,12 +98,13 @@ class _AdditivePosterior(LogPosterior):
 
 @dataclass(eq=False, repr=False)
 class AdditiveGaussianProcess(GaussianProcess):
-    """Gaussian process with one half for all columns together, one for pairs of them.
+    """Gaussian process for grids, with a kernel of all columns and of pairs of columns.
 
-    The kernel is the mean of the product over all columns of their own kernels, and of
-    the products of two, averaged over all pairs (orders D and 2 of Duvenaud et al.
-    2011). It is meant for grids; elsewhere it takes about as many times longer than
-    :class:`GaussianProcess` as there are columns.
+    The kernel is a weighted mean of two terms. The first one is the product of the
+    kernels of all columns. The second one is the product of the kernels of two columns,
+    averaged over all pairs (orders D and 2 of Duvenaud et al. 2011). It is intended for
+    grids. On other spaces with D columns, it takes about D times as long as
+    :class:`GaussianProcess`.
 
     Parameters
     ----------
@@ -112,10 +113,10 @@ class AdditiveGaussianProcess(GaussianProcess):
     n_options, n_samples, hyperparameters, random_state, winsorize_scores : optional
         As for :class:`GaussianProcess`.
     pair_share : float, default=0.5
-        Share of the pairs in the kernel, from 0 to 1.
+        Weight of the pairs in the kernel, from 0 to 1.
     length_scale : float, default=0.2
-        Prior median of the length scales of ordered columns, over the root of the
-        number of columns; > 0. That of others is 0.5.
+        Prior median of the length scales of ordered columns, divided by the square root
+        of the number of columns; > 0. For unordered columns, it is 0.5.
 
     Raises
     ------
@@ -155,7 +156,7 @@ class AdditiveGaussianProcess(GaussianProcess):
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None
     ) -> LogPosterior:
         squares = self._embedding.squared_differences(X)
-        # Options without an order are one apart, whatever their number.
+        # The distance of unordered options is 1, for any number of options.
         factors = np.full(X.shape[1], LENGTH_SCALE_FACTOR)
         factors[self._embedding.ordered] = self.length_scale
         return _AdditivePosterior(
@@ -178,8 +179,8 @@ class AdditiveGaussianProcess(GaussianProcess):
         return _combine(columns, self.pair_share, shape), columns
 
     def _column(self, own: FloatArray, others: FloatArray, slopes: bool) -> _Column:
-        """Correlations (S, m, n) in the coordinates of one column."""
-        # On a grid most positions are the same, and are worked out once.
+        """Return correlations (S, m, n) in the coordinates of one column."""
+        # On a grid, most positions occur several times, and are computed once.
         _, first, place = np.unique(
             own[0] @ np.arange(1.0, own.shape[-1] + 1.0),
             return_index=True,

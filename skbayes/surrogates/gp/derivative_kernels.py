@@ -1,12 +1,12 @@
-"""Covariances of a process and of its derivatives at some points.
+"""Covariances of a process and its derivatives.
 
 Symbols (n values, k signs, R = n + k rows, D columns):
 
-- a sign is a pair: a point, and the column by which the process is derived there. Its
-  row holds its point, so that several rows may hold the same.
+- a sign is a pair: a point, and the column of the derivative. Its row contains the
+  point, so that several rows may be equal.
 - ``r2``: (R, R), squared scaled distances; k', k'', k''' are derivatives by r2.
 - ``delta``: (R, k), delta_rp = x_r - x_p in the column of pair p.
-- ``l_p``: length scale of that column.
+- ``l_p``: length scale of this column.
 
 With u_rp = delta_rp / l_p^2 and amplitude 1:
 
@@ -34,15 +34,16 @@ Smooth = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray, FloatA
 
 
 def _rbf(r2: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Correlation and three derivatives by r2."""
+    """Return correlation and three derivatives by r2."""
     k, dk = rbf(r2)
     return k, dk, 0.25 * k, -0.125 * k
 
 
 def _matern52(r2: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Correlation and three derivatives by r2; the third is infinite at 0.
+    """Return correlation and three derivatives by r2; the third is infinite at 0.
 
-    It only occurs in products that vanish there, so that 0 stands for it.
+    The third derivative only occurs in products that vanish at 0, so that 0 replaces
+    the infinite value.
     """
     k, dk = matern52(r2)
     a = np.sqrt(5.0 * r2)
@@ -61,13 +62,13 @@ class JointCovariance:
     Parameters
     ----------
     embedding : Embedding
-        Which columns are ordered.
+        Embedding of configurations, which defines the ordered columns.
     X : ndarray of shape (n, D)
-        Where there are values.
+        Configurations of the values.
     points : ndarray of shape (k, D)
-        Where there are derivatives, a row for each.
+        Configurations of the derivatives.
     columns : ndarray of int, shape (k,)
-        By which column; an ordered one.
+        Ordered column of each derivative.
     kernel : str
         A key of `SMOOTH_KERNELS`.
     """
@@ -104,7 +105,7 @@ class JointCovariance:
     def _assemble(
         self, kernel: Sequence[FloatArray], geometry: Sequence[FloatArray]
     ) -> FloatArray:
-        """Put the blocks together, of a kernel and its two derivatives by r2."""
+        """Assemble the covariance from a kernel and its two derivatives by r2."""
         (k, dk, ddk), (u, uu, diagonal), n = kernel, geometry, self.n
         K = np.array(k)
         K[:n, n:] = -2.0 * dk[:n, n:] * u[:n]
@@ -115,15 +116,18 @@ class JointCovariance:
     def contract(
         self, length_scales: FloatArray, W: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Sum up W times the derivatives of the covariance, for amplitude 1."""
+        """Return the covariance for amplitude 1, and the sum of W times its gradient.
+
+        The gradient is by the logarithms of the length scales.
+        """
         k, dk, ddk, dddk, *geometry = self._parts(length_scales)
         K = self._assemble((k, dk, ddk), geometry)
-        # By r2 alone the covariance changes as one does whose kernel is k'.
+        # The derivative by r2 is the covariance of a process with the kernel k'.
         by_r2 = W * self._assemble((dk, ddk, dddk), geometry)
         D = len(length_scales)
         flat = self._squares.reshape(D, -1)
         by_scale = -2.0 * length_scales**-2.0 * (flat @ by_r2.ravel())
-        # The factors 1 / l^2 that stand outside of r2, one for each derivative.
+        # The factors 1 / l^2 outside of r2, one for each derivative.
         n, (_, uu, diagonal) = self.n, geometry
         outside = np.sum(W[:n, n:] * K[:n, n:], axis=0)
         pairs = 4.0 * ddk[n:, n:] * uu - dk[n:, n:] * diagonal

@@ -1,11 +1,10 @@
-"""Signs of jointly normal quantities, by expectation propagation.
+"""Expectation propagation for the signs of jointly normal quantities.
 
 Symbols (k quantities g, here the derivatives of a Gaussian process):
 
-- ``mean``, ``covariance``: (k,) and (k, k), what is believed of g before their signs
-  are known.
-- ``signs``: (k,), m_i = +1 or -1; the likelihood of one is Phi(m_i g_i / nu_i).
-- ``tau``, ``shift``: (k,), the sites: each likelihood is replaced by one proportional
+- ``mean``, ``covariance``: (k,) and (k, k), prior mean and covariance of g.
+- ``signs``: (k,), m_i = +1 or -1, with the likelihoods Phi(m_i g_i / nu_i).
+- ``tau``, ``shift``: (k,), the sites. Each likelihood is replaced by one proportional
   to exp(shift_i g_i - tau_i g_i^2 / 2).
 - ``B``: I + T^1/2 covariance T^1/2 with T = diag(tau).
 
@@ -27,31 +26,31 @@ from skbayes.surrogates.gp.kernels import FloatArray
 
 __all__ = ["Sites", "propagate"]
 
-# Share of the way that the sites go toward their new values; it falls by SLOWER
-# whenever the changes grow, but not below MIN_DAMPING.
+# Step size of the sites toward their new values. It is multiplied by SLOWER each time
+# the changes grow, down to MIN_DAMPING.
 DAMPING, SLOWER, MIN_DAMPING = 0.7, 0.7, 0.05
 
-# The most sweeps over all sites, and the changes of the marginals, in units of their
-# standard deviations, below which they have converged.
+# Maximum number of sweeps over all sites, and maximum change of the marginals at
+# convergence, in units of their standard deviations.
 MAX_SWEEPS, TOLERANCE = 200, 1e-6
 
-# Below this z, 1 - r (z + r) is taken from its asymptotic series.
+# Below this z, 1 - r (z + r) is computed by its asymptotic series.
 Z_SERIES = -30.0
 
 
 class Sites(NamedTuple):
-    """What expectation propagation made of the signs.
+    """Result of expectation propagation: normal sites that replace the signs.
 
     Parameters
     ----------
     tau : ndarray of shape (k,)
         Precisions of the sites, >= 0.
     shift : ndarray of shape (k,)
-        Their linear terms.
+        Linear terms of the sites.
     log_evidence : float
-        Logarithm of the probability of all the signs.
+        Logarithm of the joint probability of the signs.
     converged : bool
-        Whether the last sweep changed next to nothing.
+        Whether the changes of the last sweep were below the tolerance.
     n_sweeps : int
         Number of sweeps.
     """
@@ -63,14 +62,14 @@ class Sites(NamedTuple):
     n_sweeps: int
 
 
-# Those of no signs.
+# Sites without signs.
 NO_SITES = Sites(np.empty(0), np.empty(0), 0.0, True, 0)
 
 
 def propagate(
     mean: FloatArray, covariance: FloatArray, signs: FloatArray, nu: FloatArray
 ) -> Sites:
-    """Find the sites.
+    """Compute the sites by expectation propagation.
 
     Examples
     --------
@@ -91,7 +90,7 @@ def propagate(
     while not converged and sweep < MAX_SWEEPS:
         sweep += 1
         new_tau, new_shift = problem.update(*_cavity(center, variance, tau, shift))
-        # A site whose cavity is no distribution waits for the others.
+        # A site with an improper cavity is not updated in this sweep.
         usable = np.isfinite(new_tau) & np.isfinite(new_shift)
         step = np.where(usable, damping, 0.0)
         tau = tau + step * (np.where(usable, new_tau, tau) - tau)
@@ -111,14 +110,14 @@ def propagate(
 def _cavity(
     center: FloatArray, variance: FloatArray, tau: FloatArray, shift: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of each quantity without its own site; NaN if improper."""
+    """Return mean and variance of each cavity distribution; NaN if improper."""
     precision = 1.0 / variance - tau
     precision = np.where(precision > 1e-10 / variance, precision, np.nan)
     return (center / variance - shift) / precision, 1.0 / precision
 
 
 class _Problem(NamedTuple):
-    """What is known before the sites, and what follows with them."""
+    """Prior, signs and widths, with the updates of the sites."""
 
     mean: FloatArray
     covariance: FloatArray
@@ -126,14 +125,14 @@ class _Problem(NamedTuple):
     nu: FloatArray
 
     def update(self, mu: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sites that match the moments of each tilted distribution, by its cavity."""
+        """Return the sites that match the moments of the tilted distributions."""
         s2 = np.square(self.nu) + v
         s = np.sqrt(s2)
         z = self.signs * mu / s
         r = np.exp(-0.5 * z * z - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z))
         inverse = np.minimum(z, Z_SERIES) ** -2.0
         series = inverse * (1.0 - inverse * (6.0 - inverse * (50.0 - 518.0 * inverse)))
-        # The variance of g, in units of v, that the sign leaves if nu is 0.
+        # Variance of g given its sign, in units of v, for nu = 0.
         left = np.where(z < Z_SERIES, series, 1.0 - r * (z + r))
         new_tau = (1.0 - left) / (s2 - v * (1.0 - left))
         return new_tau, mu * new_tau + self.signs * r / s * (1.0 + v * new_tau)
@@ -141,7 +140,7 @@ class _Problem(NamedTuple):
     def _project(
         self, tau: FloatArray, shift: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Factor of B, residual, its projection, and L^-1 T^1/2 of that."""
+        """Return the factor L of B, residual, its projection, and L^-1 T^1/2 of it."""
         root = np.sqrt(tau)
         scaled = root[:, None] * self.covariance
         L = cholesky(np.eye(len(tau)) + scaled * root)
@@ -153,7 +152,7 @@ class _Problem(NamedTuple):
     def marginals(
         self, tau: FloatArray, shift: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Means and variances given the sites."""
+        """Return means and variances given the sites."""
         L, _, projected, half = self._project(tau, shift)
         V, _ = lapack.dtrtrs(L, np.sqrt(tau)[:, None] * self.covariance, lower=1)
         prior = np.diagonal(self.covariance)
@@ -168,9 +167,12 @@ class _Problem(NamedTuple):
         tau: FloatArray,
         shift: FloatArray,
     ) -> float:
-        """Rasmussen & Williams (2006), equation 3.65, for a prior with any mean."""
+        """Return the log evidence for a prior with any mean.
+
+        Rasmussen & Williams (2006), equation 3.65.
+        """
         mu, v = _cavity(center, variance, tau, shift)
-        # Only where expectation propagation did not converge is a cavity improper.
+        # A cavity is only improper if expectation propagation did not converge.
         mu, v = np.where(np.isnan(v), center, mu), np.where(np.isnan(v), variance, v)
         tilted = np.sum(log_ndtr(self.signs * mu / np.sqrt(np.square(self.nu) + v)))
         single = mu * shift - 0.5 * tau * mu**2 - 0.5 * np.log1p(tau * v)

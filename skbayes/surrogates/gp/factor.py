@@ -1,15 +1,17 @@
-"""Inverse Cholesky factors that grow by rows, and products with them.
+"""Inverse Cholesky factors to which rows can be appended, and products with them.
 
 Symbols (n observations, p more, m candidates, S samples of hyper-parameters):
 
-- ``K``: (S, n, n) covariances of what is observed; ``L``: their Cholesky factors.
+- ``K``: (S, n, n) covariances of the observations; ``L``: their Cholesky factors.
 - ``M``: (S, n, n) lower triangular, L^-1.
-- ``B``: (S, n, p) covariances with p more observations; ``C``: (S, p, p) of these.
+- ``B``: (S, n, p) covariances with p more observations; ``C``: (S, p, p) covariances of
+  these p observations.
 
-With V = M B and the Cholesky factor l of C - V^T V, the inverse factor of all n + p is
-M above [-l^-1 V^T M, l^-1]: the rows of M stay as they are (Rasmussen & Williams 2006,
-appendix A.3). M is stored as blocks of rows without the zeros to their right, so that
-products take half of the operations of a square matrix, and appending copies nothing.
+Let V = M B, and l the Cholesky factor of C - V^T V. The inverse factor of all n + p
+observations is M above [-l^-1 V^T M, l^-1], so that the rows of M do not change
+(Rasmussen & Williams 2006, appendix A.3). M is stored as blocks of rows without the
+zeros to their right. Products then take half of the operations of a square matrix, and
+appending copies no data.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ __all__ = ["InverseFactor", "cholesky"]
 # Jitters tried in turn, relative to the mean of the diagonal.
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
 
-# Rows of a block. Smaller ones save more operations and make smaller products.
+# Rows of a block. Smaller blocks need fewer operations in smaller products.
 BLOCK_ROWS = 128
 
 
 def cholesky(K: FloatArray, scale: float | None = None) -> FloatArray:
-    """Lower Cholesky factor, with the smallest jitter that lets it succeed.
+    """Return the lower Cholesky factor, with the smallest jitter that succeeds.
 
     Jitters are relative to `scale`, by default the mean of the diagonal.
     """
@@ -42,7 +44,7 @@ def cholesky(K: FloatArray, scale: float | None = None) -> FloatArray:
 def _jittered_cholesky(
     K: FloatArray, scale: float | None = None
 ) -> tuple[FloatArray, float]:
-    """Lower Cholesky factor, and the jitter that was added to the diagonal."""
+    """Return the lower Cholesky factor, and the jitter added to the diagonal."""
     if scale is None:
         scale = float(np.mean(np.diagonal(K)))
     for jitter in JITTERS:
@@ -57,7 +59,7 @@ def _jittered_cholesky(
 
 
 def _invert(K: FloatArray, scale: float | None = None) -> tuple[FloatArray, float]:
-    """Inverse of the lower Cholesky factor, and the jitter."""
+    """Return the inverse of the lower Cholesky factor, and the jitter."""
     L, jitter = _jittered_cholesky(K, scale)
     M, _ = lapack.dtrtri(L, lower=1, overwrite_c=1)
     return M, jitter
@@ -70,9 +72,9 @@ class InverseFactor:
     Parameters
     ----------
     blocks : sequence of ndarray of shape (S, rows, n_so_far)
-        Consecutive rows of M, up to their last column that is not 0.
+        Consecutive rows of M, without the columns of zeros to their right.
     jitter : ndarray of shape (S, n)
-        What was added to the diagonal of the covariances.
+        Jitter added to the diagonal of the covariances.
     """
 
     blocks: Sequence[FloatArray]
@@ -101,7 +103,7 @@ class InverseFactor:
         return self.jitter.shape[1]
 
     def extend(self, B: FloatArray, C: FloatArray) -> InverseFactor:
-        """Append p rows, by their covariances (S, n, p) and (S, p, p)."""
+        """Append p rows with covariances B (S, n, p) and C (S, p, p)."""
         Vt = self.whiten(np.swapaxes(B, 1, 2))
         schur = C - np.matmul(Vt, np.swapaxes(Vt, 1, 2))
         parts = [

@@ -4,7 +4,7 @@ Symbols (n observations, m candidates, D columns, S samples of hyper-parameters)
 
 - ``X``: (n, D) observed configurations; ``y``: (n,) their scores.
 - ``M``: (S, n, n) inverse Cholesky factors of K = amplitude * k(X, X) + noise * I
-  + diag(extra), which turn predictions into matrix products.
+  + diag(extra). With them, predictions are matrix products.
 - ``extra``: (n,) known variances of the standardized scores, beyond the noise.
 - ``alpha``: (S, n), K^-1 y for standardized y.
 - ``kx``: (S, m, n) covariances of candidates with observations.
@@ -38,26 +38,26 @@ from skbayes.surrogates.scaling import relative_noise, standardize
 
 __all__ = ["GaussianProcess"]
 
-# Hyper-parameters are learned anew with each of the first observations, then whenever
-# their number has grown by a tenth.
+# Hyper-parameters are learned again with each of the first observations, and then each
+# time the number of observations has grown by 10 %.
 LEARN_ALWAYS, LEARN_GROWTH = 20, 1.1
 
-# They are learned from at most this many observations.
+# Maximum number of observations from which they are learned.
 MAX_LEARNING_POINTS = 200
 
-# Covariances are factorized anew whenever so many observations were appended.
+# Covariances are factorized again after this number of appended observations.
 MAX_APPENDED = 16
 
-# Work spent on samples of the hyper-parameters: their number falls as n grows and
-# their posterior narrows, so that S * n stays near this figure.
+# Approximate value of S * n: the number of samples of the hyper-parameters decreases as
+# n grows and their posterior becomes narrower.
 SAMPLE_POINTS = 200
 
 
 def n_learning_points(n: int) -> int:
-    """Return how many of `n` observations the hyper-parameters are learned from.
+    """Return the number of observations from which the hyper-parameters are learned.
 
-    That is `n` itself up to 20, then the last number up to `n` of a series that grows
-    by a tenth from one to the next.
+    This is `n` up to 20. Beyond, it is the greatest number up to `n` of a series that
+    grows by 10 % at each step.
     """
     if n <= LEARN_ALWAYS:
         return n
@@ -69,42 +69,45 @@ def n_learning_points(n: int) -> int:
 
 @dataclass(eq=False, repr=False)
 class GaussianProcess(Surrogate):
-    """Gaussian process with one length scale a column, fit for a dozen observations.
+    """Gaussian process with one length scale per column.
 
-    Outputs are standardized, very bad ones raised (see `winsorize_low`), the noise is
-    learned. Predictions are made under several samples of the hyper-parameters from
-    their posterior, or at given ones. Beyond 20 observations the hyper-parameters are
-    learned from the first ones only, up to the last `n_learning_points`; fitting again
-    with the same first ones does not learn anew. What is learned is a function of the
-    data and `random_state` alone.
+    Priors of the hyper-parameters limit overfitting with as few as a dozen
+    observations. Outputs are standardized, and very bad outputs are raised. The noise
+    is learned. Predictions are made for several samples of the hyper-parameters from
+    their posterior, or for given hyper-parameters.
+
+    With more than 20 observations, the hyper-parameters are learned from the first ones
+    only. Their number grows in steps of about 10 %, and the hyper-parameters are only
+    learned again at these steps. The result only depends on the data and
+    `random_state`.
 
     Parameters
     ----------
     kernel : {"matern52", "matern32", "rbf"}, default="matern52"
         Correlation function.
     n_options : list of int, default=None
-        For each column 0 if its positions are ordered, else the number of options.
-        None: all columns are ordered.
+        Number of options of each column, 0 for an ordered column. None: all columns are
+        ordered.
     n_samples : int or None, default=None
-        Number of samples of the hyper-parameters; 0 for their mode alone. None: up
-        to 8, fewer the more observations there are.
+        Number S of samples of the hyper-parameters. 0: only their mode is used. None:
+        up to 8, and fewer with more observations.
     hyperparameters : dict, default=None
-        Fixed values under the keys ``"length_scales"`` (D,), ``"amplitude"`` and
-        ``"noise"`` (variances, of standardized outputs). With ``"offset"`` and
-        ``"unit"``, outputs are not standardized by their own mean and standard
-        deviation, but by these. None: they are learned.
+        Fixed values of ``"length_scales"``, an array of shape (D,), ``"amplitude"`` and
+        ``"noise"``. The latter two are variances of standardized outputs. The optional
+        keys ``"offset"`` and ``"unit"`` replace the mean and the standard deviation for
+        standardizing the outputs. None: the hyper-parameters are learned.
     random_state : int, default=0
         Seed of the samples.
     winsorize_scores : bool, default=True
-        Whether very bad outputs are raised. Where low outputs matter as much as high
-        ones they should not be.
+        Whether very bad outputs are raised. Use False if low outputs matter as much as
+        high ones.
 
     Attributes
     ----------
     thetas_ : ndarray of shape (S, D + 2)
         Logarithms of length scales, amplitude and noise.
     floor_ : float or None
-        The score that worse ones were raised to; None if all were taken as they are.
+        Score to which worse scores were raised. None if no score was raised.
 
     Examples
     --------
@@ -132,7 +135,7 @@ class GaussianProcess(Surrogate):
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
         self._training_key: tuple[bytes, ...] | None = None
-        # Of the first observations, kept while the hyper-parameters stay.
+        # Factor of the first observations, reused until the hyper-parameters change.
         self._base: tuple[tuple[bytes, ...], InverseFactor] | None = None
 
     # -- learning -----------------------------------------------------------------
@@ -140,18 +143,18 @@ class GaussianProcess(Surrogate):
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> GaussianProcess:
-        """Learn from scores.
+        """Fit the process to observations.
 
         Parameters
         ----------
         X : ndarray of shape (n, D)
             Encoded configurations, NaN where inactive. n >= 1.
         y : ndarray of shape (n,)
-            Their scores, finite.
+            Scores of the configurations, finite.
         noise : ndarray of shape (n,), default=None
             Known variances of the scores, in squared units of `y`, finite and >= 0.
-            They are added to the noise that is learned, which is common to all. None:
-            there are none.
+            They are added to the learned noise, which all scores share. None: all are
+            0.
 
         Returns
         -------
@@ -179,7 +182,7 @@ class GaussianProcess(Surrogate):
         self._update_thetas(X[:m], y[:m], None if noise is None else noise[:m])
         target, self._offset, self._unit = self._standardized(y)
         least = self._offset + self._unit * float(np.min(target))
-        # But for rounding.
+        # Up to rounding.
         raised = least - np.min(y) > 1e-9 * np.ptp(y)
         self.floor_ = least if raised else None
         self._observe(
@@ -199,7 +202,7 @@ class GaussianProcess(Surrogate):
     def _update_thetas(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None
     ) -> None:
-        """Learn the hyper-parameters, unless from the very same as before."""
+        """Learn the hyper-parameters, unless the data are unchanged."""
         training_key = tuple(
             part.tobytes() for part in (X, y, noise) if part is not None
         )
@@ -237,7 +240,7 @@ class GaussianProcess(Surrogate):
 
     @staticmethod
     def _learning_rows(target: FloatArray, rng: np.random.Generator) -> np.ndarray:
-        """Choose the best and a random part of the others, if there are many."""
+        """Choose the best rows and a random part of the others, if there are many."""
         n = len(target)
         if n <= MAX_LEARNING_POINTS:
             return np.arange(n)
@@ -255,7 +258,7 @@ class GaussianProcess(Surrogate):
     ) -> None:
         """Condition on scores at X, with targets of shape (S, n).
 
-        `known` is the factor of the first of them, if it is known.
+        `known` is the factor of the first scores, if available.
         """
         D = X.shape[1]
         self._X, self._target, self._extra = X, np.array(target), extra
@@ -265,11 +268,11 @@ class GaussianProcess(Surrogate):
         self._factorize(known)
 
     def _known_rows(self) -> FloatArray:
-        """Return what all covariances are taken with."""
+        """Return the rows that all covariances refer to."""
         return self._X
 
     def _factorize(self, known: InverseFactor | None) -> None:
-        """Compute what predictions need of the covariance of all observations."""
+        """Factorize the covariance of all observations for predictions."""
         self._scaled = self._place(self._known_rows())
         factor = self._base_factor() if known is None else known
         n = len(factor)
@@ -281,13 +284,13 @@ class GaussianProcess(Surrogate):
         self._alpha = factor.solve(self._target)
 
     def _base_factor(self) -> InverseFactor:
-        """Factor of the first observations, which is kept.
+        """Return the factor of the first observations, which is cached.
 
-        How many they are depends on their number alone, so that predictions do not
-        depend on what was fitted before.
+        The number of first observations only depends on the total number. Predictions
+        therefore do not depend on earlier fits.
         """
         n = len(self._X)
-        # The units of known variances change with each score.
+        # The scale of known variances changes with each score.
         if self._extra is None:
             n -= (n - n_learning_points(n)) % MAX_APPENDED
         parts = [*self._learned(), self._X[:n], self._extra]
@@ -298,11 +301,11 @@ class GaussianProcess(Surrogate):
         return self._base[1]
 
     def _learned(self) -> list[FloatArray]:
-        """Return all that determines the covariance of two configurations."""
+        """Return all learned arrays that determine covariances."""
         return [self.thetas_]
 
     def _covariance(self, rows: slice, columns: slice) -> FloatArray:
-        """Covariances of observations, with noise where they are the same."""
+        """Return covariances of observations, with noise on the diagonal."""
         k, _ = self._correlations(self._scaled[:, rows], self._scaled[:, columns])
         K = np.multiply(self._amplitude[:, None, None], k, out=k)
         if rows == columns:
@@ -311,16 +314,16 @@ class GaussianProcess(Surrogate):
         return K
 
     def _diagonal(self) -> FloatArray:
-        """Variances (S, n) of the noise of each observation."""
+        """Return the noise variances (S, n) of the observations."""
         noise = np.repeat(self._noise[:, None], len(self._X), axis=1)
         return noise if self._extra is None else noise + self._extra
 
     def condition(self, X: FloatArray) -> GaussianProcess:
-        """Process that also knows that `X` will be observed.
+        """Return a process conditioned on pending configurations `X`.
 
-        The scores are taken to be what the process predicts, so that means stay as
-        they are and standard deviations shrink near `X` (Ginsbourger et al. 2010,
-        "Kriging believer").
+        Their predicted scores are treated as observed. Means do not change, and
+        standard deviations decrease near `X` (Ginsbourger et al. 2010, "Kriging
+        believer").
         """
         believed = (self.predict(X)[0] - self._offset) / self._unit
         extra = self._extra
@@ -338,11 +341,11 @@ class GaussianProcess(Surrogate):
     # -- predicting ---------------------------------------------------------------
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Mean and standard deviation of the score itself, without noise."""
+        """Predict the mean and standard deviation of the score, without noise."""
         kx, context = self._covariances(np.asarray(X, dtype=np.float64), gradient)
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
         v = self._factor.whiten(kx)
-        # Rounding may leave less than nothing at an observed point without noise.
+        # Rounding may make the variance negative at an observed point without noise.
         floor = 1e-12 * self._amplitude[:, None]
         variance = np.maximum(
             self._amplitude[:, None] - np.einsum("smn,smn->sm", v, v), floor
@@ -359,9 +362,9 @@ class GaussianProcess(Surrogate):
         return self._unit * (through / -sd)
 
     def known_means(self, X: FloatArray) -> FloatArray:
-        """Mean of the score at observed configurations.
+        """Predict the mean of the score at observed configurations.
 
-        With D the variances of the noise, (K - D) K^-1 y = y - D alpha.
+        With the noise variances D, (K - D) K^-1 y = y - D alpha.
         """
         n = len(X)
         if not np.array_equal(X, self._X[:n], equal_nan=True):
@@ -373,11 +376,11 @@ class GaussianProcess(Surrogate):
     def average(
         self, X: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of a weighted mean of scores.
+        """Predict the mean and standard deviation of a weighted mean of scores.
 
-        With w the weights, it is normal with mean w' m and variance w' C w, where m and
-        C are mean and covariance of the process at `X`, so that errors that all of
-        these predictions share do not average out, and others do.
+        With the weights w, it is normal with mean w' m and variance w' C w, where m and
+        C are mean and covariance of the process at `X`. Errors that the predictions
+        share do not average out; independent errors do.
         """
         with_known = np.matmul(
             weights, self._covariances(np.asarray(X, dtype=np.float64), False)[0]
@@ -395,11 +398,11 @@ class GaussianProcess(Surrogate):
 
     @property
     def units(self) -> tuple[float, float]:
-        """Offset and unit by which outputs were standardized."""
+        """Offset and unit that standardize the outputs."""
         return self._offset, self._unit
 
     def joint(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of the scores of configurations, without noise.
+        """Predict the mean and covariance of several scores, without noise.
 
         Parameters
         ----------
@@ -409,9 +412,9 @@ class GaussianProcess(Surrogate):
         Returns
         -------
         mean : ndarray of shape (S, m)
-            As by :meth:`predict`.
+            Means as from :meth:`predict`.
         covariance : ndarray of shape (S, m, m)
-            Under each sample of the hyper-parameters.
+            Covariances for each sample of the hyper-parameters.
         """
         kx, _ = self._covariances(np.asarray(X, dtype=np.float64), False)
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
@@ -425,17 +428,17 @@ class GaussianProcess(Surrogate):
         return self._offset + self._unit * mean, self._unit**2 * k
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
-        """Predict each score from the others.
+        """Predict each score from the other scores.
 
-        Rasmussen & Williams (2006), equation 5.12, under the hyper-parameters learned
-        from all scores: mean y_i - alpha_i / (K^-1)_ii, variance 1 / (K^-1)_ii. What is
-        known of derivatives counts as it was learned with all scores.
+        The predictions use the hyper-parameters learned from all scores (Rasmussen &
+        Williams 2006, equation 5.12): mean y_i - alpha_i / (K^-1)_ii, variance
+        1 / (K^-1)_ii. Information on derivatives is also that learned from all scores.
 
         Returns
         -------
         mean, sd : ndarray of shape (S, n)
-            Prediction of the scores as they are observed, with noise, under each
-            sample of the hyper-parameters.
+            Predictions of the observed scores, which include noise, for each sample of
+            the hyper-parameters.
         """
         n = len(self._X)
         precision = self._factor.precision()[:, :n]
@@ -443,12 +446,12 @@ class GaussianProcess(Surrogate):
         return self._to_scores(mean, 1.0 / np.sqrt(precision))
 
     def _place(self, X: FloatArray) -> FloatArray:
-        """Scaled coordinates of configurations, shape (S, m, n_coordinates)."""
+        """Return scaled coordinates of configurations, (S, m, n_coordinates)."""
         placed = self._embedding.place(np.asarray(X, dtype=np.float64))
         return self._embedding.scale(placed, self._length_scales)
 
     def _covariances(self, X: FloatArray, slopes: bool) -> tuple[FloatArray, Any]:
-        """Covariances (S, m, n) with all that is known, and what slopes are made of."""
+        """Return covariances (S, m, n) with the known rows, and data for slopes."""
         scaled = self._place(X)
         k, by_r2 = self._correlations(scaled, self._scaled, slopes)
         k *= self._amplitude[:, None, None]
@@ -462,13 +465,13 @@ class GaussianProcess(Surrogate):
     def _correlations(
         self, scaled: FloatArray, others: FloatArray, slopes: bool = False
     ) -> tuple[FloatArray, Any]:
-        """Correlations (S, m, n) with others, and derivatives by r2."""
+        """Return correlations (S, m, n) with others, and derivatives by r2."""
         return KERNELS[self.kernel](squared_distances(scaled, others), slopes)
 
     def _by_position(
         self, by_k: FloatArray, slopes: Any, scaled: FloatArray
     ) -> FloatArray:
-        """sum_n by_k_mn d k_mn / d x_m, with d r2 / d x = 2 (x - x_n) / l^2."""
+        """Return sum_n by_k_mn d k_mn / d x_m, with d r2 / d x = 2 (x - x_n) / l^2."""
         weights = by_k * slopes
         ordered = self._embedding.ordered
         count = len(ordered)

@@ -5,12 +5,12 @@ Symbols (D columns, n observations, S samples):
 - ``theta``: (D + 2,), the logarithms of the D length scales, of the amplitude (signal
   variance) and of the noise variance, for outputs with mean 0 and variance 1.
 - ``K``: (n, n), amplitude * k(r2) + noise * I + diag(extra).
-- ``extra``: (n,), known variances of the outputs beyond the noise that is learned.
+- ``extra``: (n,), known variances of the outputs, in addition to the learned noise.
 - ``alpha``: (n,), K^-1 y.
 
-Maximum likelihood overfits badly with a dozen observations; the priors are those of
-log-normal length scales around 0.5 sqrt(D), so that in many columns no single one is
-believed to decide everything.
+Maximum likelihood overfits with a dozen observations, so that priors are required.
+Length scales are log-normal around 0.5 sqrt(D). With many columns, a single column
+therefore rarely dominates.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ LENGTH_SCALE_FACTOR, LENGTH_SCALE_SD = 0.5, 1.0
 AMPLITUDE_MEAN, AMPLITUDE_SD = 0.0, 1.0
 NOISE_MEAN, NOISE_SD = -5.0, 1.5
 
-# Bounds of log theta. The least noise, with the greatest amplitude, keeps the
-# condition number of K below 1e11 for 500 observations.
+# Bounds of log theta. The minimum noise and the maximum amplitude keep the condition
+# number of K below 1e11 for 500 observations.
 LENGTH_SCALE_BOUNDS = (-4.0, 5.0)
 AMPLITUDE_BOUNDS = (-5.0, 4.0)
 NOISE_BOUNDS = (-14.0, 1.0)
@@ -50,15 +50,16 @@ class LogPosterior:
     Parameters
     ----------
     differences : ndarray of shape (D, n, n)
-        Squared differences, column by column.
+        Squared differences in each column.
     y : ndarray of shape (n,)
-        Outputs, standardized.
+        Standardized outputs.
     correlation : callable
-        Kernel, from r2 to correlations and their derivatives.
+        Kernel: function from r2 to correlations and their derivatives.
     extra : ndarray of shape (n,), default=None
-        Known variances of the outputs beyond the noise. None: there are none.
+        Known variances of the outputs, in addition to the noise. None: all are 0.
     length_scale_factor : float or ndarray of shape (D,), default=0.5
-        Prior median of the length scales, over sqrt(D); of each column.
+        Prior median of the length scales divided by sqrt(D), for all columns or for
+        each.
     """
 
     differences: FloatArray
@@ -77,19 +78,19 @@ class LogPosterior:
         self.bounds = np.array(
             [LENGTH_SCALE_BOUNDS] * D + [AMPLITUDE_BOUNDS, NOISE_BOUNDS]
         )
-        # Where the search for the mode begins.
+        # Starting points of the search for the mode.
         self.starts = [self.prior_mean]
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Value and gradient at `theta`, shape (D + 2,)."""
+        """Return value and gradient at `theta`, shape (D + 2,)."""
         value, gradient, *_ = self._likelihood(theta)
         return self._with_prior(theta, value, gradient)
 
     def _likelihood(self, theta: FloatArray) -> tuple[float, FloatArray, Any, Any]:
-        """Value and gradient without the prior.
+        """Return value and gradient without the prior.
 
-        Also returns the derivatives (n, n) of the value by the correlations, and those
-        of the correlations as :meth:`_correlations` returns them.
+        Also return the derivatives (n, n) of the value by the correlations, and those
+        of the correlations as returned by :meth:`_correlations`.
         """
         D, n, _ = self.differences.shape
         inverse_squares = np.exp(-2.0 * theta[:D])
@@ -119,17 +120,17 @@ class LogPosterior:
         return value + 0.5 * float(z @ z), gradient + z / self.prior_sd
 
     def _correlations(self, inverse_squares: FloatArray) -> tuple[FloatArray, Any]:
-        """Correlations (n, n), and what their derivatives are made of."""
+        """Return correlations (n, n), and data for their derivatives."""
         n = len(self.y)
         return self.correlation((inverse_squares @ self._flat).reshape(n, n))
 
     def _by_inverse_square(self, weights: FloatArray, slopes: Any) -> FloatArray:
-        """sum_ij weights_ij d k_ij / d l_d^-2 for each column, of shape (D,)."""
+        """Return sum_ij weights_ij d k_ij / d l_d^-2 for each column, shape (D,)."""
         return self._flat @ (weights * slopes).ravel()
 
 
 def find_mode(posterior: LogPosterior) -> FloatArray:
-    """Most probable theta, by L-BFGS-B from the posterior's starts."""
+    """Return the most probable theta, by L-BFGS-B from the posterior's starts."""
     results = [
         optimize.minimize(
             posterior,
@@ -154,8 +155,8 @@ def sample_posterior(
     """Draw theta from the Laplace approximation at its mode."""
     precision = _hessian(posterior, mode)
     values, vectors = np.linalg.eigh(precision)
-    # Away from the exact mode a direction may curve the wrong way; the prior's own
-    # curvature is the least that is believed.
+    # Away from the exact mode, the curvature may be negative in a direction; its lower
+    # bound is half of the prior's.
     least = 0.5 * float(np.min(posterior.prior_sd**-2))
     spread = vectors / np.sqrt(np.maximum(values, least))
     half = random_state.standard_normal(((n_samples + 1) // 2, len(mode)))
@@ -166,7 +167,7 @@ def sample_posterior(
 
 
 def _hessian(posterior: LogPosterior, theta: FloatArray) -> FloatArray:
-    """Second derivatives by central differences of the gradient."""
+    """Return second derivatives by central differences of the gradient."""
     rows = []
     for step in FINITE_DIFFERENCE * np.eye(len(theta)):
         ahead, behind = posterior(theta + step)[1], posterior(theta - step)[1]

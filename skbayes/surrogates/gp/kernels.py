@@ -1,16 +1,16 @@
-"""Stationary correlation functions and the distances they act on.
+"""Stationary correlation functions, and the distances that they depend on.
 
 Symbols:
 
 - ``r2``: squared scaled distance, r2(x, x') = sum_d delta_d(x, x')^2 / l_d^2, where
   delta_d is the difference of two positions in an ordered column and 1 for two
   different options in an unordered one. Unordered options are thus the corners of a
-  regular simplex: exchangeable, and the kernel stays positive definite.
-- ``l``: length scales, one a column.
+  regular simplex: they are exchangeable, and the kernel stays positive definite.
+- ``l``: length scales, one per column.
 
-A column that is inactive in a configuration has one fixed place there: the middle of
-an ordered column, an option of its own in an unordered one. What was stored in it
-cannot matter.
+A column that is inactive in a configuration has a fixed position there: the middle of
+an ordered column, or an additional option of an unordered one. The stored value has no
+effect.
 """
 
 from __future__ import annotations
@@ -24,25 +24,26 @@ from numpy.typing import NDArray
 __all__ = ["KERNELS", "Embedding", "check_kernel", "matern32", "matern52", "rbf"]
 
 FloatArray = NDArray[np.float64]
-# From r2, and whether derivatives by r2 are wanted, to correlations and derivatives.
+# Function of r2, and of whether to return derivatives by r2, which returns correlations
+# and derivatives.
 Correlation = Callable[..., tuple[FloatArray, Any]]
 
-# The place of an inactive configuration in an ordered column.
+# Position of an inactive configuration in an ordered column.
 INACTIVE = 0.5
 
-# An unordered column with more options than this has coordinates only for those that
-# occur in what is known: predictions need no others, and there may be thousands.
+# An unordered column with more options has coordinates only for the known ones, because
+# there may be thousands, and predictions need no others.
 MAX_CORNERS = 100
 
 
 def rbf(r2: FloatArray, slopes: bool = True) -> tuple[FloatArray, Any]:
-    """Squared exponential, k = exp(-r2 / 2)."""
+    """Compute the squared exponential kernel, k = exp(-r2 / 2)."""
     k = np.exp(-0.5 * r2)
     return k, -0.5 * k if slopes else None
 
 
 def matern52(r2: FloatArray, slopes: bool = True) -> tuple[FloatArray, Any]:
-    """Matérn with smoothness 5/2, k = (1 + a + a^2 / 3) exp(-a), a = sqrt(5 r2)."""
+    """Compute Matérn-5/2, k = (1 + a + a^2 / 3) exp(-a), a = sqrt(5 r2)."""
     a = np.sqrt(5.0 * r2)
     e = np.exp(-a)
     a += 1.0
@@ -53,7 +54,7 @@ def matern52(r2: FloatArray, slopes: bool = True) -> tuple[FloatArray, Any]:
 
 
 def matern32(r2: FloatArray, slopes: bool = True) -> tuple[FloatArray, Any]:
-    """Matérn with smoothness 3/2, k = (1 + a) exp(-a), a = sqrt(3 r2)."""
+    """Compute Matérn-3/2, k = (1 + a) exp(-a), a = sqrt(3 r2)."""
     a = np.sqrt(3.0 * r2)
     e = np.exp(-a)
     a += 1.0
@@ -69,32 +70,32 @@ KERNELS: dict[str, Correlation] = {
 
 
 def check_kernel(kernel: str) -> None:
-    """Raise ValueError unless a kernel has this name."""
+    """Raise ValueError unless this is the name of a kernel."""
     if kernel not in KERNELS:
         raise ValueError(f"kernel must be one of {sorted(KERNELS)}, got {kernel!r}.")
 
 
 class Embedding:
-    """Places encoded configurations in a Euclidean space whose distances are r2's.
+    """Embedding of encoded configurations in a Euclidean space with the distances r2.
 
-    Of a column with very many options, all that are not in `known` share one place: the
-    distances between configurations of which one is known are exact.
+    In a column with very many options, all options that are not in `known` share one
+    position. Distances are exact if one of the two configurations is known.
 
     Parameters
     ----------
     n_options : sequence of int
-        For each column 0 if it is ordered, else the number of its options.
+        Number of options of each column, 0 for an ordered column.
     known : ndarray of shape (n, D), default=None
-        Encoded configurations. None: there are none.
+        Known encoded configurations. None: there are none.
 
     Attributes
     ----------
     n_columns : int
         Number of columns of encoded configurations.
     ordered : ndarray of int
-        The columns that are ordered; their coordinates come first.
+        Indices of the ordered columns; their coordinates come first.
     coordinates : list of ndarray of int
-        Which coordinates each column has.
+        Indices of the coordinates of each column.
     """
 
     def __init__(self, n_options: list[int], known: FloatArray | None = None) -> None:
@@ -106,7 +107,7 @@ class Embedding:
             self._corners_of(int(column), known) for column in self._unordered
         ]
         widths = list(map(len, self._corners))
-        # Which column's length scale each coordinate is divided by.
+        # Column of each coordinate, whose length scale it is divided by.
         self._column_of = np.concatenate(
             [self.ordered, np.repeat(self._unordered, widths)]
         ).astype(int)
@@ -115,7 +116,7 @@ class Embedding:
         ]
 
     def place(self, X: FloatArray) -> FloatArray:
-        """Coordinates before scaling."""
+        """Return coordinates before scaling."""
         ordered = X[:, self.ordered]
         missing = np.isnan(ordered)
         if np.any(missing):
@@ -123,7 +124,7 @@ class Embedding:
         parts = [ordered]
         for column, corners in zip(self._unordered, self._corners, strict=True):
             levels = self._levels(X[:, column], self._n_options[column])
-            if corners[-1] < 0:  # for those that are not known
+            if corners[-1] < 0:  # for unknown options
                 levels = np.where(np.isin(levels, corners), levels, corners[-1])
             parts.append(np.sqrt(0.5) * (levels[:, None] == corners))
         return np.hstack(parts)
@@ -133,7 +134,7 @@ class Embedding:
         return Embedding(self._n_options.tolist(), known)
 
     def _corners_of(self, column: int, known: FloatArray | None) -> NDArray[np.int_]:
-        """Levels of an unordered column that have a coordinate, -1 for all others."""
+        """Return the levels that have a coordinate, with -1 for all others."""
         options = int(self._n_options[column])
         if options <= MAX_CORNERS:
             return np.arange(options + 1)  # one more: inactive
@@ -150,7 +151,7 @@ class Embedding:
         return Z / length_scales[..., None, self._column_of]
 
     def squared_differences(self, X: FloatArray) -> FloatArray:
-        """delta_d^2 between all pairs of rows."""
+        """Return delta_d^2 between all pairs of rows."""
         result = np.empty((self.n_columns, len(X), len(X)))
         for j, options in enumerate(self._n_options):
             if options:
@@ -163,7 +164,7 @@ class Embedding:
 
 
 def squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
-    """r2 between scaled coordinates."""
+    """Return r2 between scaled coordinates."""
     r2 = np.matmul(A, np.swapaxes(B, -1, -2))
     r2 *= -2.0
     r2 += np.sum(np.square(A), axis=-1)[..., :, None]

@@ -1,10 +1,11 @@
-"""Gaussian process on scores and on the signs of their derivatives.
+"""Gaussian process of scores and of the signs of their derivatives.
 
 Symbols (n observations, k signs, R = n + k rows, m candidates, D columns, S samples of
 hyper-parameters):
 
-- a row is an observed score or a sign, which is a derivative by one column at a point;
-  ``_scaled``, ``_alpha`` and ``_factor`` of the plain process have R rows here.
+- a row is an observed score or a sign. A sign is that of the derivative by one column
+  at a point. The arrays ``_scaled``, ``_alpha`` and ``_factor`` of the base class have
+  R rows here.
 - ``kx``: (S, m, R) covariances of candidates with scores and derivatives.
 - ``u``: (S, m, k), (x - x_p) / l_p^2 in the column of each sign.
 
@@ -40,40 +41,43 @@ __all__ = ["MonotonicGP"]
 
 @dataclass(eq=False, repr=False)
 class MonotonicGP(GaussianProcess):
-    """Gaussian process on scores and on the signs of derivatives.
+    """Gaussian process with known signs of derivatives (monotonicity).
 
-    Without signs it is :class:`GaussianProcess`. The signs are taken in by expectation
-    propagation, which approximates the posterior by a normal one; where many signs say
-    the same it is a little too sure.
+    Use it if the score is known to increase or decrease with a hyper-parameter. Without
+    signs, it equals a :class:`GaussianProcess` with the same kernel. The posterior
+    given the signs is approximated by a normal distribution, using expectation
+    propagation. With many redundant signs, its standard deviations are slightly too
+    small.
 
     Parameters
     ----------
     kernel : {"rbf", "matern52"}, default="rbf"
         Correlation function, twice differentiable.
     n_options, n_samples, hyperparameters, random_state, winsorize_scores : optional
-        As for :class:`GaussianProcess`; the hyper-parameters are learned from scores
+        As for :class:`GaussianProcess`. The hyper-parameters are learned from scores
         and signs.
     sign_points : ndarray of shape (N, D), default=None
         Encoded configurations at which signs are known. None: there are none.
     signs : ndarray of shape (N, D), default=None
-        For each point and column +1 if the score grows with the column there, -1 if it
-        falls, 0 if nothing is known. Unordered columns, and columns that are inactive
-        at the point, have 0.
+        Sign of the derivative for each point and column: +1 if the score increases with
+        the column, -1 if it decreases, 0 if the sign is unknown. It must be 0 for
+        unordered columns, and for columns that are inactive at the point.
     nu : float or ndarray of shape (D,), default=1e-6
         Width of the likelihood Phi(sign * derivative / nu), for all columns or for
-        each, in standard deviations of the scores over the width of the space; > 0.
-        The wider, the less the signs say.
+        each, > 0. The unit is the standard deviation of the scores over the width of
+        the space. Greater values give the signs less influence.
 
     Attributes
     ----------
     thetas_ : ndarray of shape (S, D + 2)
         Logarithms of length scales, amplitude and noise.
     converged_ : bool
-        Whether expectation propagation converged, for all samples; if not, `fit` warns.
+        Whether expectation propagation converged for all samples. If not, `fit` issues
+        a warning.
     n_sweeps_ : int
-        The most sweeps that it took.
+        Maximum number of sweeps of expectation propagation.
     log_evidence_ : ndarray of shape (S,)
-        Logarithm of the probability of all signs, given the scores.
+        Logarithm of the joint probability of the signs, given the scores.
 
     Raises
     ------
@@ -114,17 +118,16 @@ class MonotonicGP(GaussianProcess):
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> MonotonicGP:
-        """Learn from scores, and from the signs.
+        """Fit the process to observations and signs.
 
         Parameters
         ----------
         X : ndarray of shape (n, D)
             Encoded configurations, NaN where inactive. n >= 1.
         y : ndarray of shape (n,)
-            Their scores, finite.
+            Scores of the configurations, finite.
         noise : ndarray of shape (n,), default=None
-            Known variances of the scores, in squared units of `y`. None: there are
-            none.
+            Known variances of the scores, in squared units of `y`. None: all are 0.
 
         Returns
         -------
@@ -134,9 +137,9 @@ class MonotonicGP(GaussianProcess):
         Raises
         ------
         ValueError
-            As :meth:`GaussianProcess.fit`, or if the signs do not have the shape of
-            their points, are none of +1, -1 and 0, or belong to an unordered or
-            inactive column.
+            For a reason given in :meth:`GaussianProcess.fit`. If the signs do not have
+            the shape of their points, or are not +1, -1 or 0. If a sign is not 0 in an
+            unordered or inactive column.
         """
         signs = self._known_signs(np.shape(X)[-1])
         if not signs.equals(self._signs):
@@ -147,7 +150,7 @@ class MonotonicGP(GaussianProcess):
         if not self.converged_:
             warnings.warn(
                 f"Expectation propagation did not converge in {self.n_sweeps_} sweeps; "
-                "predictions are those of its last sweep.",
+                "predictions use the result of its last sweep.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -168,7 +171,7 @@ class MonotonicGP(GaussianProcess):
         fixed = np.isnan(points) | (np.asarray(self.n_options or [0] * D) > 0)
         if np.any(table[np.broadcast_to(fixed, table.shape)]):
             raise ValueError(
-                "signs must be 0 in columns that are unordered, or inactive at their "
+                "signs must be 0 in columns that are unordered, or inactive at the "
                 "point."
             )
         return Signs.of_table(points, table, self.nu)
@@ -210,16 +213,17 @@ class MonotonicGP(GaussianProcess):
 
     @property
     def known_monotonicity(self) -> Signs:
-        """The signs of the last fit, one by one."""
+        """Signs of the last fit, with one entry for each sign."""
         return self._signs
 
     def prior_of_signs(self) -> FloatArray:
-        """Covariance of the derivatives before any score is known.
+        """Compute the prior covariance of the derivatives.
 
         Returns
         -------
         K : ndarray of shape (k, k)
-            Under the first sample of the hyper-parameters, for standardized scores.
+            Covariance for standardized scores and the first sample of the
+            hyper-parameters.
         """
         joint = self._joint(self._X[:0])
         return self._amplitude[0] * joint.correlations(self._length_scales[0])
@@ -227,7 +231,7 @@ class MonotonicGP(GaussianProcess):
     # -- predicting ---------------------------------------------------------------
 
     def _covariances(self, X: FloatArray, slopes: bool) -> tuple[FloatArray, Any]:
-        """Covariances with scores and derivatives, and what slopes are made of."""
+        """Return covariances with scores and derivatives, and data for slopes."""
         scaled = self._place(X)
         r2 = squared_distances(scaled, self._scaled)
         k, dk, ddk, _ = SMOOTH_KERNELS[self.kernel](r2)
@@ -250,11 +254,12 @@ class MonotonicGP(GaussianProcess):
         return slope + (direct * weights[..., self._target.shape[1] :]) @ to_columns
 
     def _slope_of_sd(self, through: FloatArray, sd: FloatArray) -> FloatArray:
-        # In this order of rounding, which seeded searches rely on.
+        # The order of operations must not change, because seeded searches depend on
+        # its rounding.
         return self._unit * through / -sd
 
     def _own_places(self) -> FloatArray:
-        """Position of each sign's point in its own column, shape (k,)."""
+        """Return the position of each sign's point in the sign's column, (k,)."""
         signs = self._signs
         return signs.points[np.arange(len(signs.columns)), signs.columns]
 

@@ -3,13 +3,15 @@
 Symbols (n scores, k signs, R = n + k rows, D columns):
 
 - ``g``: (k,) derivatives of the score; a sign is a point, a column and +1 or -1.
-- ``Sigma``: (k, k) covariance of g given the scores; ``mu``: its mean.
-- ``sites``: what expectation propagation puts in place of the signs, as if
-  shift / tau had been observed of g with variance 1 / tau.
-- ``M``: (R, R), lower triangular, with M^T M the inverse of the joint covariance of
-  what was observed and what the sites pretend; its first n rows are those of L^-1.
+- ``Sigma``: (k, k) covariance of g given the scores; ``mu``: mean of g given the
+  scores.
+- ``sites``: pseudo-observations by which expectation propagation replaces the signs,
+  shift / tau of g with variance 1 / tau.
+- ``M``: (R, R), lower triangular, with M^T M the inverse of the joint covariance of the
+  observations and the pseudo-observations. Its first n rows are those of L^-1.
 
-The scores are conditioned on first, exactly; propagation runs on the derivatives alone.
+Conditioning on the scores comes first, and is exact. Expectation propagation then only
+includes the derivatives.
 """
 
 from __future__ import annotations
@@ -27,27 +29,27 @@ from skbayes.surrogates.gp.kernels import FloatArray
 
 __all__ = ["NU", "Factors", "MonotonicLogPosterior", "Signs", "factorize"]
 
-# Derivatives nearer to 0 than this, in standard deviations of the score over the
-# width of the space, may have either sign.
+# Derivatives nearer to 0, in standard deviations of the score over the width of the
+# space, may have either sign.
 NU = 1e-6
 
-# Logarithm of the noise from which the mode is looked for a second time.
+# Logarithm of the noise at the second starting point of the search for the mode.
 NOISY_START = -1.5
 
 
 class Signs(NamedTuple):
-    """What is known of derivatives, one row or entry for each sign.
+    """Known signs of derivatives, with one row or entry for each sign.
 
     Parameters
     ----------
     points : ndarray of shape (k, D)
         Encoded configurations.
     columns : ndarray of int, shape (k,)
-        Columns by which the score is derived there.
+        Columns of the derivatives.
     values : ndarray of shape (k,)
-        +1.0 where the score grows with the column, -1.0 where it falls.
+        +1.0 if the score increases with the column, -1.0 if it decreases.
     nu : ndarray of shape (k,)
-        Widths of their likelihoods.
+        Widths of the likelihoods.
     """
 
     points: FloatArray
@@ -59,28 +61,28 @@ class Signs(NamedTuple):
     def of_table(
         cls, points: FloatArray, table: FloatArray, nu: FloatArray | float
     ) -> Signs:
-        """Take the signs that are not 0 out of a table."""
+        """Return the nonzero signs of a table."""
         rows, columns = np.nonzero(table)
         widths = np.broadcast_to(np.asarray(nu, float), (points.shape[1],))
         return cls(points[rows], columns, table[rows, columns], widths[columns])
 
     def equals(self, other: Signs) -> bool:
-        """Compare with others."""
+        """Whether all signs are equal to those of another object."""
         pairs = zip(self, other, strict=True)
         return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
 
 class Factors(NamedTuple):
-    """What conditioning on scores and sites comes to.
+    """Result of conditioning on scores and sites.
 
     Parameters
     ----------
     M : ndarray of shape (R, R)
         Lower triangular root of the joint precision.
     weights : ndarray of shape (R,)
-        Of each row's covariance in the mean of a prediction.
+        Weights of the covariances with each row in the mean of a prediction.
     sites : Sites
-        What stands for the signs.
+        Sites that replace the signs.
     """
 
     M: FloatArray
@@ -105,7 +107,7 @@ def factorize(
         return Factors(M, weights, sites or NO_SITES)
     V = L_inverse @ K[:n, n:]
     mu, Sigma = V.T @ half, K[n:, n:] - V.T @ V
-    # Where the scores leave nothing open, rounding must not leave less.
+    # The jitter prevents negative variances by rounding.
     Sigma.flat[:: R - n + 1] += 1e-10 * np.diagonal(K)[n:]
     if sites is None:
         sites = propagate(mu, Sigma, signs.values, signs.nu)
@@ -114,7 +116,7 @@ def factorize(
     lower = solve_triangular(L, np.diag(root), lower=True, check_finite=False)
     M[n:, n:] = lower
     M[n:, :n] = -lower @ (V.T @ L_inverse)
-    # (Sigma + T^-1)^-1 (T^-1 shift - mu), with T^-1 never formed.
+    # (Sigma + T^-1)^-1 (T^-1 shift - mu), without computing T^-1.
     by_sites = sites.shift - lower.T @ (lower @ (Sigma @ sites.shift + mu))
     weights[n:] = by_sites
     weights[:n] -= L_inverse.T @ (V @ by_sites)
@@ -124,18 +126,18 @@ def factorize(
 class MonotonicLogPosterior(LogPosterior):
     """Negative log posterior density of theta given scores and signs.
 
-    The evidence is that of the scores times the one that expectation propagation gives
-    the signs; its gradient takes the sites for fixed, which is exact where they have
-    converged (Rasmussen & Williams 2006, section 5.5.2).
+    The evidence is the product of the evidence of the scores and that of the signs by
+    expectation propagation. Its gradient treats the sites as fixed, which is exact if
+    they have converged (Rasmussen & Williams 2006, section 5.5.2).
 
     Parameters
     ----------
     plain : LogPosterior
-        The density given the scores alone.
+        Density given the scores only.
     joint : JointCovariance
         Covariance of scores and derivatives.
     signs : Signs
-        The signs.
+        Known signs.
     """
 
     def __init__(
@@ -143,14 +145,14 @@ class MonotonicLogPosterior(LogPosterior):
     ) -> None:
         super().__init__(plain.differences, plain.y, plain.correlation, plain.extra)
         self.joint, self.signs = joint, signs
-        # Noise may explain what contradicts the signs, or length scales may shrink
-        # until scores and signs have nothing to do with each other: a mode each.
+        # There may be two modes if scores contradict the signs: one with large noise,
+        # and one with length scales so short that scores and signs are uncorrelated.
         noisy = self.prior_mean.copy()
         noisy[-1] = NOISY_START
         self.starts = [self.prior_mean, noisy]
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Value and gradient at `theta`, shape (D + 2,)."""
+        """Return value and gradient at `theta`, shape (D + 2,)."""
         n, D = len(self.y), len(theta) - 2
         length_scales = np.exp(theta[:D])
         amplitude, noise = np.exp(theta[D:])

@@ -1,12 +1,13 @@
 """Monotonic Gaussian process without the signs that the scores contradict.
 
-Symbols (D columns): the *Bayes factor* of a column's signs is by how much the scores
-are more probable if the signs hold than if nothing is known of them,
+Symbols (D columns): the *Bayes factor* of a column's signs is the ratio of the
+probabilities of the scores with and without the signs,
 
-    p(scores | signs) / p(scores) = P(signs | scores) / P(signs),
+    p(scores | signs) / p(scores) = P(signs | scores) / P(signs).
 
-both probabilities by expectation propagation, under the hyper-parameters that the
-scores alone suggest. It is 1 as long as the scores say nothing about the column.
+Both probabilities of signs are computed by expectation propagation, with the
+hyper-parameters learned from the scores only. The Bayes factor is 1 if the scores have
+no information about the column.
 """
 
 from __future__ import annotations
@@ -27,22 +28,23 @@ from skbayes.surrogates.scaling import compress_low_tail
 
 __all__ = ["RobustMonotonicGP"]
 
-# Signs of a column are left out as soon as the scores are so many times less probable
-# with them.
+# Signs of a column are dropped if the scores are this many times less probable with
+# them than without.
 MAX_ODDS_AGAINST = 10.0
 
-# One fit in so many leaves out all signs: what they keep the search from looking at
-# would never speak against them.
+# One of this number of fits ignores all signs, because otherwise the search would not
+# evaluate configurations that may contradict them.
 LOOK_EVERY = 4
 
 
 class RobustMonotonicGP(Surrogate):
-    """Process on scores and signs that drops the signs which the scores contradict.
+    """Gaussian process with signs, without those that the scores contradict.
 
-    It is :class:`~skbayes.surrogates.MonotonicGP` with the signs of those columns
-    whose Bayes factor is above 1/10, and :class:`~skbayes.surrogates.GaussianProcess`
-    if none is left. It is that after every fourth score in any case, so that a search
-    also looks where the signs advise against.
+    It is a :class:`~skbayes.surrogates.MonotonicGP` with the signs of the columns whose
+    Bayes factor is above 1/10. If there is no such column, it is a
+    :class:`~skbayes.surrogates.GaussianProcess`. After every fourth observation, it is
+    also a :class:`~skbayes.surrogates.GaussianProcess`, so that a search evaluates
+    configurations that are poor according to the signs.
 
     Parameters
     ----------
@@ -51,22 +53,22 @@ class RobustMonotonicGP(Surrogate):
     sign_points : ndarray of shape (N, D)
         Encoded configurations at which signs are assumed.
     signs : ndarray of shape (N, D)
-        For each point and column +1, -1 or 0; see :class:`MonotonicGP`.
+        Sign for each point and column, +1, -1 or 0; see :class:`MonotonicGP`.
     nu : float or ndarray of shape (D,), default=1e-6
         Widths of the likelihoods, for all columns or for each.
     n_options : list of int, default=None
-        For each column 0 if its positions are ordered, else the number of options.
+        Number of options of each column, 0 for an ordered column.
     random_state : int, default=0
         Seed of the samples of hyper-parameters.
 
     Attributes
     ----------
     log_bayes_factors_ : dict of int to float
-        By column that has signs.
+        Logarithms of the Bayes factors of the columns with signs.
     columns_in_force_ : list of int
         Columns whose signs the scores do not contradict.
     looks_without_signs_ : bool
-        Whether this fit left out all signs to look beyond them.
+        Whether this fit ignored all signs.
 
     Examples
     --------
@@ -99,7 +101,7 @@ class RobustMonotonicGP(Surrogate):
         self.nu = nu
         options = {"n_options": n_options, "random_state": random_state}
         self._plain = GaussianProcess(kernel, **options)  # type: ignore[arg-type]
-        # Scores come to these two compressed.
+        # These two are fitted to compressed scores.
         options["winsorize_scores"] = False
         self._signed = MonotonicGP(kernel, nu=nu, **options)  # type: ignore[arg-type]
         self._judge = GaussianProcess(kernel, n_samples=0, **options)  # type: ignore[arg-type]
@@ -107,7 +109,7 @@ class RobustMonotonicGP(Surrogate):
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> RobustMonotonicGP:
-        """Learn from scores, and see which of the signs they contradict."""
+        """Fit the process to scores, and drop the signs that they contradict."""
         self._plain.fit(X, y, noise)
         scores = compress_low_tail(np.asarray(y, dtype=np.float64))
         self._judge.fit(X, scores, noise)
@@ -127,18 +129,18 @@ class RobustMonotonicGP(Surrogate):
             self._signed.sign_points = self.sign_points
             self._signed.signs = self._only(self.columns_in_force_)
             with warnings.catch_warnings():
-                # Its last sweep is good enough to propose by.
+                # The result of the last sweep is accurate enough for proposals.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 self._signed.fit(X, scores, noise)
         return self
 
     @property
     def floor_(self) -> float | None:
-        """The score that worse ones were taken for; None with signs in force."""
+        """Score to which worse scores were raised; None with signs in force."""
         return self._model.floor_
 
     def _only(self, columns: list[int]) -> FloatArray:
-        """Signs of some columns, 0 in the others."""
+        """Return the signs of some columns, 0 in the others."""
         mask = np.isin(np.arange(self.signs.shape[1]), columns)
         return np.where(mask, self.signs, 0.0)
 
@@ -168,19 +170,19 @@ class RobustMonotonicGP(Surrogate):
         return float(model.log_evidence_[0] - prior.log_evidence)
 
     def condition(self, X: FloatArray) -> GaussianProcess:
-        """Process that also knows that `X` will be observed."""
+        """Return a process conditioned on pending configurations `X`."""
         return self._model.condition(X)
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Mean and standard deviation of the score itself, without noise."""
+        """Predict the mean and standard deviation of the score, without noise."""
         return self._model.predict(X, gradient)
 
     def known_means(self, X: FloatArray) -> FloatArray:
-        """Mean of the score at observed configurations."""
+        """Predict the mean of the score at observed configurations."""
         return self._model.known_means(X)
 
     def average(
         self, X: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of a weighted mean of scores."""
+        """Predict the mean and standard deviation of a weighted mean of scores."""
         return self._model.average(X, weights)

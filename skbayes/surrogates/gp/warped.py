@@ -1,16 +1,16 @@
 """Gaussian process with learned warping of its inputs.
 
-A range may be written on a linear scale where a logarithmic one would suit, and near an
-end a score often changes faster than elsewhere. The positions in each ordered column
-are therefore transformed by Kumaraswamy's distribution function, whose two exponents
-are learned with the other hyper-parameters.
+A range may have a linear scale although a logarithmic one would be better. Scores often
+change faster near an end of a range than elsewhere. The positions in each ordered
+column are therefore transformed by Kumaraswamy's distribution function. Its two
+exponents are learned together with the other hyper-parameters.
 
 Symbols (n observations, m candidates, q ordered columns):
 
 - ``u``: position in an ordered column, rescaled to ``[MARGIN, 1 - MARGIN]``, so that
   the slope of the warping is bounded.
 - ``a``, ``b``: exponents of the warping w(u) = 1 - (1 - u^a)^b; w(u) = u if both are 1.
-- ``theta``: (D + 2 + 2q,), that of the plain process, then log a and log b.
+- ``theta``: (D + 2 + 2q,), theta of the plain process, followed by log a and log b.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ EXPONENT_BOUNDS = (-2.0, 2.0)
 class Warping(NamedTuple):
     """Kumaraswamy's distribution function for each of q columns.
 
-    It increases. With exponents of 1 it is the identity; others may move the ends of
-    the range a little inward.
+    The function is increasing. It is the identity if both exponents are 1. Other
+    exponents may move the ends of the range slightly inward.
 
     Parameters
     ----------
     a, b : ndarray of shape (q,)
-        The exponents, > 0.
+        Exponents, > 0.
     """
 
     a: FloatArray
@@ -60,7 +60,7 @@ class Warping(NamedTuple):
         return self.a * self.b * rest ** (self.b - 1.0) * u ** (self.a - 1.0)
 
     def by_log_exponents(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return derivatives (n, q) by log a, and by log b."""
+        """Return the derivatives (n, q) by log a and by log b."""
         u = _rescaled(positions)
         power = u**self.a
         rest = 1.0 - power
@@ -82,12 +82,12 @@ class _WarpedPosterior(LogPosterior):
     Parameters
     ----------
     plain : LogPosterior
-        Posterior without the exponents, at unwarped positions; its differences are
+        Posterior without the exponents, at unwarped positions. Its differences are
         overwritten.
     positions : ndarray of shape (n, q)
         Positions in the ordered columns.
     ordered : ndarray of int of shape (q,)
-        The ordered columns.
+        Indices of the ordered columns.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class _WarpedPosterior(LogPosterior):
         self.starts = [self.prior_mean]
 
     def warping_at(self, theta: FloatArray) -> Warping:
-        """Warping with the exponents of theta."""
+        """Return the warping with the exponents of theta."""
         q = len(self._ordered)
         return Warping(*np.exp(theta[len(theta) - 2 * q :]).reshape(2, q))
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Value and gradient at `theta`, shape (D + 2 + 2q,)."""
+        """Return value and gradient at `theta`, shape (D + 2 + 2q,)."""
         warping, columns = self.warping_at(theta), self._ordered
         w = warping(self._positions)
         squares = np.square(w.T[:, :, None] - w.T[:, None, :])
@@ -127,13 +127,13 @@ class _WarpedPosterior(LogPosterior):
 class WarpedGaussianProcess(GaussianProcess):
     """Gaussian process with learned warping of its inputs.
 
-    Before distances are taken, the positions u in each ordered column are transformed
-    by Kumaraswamy's distribution function, ``1 - (1 - u ** a) ** b``. The exponents a
-    and b are learned together with the other hyper-parameters; both have log-normal
-    priors with median 1 (no warping), standard deviation 0.5 of the logarithm, and
-    bounds of exp(-2) and exp(2). They are kept at the joint mode; the samples of the
-    other hyper-parameters are drawn around it. Unordered columns are not warped. If
-    `hyperparameters` are given, no column is.
+    Before distances are computed, the positions u in each ordered column are
+    transformed by Kumaraswamy's distribution function, ``1 - (1 - u ** a) ** b``. The
+    exponents a and b are learned together with the other hyper-parameters. Their priors
+    are log-normal with median 1 (no warping) and standard deviation 0.5 of the
+    logarithm, bounded by exp(-2) and exp(2). The exponents are fixed at the joint mode,
+    and the samples of the other hyper-parameters are drawn around it. Unordered columns
+    are not warped. If `hyperparameters` are given, no column is warped.
 
     Parameters
     ----------
@@ -170,16 +170,17 @@ optional
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> WarpedGaussianProcess:
-        """Learn from scores, as :meth:`GaussianProcess.fit`.
+        """Fit the process to observations.
 
         Parameters
         ----------
         X : ndarray of shape (n, D)
             Encoded configurations in [0, 1], NaN where inactive. n >= 1.
         y : ndarray of shape (n,)
-            Their scores, finite.
+            Scores of the configurations, finite.
         noise : ndarray of shape (n,), default=None
-            Known variances of the scores. None: there are none.
+            Known variances of the scores, as for :meth:`GaussianProcess.fit`. None: all
+            are 0.
 
         Returns
         -------
@@ -189,7 +190,8 @@ optional
         Raises
         ------
         ValueError
-            If a position is outside [0, 1], or as by :meth:`GaussianProcess.fit`.
+            If a position is outside [0, 1], or for a reason given in
+            :meth:`GaussianProcess.fit`.
         """
         X = np.asarray(X, dtype=np.float64)
         if np.any((X < 0.0) | (X > 1.0)):
@@ -200,7 +202,7 @@ optional
     def _log_posterior(
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None
     ) -> LogPosterior:
-        """Learn the exponents, and return the posterior of the others given these."""
+        """Learn the exponents, and return the posterior of the other parameters."""
         plain = super()._log_posterior(X, target, extra)
         ordered = self._embedding.ordered
         joint = _WarpedPosterior(plain, X[:, ordered], ordered)

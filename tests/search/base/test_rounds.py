@@ -232,9 +232,9 @@ def test_the_default_space_leaves_the_rounds_out():
 @pytest.mark.parametrize(
     ("estimator", "params", "message"),
     [
-        (SVC(), {"spaces": {"C": (1, 2)}}, "rounds=30: SVC gives no scores after"),
+        (SVC(), {"spaces": {"C": (1, 2)}}, "rounds=30: SVC provides no scores after"),
         (None, {"constraints": {"score": (0.5, None)}}, "rounds and constraints"),
-        (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces has no other"),
+        (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces, which has no other"),
         (None, {"rounds": 0}, "'rounds' parameter"),
         (None, {"rounds": True}, "rounds must be an int, 'auto' or None"),
         (None, {"rounds": "many"}, "'rounds' parameter"),
@@ -388,7 +388,7 @@ def test_a_scorer_that_needs_more_than_predictions_fails(looks_at):
         fitted = search(scoring=scorer, n_iter=2).fit(X, Y)
     assert any("Scoring failed" in str(one.message) for one in caught)
     assert np.isnan(fitted.cv_results_["mean_test_score"]).all()
-    message = "can use the predictions only|can predict the rows"
+    message = "can only use predictions|can only predict the rows"
     with pytest.raises((AttributeError, ValueError), match=message):
         search(scoring=scorer, n_iter=2, error_score="raise").fit(X, Y)
 

@@ -1,0 +1,235 @@
+"""Web server that shows the report of a running search.
+
+``python -m skbayes.watch search.journal`` serves the report of a search with
+``journal="search.journal"`` at ``http://127.0.0.1:8470``. The browser reloads the page
+until the search ends. Ctrl-C stops the server. The journal is only read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import html
+import ipaddress
+import math
+import os
+import threading
+import time
+import webbrowser
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from skbayes.inspection.report import render_history
+from skbayes.journal.sqlite_file import is_held
+
+__all__ = ["Pages", "main", "make_server"]
+
+PORT = 8470
+REFRESH = 10.0  # seconds
+
+
+class Pages:
+    """Cache of the pages of a journal.
+
+    Parameters
+    ----------
+    path : str
+        Journal of a search. The file may be created later.
+    refresh : float, default=10.0
+        Seconds between two renderings of the report while the search runs.
+    """
+
+    def __init__(self, path: str, refresh: float = REFRESH) -> None:
+        self.path = path
+        self.refresh = refresh
+        self._lock = threading.Lock()
+        self._status, self._page = 503, ""
+        self._state: tuple[object, ...] = ()
+        self._rendered = 0.0
+
+    def get(self) -> tuple[int, str]:
+        """Return the status code and the current page."""
+        # Two browsers cause one rendering.
+        with self._lock:
+            runs, state = self._look()
+            fresh = time.monotonic() < self._rendered + self.refresh and runs
+            if not self._page or (state != self._state and not fresh):
+                self._status, self._page = self._render(runs)
+                self._state, self._rendered = state, time.monotonic()
+            return self._status, self._page
+
+    def _look(self) -> tuple[bool, tuple[object, ...]]:
+        """Return whether the search runs, and what changes with the journal."""
+        try:
+            runs = is_held(self.path)
+        except (OSError, ValueError):
+            runs = False
+        files = (self.path, self.path + "-wal")
+        return runs, (runs, *map(_modified, files))
+
+    def _render(self, runs: bool) -> tuple[int, str]:
+        if not os.path.exists(self.path):
+            return 503, self._message("The journal does not exist yet.")
+        try:
+            return 200, render_history(
+                self.path,
+                title=os.path.basename(self.path),
+                refresh=self.refresh if runs else None,
+            )
+        except (OSError, ValueError) as error:
+            return 500, self._message(str(error))
+
+    def _message(self, text: str) -> str:
+        return (
+            f'<!doctype html><meta charset="utf-8">'
+            f'<meta http-equiv="refresh" content="{max(1, round(self.refresh))}">'
+            f"<title>skbayes</title><h1>{html.escape(self.path)}</h1>"
+            f"<p>{html.escape(text)}</p>"
+        )
+
+
+def _modified(path: str) -> tuple[int, int]:
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return 0, 0
+    return facts.st_mtime_ns, facts.st_size
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers requests for the page, and no others."""
+
+    def __init__(self, pages: Pages, local: bool, *args: object) -> None:
+        self.pages, self.local = pages, local
+        super().__init__(*args)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        """Send the page."""
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        """Send the headers of the page."""
+        self._answer(with_body=False)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
+
+    def _answer(self, with_body: bool) -> None:
+        if self.local and not _is_local(self.headers.get("Host", "")):
+            # A page of another site, whose name was made to point to this machine.
+            self.send_error(403)
+            return
+        if self.path != "/":
+            self.send_error(404)
+            return
+        status, page = self.pages.get()
+        body = page.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+
+def _is_local(host: str) -> bool:
+    """Whether a host, with or without a port, is a name of this machine."""
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    name = name.strip("[]")
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+
+def make_server(
+    path: str, *, host: str = "127.0.0.1", port: int = PORT, refresh: float = REFRESH
+) -> ThreadingHTTPServer:
+    """Return a server of the report of a journal.
+
+    Parameters
+    ----------
+    path : str
+        Journal of a search.
+    host : str, default="127.0.0.1"
+        Address to listen on. With a loopback address, only programs on this machine can
+        connect.
+    port : int, default=8470
+        TCP port. 0 chooses a free port.
+    refresh : float, default=10.0
+        Seconds between two renderings of the report.
+
+    Returns
+    -------
+    server : http.server.ThreadingHTTPServer
+        Server, which is bound to its address and does not run yet.
+
+    Raises
+    ------
+    OSError
+        If the address cannot be used, for example because the port is taken.
+    """
+    pages = Pages(path, refresh)
+    handler = functools.partial(_Handler, pages, _is_local(host))
+    return _Server((host, port), handler)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve the report of a journal until Ctrl-C; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m skbayes.watch",
+        description="Serve the report of a running search on this machine.",
+    )
+    parser.add_argument("journal", help="journal of the search")
+    parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
+    parser.add_argument("--port", type=int, default=PORT, help="default: %(default)s")
+    parser.add_argument(
+        "--refresh",
+        type=float,
+        default=REFRESH,
+        metavar="SECONDS",
+        help="interval at which the page is updated; default: %(default)s",
+    )
+    parser.add_argument(
+        "--open", action="store_true", help="open the page in a browser"
+    )
+    options = parser.parse_args(arguments)
+    if not 0.0 < options.refresh < math.inf:
+        parser.error("--refresh must be positive and finite")
+    try:
+        server = make_server(
+            options.journal,
+            host=options.host,
+            port=options.port,
+            refresh=options.refresh,
+        )
+    except (OSError, OverflowError) as error:
+        parser.error(
+            f"cannot listen on {options.host}:{options.port}: {error}. "
+            "Choose another --port; 0 takes a free one."
+        )
+    with server:
+        url = f"http://{options.host}:{server.server_port}/"
+        print(
+            f"Report of {options.journal}: {url} (Ctrl-C stops the server)", flush=True
+        )
+        if not os.path.exists(options.journal):
+            print("The journal does not exist yet.", flush=True)
+        if options.open:
+            webbrowser.open(url)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,124 @@
+"""Style checker of the documentation."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import prose
+import pytest
+
+SCRIPT = Path(prose.__file__)
+LONG = "The search fits " + ", ".join(f"model {i}" for i in range(20)) + "."
+
+
+def _rules(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return [(problem.line, problem.rule) for problem in prose.problems_of(path)]
+
+
+@pytest.mark.parametrize(
+    "text, rule",
+    [
+        ("The search fits the best configuration again.", None),
+        (LONG, "skbayes.length"),
+        ("But the search ends.", "skbayes.opening"),
+        ("What it costs is measured.", "skbayes.opening"),
+        ("What does it cost?", None),
+        ("The score is told to the model, which is told more.", "skbayes.terms"),
+        ("The hyperparameters are listed.", "skbayes.terms"),
+        ("The ``hyperparameters`` are listed.", None),
+        ("The behaviour is the same.", "skbayes.terms"),
+        ("A fit may take the the longest.", "lexical_illusions"),
+        ("Compare e.g. Smith et al. But is no opening here.", None),
+        ("**A term.** The text after it.", None),
+    ],
+)
+def test_rules(tmp_path, text, rule):
+    found = {rule for _, rule in _rules(tmp_path, "page.rst", text + "\n")}
+    assert found == ({rule} if rule else set())
+
+
+PAGE = """Title
+=====
+
+Good text.
+
+.. code-block:: python
+
+   # But this is code.
+   x = 1
+
+.. note::
+
+   But this is a note.
+
+- A list item
+  that is good.
+- But this is a bad one.
+
+.. check
+
+   # But this is hidden.
+
+>>> # But this is code
+"""
+
+
+def test_lines_of_restructured_text(tmp_path):
+    rule = "skbayes.opening"
+    assert _rules(tmp_path, "page.rst", PAGE) == [(13, rule), (17, rule)]
+
+
+def test_lines_of_markdown(tmp_path):
+    text = "# Title\n\nText.\n\n```python\n# But code\n```\n\n| But a cell |\n"
+    text += "\nBut text.\n"
+    assert _rules(tmp_path, "page.md", text) == [(11, "skbayes.opening")]
+
+
+DOCSTRING = '''"""Module."""
+
+
+def function(x):
+    """But no.
+
+    Parameters
+    ----------
+    x : But a type
+        Which entry.
+
+    References
+    ----------
+    .. [1] But a title.
+
+    Examples
+    --------
+    >>> But
+    """
+    # But a comment.
+'''
+
+
+def test_docstrings(tmp_path):
+    rule = "skbayes.opening"
+    assert _rules(tmp_path, "module.py", DOCSTRING) == [(5, rule), (10, rule)]
+
+
+def test_neighbors_are_no_repetition(tmp_path):
+    assert not _rules(tmp_path, "page.rst", "Dask\n====\n\nDask is supported.\n")
+
+
+def test_command(tmp_path):
+    good, bad = tmp_path / "good.rst", tmp_path / "bad.rst"
+    good.write_text("Good text.\n")
+    bad.write_text("But this.\n")
+
+    def run(*arguments):
+        command = [sys.executable, str(SCRIPT), *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    assert run(good).returncode == 0
+    done = run(good, bad)
+    assert done.returncode == 1
+    assert f"{bad}:1: skbayes.opening" in done.stdout
+    assert "1 skbayes.opening" in run("--counts", bad).stdout
