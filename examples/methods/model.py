@@ -42,9 +42,9 @@ print(f"maximum of the true function: x = {x[truth.argmax()]:.3f}")
 # --------------------
 #
 # The upper plots show the true function (dashed), the trials, and the predicted mean
-# with a band of two standard deviations. Very low scores are raised before the surrogate
-# is fitted, so that the mean does not pass through the lowest trials. The lower plots
-# show the expected improvement (EI), whose maximum is the next trial.
+# with a band of two standard deviations. Very low scores are raised before the
+# surrogate is fitted, so that the mean does not pass through the lowest trials. The
+# lower plots show the expected improvement (EI), whose maximum is the next trial.
 figure, axes = plt.subplots(
     2, 3, figsize=(9, 3.6), height_ratios=[3, 1], layout="constrained"
 )
