@@ -1,7 +1,6 @@
 """What this documentation adds to Sphinx.
 
-Tables of what was measured, the options and the order of the gallery, and formulas as
-MathML.
+Tables of what was measured, the order of the gallery, and formulas as MathML.
 
 Formulas become MathML when the pages are built. Browsers show it by themselves, so that
 pages need neither the network nor a script (MathJax would fetch one from a server each
@@ -99,33 +98,29 @@ def _as_rst(table: Table) -> list[str]:
 
 # -- the gallery ----------------------------------------------------------------------
 
-# The first pages of the gallery; the others follow by name.
-FIRST_EXAMPLES = ["quickstart", "model", "conditional_pipeline", "multi_stage"]
+# Order of the pages within the sections of the gallery.
+EXAMPLES = (
+    "quickstart conditional_pipeline resuming "
+    "mixed_columns groups time_series text imbalanced neural_network "
+    "model multi_stage hypertune tradeoff pareto ask_and_tell own_method "
+    "other_libraries many_workers service"
+).split()
 
 
 class ExampleOrder:
-    """Sorts the pages of the gallery."""
+    """Key that sorts the pages of a section of the gallery."""
 
     def __init__(self, folder):
         self.folder = folder
 
     def __call__(self, filename):
-        name = filename.removesuffix(".py")
-        place = FIRST_EXAMPLES.index(name) if name in FIRST_EXAMPLES else 99
-        return place, name
+        return EXAMPLES.index(filename.removesuffix(".py"))
 
 
-class ExampleOptions:
-    """Runs each example of the gallery with options that keep it short."""
-
-    def __init__(self, options):
-        self.options = options
-
-    def __repr__(self):
-        return f"ExampleOptions({self.options})"
-
-    def __call__(self, gallery_conf, script_vars):
-        return self.options.get(Path(script_vars["src_file"]).name, [])
+def remove_quickstart_figure(gallery_conf, filename):
+    """Remove the file that the quick start writes to its folder."""
+    figure = Path(__file__).parents[1] / "examples" / "quickstart.png"
+    figure.unlink(missing_ok=True)
 
 
 def setup(app):
