@@ -1,11 +1,11 @@
-"""What this documentation adds to Sphinx.
+"""Sphinx extensions of this documentation.
 
-Tables of what was measured, the options and the order of the gallery, and formulas as
-MathML.
+The extensions are tables of benchmark results, the options and order of the gallery,
+and formulas as MathML.
 
-Formulas become MathML when the pages are built. Browsers show it by themselves, so that
-pages need neither the network nor a script (MathJax would fetch one from a server each
-time a page is read), and building them needs no LaTeX.
+Formulas are converted to MathML when the pages are built. Browsers display MathML
+without a script, whereas MathJax would be loaded from a server each time a page is
+read. Building the pages requires no LaTeX.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def _display(translator, node):
 
 
 class Measured(SphinxDirective):
-    """``.. measured:: NAME``: the tables of benchmarks/results/NAME.json.
+    """Directive ``.. measured:: NAME`` for the tables of benchmarks/results/NAME.json.
 
-    ``:command:`` shows the command that measured it, too; ``:only: N`` takes the N-th
-    table alone, from 0.
+    The option ``:command:`` also shows the command of the benchmark, and ``:only: N``
+    selects the N-th table, counted from 0.
     """
 
     required_arguments = 1
@@ -62,7 +62,7 @@ class Measured(SphinxDirective):
 
 
 class KnownClasses(SphinxDirective):
-    """``.. known-classes::``: the classes whose search space is known."""
+    """Directive ``.. known-classes::`` for the classes with a default search space."""
 
     def run(self):
         lines = []
@@ -75,7 +75,7 @@ class KnownClasses(SphinxDirective):
 
 
 def _as_rst(table: Table) -> list[str]:
-    """Write a table as the directive ``list-table``."""
+    """Return a table as the directive ``list-table``."""
     # Not the table's own caption, which is as wide as the table, and cut off with it.
     lines = [
         ".. rst-class:: measured-caption",
@@ -104,7 +104,7 @@ FIRST_EXAMPLES = ["quickstart", "model", "conditional_pipeline", "multi_stage"]
 
 
 class ExampleOrder:
-    """Sorts the pages of the gallery."""
+    """Sort key of the pages of the gallery."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -116,7 +116,7 @@ class ExampleOrder:
 
 
 class ExampleOptions:
-    """Runs each example of the gallery with options that keep it short."""
+    """Options with which the examples of the gallery are run, to keep them short."""
 
     def __init__(self, options):
         self.options = options
