@@ -51,7 +51,7 @@ class Result:
 
     @property
     def several(self) -> bool:
-        """Whether there is more than one objective."""
+        """Indicator of more than one objective."""
         return self.table.n_objectives > 1
 
     @property

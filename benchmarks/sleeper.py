@@ -19,7 +19,7 @@ ROWS_PER_FOLD = 4
 
 
 def sleeper_data(n_folds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows from which the omitted fold of an unshuffled KFold is visible."""
+    """Return rows whose values identify the omitted fold of an unshuffled KFold."""
     n = n_folds * ROWS_PER_FOLD
     return np.arange(n, dtype=np.float64)[:, None], np.zeros(n)
 

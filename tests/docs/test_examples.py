@@ -1,4 +1,4 @@
-"""The examples run, with budgets cut down through their own options."""
+"""Execution of the examples with small budgets."""
 
 import runpy
 import sys
@@ -29,7 +29,7 @@ OPTIONS = {
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
-    """Run an example as a script in an empty directory; return what it prints."""
+    """Run an example as a script in an empty directory; return its output."""
 
     def run_example(name):
         monkeypatch.chdir(tmp_path)
