@@ -29,12 +29,8 @@ from typing import Any
 PACKAGE = "skbayes"
 BASE = "BaseBayesSearchCV"
 LONG_FUNCTION = 60
-ENCODERS = (
-    "encode",
-    "transform",
-    "to_rows",
-    "encode_all",
-)  # first match
+# The first existing method is used.
+ENCODERS = ("encode", "transform", "to_rows", "encode_all")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BLANK = "COMMENT NL NEWLINE INDENT DEDENT ENDMARKER".split()
 Graph = dict[str, set[str]]

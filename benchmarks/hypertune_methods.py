@@ -301,7 +301,7 @@ def run_method(
 
     With `start`, run BO on all rows from this configuration for `n_full` trials.
 
-    Returns the events, with marked incumbents, and the total processor time.
+    Returns the events, with marked incumbents, and the processor time of proposals.
     """
     global CLOCK
     CLOCK.__init__()  # type: ignore[misc]
@@ -344,8 +344,8 @@ def _mark_incumbents(name: str, events: list[dict], task: Any) -> None:
             best = event["incumbent"]
             continue
         # Events are compared by the amount of data or iterations first, and then by
-        # score. Amounts that differ by less than a factor are equal, because brackets
-        # differ by rounding.
+        # score. Amounts are rounded to powers of FACTOR, because brackets differ by
+        # rounding.
         key = (round(math.log(amount, FACTOR)), event["score"])
         if best < 0 or key > best_key:
             best, best_key = number, key

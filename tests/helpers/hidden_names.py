@@ -1,7 +1,8 @@
 """Searches with the private names of scikit-learn and joblib hidden, one at a time.
 
-Run as a program, it prints a line of JSON for each name, for none and for all of them:
-location of the name, warnings of the import, lost features, and scores of a search.
+Run as a program, it prints a line of JSON for each name, for none and for all of them.
+The line contains the location of the name, warnings of the import, lost features, and
+scores of a search.
 """
 
 import json
