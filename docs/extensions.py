@@ -1,7 +1,7 @@
 """Sphinx extensions of this documentation.
 
-The extensions are tables of benchmark results, the options and order of the gallery,
-and formulas as MathML.
+Tables of what was measured, the options and the order of the gallery, and formulas as
+MathML.
 
 Formulas are converted to MathML when the pages are built. Browsers display MathML
 without a script, whereas MathJax would be loaded from a server each time a page is
@@ -104,7 +104,7 @@ FIRST_EXAMPLES = ["quickstart", "model", "conditional_pipeline", "multi_stage"]
 
 
 class ExampleOrder:
-    """Sort key of the pages of the gallery."""
+    """Sorts the pages of the gallery."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -116,7 +116,7 @@ class ExampleOrder:
 
 
 class ExampleOptions:
-    """Options with which the examples of the gallery are run, to keep them short."""
+    """Runs each example of the gallery with options that keep it short."""
 
     def __init__(self, options):
         self.options = options

@@ -1,4 +1,4 @@
-"""Execution of the examples with small budgets."""
+"""The examples run, with budgets cut down through their own options."""
 
 import runpy
 import sys
@@ -29,7 +29,7 @@ OPTIONS = {
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
-    """Run an example as a script in an empty directory; return its output."""
+    """Run an example as a script in an empty directory; return what it prints."""
 
     def run_example(name):
         monkeypatch.chdir(tmp_path)
