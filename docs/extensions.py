@@ -1,10 +1,10 @@
-"""What this documentation adds to Sphinx.
+"""Sphinx extensions of this documentation.
 
 Tables of what was measured, the order of the gallery, and formulas as MathML.
 
-Formulas become MathML when the pages are built. Browsers show it by themselves, so that
-pages need neither the network nor a script (MathJax would fetch one from a server each
-time a page is read), and building them needs no LaTeX.
+Formulas are converted to MathML when the pages are built. Browsers display MathML
+without a script, whereas MathJax would be loaded from a server each time a page is
+read. Building the pages requires no LaTeX.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def _display(translator, node):
 
 
 class Measured(SphinxDirective):
-    """``.. measured:: NAME``: the tables of benchmarks/results/NAME.json.
+    """Directive ``.. measured:: NAME`` for the tables of benchmarks/results/NAME.json.
 
-    ``:command:`` shows the command that measured it, too; ``:only: N`` takes the N-th
-    table alone, from 0.
+    The option ``:command:`` also shows the command of the benchmark, and ``:only: N``
+    selects the N-th table, counted from 0.
     """
 
     required_arguments = 1
@@ -61,7 +61,7 @@ class Measured(SphinxDirective):
 
 
 class KnownClasses(SphinxDirective):
-    """``.. known-classes::``: the classes whose search space is known."""
+    """Directive ``.. known-classes::`` for the classes with a default search space."""
 
     def run(self):
         lines = []
@@ -74,7 +74,7 @@ class KnownClasses(SphinxDirective):
 
 
 def _as_rst(table: Table) -> list[str]:
-    """Write a table as the directive ``list-table``."""
+    """Return a table as the directive ``list-table``."""
     # Not the table's own caption, which is as wide as the table, and cut off with it.
     lines = [
         ".. rst-class:: measured-caption",

@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, each in a fresh kernel."""
+"""Execution of the notebooks, each in a new kernel."""
 
 import os
 import re
