@@ -309,8 +309,8 @@ def benchmark(
     >>> table = load_nmt("zh-en").first(1)
     >>> runs = benchmark(["random"], [table], seeds=20)
     >>> summary = summarize(runs, table)
-    >>> 40 < summary["ftb"].mean < 80
-    True
+    >>> print(f"{summary['ftb'].mean:.1f}")
+    66.2
     """
     _check_cap(cap)
     named = methods if isinstance(methods, Mapping) else {m: m for m in methods}

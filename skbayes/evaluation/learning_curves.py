@@ -219,8 +219,8 @@ class FoldCurveRace:
     >>> table = [[score, score + 0.01, score - 0.01] for score in scores]
     >>> race = FoldCurveRace(curves, scores, Race(table))
     >>> slow, bad = 0.9 - np.exp(-0.1 * rounds), 0.6 - np.exp(-0.8 * rounds)
-    >>> race.chance(bad[:16]) < 0.01 < race.chance(slow[:16])
-    True
+    >>> print(f"{race.chance(bad[:16]):.3f}, {race.chance(slow[:16]):.3f}")
+    0.000, 0.031
     """
 
     def __init__(

@@ -103,8 +103,8 @@ def write_report(
     >>> search = BayesSearchCV(SVC(), {"C": (0.1, 10.0)}, n_iter=3, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = search.fit(X, y).report(os.path.join(folder, "report.html"))
-    ...     path.read_text(encoding="utf-8").count("<img ") > 0
-    True
+    ...     path.name
+    'report.html'
     """
     check_is_fitted(search, "cv_results_")
     if title is None:

@@ -166,8 +166,8 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     >>> for _ in range(15):
     ...     params = optimizer.ask()
     ...     optimizer.tell(params, -abs(params["x"] - 1) ** params["power"])
-    >>> abs(optimizer.best_params["x"] - 1) < 0.5
-    True
+    >>> optimizer.best_params
+    {'power': 4, 'x': 0.982056}
     """
 
     def __init__(

@@ -240,12 +240,16 @@ class HyperTuneSearchCV(BayesSearchCV):
     ...     cv=2,
     ...     random_state=0,
     ... ).fit(X, y)
+    >>> print(f"{search.best_score_:.3f}")
+    0.964
+
+    Larger values of both hyper-parameters make the model more complex. 18 of the 24
+    trials are made on small samples (stage 0), and 6 on all data (stage 1):
+
     >>> search.signs_
     {'C': 1, 'gamma': 1}
     >>> [int(sum(search.cv_results_["stage"] == stage)) for stage in (0, 1)]
     [18, 6]
-    >>> bool(search.best_score_ > 0.95)
-    True
     """
 
     _parameter_constraints: dict = {

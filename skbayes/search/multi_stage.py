@@ -254,10 +254,13 @@ class MultiStageSearchCV(BayesSearchCV):
     ...     cv=3,
     ...     random_state=0,
     ... ).fit(X, y)
+    >>> print(f"{search.best_score_:.3f}")
+    0.976
+
+    Of the 12 trials, 9 are fitted on 20% of the training rows, and 3 on all of them:
+
     >>> len(search.all_cv_results_["stage"]), len(search.cv_results_["stage"])
     (12, 3)
-    >>> bool(search.best_score_ > 0.95)
-    True
     """
 
     _parameter_constraints: dict = {

@@ -222,24 +222,31 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.linear_model import Lasso
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.tree import DecisionTreeClassifier
     >>> from skbayes import ParetoSearchCV
-    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X, y = load_breast_cancer(return_X_y=True)
     >>> search = ParetoSearchCV(
-    ...     Lasso(),
-    ...     {"alpha": (1e-3, 1e2, "log-uniform")},
-    ...     objectives={"r2": "max", "n_features": "min"},
-    ...     n_iter=12,
-    ...     random_state=0,
-    ... )
-    >>> front = search.fit(X, y).pareto_front_
-    >>> bool(front["r2"].is_monotonic_decreasing)
-    True
-    >>> bool(front["n_features"].is_monotonic_decreasing)
-    True
-    >>> bool(search.select("r2", X, y).best_score_ == front["r2"][0])
-    True
+    ...     DecisionTreeClassifier(random_state=0),
+    ...     {"max_depth": (1, 10), "min_samples_leaf": (1, 20)},
+    ...     objectives={"accuracy": "max", "n_features": "min"},
+    ...     n_iter=20,
+    ...     random_state=1,
+    ... ).fit(X, y)
+    >>> columns = ["accuracy", "n_features", "param_max_depth"]
+    >>> search.pareto_front_[columns].head(4).round(3)
+       accuracy  n_features  param_max_depth
+    0     0.935         4.4                3
+    1     0.931         3.8                3
+    2     0.930         2.8                2
+    3     0.900         1.0                1
+
+    The knee of the front is refitted. :meth:`select` refits another point instead:
+
+    >>> search.best_params_
+    {'max_depth': 2, 'min_samples_leaf': 10}
+    >>> search.select("accuracy", X, y).best_params_
+    {'max_depth': 3, 'min_samples_leaf': 9}
     """
 
     # Searches on other data have no models of additional objectives.

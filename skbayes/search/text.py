@@ -362,10 +362,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     >>> from skbayes import TextRepresentationSearchCV
     >>> good = ["a good film with good music", "really good acting, fine plot"]
     >>> bad = ["a bad film with bad music", "really bad acting, dull plot"]
+    >>> texts = 3 * (good + bad)
+    >>> labels = 3 * ["good", "good", "bad", "bad"]
     >>> search = TextRepresentationSearchCV(n_iter=10, cv=2, random_state=0)
-    >>> search = search.fit(3 * (good + bad), 3 * [1, 1, 0, 0])
-    >>> search.predict(["good film"])
-    array([1])
+    >>> search.fit(texts, labels).predict(["good film"])
+    array(['good'], dtype='<U4')
+    >>> search.best_params_["vectorizer__ngram_range"]
+    (1, 2)
     >>> [name for name, _ in search.best_estimator_.steps]
     ['vectorizer', 'classifier']
     """

@@ -253,24 +253,34 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from sklearn.svm import SVC
+    >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from skbayes import TradeoffSearchCV
     >>> X, y = load_digits(return_X_y=True)
     >>> search = TradeoffSearchCV(
-    ...     SVC(),
-    ...     {"C": (1e-1, 1e3, "log-uniform"), "gamma": (1e-4, 1e-2, "log-uniform")},
+    ...     KNeighborsClassifier(),
+    ...     {"n_neighbors": (1, 20), "weights": ["uniform", "distance"]},
     ...     tradeoff=0.1,
     ...     cost="model_size",
     ...     n_iter=10,
     ...     cv=3,
-    ...     random_state=0,
+    ...     random_state=2,
     ... ).fit(X, y)
-    >>> search.best_train_fraction_ in (0.2, 0.4, 0.6, 0.8, 1.0)
-    True
-    >>> bool(search.select(0.0, X, y).best_score_ == max(
-    ...     search.cv_results_["mean_test_score"]
-    ... ))
-    True
+    >>> search.best_params_
+    {'n_neighbors': 4, 'weights': 'distance'}
+    >>> print(f"{search.best_score_:.3f}, {search.best_train_fraction_:.0%} of the rows")
+    0.963, 60% of the rows
+
+    Best trials for all other tradeoffs:
+
+    >>> columns = ["tradeoff_from", "score", "train_fraction", "param_n_neighbors"]
+    >>> search.tradeoff_curve_[columns].round(3)
+       tradeoff_from  score  train_fraction  param_n_neighbors
+    0          0.000  0.964             0.8                  4
+    1          0.006  0.963             0.6                  4
+    2          0.106  0.942             0.4                  7
+    3          0.240  0.894             0.2                 11
+    >>> search.select(0.0, X, y).best_params_
+    {'n_neighbors': 4, 'weights': 'distance'}
     """
 
     # Searches on other data have no models of the cost.

@@ -91,9 +91,9 @@ class MonotonicGP(GaussianProcess):
     >>> X, y = np.array([[0.0], [0.5], [1.0]]), np.array([0.0, 1.0, 0.9])
     >>> at = np.linspace(0.0, 1.0, 9)[:, None]
     >>> model = MonotonicGP(sign_points=at, signs=np.ones((9, 1)), n_samples=0)
-    >>> mean, _ = model.fit(X, y).predict(np.linspace(0.0, 1.0, 50)[:, None])
-    >>> bool(np.all(np.diff(mean[0]) > 0)), model.converged_
-    (True, True)
+    >>> mean, _ = model.fit(X, y).predict(np.linspace(0.0, 1.0, 5)[:, None])
+    >>> mean.round(2)
+    array([[0.86, 0.88, 0.9 , 0.92, 0.94]])
     """
 
     kernel: str = "rbf"
