@@ -63,9 +63,8 @@ class Distribution(Dimension):
     Raises
     ------
     ValueError
-        If the distribution has no values, values too large for a float, or more than
-        2**20 discrete values. If it is discrete and has values that are not whole
-        numbers.
+        If the distribution has no values, values too large for a float, more than 2**20
+        discrete values, or discrete values that are not whole numbers.
 
     Notes
     -----
