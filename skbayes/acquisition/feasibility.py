@@ -9,7 +9,7 @@ constraints, S samples of a surrogate's hyper-parameters):
 
 The constraints are assumed to be independent given the data. The probability that all
 of them are satisfied is then the product of Phi(-mean / sd), each averaged over S. It
-multiplies the expected improvement on the best configuration that satisfies them
+multiplies the expected improvement over the best configuration that satisfies them
 (Schonlau, Welch & Jones 1998; Gelbart, Snoek & Adams 2014, "Bayesian optimization with
 unknown constraints"). Predictions and probabilities are those of means without noise
 (Letham, Karrer, Ottoni & Bakshy 2019, "Constrained Bayesian optimization with noisy

@@ -63,9 +63,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
         Estimator to tune.
     {search_spaces}
     objectives : dict of str to str or tuple
-        Two or more objectives, each with its direction: "max" or "min". A name is that
-        of a scorer, such as "accuracy" (at least one; always "max"), or of a cost that
-        is measured for each fit:
+        Two or more objectives by name, each with its direction, "max" or "min". A name
+        is that of a scorer, such as "accuracy" (at least one, always with "max"), or
+        that of a cost that is measured for each fit:
 
         - "fit_time", "score_time": seconds of fitting, and of scoring by all scorers;
         - "cpu_time": seconds of processor time of fitting, in all threads of the
@@ -74,9 +74,10 @@ class ParetoSearchCV(BaseBayesSearchCV):
         - "n_features": number of features that the fitted estimator uses, see
           :func:`skbayes.evaluation.n_features`.
 
-        An objective with any other name needs a tuple ``(direction, what)`` instead of
-        the direction. ``what`` is a callable of the fitted estimator that returns a
-        number, a scorer (a callable of estimator, X and y), or one of the names above.
+        An objective with any other name needs a tuple ``(direction, measure)`` instead
+        of the direction. The second element is one of the names above, a callable
+        ``scorer(estimator, X, y)``, or a callable ``measure(estimator)`` that returns a
+        number for a fitted estimator.
     n_iter : int, default=50
         Maximum number of configurations to try. If the search space has at most
         `n_iter` configurations, each is tried once.
@@ -108,7 +109,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         Cross-validation splits, as for GridSearchCV. They are drawn once and shared by
         all trials.
     verbose : int, default=0
-        Verbosity level. From 1 on, one line is printed per trial. Its score is the
+        Verbosity level. With 1 or more, one line is printed per trial. Its score is the
         first objective, negated if it is minimized.
     {pre_dispatch}
     random_state : int, RandomState instance or None, default=None
@@ -126,16 +127,17 @@ class ParetoSearchCV(BaseBayesSearchCV):
         hypervolume, as a fraction of the box of ``hypervolume_``.
     trial_timeout : float or None, default=None
         Time limit for the fits of a trial in seconds. A fit that exceeds it is stopped.
-        None: no limit.
+        None means no limit.
     trial_memory : int, str or None, default=None
-        Memory limit for a fit, in bytes or as a string such as "2 GB". None: no limit.
+        Memory limit for a fit, in bytes or as a string such as "2 GB". None means no
+        limit.
     warm_start_from : search, data frame, path or None, default=None
         Results of an earlier search for the same objectives: the fitted search, its
         ``cv_results_``, or the path of its journal. The known front is tried first.
     journal : path or None, default=None
         File in which every trial is recorded, as for :class:`~skbayes.BayesSearchCV`.
     progress_bar : bool, default=False
-        Whether to show a progress bar. Requires tqdm.
+        Whether to show a progress bar, which is a widget in notebooks. Requires tqdm.
     {cache}
     {cache_limit}
 

@@ -45,17 +45,17 @@ SIZE = "train_size"
 class TradeoffSearchCV(BaseBayesSearchCV):
     r"""Bayesian search for the best score minus a multiple of the cost.
 
-    The size of the training set is tuned together with the hyper-parameters: with a
-    fifth of the rows, many models are nearly as good, and are fitted in a fifth of the
-    time. Each trial is scored and its cost is measured, which is the fit time unless
-    `cost` names another one. The search maximizes the score minus `tradeoff` times the
+    The size of the training set is tuned together with the hyper-parameters. With a
+    fifth of the rows, many models are nearly as good and are fitted in a fifth of the
+    time. Each trial has a score and a cost, which is the fit time by default. The
+    search maximizes the score minus `tradeoff` times the
     relative cost. The chosen configuration is then fitted on the chosen fraction of the
     data. ``tradeoff_curve_`` lists the best configuration for every other value of
     `tradeoff`, and :meth:`select` fits it.
 
     Most parameters and attributes are those of :class:`~skbayes.BayesSearchCV`.
-    `tradeoff` is the additional score that justifies the cost of the most expensive
-    model compared with one without cost. `cost` selects the type of cost.
+    Set `tradeoff` to the additional score that justifies the cost of a typical fit on
+    all data. `cost` selects the type of cost.
 
     Parameters
     ----------
@@ -81,10 +81,11 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         - "model_size": size of the pickled estimator in bytes;
         - "n_features": number of features that the fitted estimator uses, see
           :func:`skbayes.evaluation.n_features`;
-        - a callable of the fitted estimator that returns a number, 0 or more.
+        - a callable ``cost(estimator)`` that returns a number, 0 or more, for a fitted
+          estimator.
     score_range : tuple of (float, float), default=None
         Scores that correspond to 0 and 1, such as ``(-1.0, 0.0)`` for a negated loss
-        that is never above 1. None: all scores must be between 0 and 1.
+        that is never above 1. With None, all scores must be between 0 and 1.
     n_iter : int, default=20
         Maximum number of configurations to try.
     {timeout}
@@ -166,7 +167,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         - `relative_cost`: relative cost, from 0 to 1;
         - `tradeoff_score`: score, scaled to the range from 0 to 1, minus `tradeoff`
           times the relative cost;
-        - `rank_tradeoff_score`: its rank.
+        - `rank_tradeoff_score`: rank of the tradeoff score, 1 for the best.
     tradeoff_curve_ : DataFrame or dict of str to ndarray
         Trials that are the best for some tradeoff, in the order of the tradeoff from 0
         upwards. `tradeoff_from` and `tradeoff_to` are the limits between which the
@@ -267,8 +268,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     ... ).fit(X, y)
     >>> search.best_params_
     {'n_neighbors': 4, 'weights': 'distance'}
-    >>> print(f"{search.best_score_:.3f}, {search.best_train_fraction_:.0%} of the rows")
-    0.963, 60% of the rows
+    >>> print(f"{search.best_score_:.3f}, {search.best_train_fraction_:.0%} of rows")
+    0.963, 60% of rows
 
     Best trials for all other tradeoffs:
 

@@ -134,7 +134,7 @@ class TransferSurrogate(Surrogate):
     >>> import numpy as np
     >>> from skbayes.space import Space
     >>> from skbayes.space.candidates import Candidates
-    >>> from skbayes.surrogates.transfer import Source, TransferSurrogate
+    >>> from skbayes.surrogates import Source, TransferSurrogate
     >>> X = np.linspace(0, 1, 9)[:, None]
     >>> sources = [Source(X, -np.square(X[:, 0] - 0.7))]
     >>> model = TransferSurrogate("gp", sources)
