@@ -1,4 +1,4 @@
-"""What this documentation adds to Sphinx.
+"""Sphinx extensions of this documentation.
 
 Tables of what was measured, the options and the order of the gallery, and formulas as
 MathML.
@@ -128,7 +128,13 @@ class ExampleOptions:
         return self.options.get(Path(script_vars["src_file"]).name, [])
 
 
+def _skip_fields(app, what, name, obj, skip, options):
+    """Leave out fields of named tuples, which the section Parameters describes."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
+
+
 def setup(app):
+    app.connect("autodoc-skip-member", _skip_fields)
     app.add_directive("measured", Measured)
     app.add_directive("known-classes", KnownClasses)
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
