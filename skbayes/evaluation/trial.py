@@ -301,7 +301,13 @@ class History(Sequence[Trial]):
         return f"<History of {len(self)} trials, {n_failed} failed>"
 
     def append(self, trial: Trial) -> None:
-        """Add a finished trial."""
+        """Add a finished trial.
+
+        Parameters
+        ----------
+        trial : Trial
+            Finished trial.
+        """
         self._trials.append(trial)
 
     @property

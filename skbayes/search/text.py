@@ -218,8 +218,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         or as a number of documents (int), as for :class:`~skbayes.MultiStageSearchCV`.
         With "auto", there is one stage with all documents for fewer than 10,000
         documents. For 10,000 documents or more, a first stage uses a sample of 3,000
-        documents or 5%, whichever is larger, and at most four configurations are fitted
-        on all documents. If `trials_per_stage` is given, its length, 1 or 2,
+        documents or 5%, the larger of the two, and at most four configurations are
+        fitted on all documents. If `trials_per_stage` is given, its length, 1 or 2,
         determines the number of stages.
     n_iter : int, default=30
         Maximum number of trials in all stages together.

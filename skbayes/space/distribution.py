@@ -217,7 +217,18 @@ class Distribution(Dimension):
         return snapped
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Return the positions of values drawn from the distribution."""
+        """Draw values from the distribution.
+
+        Parameters
+        ----------
+        uniform : ndarray of shape (n,)
+            Random or quasi-random numbers in [0, 1).
+
+        Returns
+        -------
+        positions : ndarray of shape (n,)
+            Positions of the drawn values, one for each number.
+        """
         if not self._discrete:
             return self.snap(uniform)
         places = np.searchsorted(self._ends, uniform, side="right")

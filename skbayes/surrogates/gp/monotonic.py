@@ -57,7 +57,7 @@ class MonotonicGP(GaussianProcess):
         As for :class:`GaussianProcess`. The hyper-parameters are learned from scores
         and signs.
     sign_points : ndarray of shape (N, D), default=None
-        Encoded configurations at which signs are known. None: there are none.
+        Encoded configurations at which signs are known. None means none.
     signs : ndarray of shape (N, D), default=None
         Sign of the derivative for each point and column: +1 if the score increases with
         the column, -1 if it decreases, 0 if the sign is unknown. It must be 0 for
@@ -127,7 +127,7 @@ class MonotonicGP(GaussianProcess):
         y : ndarray of shape (n,)
             Scores of the configurations, finite.
         noise : ndarray of shape (n,), default=None
-            Known variances of the scores, in squared units of `y`. None: all are 0.
+            Known variances of the scores, in squared units of `y`. None means 0.
 
         Returns
         -------

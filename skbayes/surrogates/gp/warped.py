@@ -179,8 +179,8 @@ optional
         y : ndarray of shape (n,)
             Scores of the configurations, finite.
         noise : ndarray of shape (n,), default=None
-            Known variances of the scores, as for :meth:`GaussianProcess.fit`. None: all
-            are 0.
+            Known variances of the scores, as for :meth:`GaussianProcess.fit`. None
+            means that all are 0.
 
         Returns
         -------
