@@ -18,7 +18,11 @@ from scipy.stats import loguniform, uniform  # noqa: E402
 from sklearn.datasets import load_diabetes, load_digits, load_wine  # noqa: E402
 from sklearn.decomposition import PCA  # noqa: E402
 from sklearn.ensemble import GradientBoostingRegressor  # noqa: E402
-from sklearn.model_selection import RandomizedSearchCV  # noqa: E402
+from sklearn.model_selection import (  # noqa: E402
+    GridSearchCV,
+    RandomizedSearchCV,
+    train_test_split,
+)
 from sklearn.pipeline import Pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.svm import SVC  # noqa: E402
@@ -53,6 +57,23 @@ def digits():
     """The digits, fewer of them: what is easy with all of them is less so."""
     X, y = load_digits(return_X_y=True)
     return X[:700] / 16.0, y[:700]
+
+
+def quick_start():
+    """The plot of quick_start.rst."""
+    X, y = load_digits(return_X_y=True)
+    X, _, y, _ = train_test_split(X, y, random_state=0)
+    steps = [("scaler", StandardScaler()), ("svc", SVC())]
+    spaces = {
+        "svc__C": (0.1, 100.0, "log-uniform"),
+        "svc__gamma": (1e-4, 1e-1, "log-uniform"),
+    }
+    search = BayesSearchCV(Pipeline(steps), spaces, n_iter=10, random_state=0)
+    table = {"svc__C": [0.1, 1, 10, 100], "svc__gamma": [0.0001, 0.001, 0.01, 0.1]}
+    grid = GridSearchCV(Pipeline(steps), table)
+    display = ConvergenceDisplay.from_search(search.fit(X, y), name="BayesSearchCV")
+    ConvergenceDisplay.from_search(grid.fit(X, y), name="GridSearchCV", ax=display.ax_)
+    return display.figure_
 
 
 SPACES = {
@@ -262,6 +283,7 @@ def tradeoff():
 
 
 PICTURES = (
+    quick_start,
     convergence,
     convergence_seconds,
     parallel_coordinates,

@@ -271,7 +271,7 @@ def test_a_search_of_scikit_learn(display):
     )
     other.fit(drawn.X, drawn.y)
     if display is TimelineDisplay:
-        with pytest.raises(ValueError, match="not known when the trials"):
+        with pytest.raises(ValueError, match="times of the trials"):
             display.from_search(other)
     else:
         assert_drawn(display.from_search(other))

@@ -293,7 +293,9 @@ def test_a_file_system_without_locks_is_named(path, monkeypatch):
         with pytest.raises(RuntimeError, match="is in use"):
             open_journal(path)
         monkeypatch.setattr(fcntl, "lockf", refuse)
-        with pytest.raises(OSError, match="the file system of .* has no locks"):
+        with pytest.raises(
+            OSError, match="the file system of .* does not support locks"
+        ):
             open_journal(path)
 
 

@@ -114,7 +114,7 @@ def test_a_search_that_was_killed_at_its_very_beginning(written, capsys):
 def test_a_file_that_exists_is_not_replaced(written, capsys):
     before = written.read_bytes()
     assert main(["check", str(written), "--save", str(written)]) == 1
-    assert "exists, and is left as it is" in capsys.readouterr().out
+    assert "already exists and was not changed" in capsys.readouterr().out
     assert written.read_bytes() == before
 
 

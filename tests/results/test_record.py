@@ -280,7 +280,7 @@ def test_wrong_arguments():
         read_record(history, metric=3)
     with pytest.raises(TypeError, match="name must be a string"):
         read_record(history, name=3)
-    with pytest.raises(ValueError, match="search_spaces does not have what trial 1"):
+    with pytest.raises(ValueError, match="search_spaces does not have the values"):
         read_record(history, search_spaces={"C": [1.0]})
     assert isinstance(
         read_record(history, search_spaces={"C": [1.0, 10.0]}).space, Space
