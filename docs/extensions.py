@@ -134,6 +134,7 @@ def _skip_fields(app, what, name, obj, skip, options):
 
 
 def setup(app):
+    app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-skip-member", _skip_fields)
     app.add_directive("measured", Measured)
     app.add_directive("known-classes", KnownClasses)
