@@ -94,7 +94,7 @@ def corrected_best_score(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
     >>> from sklearn.svm import SVC
-    >>> from skbayes.results.correction import corrected_best_score
+    >>> from skbayes.results import corrected_best_score
     >>> X, y = load_iris(return_X_y=True)
     >>> grid = GridSearchCV(SVC(), {"C": [0.1, 1, 10, 100]}, cv=5).fit(X, y)
     >>> corrected = corrected_best_score(

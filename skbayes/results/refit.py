@@ -74,7 +74,7 @@ class OneStandardError:
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from skbayes.results.refit import OneStandardError
+    >>> from skbayes.results import OneStandardError
     >>> X, y = load_diabetes(return_X_y=True)
     >>> rule = OneStandardError("alpha", largest=True)
     >>> grid = GridSearchCV(Ridge(), {"alpha": [0.01, 0.1, 1, 10]}, refit=rule)
@@ -157,7 +157,7 @@ class FastestWithin:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from skbayes.results.refit import FastestWithin
+    >>> from skbayes.results import FastestWithin
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(random_state=0)
     >>> grid = GridSearchCV(

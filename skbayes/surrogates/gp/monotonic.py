@@ -88,7 +88,7 @@ class MonotonicGP(GaussianProcess):
     --------
     >>> import numpy as np
     >>> from skbayes.surrogates import MonotonicGP
-    >>> X, y = np.array([[0.0], [0.5], [1.0]]), np.array([0.0, 1.0, 0.9])
+    >>> X, y = np.array([[0.0], [0.5], [1.0]]), np.array([0.8, 1.0, 0.9])
     >>> at = np.linspace(0.0, 1.0, 9)[:, None]
     >>> model = MonotonicGP(sign_points=at, signs=np.ones((9, 1)), n_samples=0)
     >>> mean, _ = model.fit(X, y).predict(np.linspace(0.0, 1.0, 5)[:, None])
