@@ -157,10 +157,10 @@ class ConvergenceDisplay(_Display):
         Parameters
         ----------
         ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on, which can already show other searches. None: axes of a new
-            figure.
+            Axes to draw on, which can already show other searches. By default, axes of
+            a new figure.
         name : str or None, default=None
-            Name in the legend. None: the name of the display.
+            Name in the legend. By default, the name of the display.
         line_kw : dict or None, default=None
             Keyword arguments for the line.
         %(point_kw)s

@@ -32,9 +32,10 @@ class OneStandardError:
     ----------
     by : str, callable or None, default=None
         Measure of complexity: the name of a numeric hyper-parameter, or a callable
-        ``by(params)`` that returns a number. None: the mean fit time. The candidate
-        with the smallest value is the simplest. Candidates without the hyper-parameter,
-        or with the value None, are the least simple. Ties go to the best score.
+        ``by(params)`` that returns a number. By default, the mean fit time. The
+        candidate with the smallest value is the simplest. Candidates without the
+        hyper-parameter, or with the value None, are the least simple. Ties go to the
+        best score.
     largest : bool, default=False
         Whether the largest value is the simplest. Use True for the `alpha` of a ridge
         regression, for which larger values mean more regularization.

@@ -271,7 +271,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     >>> print(f"{search.best_score_:.3f}, {search.best_train_fraction_:.0%} of rows")
     0.963, 60% of rows
 
-    Best trials for all other tradeoffs:
+    The best trials for other tradeoffs are also available. With a tradeoff of 0, the
+    cost is ignored:
 
     >>> columns = ["tradeoff_from", "score", "train_fraction", "param_n_neighbors"]
     >>> search.tradeoff_curve_[columns].round(3)
@@ -280,8 +281,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     1          0.006  0.963             0.6                  4
     2          0.106  0.942             0.4                  7
     3          0.240  0.894             0.2                 11
-    >>> search.select(0.0, X, y).best_params_
-    {'n_neighbors': 4, 'weights': 'distance'}
+    >>> search = search.select(0.0, X, y)
+    >>> print(f"{search.best_score_:.3f}, {search.best_train_fraction_:.0%} of rows")
+    0.964, 80% of rows
     """
 
     # Searches on other data have no models of the cost.

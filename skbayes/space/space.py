@@ -164,7 +164,7 @@ class Space:
         ----------
         constraint : callable or None
             Function ``constraint(params) -> bool``. Configurations for which it returns
-            False are never proposed. None: no constraint.
+            False are never proposed. None means no constraint.
 
         Returns
         -------
