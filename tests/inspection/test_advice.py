@@ -26,7 +26,7 @@ def history(params, scores):
 
 
 def about(space, best, others):
-    """Advice on trials of which the first is the best."""
+    """Return the advice on trials of which the first is the best."""
     params = [best, *others]
     found = advice(
         history(params, -np.arange(len(params), dtype=float)), search_spaces=space

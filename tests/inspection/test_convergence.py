@@ -1,4 +1,4 @@
-"""The best score so far."""
+"""Display of the best score so far."""
 
 import dataclasses
 

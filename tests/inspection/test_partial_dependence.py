@@ -1,4 +1,4 @@
-"""Partial dependence against averages by hand, and its pictures."""
+"""Partial dependence compared with explicit averages, and its displays."""
 
 import itertools
 import pickle
@@ -53,7 +53,7 @@ def history_of(space, n, value=score):
 
 
 def every(space, **fixed):
-    """All configurations of a space without conditions, with some values given."""
+    """Return all configurations of a space without conditions, some values fixed."""
     names = sorted(space)
     rows = [
         dict(zip(names, v, strict=True))
@@ -81,7 +81,7 @@ def test_it_is_the_mean_over_all_others(surrogate):
 
 
 def test_uncertainty_is_that_of_the_mean_by_draws_from_the_process():
-    """The averages of joint draws vary as the band says."""
+    """The averages of joint draws have the variance of the band."""
     model = score_model(
         history_of(GRID, 12), surrogate=GaussianProcess(n_samples=0), search_spaces=GRID
     )

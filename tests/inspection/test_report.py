@@ -1,4 +1,4 @@
-"""The page about a search, as HTML; test_report_browser.py opens it."""
+"""HTML report of a search; test_report_browser.py opens it in a browser."""
 
 import ast
 import html.parser
@@ -43,7 +43,7 @@ VOID = {"meta", "link", "img", "br"}
 
 
 class Reader(html.parser.HTMLParser):
-    """Reads a page, and sees to it that what is opened is closed."""
+    """Parser of a page that checks whether all elements are closed."""
 
     def __init__(self, page):
         super().__init__()
@@ -85,7 +85,7 @@ def page(search, tmp_path_factory):
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Pages without pictures, which take the most time."""
+    """Report without figures, which take most of the time."""
     monkeypatch.setattr("skbayes.inspection.report.pictures", lambda *_: [])
 
 
@@ -382,7 +382,7 @@ def test_a_file_keeps_its_mode(search, tmp_path, undrawn):
 
 
 def test_texts_of_all_pictures_are_no_formulas():
-    """Names and options of one search, drawn as they are, whatever they hold."""
+    """Names and options of a search are not interpreted, whatever they contain."""
     names = [r"$x_$", r"\frac{", "\x1b[31m<b>"]
     folds = [FoldResult(0.5, 0.1, 0.0)]
     values = [(k, "$y_$", f"\n{k % 2}") for k in range(6)]

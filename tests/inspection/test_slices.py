@@ -1,4 +1,4 @@
-"""Scores against parameters."""
+"""Display of scores by parameter."""
 
 import drawn_searches as drawn
 import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-"""When trials ran."""
+"""Timeline of trials."""
 
 import drawn_searches as drawn
 import numpy as np

@@ -1,4 +1,4 @@
-"""The schema of a journal: what strangers may not send."""
+"""Schema of a journal: rejected input."""
 
 import json
 import random

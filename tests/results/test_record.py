@@ -1,4 +1,4 @@
-"""Every source of trials gives the same arrays."""
+"""Arrays of trials from all sources."""
 
 import dataclasses
 import math
@@ -31,7 +31,7 @@ def plain_curves(curves):
 
 
 def assert_alike(one, other, leave_out=(), atol=0.0):
-    """The same numbers in all arrays."""
+    """Check that all arrays have the same numbers."""
     for field in dataclasses.fields(SearchRecord):
         if field.name in {"space", "name", "method", "n_points", *leave_out}:
             continue
@@ -221,7 +221,7 @@ def test_options_that_are_objects_come_back_with_the_space(tmp_path):
 
 
 class Holder(SVC):
-    """Takes anything for C, and does not use it."""
+    """Estimator that accepts any value of C, and ignores it."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)

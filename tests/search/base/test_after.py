@@ -1,4 +1,4 @@
-"""What a search gives besides what GridSearchCV has, and what it logs."""
+"""Attributes in addition to those of GridSearchCV, and log messages."""
 
 import logging
 
