@@ -1,4 +1,4 @@
-"""An estimator that reads all of its input and keeps one number."""
+"""Estimator that reads all of its input and stores one number."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ __all__ = ["Adder"]
 
 
 class Adder(RegressorMixin, BaseEstimator):
-    """Adds up the training set; its score is that of `x` alone."""
+    """Estimator that adds up the training set; its score depends on `x` alone."""
 
     def __init__(self, x: float = 0.0) -> None:
         self.x = x
 
     def fit(self, X: Any, y: Any = None) -> Adder:
-        """Add up."""
+        """Store the sum of the training set."""
         self.sum_ = float(X.sum())
         return self
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Best at x = 0.3."""
+        """Return a score with its maximum at x = 0.3."""
         return -((self.x - 0.3) ** 2)

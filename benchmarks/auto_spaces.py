@@ -1,22 +1,29 @@
-"""Known estimators: regret of `search_spaces="auto"` beside spaces without knowledge.
+"""Default search spaces: regret of `search_spaces="auto"` compared with other spaces.
 
-A task is an estimator, a table of priors/data.py that is judged, and a score: the
-estimator's own on every second table, else the last of the scores of priors/collect.py
-that it has (log loss, area under the ROC curve, mean absolute error). What is known of
-the estimator was learned from all tables but this one. Tasks of estimators that are
-expensive are simulated: a random forest predicts the score of a configuration from the
-table of results; all others fit the estimator on three folds. Tasks of XGBoost are half
-of the data sets of YAHPO Gym's surrogate; what is known was learned from the other
-half.
+A task consists of an estimator, a table of priors/data.py, and a score. On every second
+table the score is the estimator's own. On the others it is the last available score of
+priors/collect.py: log loss, area under the ROC curve, or mean absolute error. The
+knowledge about the estimator was learned from all tables except this one.
 
-Methods: "auto"; "space", the same space with the estimator's own values first and no
-knowledge; "hand", a space as practitioners write it; "random"; "optuna-tpe" and
-"optuna-gp". All begin with the estimator's own values. "auto" takes options:
-"auto:n=8".
+Tasks of expensive estimators are simulated: a random forest predicts the score of a
+configuration from the table of results. All other estimators are fitted on three folds.
+The tasks of XGBoost are half of the data sets of YAHPO Gym's surrogate, with knowledge
+learned from the other half.
 
-The figure is the regret × 1000 after each number of trials: 0 is the best score known,
-1000 the median of the random configurations, and what is worse than 2000 counts as
-2000. Means are over tasks and seeds; standard errors are over tasks.
+The methods are:
+
+- auto: the default search space with the learned knowledge. It takes options:
+  "auto:n=8".
+- space: the same space without knowledge.
+- hand: a search space as practitioners write it.
+- random: random search.
+- optuna-tpe, optuna-gp: samplers of Optuna.
+
+The first trial of each method is the estimator's own values.
+
+The output is the regret × 1000 after each number of trials: 0 is the best known score,
+and 1000 is the median of the random configurations. Values above 2000 count as 2000.
+Means are over tasks and seeds; standard errors are over tasks.
 
 Example: python benchmarks/auto_spaces.py --methods auto,space,random --jobs 2
 """
@@ -64,7 +71,7 @@ Params = dict[str, Any]
 
 
 def tasks_of(name: str) -> list[tuple[str, str, int]]:
-    """Tasks of an estimator: its name, a table, and the place of a score."""
+    """Return the tasks of an estimator: its name, a table, and the index of a score."""
     if name == XGBOOST:
         tables = yahpo_xgboost.instances()
     else:
@@ -83,7 +90,7 @@ def tasks_of(name: str) -> list[tuple[str, str, int]]:
 
 @cache
 def problem(name: str, table: str) -> Problem:
-    """Return what methods are told of a task."""
+    """Return the task as it is passed to the methods."""
     if name == XGBOOST:
         estimator: Any = yahpo_xgboost.XGBClassifier()
         own = yahpo_xgboost.DEFAULTS
@@ -104,7 +111,7 @@ def problem(name: str, table: str) -> Problem:
 
 @cache
 def knowledge(name: str, table: str) -> Params:
-    """Learn from all tables but this one, or from the other half."""
+    """Return knowledge learned from all other tables, or from the other half."""
     without = (table,)
     if name == XGBOOST:
         every = yahpo_xgboost.instances()
@@ -147,7 +154,7 @@ def score(name: str, table: str, place: int, params: Params) -> float:
 
 
 def run(method: str, task: tuple[str, str, int], seed: int, n: int) -> dict[str, Any]:
-    """Make one search."""
+    """Run one search."""
     warnings.simplefilter("ignore")
     named, _, options = method.partition(":")
     given = dict(parse_option(option) for option in options.split(";") if option)
@@ -167,11 +174,11 @@ def run(method: str, task: tuple[str, str, int], seed: int, n: int) -> dict[str,
     return {"task": list(task), "seed": seed, "scores": scores}
 
 
-# -- figures --------------------------------------------------------------------------
+# -- regrets --------------------------------------------------------------------------
 
 
 def best_so_far(record: dict[str, Any]) -> np.ndarray:
-    """Best score after each trial."""
+    """Return the best score after each trial."""
     values = np.nan_to_num(np.array(record["scores"], dtype=float), nan=-math.inf)
     return np.maximum.accumulate(values)
 
@@ -179,7 +186,7 @@ def best_so_far(record: dict[str, Any]) -> np.ndarray:
 def regrets(
     store: Cache, methods: list[str], tasks: list[tuple[str, str, int]], n: int
 ) -> tuple[dict[str, dict], dict[str, dict]]:
-    """Regrets × 1000 and gains over the first trial, by method, task and seed."""
+    """Return regrets × 1000 and gains over the first trial of each run."""
     best, median = {}, {}
     for task in tasks:
         known = next(one for one in results.load(task[0]) if one.name == task[1])
@@ -207,7 +214,7 @@ def regrets(
 
 
 def summarize(regret: dict[str, dict], gain: dict[str, dict], n: int) -> dict[str, Any]:
-    """Print and return means over the runs that all methods have finished."""
+    """Print and return the means over the runs that all methods have finished."""
     shown = [t for t in SHOWN if t <= n]
     places = np.array(shown) - 1
     keys = sorted(set.intersection(*(set(runs) for runs in regret.values())))
@@ -243,14 +250,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--methods", default="auto,space,random", help="separated by commas")
-    add("--estimators", help="comma-separated; all with tables if not given")
+    add("--methods", default="auto,space,random", help="comma-separated")
+    add("--estimators", help="comma-separated; default: all with tables")
     add("--seeds", type=int, default=1)
     add("--trials", type=int, default=40)
-    add("--every", type=int, default=1, help="use each n-th task only")
-    add("--fresh", action="store_true", help='drop the cached runs of "auto"')
-    add("--jobs", type=int, default=1, help="processes at a time")
-    add("--save", metavar="NAME", help="write the summary into results/auto_spaces/")
+    add("--every", type=int, default=1, help="use only every n-th task")
+    add("--fresh", action="store_true", help='delete the cached runs of "auto"')
+    add("--jobs", type=int, default=1, help="number of processes")
+    add("--save", metavar="NAME", help="write the summary to results/auto_spaces/")
     args = parser.parse_args()
     methods = args.methods.split(",")
     names = args.estimators.split(",") if args.estimators else results.names()

@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: cached runs, parallel runs, options, results."""
+"""Shared functions of the benchmarks: cached runs, parallel runs, options, results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Record = dict[str, Any]
 
 
 class Cache:
-    """Finished runs as JSON lines, one file per label, so that runs can be resumed."""
+    """Cache of finished runs as JSON lines, one file per label."""
 
     def __init__(self, benchmark: str) -> None:
         self._folder = HERE / "cache" / benchmark
@@ -42,11 +42,11 @@ class Cache:
         return self._folder / f"{label}.jsonl"
 
     def labels(self) -> list[str]:
-        """Name the labels that have runs."""
+        """Return the labels that have runs."""
         return sorted(path.stem for path in self._folder.glob("*.jsonl"))
 
     def load(self, label: str) -> list[Record]:
-        """Read the finished runs of a label; a line torn by a crash is left out."""
+        """Return the finished runs of a label; incomplete lines are skipped."""
         records = []
         if self._path(label).exists():
             for line in self._path(label).read_text().splitlines():
@@ -59,7 +59,7 @@ class Cache:
     def done(
         self, labels: Iterable[str], fields: Iterable[str], fresh: bool = False
     ) -> set[tuple]:
-        """Return labels and fields of the finished runs; with `fresh`, forget them."""
+        """Return labels and fields of finished runs; `fresh` deletes them first."""
         keys = list(fields)
         if fresh:
             for label in labels:
@@ -71,7 +71,7 @@ class Cache:
         }
 
     def append(self, label: str, record: Record) -> None:
-        """Add a finished run, in one write: writers do not mix their lines."""
+        """Append a finished run in one write, so that parallel writes do not mix."""
         line = (json.dumps(record) + "\n").encode()
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         handle = os.open(self._path(label), flags, 0o644)
@@ -81,12 +81,12 @@ class Cache:
             os.close(handle)
 
     def clear(self, label: str) -> None:
-        """Forget the runs of a label."""
+        """Delete the runs of a label."""
         self._path(label).unlink(missing_ok=True)
 
 
 def names(allowed: Iterable[str]) -> Callable[[str], list[str]]:
-    """Make an argparse type: comma-separated names out of `allowed`, or "all"."""
+    """Make an argparse type of comma-separated names out of `allowed`, or "all"."""
     known = list(allowed)
 
     def parse(text: str) -> list[str]:
@@ -100,7 +100,7 @@ def names(allowed: Iterable[str]) -> Callable[[str], list[str]]:
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """Split key=value; `py:` before the value evaluates it among skbayes' parts."""
+    """Split key=value; a value after `py:` is evaluated with the names of skbayes."""
     key, _, value = text.partition("=")
     if value.startswith("py:"):
         import skbayes.acquisition
@@ -115,23 +115,23 @@ def parse_option(text: str) -> tuple[str, Any]:
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
     parser.add_argument(
         "--option",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="passed to skbayes' Optimizer; a Python literal, a string, or py:EXPR "
+        help="argument of skbayes' Optimizer: a Python literal, a string, or py:EXPR "
         "with the names of skbayes.surrogates and skbayes.acquisition",
     )
     parser.add_argument(
-        "--label", help="name under which skbayes' runs are cached and shown"
+        "--label", help="name for the cached runs of skbayes and for the output"
     )
     parser.add_argument(
-        "--fresh", action="store_true", help="drop skbayes' cached runs of this label"
+        "--fresh", action="store_true", help="delete the cached runs of this label"
     )
     parser.add_argument(
-        "--save", action="store_true", help="write the summary into results/"
+        "--save", action="store_true", help="write the summary to results/"
     )
 
 
@@ -141,7 +141,7 @@ def run_all(
     cache: Cache,
     n_jobs: int,
 ) -> None:
-    """Run function(*args) for each (label, args) and cache what it returns."""
+    """Run function(*args) for each (label, args), and cache the returned records."""
     if n_jobs == 1:
         for label, args in jobs:
             cache.append(label, function(*args))
@@ -153,7 +153,7 @@ def run_all(
 
 
 def mean_se(values: np.ndarray) -> dict[str, list[float]]:
-    """Mean and standard error over the first axis, rounded."""
+    """Return mean and standard error over the first axis, rounded."""
     se = values.std(axis=0, ddof=min(1, len(values) - 1)) / len(values) ** 0.5
     return {
         "mean": [round(float(v), 1) for v in values.mean(axis=0)],
@@ -162,13 +162,13 @@ def mean_se(values: np.ndarray) -> dict[str, list[float]]:
 
 
 def means_text(entry: dict[str, Any], sign: str = "") -> str:
-    """Write what `mean_se` returns on one line."""
+    """Format the result of `mean_se` as one line."""
     pairs = zip(entry["mean"], entry["se"], strict=True)
     return "  ".join(f"{mean:{sign}5.0f} ± {se:3.0f}" for mean, se in pairs)
 
 
 def save_results(benchmark: str, summary: Record) -> None:
-    """Write a summary, with the versions it was measured with, into results/."""
+    """Write a summary and the versions of the packages to results/."""
     packages = (
         "numpy",
         "scipy",

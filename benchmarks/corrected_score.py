@@ -1,8 +1,9 @@
-"""How much of the best score's optimism `corrected_best_score` removes.
+"""Optimism of the best score, and the part that `corrected_best_score` removes.
 
-Random searches over support vector machines for 100 rows of five features; 2,000 fresh
-rows tell how good the winner is. Prints the mean error of the best score and of the
-corrected one, and the share of the optimism that was removed.
+Random searches over support vector machines are run on 100 rows of five features. The
+true score of the winner is measured on 2,000 new rows. The output is the mean error of
+the best score, the mean error of the corrected score, and the share of the optimism
+that is removed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def draw(rng, n_rows, signal):
 
 
 def errors(seed, n_splits, signal):
-    """Errors of the best score and of the corrected one in one search."""
+    """Return the errors of the best score and of the corrected one in one search."""
     rng = np.random.default_rng(seed)
     X, y = draw(rng, 100, signal)
     search = RandomizedSearchCV(
@@ -42,7 +43,9 @@ def errors(seed, n_splits, signal):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--searches", type=int, default=150, help="default: 150")
+    parser.add_argument(
+        "--searches", type=int, default=150, help="number of searches, 150 by default"
+    )
     n_searches = parser.parse_args().searches
     print("labels    folds  best score  corrected  removed   (mean error ± s.e.)")
     for name, signal in (("random", 0.0), ("learnable", 1.0)):

@@ -1,12 +1,15 @@
-"""How the default surrogate for grids was chosen, and what the choice is worth.
+"""Choice of the default surrogate for grids, and its effect.
 
-Options of the additive Gaussian process, and the plain one, on the six translation
-tables and on those of grids.py. The figure of a table is the mean number of rows until
-the best one (any of those that tie), relative to that of the plain process. Since the
-options are chosen by the very tables they are judged by, the choice is made again for
-each table from all others, and its figure on the table left out is shown: "left out".
+Variants of the additive Gaussian process and the plain process are run on the six
+translation tables and on those of grids.py. The result for a table is the mean number
+of rows until the best one is found, relative to that of the plain process. If several
+rows tie for best, any of them counts.
 
-Runs are kept, and the same command goes on where it was stopped.
+The variant is chosen on the same tables that it is evaluated on. Therefore the choice
+is repeated for each table from all other tables, and its result on the omitted table is
+shown as "left out".
+
+Finished runs are cached; the same command continues an interrupted benchmark.
 
 Example: python benchmarks/default_on_grids.py --seeds 100 --jobs 2
 """
@@ -40,7 +43,7 @@ ADDITIVE = (
 
 
 def methods() -> dict[str, object]:
-    """Plain and additive processes by their options."""
+    """Return plain and additive processes by their options."""
     found = {name: partial(SkbayesMethod, surrogate=name) for name in PLAIN}
     for kernel, share, scale in ADDITIVE:
         surrogate = AdditiveGaussianProcess(
@@ -83,7 +86,7 @@ def main() -> None:
     print(" " * 32, *(f"{table.name[:9]:>9}" for table in tables), "    mean")
     for name, row in rows.items():
         print(f"{name:32}", *(f"{v:9.1f}" for v in row[:-1]), f"{row[-1]:8.3f}")
-    print("chosen without the table:", *(names[i] for i in chosen), sep="\n  ")
+    print("chosen on the other tables:", *(names[i] for i in chosen), sep="\n  ")
     RESULTS.write_text(
         json.dumps(
             {

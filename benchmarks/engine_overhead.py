@@ -1,19 +1,21 @@
-"""What a trial costs beside its fits: scheduling, journal, shipping, joblib.
+"""Overhead of a trial without its fits: scheduling, journal, data transfer, joblib.
 
-Milliseconds a trial, median over repeats of a run of --trials trials (a run in parts of
-a second; the smallest is shown too, since other load only adds):
+The output is milliseconds per trial: the median over repeats of a run of --trials
+trials, each of which takes a fraction of a second. The smallest value is also shown,
+because other load can only increase the time.
 
-- loop: proposals, executor and fits that do nothing, without and with a journal of all
-  proposals and results; and the two calls of the journal, each timed by itself (median,
-  and the 99th of 100).
-- search: `BayesSearchCV.fit` with proposals that cost nothing and an estimator that
-  does nothing, in this thread, with n_points 1 and 4 on threads and on loky, with and
-  without a journal. What remains is GridSearchCV's own work as well: "grid" is
-  GridSearchCV on the same candidates, whose fits go in one call and not in one for each
+- loop: proposals, executor, and fits that do nothing, without and with a journal of all
+  proposals and results. The two calls of the journal are also timed separately (median
+  and 99th percentile).
+- search: `BayesSearchCV.fit` with proposals at no cost and an estimator that does
+  nothing. It runs in the main thread, and with n_points 1 and 4 on threads and on loky,
+  without and with a journal.
+- grid: GridSearchCV on the same candidates, as a reference for the overhead of a
+  search. All of its fits are passed to joblib in one call instead of one call per
   trial.
 
-Proposals are drawn at random: what thinking costs is measured in overhead.py. A result
-has five folds with one score each. Runs that are compared are made in turn.
+Proposals are drawn at random; overhead.py measures the time of real proposals. A result
+has five folds with one score each. The compared settings are run alternately.
 
 Example: python benchmarks/engine_overhead.py --trials 200 --repeats 5
 """
@@ -53,7 +55,7 @@ TARGET = 5.0
 
 
 class Thoughtless:
-    """An optimizer whose proposals cost nothing."""
+    """Optimizer whose proposals take no time."""
 
     last_expected_improvement = None
     n_configurations = float("inf")
@@ -63,12 +65,12 @@ class Thoughtless:
         self._rng = np.random.default_rng(0)
 
     def propose(self, max_cost: float | None = None) -> Configuration:
-        """Draw at random."""
+        """Draw a configuration at random."""
         row = self._rng.random(len(self._names))
         return Configuration(dict(zip(self._names, row.tolist(), strict=True)), row)
 
     def tell(self, params: Configuration, score: float, **more: Any) -> None:
-        """Learn nothing."""
+        """Ignore the score."""
 
     def pend(self, params: Configuration) -> None:
         """Do nothing."""
@@ -77,18 +79,18 @@ class Thoughtless:
         """Do nothing."""
 
     def expected_cost(self, params: Configuration) -> None:
-        """Expect nothing."""
+        """Return no expected cost."""
 
 
 class ThoughtlessSearch(BayesSearchCV):
-    """A search that draws its trials at random."""
+    """Search that draws its trials at random."""
 
     def _make_optimizer(self, space: Space, seed: int) -> Any:
         return Thoughtless(["x"])
 
 
 class _Evaluator:
-    """Makes trials of nothing."""
+    """Evaluator that creates trials without any fits."""
 
     def prepare(self, number: int, params: dict[str, Any]) -> Any:
         def task(parallel: Any) -> tuple[int, dict[str, Any]]:
@@ -101,10 +103,10 @@ class _Evaluator:
         return a_trial(number, params)
 
     def learn(self, trial: Trial) -> None:
-        """Learn nothing."""
+        """Ignore the trial."""
 
     def recall(self, trial: Trial) -> Trial:
-        """Return it as it is."""
+        """Return the trial unchanged."""
         return trial
 
 
@@ -115,7 +117,7 @@ def a_trial(number: int, params: dict[str, Any]) -> Trial:
 
 @contextlib.contextmanager
 def a_journal(wanted: bool) -> Iterator[Journal | None]:
-    """Open a new journal in a temporary folder, if wanted."""
+    """Open a new journal in a temporary folder if `wanted`, otherwise none."""
     if not wanted:
         yield None
         return
@@ -137,7 +139,7 @@ def a_journal(wanted: bool) -> Iterator[Journal | None]:
 
 
 def loop(n_points: int, journal: bool, n_trials: int) -> float:
-    """Milliseconds a trial of the bare loop."""
+    """Return milliseconds per trial of the loop without a search."""
     environment = ExecutionContext(2 if n_points > 1 else None, "2*n_jobs")
     with (
         a_journal(journal) as log,
@@ -158,7 +160,7 @@ def loop(n_points: int, journal: bool, n_trials: int) -> float:
 
 
 def journal_calls(n_trials: int) -> tuple[np.ndarray, np.ndarray]:
-    """Milliseconds of each record_proposal and each record_result."""
+    """Return milliseconds of each record_proposal and each record_result."""
     seconds = np.empty((2, n_trials))
     optimizer = Thoughtless(list(NOTATION))
     with a_journal(True) as journal:
@@ -175,7 +177,7 @@ def journal_calls(n_trials: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def search(n_points: int, backend: str | None, journal: bool, n_trials: int) -> float:
-    """Milliseconds a trial of a whole search, its refit left out."""
+    """Return milliseconds per trial of a whole search without its refit."""
     X, y = np.random.default_rng(0).random((100, 4)), np.zeros(100)
     settings: dict[str, Any] = {"cv": KFold(N_FOLDS), "refit": False}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
@@ -200,7 +202,7 @@ def search(n_points: int, backend: str | None, journal: bool, n_trials: int) -> 
 
 
 def settings() -> dict[str, Callable[[int], float]]:
-    """Name what is measured: functions of the number of trials."""
+    """Return the measured functions of the number of trials by name."""
     found: dict[str, Callable[[int], float]] = {}
 
     def add(name: str, function: Callable[..., float], *args: Any) -> None:
@@ -225,9 +227,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--trials", type=int, default=100, help="trials of a run")
-    add("--repeats", type=int, default=7, help="runs of each setting")
-    add("--save", action="store_true", help="write the figures into results/")
+    add("--trials", type=int, default=100, help="number of trials per run")
+    add("--repeats", type=int, default=7, help="number of runs per setting")
+    add("--save", action="store_true", help="write the results to results/")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     measured: dict[str, list[float]] = {name: [] for name in settings()}
@@ -235,19 +237,19 @@ def main() -> None:
     for repeat in range(args.repeats + 1):
         for name, function in settings().items():
             value = function(args.trials)
-            # The first round starts workers and imports.
+            # The first repetition starts workers and imports modules.
             if repeat > 0:
                 measured[name].append(value)
         proposal, result = journal_calls(args.trials)
         proposals.append(proposal)
         results.append(result)
     summary: dict[str, Any] = {}
-    print(f"{'ms a trial':44}{'median':>9}{'smallest':>10}")
+    print(f"{'ms per trial':44}{'median':>9}{'smallest':>10}")
     for name, values in measured.items():
         median, least = round(float(np.median(values)), 3), round(min(values), 3)
         summary[name] = {"median": median, "smallest": least}
         print(f"{name:44}{median:9.2f}{least:10.2f}")
-    print(f"{'ms a call':44}{'median':>9}{'99th':>10}")
+    print(f"{'ms per call':44}{'median':>9}{'99th':>10}")
     for name, calls in (("record_proposal", proposals), ("record_result", results)):
         values = np.concatenate(calls[1:])
         median, high = (round(float(np.quantile(values, q)), 3) for q in (0.5, 0.99))

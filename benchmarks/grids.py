@@ -1,12 +1,13 @@
-"""Tables of scikit-learn estimators that were all trained beforehand, on grids.
+"""Lookup tables of scikit-learn estimators that were trained on whole grids.
 
-The six tables that come with skbayes all show neural translation systems. Whether what
-wins there wins elsewhere too is seen on these: tasks of sklearn_tasks.py, with lists of
-values in place of ranges. Each table is a file in results/grids/; this script writes
-those that are missing (some minutes for all of them).
+All six tables that are distributed with skbayes describe neural machine translation
+systems. The tables of this script test whether results on them hold for other
+estimators. They are tasks of sklearn_tasks.py with lists of values instead of ranges.
+Each table is a file in results/grids/; the script computes the missing ones, which
+takes some minutes for all of them.
 
-Example: python benchmarks/grids.py
-         python -m skbayes.benchmark --tables benchmarks/grids.py:digits_mlp
+    python benchmarks/grids.py
+    python -m skbayes.benchmark --tables benchmarks/grids.py:digits_mlp
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def main() -> None:
         rows = []
         for values in product(*grid.values()):
             score = evaluate(task, dict(zip(grid, values, strict=True)))
-            # A fit that fails scores as a guess does.
+            # The score of a failed fit is that of a guess.
             rows.append([*values, 0.0 if math.isnan(score) else round(score, 6)])
         with path.open("w", newline="") as file:
             writer = csv.writer(file)

@@ -1,10 +1,9 @@
-"""Figures of how the package is built: lengths, imports, hooks, the way of one fit.
+"""Code metrics of the package: lengths, imports, hooks, and the call path of a fit.
 
-    python benchmarks/house.py
-    python benchmarks/house.py path/to/checkout --json after.json
+Usage: ``python benchmarks/house.py [CHECKOUT] [--json FILE]``
 
-Most figures are read from the source. A search of five trials adds those that only show
-when it runs; it is made for the second time, with everything imported.
+Most metrics are computed from the source code. The others are measured in a search of
+five trials, which is run twice, so that imports do not count.
 """
 
 from __future__ import annotations
@@ -30,14 +29,15 @@ from typing import Any
 PACKAGE = "skbayes"
 BASE = "BaseBayesSearchCV"
 LONG_FUNCTION = 60
-ENCODERS = ("encode", "transform", "to_rows", "encode_all")  # first one that exists
+# The first existing method is used.
+ENCODERS = ("encode", "transform", "to_rows", "encode_all")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BLANK = "COMMENT NL NEWLINE INDENT DEDENT ENDMARKER".split()
 Graph = dict[str, set[str]]
 
 
 class Module:
-    """One file below a root, parsed."""
+    """Parsed source file of a package."""
 
     def __init__(self, path: Path, root: Path) -> None:
         parts = path.relative_to(root).with_suffix("").parts
@@ -55,16 +55,16 @@ class Module:
         self.code = {number for number in self.code if lines[number - 1].strip()}
 
     def functions(self) -> Iterator[tuple[str, int]]:
-        """Give each function, also inside others, and its lines of code."""
+        """Yield each function, including nested ones, with its number of code lines."""
         for node in ast.walk(self.tree):
             if isinstance(node, FUNCTIONS):
                 lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
                 yield f"{self.name}:{node.name}", len(self.code.intersection(lines))
 
     def imports(self, names: set[str]) -> Iterator[tuple[str, bool]]:
-        """Give each module of the package it imports, and whether within a function.
+        """Yield each imported module, and whether it is imported within a function.
 
-        What stands under TYPE_CHECKING is left out.
+        Imports under ``TYPE_CHECKING`` are ignored.
         """
         for node, inside in _walk(self.tree, False):
             for target in _targets(node):
@@ -75,7 +75,7 @@ class Module:
 
 
 def _targets(node: ast.AST) -> list[str]:
-    """Name what is imported; the package has no relative imports."""
+    """Return the imported names; the package has no relative imports."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
@@ -96,7 +96,7 @@ def _docstring_lines(tree: ast.Module) -> Iterator[int]:
 
 
 def _walk(node: ast.AST, inside: bool) -> Iterator[tuple[ast.AST, bool]]:
-    """Go through a tree without what is under TYPE_CHECKING."""
+    """Walk through a syntax tree without the code under ``TYPE_CHECKING``."""
     yield node, inside
     children: Any = ast.iter_child_nodes(node)
     if isinstance(node, ast.If):
@@ -107,7 +107,7 @@ def _walk(node: ast.AST, inside: bool) -> Iterator[tuple[ast.AST, bool]]:
 
 
 def components(graph: Graph) -> dict[str, frozenset[str]]:
-    """Return for each module those that it can reach and that can reach it."""
+    """Return for each module the set of modules in the same import cycle."""
     reach = {}
     for name in graph:
         seen: set[str] = set()
@@ -124,7 +124,7 @@ def components(graph: Graph) -> dict[str, frozenset[str]]:
 
 
 def floors(graph: Graph) -> int:
-    """Return the length of the longest chain of imports; a circle counts once."""
+    """Return the length of the longest chain of imports; a cycle counts as one."""
     component = components(graph)
 
     @cache
@@ -136,7 +136,7 @@ def floors(graph: Graph) -> int:
 
 
 def rooms(graph: Graph) -> Graph:
-    """Return the imports between packages and loose modules of the root."""
+    """Return the imports between subpackages and top-level modules."""
 
     def room(name: str) -> str:
         return ".".join(name.split(".")[:2])
@@ -156,8 +156,8 @@ def circles(graph: Graph) -> list[list[str]]:
 def hooks(modules: list[Module]) -> dict[str, Any]:
     """Count the methods of the base class of searches, and those that are overridden.
 
-    A hook is a protected method of the base class or of its mixins that a class derived
-    from it defines again.
+    A hook is a protected method of the base class, or of one of its mixins, that a
+    derived class overrides.
     """
     classes = {
         node.name: node
@@ -202,7 +202,7 @@ def hooks(modules: list[Module]) -> dict[str, Any]:
 
 
 def read(root: Path) -> dict[str, Any]:
-    """Return the figures that the source gives."""
+    """Return the metrics of the source code."""
     modules = [Module(path, root) for path in sorted((root / PACKAGE).rglob("*.py"))]
     names = {module.name for module in modules}
     eager: Graph = {name: set() for name in names}
@@ -244,7 +244,7 @@ def read(root: Path) -> dict[str, Any]:
 
 
 def watch(root: Path, encoders: Sequence[str]) -> dict[str, Any]:
-    """Return the figures that a search of five trials gives."""
+    """Return the metrics of a search of five trials."""
     sys.path.insert(0, str(root))
     from sklearn.datasets import load_iris
     from sklearn.tree import DecisionTreeClassifier
@@ -258,10 +258,10 @@ def watch(root: Path, encoders: Sequence[str]) -> dict[str, Any]:
     stacks: list[list[str]] = []
 
     class Probe(DecisionTreeClassifier):
-        """A tree that remembers from where it was fitted."""
+        """Decision tree that records the call stack of its fits."""
 
         def fit(self, X: Any, y: Any, **params: Any) -> Probe:
-            """Fit as usual."""
+            """Record the call stack and fit the tree."""
             stacks.append(_frames(sys._getframe(), folder, skbayes.BayesSearchCV))
             return super().fit(X, y, **params)
 
@@ -306,7 +306,7 @@ def watch(root: Path, encoders: Sequence[str]) -> dict[str, Any]:
 
 
 def _frames(frame: FrameType | None, folder: str, kind: type) -> list[str]:
-    """Name the functions of the package between a search's fit and scikit-learn's."""
+    """Return the package's functions between `fit` of a search and scikit-learn."""
     found: list[str] = []
     below = False
     while frame is not None:
@@ -328,9 +328,9 @@ def main() -> None:
     )
     here = Path(__file__).resolve().parents[1]
     add = parser.add_argument
-    add("root", nargs="?", type=Path, default=here, help="a checkout")
-    add("--json", type=Path, metavar="FILE", help="write them there")
-    add("--encoder", help=f"method of Space that encodes; default: of {ENCODERS}")
+    add("root", nargs="?", type=Path, default=here, help="path of a checkout")
+    add("--json", type=Path, metavar="FILE", help="write the metrics to this file")
+    add("--encoder", help=f"encoding method of Space; default: one of {ENCODERS}")
     args = parser.parse_args()
     root = args.root.resolve()
     encoders = [args.encoder] if args.encoder else ENCODERS

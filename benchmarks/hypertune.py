@@ -1,13 +1,16 @@
-"""HyperTuneSearchCV beside others at equal time, on letter, adult and MNIST.
+"""Comparison of HyperTuneSearchCV with other methods at equal time.
 
-Learners and spaces of Joy et al. (2019); the data in ../shared/data are subsampled, so
-that all runs take about two hours of one core: --sizes shows how. Each run draws its
-own training, validation and test rows. HyperTune makes 15 trials on each of 5 samples
-of a tenth of the training rows and 20 trials on all; the others get the same seconds of
-processor time for fits and scores (see hypertune_methods.py). Held-out error is that
-of the incumbent's configuration, fitted on all training rows.
+The data sets are letter, adult and MNIST in ../shared/data; learners and search spaces
+are those of Joy et al. (2019). The data are subsampled so that all runs take about two
+hours on one core; --sizes prints the numbers of rows. Each run draws its own training,
+validation and test rows.
 
-    python benchmarks/hypertune.py --seeds 5 --save --picture
+HyperTune makes 15 trials on each of 5 samples of a tenth of the training rows, and 20
+trials on all rows. The other methods get the same processor time for fits and scores
+(see hypertune_methods.py). The held-out error is the error of the incumbent, fitted on
+all training rows.
+
+All results: ``python benchmarks/hypertune.py --seeds 5 --save --picture``
 
 Example: python benchmarks/hypertune.py --tasks letter-svm --seeds 2
 """
@@ -36,7 +39,7 @@ from sklearn.svm import SVC
 
 
 class FourierSVM(ClassifierMixin, BaseEstimator):
-    """Linear SVM by stochastic gradient descent on random Fourier features."""
+    """Linear SVM on random Fourier features, trained by stochastic gradient descent."""
 
     def __init__(
         self, C: float = 1.0, gamma: float = 1.0, n_components: int = 100
@@ -46,7 +49,7 @@ class FourierSVM(ClassifierMixin, BaseEstimator):
         self.n_components = n_components
 
     def fit(self, X: Any, y: Any) -> FourierSVM:
-        """Draw features, descend 10 epochs."""
+        """Draw the features and train for 10 epochs."""
         self.classes_ = np.unique(y)
         features = RBFSampler(
             gamma=self.gamma, n_components=self.n_components, random_state=0
@@ -73,7 +76,7 @@ def network() -> Any:
 
 
 RANGE = (1e-3, 1e3, "log-uniform")
-# Learner: model, space, signs, what Hyperband lets grow besides rows.
+# Learner: model, space, signs, resource of Hyperband other than the rows.
 LEARNERS: dict[str, tuple[Any, dict[str, Any], dict[str, int], str | None]] = {
     "enet": (
         elastic_net,
@@ -88,7 +91,7 @@ LEARNERS: dict[str, tuple[Any, dict[str, Any], dict[str, int], str | None]] = {
         {"C": 1, "gamma": 1, "n_components": 1},
         None,
     ),
-    # scikit-learn's network has no dropout; its weight decay takes the place.
+    # The network of scikit-learn has no dropout; weight decay replaces it.
     "mlp": (
         network,
         {
@@ -102,7 +105,7 @@ LEARNERS: dict[str, tuple[Any, dict[str, Any], dict[str, int], str | None]] = {
         "max_iter",
     ),
 }
-# Rows for training; a third as many for validation.
+# Training rows; a third as many rows are used for validation.
 SIZES = {
     "letter-svm": 2500,
     "adult-svm": 2500,
@@ -129,18 +132,19 @@ PUBLISHED = {
     "adult-svm": (0.24, None, 0.24),
     "adult-rff": (0.242, 0.246, 0.242),
 }
-# HyperTune with all its signs turned round, and the trials it has to recover.
+# HyperTune with all signs inverted, and the number of trials it has to recover.
 WRONG, N_WRONG = "wrong", 15
-# HyperTune without signs: EI-BO whose first trial is the center that HyperTune found.
+# HyperTune without signs: EI-BO whose first trial is the center found by HyperTune.
 CENTER = "center"
 N_GRID = 30
-# Rivals run a little longer than HyperTune, so that all have a value at its end.
+# The other methods run slightly longer than HyperTune, so that all have a value at its
+# end.
 SLACK = 1.1
 
 
 @dataclass
 class Task:
-    """A learner on some rows: training rows have fold -1, validation rows 0."""
+    """Learner and its data; training rows have fold -1, validation rows have fold 0."""
 
     model: Any
     space: dict[str, Any]
@@ -189,7 +193,7 @@ def run(
     limit: float | None,
     start: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Run one search and find the held-out errors of its incumbents."""
+    """Run one search and compute the held-out errors of its incumbents."""
     task = make_task(task_name, seed)
     if name == WRONG:
         wrong = {key: -sign for key, sign in task.signs.items()}
@@ -221,7 +225,7 @@ def run(
 
 
 def held_out_error(task: Task, params: dict[str, Any]) -> float:
-    """Test error of a configuration fitted on all training rows."""
+    """Return the test error of a configuration fitted on all training rows."""
     model = clone(task.model).set_params(**params)
     if task.iterations is not None:
         model.set_params(**{task.iterations: getattr(task.model, task.iterations)})
@@ -232,17 +236,20 @@ def held_out_error(task: Task, params: dict[str, Any]) -> float:
     return float(1.0 - model.score(task.X_test, task.y_test))
 
 
-# -- the summary ----------------------------------------------------------------------
+# -- summary --------------------------------------------------------------------------
 
 
 def at(record: dict[str, Any], spent: float) -> float:
-    """Held-out error of the incumbent when so much was spent; the first before any."""
+    """Return the held-out error of the incumbent at a given time.
+
+    Before the first trial has ended, it is the error of this trial.
+    """
     place = int(np.searchsorted(record["grid"], spent + 1e-9, "right")) - 1
     return record["error"][max(place, 0)]
 
 
 def mean_se(values: Any) -> tuple[float, float | None]:
-    """Mean and standard error; a single run has none."""
+    """Return mean and standard error; a single run has no standard error."""
     values = np.asarray(values, dtype=float)
     if len(values) < 2:
         return round(float(values.mean()), 4), None
@@ -251,7 +258,7 @@ def mean_se(values: Any) -> tuple[float, float | None]:
 
 
 def time_to_best(record: dict[str, Any]) -> float:
-    """When HyperTune's best validation score on all rows was reached."""
+    """Return when HyperTune reached its best validation score on all rows."""
     score = np.where(record["whole"], record["score"], -np.inf)
     return record["spent"][int(np.argmax(score))]
 
@@ -333,7 +340,7 @@ def summarize_over_tasks(
     tasks = [task for task in tasks if len(found[task]["hypertune"])]
     summary: dict[str, Any] = {}
     for method in METHODS[1:]:
-        # Over the whole of HyperTune's time, and at its end: one figure for each task.
+        # Over the whole time of HyperTune, and at its end: one value per task.
         gaps = [found[t]["hypertune"] - found[t][method] for t in tasks]
         summary[f"hypertune - {method}"] = {
             "all the time": mean_se([gap.mean() for gap in gaps]),
@@ -358,7 +365,7 @@ def summarize_over_tasks(
 def _errors(
     store: Cache, method: str, task: str, seeds: list[int], n: int
 ) -> list[float]:
-    """Best validation errors of n trials on all rows, by seed."""
+    """Return the best validation errors of n trials on all rows, by seed."""
     records = {(r["task"], r["seed"]): r for r in store.load(method)}
     errors = []
     for seed in seeds:
@@ -370,7 +377,7 @@ def _errors(
 
 
 def curves(store: Cache, task: str, seeds: list[int]) -> dict[str, np.ndarray]:
-    """Errors on a grid of shares of HyperTune's time, seeds × grid, by method."""
+    """Return errors at shares of HyperTune's time by method, seeds × grid."""
     records = {
         method: {(r["task"], r["seed"]): r for r in store.load(method)}
         for method in METHODS
@@ -435,11 +442,11 @@ def main() -> None:
     add("--seeds", type=int, default=5)
     add("--first-seed", type=int, default=0)
     add("--tasks", type=names(SIZES), default=list(SIZES))
-    add("--sizes", action="store_true", help="show the numbers of rows and stop")
-    add("--wrong", action="store_true", help="also run HyperTune with wrong signs")
-    add("--center", action="store_true", help="also run it without signs")
-    add("--show", action="store_true", help="show what there is, run nothing")
-    add("--save", action="store_true", help="write the figures into results/")
+    add("--sizes", action="store_true", help="print the numbers of rows and exit")
+    add("--wrong", action="store_true", help="also run HyperTune with inverted signs")
+    add("--center", action="store_true", help="also run HyperTune without signs")
+    add("--show", action="store_true", help="print finished runs only")
+    add("--save", action="store_true", help="write the results to results/")
     add("--picture", action="store_true", help="draw docs/images/hypertune.png")
     args = parser.parse_args()
     if args.sizes:
@@ -457,7 +464,8 @@ def main() -> None:
                     run_all(run, [(method, (method, task, seed, limit))], store, 1)
                     done = {(r["task"], r["seed"]): r for r in store.load(method)}
                 if method == "hypertune":
-                    # As much for the others, small samples included.
+                    # The same time for the other methods, including that of the small
+                    # samples.
                     limit = SLACK * done[task, seed]["spent"][-1]
                     start = done[task, seed]["small_optimum"]
             for method in [WRONG] * args.wrong + [CENTER] * args.center:

@@ -1,17 +1,17 @@
-"""Searches on a clock that counts the processor time of fits and scores alone.
+"""Search methods timed by the processor time of their fits and scores.
 
-- "hypertune": skbayes' HyperTuneSearchCV; its small samples run on the clock.
-- "ei-bo": skbayes' BayesSearchCV, expected improvement on all training rows.
-- "hyperband": Hyperband (Li et al. 2018), factor 3: its brackets, each of them
-  scikit-learn's HalvingRandomSearchCV; what grows is the number of rows, or the number
-  of iterations where the learner makes some.
-- "fabolas-like": a stand-in for Fabolas (Klein et al. 2017), not Fabolas: a Gaussian
-  process over configuration and training fraction, whose next trial maximizes the
-  expected improvement on all rows, with the deviation that a trial at that fraction can
-  explain, by expected second.
+- "hypertune": HyperTuneSearchCV of skbayes, including the time of its small samples.
+- "ei-bo": BayesSearchCV of skbayes with expected improvement, on all training rows.
+- "hyperband": Hyperband (Li et al. 2018) with factor 3. Each of its brackets is a
+  HalvingRandomSearchCV of scikit-learn. The resource is the number of rows, or the
+  number of iterations if the learner is iterative.
+- "fabolas-like": an approximation of Fabolas (Klein et al. 2017), not Fabolas itself.
+  It fits a Gaussian process to configurations and training fractions. The next trial
+  maximizes the expected improvement on all rows per expected second, with the deviation
+  that a trial at that fraction can explain.
 
-Every fit and score is one event on the clock; what a search proposes costs no time on
-it, since these data are small. Its cost is reported beside.
+Each fit with its score is one event. The time of proposals does not count, because the
+data are small; it is reported separately.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["METHODS", "Clocked", "TimeIsUp", "run_method"]
 
 FACTOR = 3
 
-# Training fractions of the stand-in for Fabolas, and its first trials.
+# Training fractions of "fabolas-like", and its first trials.
 FRACTIONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 N_FIRST = 8
 N_CANDIDATES = 512
@@ -45,11 +45,11 @@ OVERHEAD = 0.1
 
 
 class TimeIsUp(BaseException):
-    """The clock has run down; not an Exception, which searches would survive."""
+    """Exception at the time limit; searches catch only subclasses of Exception."""
 
 
 class Clock:
-    """What was spent, and what it gave; one for each process, reset for each run."""
+    """Clock and events of a run; one instance per process, reset for each run."""
 
     def __init__(self) -> None:
         self.spent, self.limit = 0.0, math.inf
@@ -57,13 +57,13 @@ class Clock:
         self._begin = 0.0
 
     def start(self) -> None:
-        """Begin to count, unless the time is up."""
+        """Start an event, unless the time limit is reached."""
         if self.spent >= self.limit:
             raise TimeIsUp
         self._begin = time.process_time()
 
     def stop(self) -> None:
-        """Stop counting."""
+        """End an event."""
         self.spent += time.process_time() - self._begin
 
 
@@ -71,14 +71,14 @@ CLOCK = Clock()
 
 
 class Clocked(ClassifierMixin, BaseEstimator):
-    """An estimator whose fits and scores run on the clock."""
+    """Estimator whose fits and scores are timed by the clock."""
 
     def __init__(self, model: Any = None, full: int = 0) -> None:
         self.model = model
         self.full = full
 
     def fit(self, X: Any, y: Any) -> Clocked:
-        """Fit a clone."""
+        """Fit a clone of the estimator."""
         CLOCK.start()
         self.classes_ = np.unique(y)
         self.model_ = clone(self.model).fit(X, y)
@@ -87,11 +87,11 @@ class Clocked(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict."""
+        """Return the predictions."""
         return self.model_.predict(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy; the event is over."""
+        """Return the accuracy and end the event."""
         CLOCK.start()
         score = float(self.model_.score(X, y))
         CLOCK.stop()
@@ -114,11 +114,11 @@ def prefixed(space: dict[str, Any]) -> dict[str, Any]:
     return {f"model__{name}": value for name, value in space.items()}
 
 
-# -- the methods ----------------------------------------------------------------------
+# -- methods --------------------------------------------------------------------------
 
 
 def hypertune(task: Any, seed: int, n_full: int, signs: dict[str, int]) -> Any:
-    """Run HyperTune: 15 trials on each of 5 samples of a tenth, `n_full` on all."""
+    """Run HyperTune: 15 trials on each of 5 samples, `n_full` on all rows."""
     search = HyperTuneSearchCV(
         Clocked(task.model, task.n_train),
         prefixed(task.space),
@@ -135,7 +135,7 @@ def hypertune(task: Any, seed: int, n_full: int, signs: dict[str, int]) -> Any:
 def ei_bo(
     task: Any, seed: int, n_iter: int = 1000, start: dict[str, Any] | None = None
 ) -> None:
-    """Run BO on all rows until the time is up, or so many trials are made."""
+    """Run BO on all rows until the time limit, or for a number of trials."""
     BayesSearchCV(
         Clocked(task.model, task.n_train),
         prefixed(task.space),
@@ -148,11 +148,11 @@ def ei_bo(
 
 
 def hyperband(task: Any, seed: int) -> None:
-    """Run Hyperband's brackets again and again until the time is up."""
+    """Repeat the brackets of Hyperband until the time limit."""
     distributions = {name: _distribution(v) for name, v in prefixed(task.space).items()}
     if task.iterations is None:
         resource, largest = "n_samples", len(task.y)
-        # One row of each class, and of each part of the only split.
+        # At least one row of each class and of each part of the only split.
         smallest = max(len(task.y) // FACTOR**3, 5 * len(np.unique(task.y)))
     else:
         resource = f"model__{task.iterations}"
@@ -190,19 +190,19 @@ def _distribution(value: Any) -> Any:
 
 
 class _WholeLogUniform:
-    """Whole numbers, log-uniform."""
+    """Log-uniform distribution of whole numbers."""
 
     def __init__(self, low: int, high: int) -> None:
         self.low, self.high = low, high
 
     def rvs(self, random_state: Any = None) -> int:
-        """Draw one."""
+        """Draw one number."""
         u = np.random.RandomState(random_state.randint(2**31 - 1)).uniform()
         return int(round(self.low * (self.high / self.low) ** u))
 
 
 def fabolas_like(task: Any, seed: int) -> None:
-    """Run the stand-in for Fabolas until the time is up."""
+    """Run the approximation of Fabolas until the time limit."""
     space = Space.from_notation(task.space)
     rng = np.random.default_rng(seed)
     train, test = np.flatnonzero(task.fold < 0), np.flatnonzero(task.fold == 0)
@@ -229,7 +229,7 @@ def fabolas_like(task: Any, seed: int) -> None:
         rows.append(np.append(x, _place(fraction)))
         scores.append(score)
         costs.append(CLOCK.spent - before)
-        # Fabolas' incumbent is the one with the best prediction for all rows.
+        # The incumbent of Fabolas has the best prediction for all rows.
         model_ = GaussianProcess(n_samples=0).fit(np.array(rows), np.array(scores))
         whole = np.array(rows)
         whole[:, -1] = 1.0
@@ -238,7 +238,7 @@ def fabolas_like(task: Any, seed: int) -> None:
 
 
 def _place(fraction: float) -> float:
-    """Position of a training fraction: 0 for the smallest, 1 for all."""
+    """Return the position of a training fraction: 0 is the smallest, 1 all rows."""
     return 1.0 - math.log(fraction) / math.log(FRACTIONS[0])
 
 
@@ -250,7 +250,7 @@ def _next(
     sobol: qmc.Sobol,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, float]:
-    """Choose configuration and fraction by expected improvement by second."""
+    """Choose configuration and fraction by expected improvement per second."""
     model = GaussianProcess().fit(rows, np.array(scores))
     cost = GaussianProcess(n_samples=0, winsorize_scores=False).fit(
         rows, np.log(np.maximum(costs, 1e-4))
@@ -273,8 +273,9 @@ def _next(
         ei = ExpectedImprovement()
         value, _ = ei.average(ei(mean, sd * correlation[:, None], best_f))
         at = np.column_stack([X, np.full(len(X), place)])
-        # Like Fabolas it counts what every trial costs besides its fit; here it is a
-        # share of the dearest trial, without which it stays with the cheapest.
+        # Fabolas adds the overhead of a trial to its fit. Here it is a share of the
+        # most expensive trial; without it, the method only proposes the cheapest
+        # trials.
         seconds = np.exp(cost.predict(at)[0][0]) + OVERHEAD * max(costs)
         value = value - np.log(seconds)
         if np.max(value) > best:
@@ -296,11 +297,11 @@ def run_method(
     signs: dict[str, int] | None = None,
     start: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Run one search until so many seconds are on the clock.
+    """Run one search until the time limit in seconds.
 
-    With `start` it is BO on all rows that begins there, for `n_full` trials.
+    With `start`, run BO on all rows from this configuration for `n_full` trials.
 
-    Returns its events, incumbents marked, and the processor time it took in all.
+    Returns the events, with marked incumbents, and the processor time of proposals.
     """
     global CLOCK
     CLOCK.__init__()  # type: ignore[misc]
@@ -330,7 +331,7 @@ def run_method(
 
 
 def _mark_incumbents(name: str, events: list[dict], task: Any) -> None:
-    """Say which event's configuration a search would return after each event."""
+    """Store in each event the event whose configuration the search would return."""
     best, best_key = -1, (0, 0.0)
     for number, event in enumerate(events):
         amount = event["amount"]
@@ -342,8 +343,9 @@ def _mark_incumbents(name: str, events: list[dict], task: Any) -> None:
             event.setdefault("incumbent", best)
             best = event["incumbent"]
             continue
-        # The largest amount of data or iterations comes first, then the score. Amounts
-        # that are not a factor apart are alike: brackets differ by rounding.
+        # Events are compared by the amount of data or iterations first, and then by
+        # score. Amounts are rounded to powers of FACTOR, because brackets differ by
+        # rounding.
         key = (round(math.log(amount, FACTOR)), event["score"])
         if best < 0 or key > best_key:
             best, best_key = number, key

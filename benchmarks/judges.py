@@ -1,33 +1,35 @@
-"""Judges of a method: regret after 10, 20, and 40 trials on many tasks, beside rivals.
+"""Comparison of search methods: regret after 10, 20, and 40 trials on suites of tasks.
 
-Five judges, each a list of tasks:
+Each of the five suites ("judges") is a list of tasks:
 
-- sklearn: the 60 tasks of sklearn_tasks.py, eight learners on 26 data sets;
-- xgboost: YAHPO Gym's surrogates of XGBoost (14 dimensions, two of them categories) on
-  119 data sets, accuracy and log loss in turn;
-- xgboost-tree: the same, for skbayes with `Choice`, so that the parameters of a booster
-  exist under that booster only; rivals that have no such notation see the flat space;
+- sklearn: the 60 tasks of sklearn_tasks.py, eight learners on 26 data sets.
+- xgboost: YAHPO Gym's surrogates of XGBoost (14 dimensions, two of them categorical) on
+  119 data sets, alternately with accuracy and log loss.
+- xgboost-tree: the same, but skbayes uses `Choice`, so that the parameters of a booster
+  exist only under that booster. Libraries without such a notation use the flat space.
 - lcbench: YAHPO Gym's surrogates of perceptrons (seven dimensions) on 34 data sets,
-  accuracy and cross-entropy in turn;
+  alternately with accuracy and cross-entropy.
 - tables: the seven grids of grids.py.
 
-With ``--noisy`` a method is told the score of one random fold of three (sklearn), or
-the score plus normal noise of a tenth of the distance from the median to the best score
-(all others). The figure is then that of the true score of the configuration whose told
-score is best.
+With ``--noisy``, the observed score of the sklearn suite is that of one random fold of
+three. In the other suites, normal noise is added to the score, with a tenth of the
+distance from the median to the best score. The regret is then computed from the true
+score of the configuration with the best observed score.
 
-The figure is the normalized regret × 1000 of sklearn_tasks.py: 0 is the best score
-known, 1000 the median of 300 random trials, and what is worse than 2000 counts as 2000.
-Every method gets the same seeds, and every task has seeds of its own: with the same
-ones, all tasks would have the same initial points, and their mean would tell of these.
-Standard errors are over tasks and seeds. A method may be followed by the number of
-trials in flight, and skbayes by options of its Optimizer or a variant of variants.py:
+The output is the normalized regret × 1000 of sklearn_tasks.py: 0 is the best known
+score, and 1000 is the median of 300 random trials. Values above 2000 count as 2000. All
+methods use the same seeds, but each task has different seeds. Otherwise all tasks would
+have the same initial points, and the mean would depend on these. Standard errors are
+over tasks and seeds.
+
+The name of a method may be followed by the number of trials in flight. For skbayes, it
+may also be followed by options of its Optimizer or by a variant of variants.py:
 
     skbayes  optuna-tpe@4  skbayes@4  skbayes+plain  skbayes@4+plain
     skbayes:n_initial_points=4,acquisition=pi
 
-HEBO needs an environment of its own (NumPy < 1.25), in which this script is run with
-``--methods hebo``; the cached runs of all environments are shown together.
+HEBO requires a separate environment (NumPy < 1.25), in which this script is run with
+``--methods hebo``. The output contains the cached runs of all environments.
 
 Example: python benchmarks/judges.py lcbench --methods skbayes,optuna-tpe --jobs 2
 """
@@ -70,7 +72,7 @@ NOISE = 0.1
 
 
 def tasks_of(judge: str) -> list[str]:
-    """Names of a judge's tasks."""
+    """Return the names of the tasks of a suite."""
     if judge == "sklearn":
         return [f"sklearn:{task}" for task in sklearn_tasks.TASKS]
     if judge == "tables":
@@ -84,13 +86,13 @@ def tasks_of(judge: str) -> list[str]:
 
 
 def seed_of(task: str, seed: int) -> int:
-    """Seed of one run, different for each task."""
+    """Return the seed of one run, which is different for each task."""
     return zlib.crc32(f"{task.removeprefix('xgboost-tree')} {seed}".encode()) % 2**31
 
 
 @cache
 def reference(task: str) -> np.ndarray:
-    """Scores of random trials, -inf for failures."""
+    """Return scores of random trials, -inf for failures."""
     _, notation, score = make_task(task)
     space = Space.from_notation(notation)
     n = int(min(N_REFERENCE, space.n_configurations))
@@ -118,7 +120,7 @@ def _build(method: str, task: str, seed: int) -> Any:
 def run(
     method: str, task: str, seed: int, n_trials: int, noisy: bool
 ) -> dict[str, Any]:
-    """Make one search; with q in flight, trial k knows the scores of 0 … k - q."""
+    """Run one search; with q in flight, trial k depends on the scores of 0 … k - q."""
     warnings.simplefilter("ignore")
     if method == REFERENCE:
         return {"task": task, "seed": seed, "scores": reference(task).tolist()}
@@ -168,7 +170,7 @@ def _observe(
     return score + float(sd * rng.standard_normal())
 
 
-# -- figures -----------------------------------------------------------------------
+# -- regrets -----------------------------------------------------------------------
 
 
 def best_so_far(record: dict[str, Any]) -> np.ndarray:
@@ -183,10 +185,10 @@ def best_so_far(record: dict[str, Any]) -> np.ndarray:
 
 
 def regrets(store: Cache, methods: list[str], tasks: list[str]) -> dict[str, dict]:
-    """Regret × 1000 after each trial, by method and by (task, seed)."""
+    """Return regrets × 1000 after each trial, by method and by (task, seed)."""
     found: dict[str, dict] = {method: {} for method in methods}
     wanted = set(tasks)
-    # Flat and conditional spaces have the same best.
+    # The best score of the flat space and of the conditional space is the same.
     best = dict.fromkeys((_function(task) for task in tasks), -math.inf)
     median: dict[str, float] = {}
     for label in {*store.labels(), *methods}:
@@ -219,7 +221,7 @@ def _function(task: str) -> str:
 
 
 def _group(task: str) -> str:
-    """Learner or metric of a task."""
+    """Return the learner or metric of a task."""
     return task.rpartition("/" if "/" in task else "-")[2]
 
 
@@ -273,17 +275,17 @@ def main() -> None:
         "--methods",
         type=_known,
         default=["skbayes", "random"],
-        help="separated by commas, or by semicolons where options have commas",
+        help="comma-separated; semicolons if options contain commas",
     )
     add("--seeds", type=int, default=10)
     add("--trials", type=int, default=40)
-    add("--every", type=int, default=1, help="use each n-th task only")
-    add("--offset", type=int, default=0, help="from this one on")
-    add("--noisy", action="store_true", help="tell noisy scores")
-    add("--fresh", action="store_true", help="drop cached runs of skbayes")
-    add("--finished", action="store_true", help="show finished runs, make none")
-    add("--jobs", type=int, default=1, help="processes at a time")
-    add("--save", metavar="NAME", help="write the summary into results/judges/")
+    add("--every", type=int, default=1, help="use only every n-th task")
+    add("--offset", type=int, default=0, help="index of the first task")
+    add("--noisy", action="store_true", help="add noise to the observed scores")
+    add("--fresh", action="store_true", help="delete the cached runs of skbayes")
+    add("--finished", action="store_true", help="print finished runs only")
+    add("--jobs", type=int, default=1, help="number of processes")
+    add("--save", metavar="NAME", help="write the summary to results/judges/")
     args = parser.parse_args()
     kind = "-noisy" if args.noisy else ""
     store = Cache(f"judges/{args.trials}{kind}")

@@ -1,9 +1,9 @@
-"""Draw regret against trials and against seconds of thinking, from judges.py's runs.
+"""Plots of regret by trials and by proposal time, from the runs of judges.py.
 
-One row for each judge; a point after each trial. The mean is over the tasks and seeds
-that every method shown has finished; a method with fewer than LEAST runs of a judge is
-left out there. Thinking is the processor time of a method from its first trial to its
-last, without the fits.
+The figure has one row per suite and one point per trial. The mean is over the tasks and
+seeds that all plotted methods have finished. A method with fewer than LEAST runs on a
+suite is omitted there. The proposal time is the processor time of a method from its
+first trial to its last, without the fits.
 
 Example: python benchmarks/judges_picture.py --methods skbayes,optuna-tpe,optuna-gp
 """
@@ -39,7 +39,7 @@ FIRST = 3  # earlier trials are part of every method's initial design
 
 
 def collect(methods: list[str], n_trials: int) -> dict[str, Any]:
-    """Mean regret and thinking time after each trial, by judge and method."""
+    """Return mean regret and proposal time after each trial, by suite and method."""
     store = Cache(f"judges/{n_trials}")
     thinking = {
         (method, r["task"], r["seed"]): np.cumsum(r["think"])
@@ -65,7 +65,7 @@ def collect(methods: list[str], n_trials: int) -> dict[str, Any]:
 
 
 def draw(curves: dict[str, Any]) -> None:
-    """Write the picture."""
+    """Write the figure."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -98,9 +98,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--methods", default=",".join(LABELS), help="separated by commas")
+    add("--methods", default=",".join(LABELS), help="comma-separated")
     add("--trials", type=int, default=40)
-    add("--draw-only", action="store_true", help="draw the committed curves")
+    add("--draw-only", action="store_true", help="plot the committed curves")
     args = parser.parse_args()
     if not args.draw_only:
         curves = collect(args.methods.split(","), args.trials)

@@ -1,8 +1,8 @@
-"""Tasks with bounds on outcomes, for `limits.py`: spaces, scores and outcomes.
+"""Tasks with bounds on outcomes for `limits.py`: spaces, scores and outcomes.
 
-Outcomes that would be times are stood in for by counts that cause them, so that a run
-gives the same figures on any machine: leaves for the time of a prediction, iterations
-of LIBSVM for the time of a fit.
+Times are replaced by the counts that determine them, so that results are the same on
+any machine. The number of leaves replaces the time of a prediction, and the number of
+LIBSVM iterations replaces the time of a fit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skbayes.evaluation.constraints import Bound
 
 __all__ = ["TASKS", "Task"]
 
-# Rows of adult, and splits.
+# Number of rows of adult, and number of splits.
 N_ROWS, N_SPLITS = 1500, 3
 
 Data = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -33,7 +33,7 @@ Data = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Task:
-    """What is searched: `fit` returns an estimator, `outcome` measures it."""
+    """Search task: `fit` returns a fitted estimator, and `outcome` measures it."""
 
     space: Space
     bounds: tuple[Bound, ...]
@@ -42,7 +42,7 @@ class Task:
     data: Callable[[], Data]
 
     def evaluate(self, params: Params) -> tuple[float, list[float]]:
-        """Return mean accuracy over the splits, and the slacks of the bounds."""
+        """Return the mean accuracy over the splits, and the slacks of the bounds."""
         X, y, group = self.data()
         scores, outcomes = [], []
         splits = StratifiedKFold(N_SPLITS, shuffle=True, random_state=0)

@@ -1,7 +1,8 @@
-"""Best allowed score under bounds on outcomes, by the number of trials.
+"""Best feasible score under bounds on outcomes, by the number of trials.
 
-See `limit_tasks.py` for the tasks. Each run is a method, a task and a seed; finished
-runs are kept in `cache/limits-runs/`, single evaluations in `cache/limits-trials/`.
+The tasks are defined in `limit_tasks.py`. Each run has a method, a task and a seed.
+Finished runs are cached in `cache/limits-runs/`, and single evaluations in
+`cache/limits-trials/`.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from common import HERE, Cache, names, run_all
 from limit_tasks import TASKS
 from methods import Params, Space, _Optuna, _Skbayes
 
-# Trials after which methods are compared.
+# Numbers of trials after which methods are compared.
 CHECKPOINTS = (15, 30)
 
-# A penalized score is less by this for each unit of violation.
+# Penalty of a score per unit of violation.
 PENALTY = 1.0
 
 
 class Constrained(_Skbayes):
-    """skbayes' optimizer, told the values of the constraints."""
+    """Optimizer of skbayes that observes the values of the constraints."""
 
     def tell_limited(self, params: Params, score: float, slacks: list[float]) -> None:
         """Report score and slacks of a trial."""
@@ -36,7 +37,7 @@ class Constrained(_Skbayes):
 
 
 class Filtered(_Skbayes):
-    """The same without constraints."""
+    """Optimizer of skbayes without constraints."""
 
     def tell_limited(self, params: Params, score: float, slacks: list[float]) -> None:
         """Report score and slacks of a trial."""
@@ -44,7 +45,7 @@ class Filtered(_Skbayes):
 
 
 class Penalized(_Skbayes):
-    """The same, with scores that are less the more the constraints are violated."""
+    """Optimizer of skbayes whose scores are reduced in proportion to the violation."""
 
     def tell_limited(self, params: Params, score: float, slacks: list[float]) -> None:
         """Report score and slacks of a trial."""
@@ -53,7 +54,7 @@ class Penalized(_Skbayes):
 
 
 class Failed(_Skbayes):
-    """The same, with trials that violate a constraint told as failed."""
+    """Optimizer of skbayes in which trials that violate a constraint are failures."""
 
     def tell_limited(self, params: Params, score: float, slacks: list[float]) -> None:
         """Report score and slacks of a trial."""
@@ -61,7 +62,7 @@ class Failed(_Skbayes):
 
 
 class OptunaLimited(_Optuna):
-    """Optuna's sampler, told the values of the constraints."""
+    """Sampler of Optuna that observes the values of the constraints."""
 
     def tell_limited(self, params: Params, score: float, slacks: list[float]) -> None:
         """Report score and slacks of a trial."""
@@ -83,7 +84,7 @@ METHODS: dict[str, Any] = {
 
 
 def evaluate(task: str, params: Params, cache: Cache, known: dict) -> Any:
-    """Evaluate once, and keep the result."""
+    """Evaluate a configuration once, and cache the result."""
     key = json.dumps(params, sort_keys=True)
     if key not in known:
         score, slacks = TASKS[task].evaluate(params)
@@ -119,7 +120,7 @@ def run(method: str, task: str, seed: int) -> dict[str, Any]:
 
 
 def best_allowed(record: dict[str, Any], n: int) -> float:
-    """Return the best score of the first trials that keep all bounds, NaN if none."""
+    """Return the best score of the first trials that meet all bounds, or NaN."""
     pairs = zip(record["scores"][:n], record["violations"][:n], strict=True)
     return max((s for s, v in pairs if v <= 0.0), default=np.nan)
 
@@ -127,7 +128,7 @@ def best_allowed(record: dict[str, Any], n: int) -> float:
 def summarize(records: list[dict[str, Any]]) -> dict[str, Any]:
     """Return means and standard errors in percent, and mean ranks within seeds.
 
-    A run without an allowed trial counts as the least allowed score of the task.
+    A run without a feasible trial gets the lowest feasible score of the task.
     """
     summary: dict[str, Any] = {}
     ranks: dict[tuple[str, int], list[float]] = {}
@@ -197,12 +198,15 @@ def main() -> None:
     parser.add_argument("--methods", type=names(METHODS), default=list(METHODS))
     parser.add_argument("--tasks", type=names(TASKS), default=list(TASKS))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
     parser.add_argument(
-        "--fresh", type=names(METHODS), default=[], help="run these anew"
+        "--fresh",
+        type=names(METHODS),
+        default=[],
+        help="methods to run again",
     )
     parser.add_argument("--save", action="store_true")
-    parser.add_argument("--show", action="store_true", help="show what there is only")
+    parser.add_argument("--show", action="store_true", help="print finished runs only")
     args = parser.parse_args()
     cache = Cache("limits-runs")
     for method in args.fresh:

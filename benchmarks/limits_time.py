@@ -1,30 +1,31 @@
-"""Searches within limits of time: trials that never end, and equal wall time.
+"""Searches with time limits: trials that never end, and equal wall time.
 
     python benchmarks/limits_time.py ended
     python benchmarks/limits_time.py time --jobs 2
 
-`ended`: 24 trials, each ended after one second, on tasks of which a part never ends:
-one option of six, two of them, or the upper 45 % of a range. A trial that ends takes
-0.1 seconds. What never ends would have the best scores; "scored" says that trials that
-are ended have one, as those of which the first folds were finished. How many trials are
-ended, with the limit told to the optimizer ("limit") and without ("no limit"), and the
-best score × 1000 of the others.
+The command `ended` runs 24 trials, each of which is ended after one second. In each
+task, a part of the space never ends: one option of six, two of them, or the upper 45 %
+of a range. A trial that ends takes 0.1 seconds. Configurations that never end would
+have the best scores. In the tasks "scored", ended trials have a score, as if their
+first folds were finished. The output is the number of ended trials, and the best score
+× 1000 of the other trials. The optimizer gets the limit in the rows "limit", but not in
+"no limit".
 
-`time`: simulated wall time on surrogates of YAHPO Gym, which predict the seconds of a
-fit: perceptrons (`lcbench`: seven dimensions, times that differ by a factor of 40) or
-XGBoost (`rbv2_xgboost`: 14 dimensions, a factor of 1,000), three data sets with two
-metrics each. A search has as many seconds as so many fits of random configurations
-take on average (`--fits`), and at most 60 trials; thinking takes no time. A trial that
-does not end within it does not count. The figure is the normalized regret × 1000 of the
-best score at the end: 0 is the best score known of the task, 1000 the median of 300
-random configurations.
+The command `time` simulates wall time with surrogates of YAHPO Gym, which predict the
+seconds of a fit. The learners are perceptrons (`lcbench`: seven dimensions, times
+differ by a factor of 40) and XGBoost (`rbv2_xgboost`: 14 dimensions, a factor of
+1,000), on three data sets with two metrics each. A search takes as many seconds as
+`--fits` fits of random configurations on average, and at most 60 trials. The time of
+proposals is not counted, and a trial that ends after the limit is ignored. The output
+is the normalized regret × 1000 of the best score at the end: 0 is the best known score
+of the task, and 1000 is the median of 300 random configurations.
 
 - ei: expected improvement; the search ends with the first trial that is expected to
-  overrun.
-- ei+last: then trials are proposed that are expected to end in time.
-- eips: expected improvement per second; eips-cooled: with cooled costs; both with
-  "+last", too.
-- random, optuna-tpe: until the time is over.
+  exceed the time.
+- ei+last: the search then proposes trials that are expected to end in time.
+- eips: expected improvement per second; eips-cooled: with cooled costs; both also with
+  "+last".
+- random, optuna-tpe: trials are started until the time is over.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ Params = dict[str, Any]
 N_TRIALS, LIMIT, SECONDS = 24, 1.0, 0.1
 MAX_TRIALS = 60
 SPACE = {"kind": list("abcdef"), "x": (0.0, 1.0)}
-# What never ends, and whether trials that are ended have a score, the better the longer
-# they would take.
+# Configurations that never end, and whether ended trials have a score. This score
+# increases with the time that the trial would take.
 ENDED: dict[str, tuple[Callable[[Params], bool], bool]] = {
     "one option": (lambda p: p["kind"] == "f", False),
     "two options": (lambda p: p["kind"] > "d", False),
@@ -58,7 +59,7 @@ ENDED: dict[str, tuple[Callable[[Params], bool], bool]] = {
     "one option, scored": (lambda p: p["kind"] == "f", True),
     "range, scored": (lambda p: p["x"] > 0.55, True),
 }
-# The seconds of a fit, and scores with their signs.
+# Seconds of a fit, and scores with their signs.
 SCENARIOS: dict[str, tuple[str, dict[str, float]]] = {
     "lcbench": ("time", {"val_accuracy": 1.0, "val_cross_entropy": -1.0}),
     "rbv2_xgboost": ("timetrain", {"acc": 1.0, "logloss": -1.0}),
@@ -79,7 +80,7 @@ METHODS = (
 
 
 def count_ended(task: str, limit: float | None, seed: int) -> tuple[int, float]:
-    """Return how many of the trials were ended, and the score × 1000 of the best."""
+    """Return the number of ended trials, and the best score × 1000 of the others."""
     never_ends, scored = ENDED[task]
     optimizer = Optimizer(SPACE, random_state=seed)
     optimizer.cost_limit = limit
@@ -113,7 +114,7 @@ def run_ended(n_seeds: int) -> dict[str, Any]:
 
 
 def make_timed(task: str) -> Callable[[Params], tuple[float, float]]:
-    """Return what computes score and seconds of a configuration of a task."""
+    """Return a function that computes score and seconds of a configuration."""
     scenario, instance, metric = task.split("/")
     timer, metrics = SCENARIOS[scenario]
     outputs = yahpo(scenario).outputs
@@ -139,7 +140,7 @@ def reference(task: str) -> tuple[float, float, float]:
 
 
 def search(name: str, task: str, seed: int, total: float) -> tuple[list, list]:
-    """Return scores and ends of the trials of one search of `total` seconds."""
+    """Return scores and end times of the trials of one search of `total` seconds."""
     space, evaluate = yahpo_space(task.partition("/")[0]), make_timed(task)
     if name in ("random", "optuna-tpe"):
         return _search_plainly(make_method(name, space, seed), evaluate, total)
@@ -186,7 +187,7 @@ def _search_plainly(method: Any, evaluate: Any, total: float) -> tuple[list, lis
 
 
 def run_timed(name: str, task: str, seed: int, fits: int) -> dict[str, Any]:
-    """Run one search; a record for the cache."""
+    """Run one search; return a record for the cache."""
     median, best, mean_seconds = reference(task)
     total = fits * mean_seconds
     scores, ends = search(name, task, seed, total)
@@ -223,7 +224,7 @@ def run_times(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def summarize_times(store: Cache, methods: list[str]) -> dict[str, Any]:
-    """Regret of the final score of each method, paired with the first one."""
+    """Return regrets of the final scores, and differences from the first method."""
     records = {m: {(r["task"], r["seed"]): r for r in store.load(m)} for m in methods}
     known: dict[str, float] = {}
     for runs in records.values():
@@ -267,10 +268,10 @@ def main() -> None:
     add("--methods", type=names(METHODS), default=list(METHODS))
     add("--seeds", type=int, default=10)
     add("--scenario", choices=tuple(SCENARIOS), default="lcbench")
-    add("--fits", type=int, default=15, help="seconds, in mean times of random fits")
-    add("--jobs", type=int, default=1, help="processes at a time")
-    add("--cached", action="store_true", help="summarize what is cached")
-    add("--save", action="store_true", help="write the summary into results/")
+    add("--fits", type=int, default=15, help="time limit in mean times of random fits")
+    add("--jobs", type=int, default=1, help="number of processes")
+    add("--cached", action="store_true", help="summarize cached runs only")
+    add("--save", action="store_true", help="write the summary to results/")
     args = parser.parse_args()
     summary = run_ended(args.seeds) if args.what == "ended" else run_times(args)
     if args.save:

@@ -1,12 +1,14 @@
-"""Speed of `LiblinearClassifier` beside scikit-learn's copy of LIBLINEAR.
+"""Speed of `LiblinearClassifier` compared with scikit-learn's copy of LIBLINEAR.
 
-The same data, the same problem, and the tolerance that LIBLINEAR has for each solver;
-fits take turns, and the ratio is that of the medians of processor time. The classifier
-is measured with liblinear-official and without it, when it calls scikit-learn's copy
-itself ("fallback"). That copy has sample weights and a generator of its own. IMDB is
-counted by words (binary), once 10,000 and once 2,000 reviews; so are the four science
-groups of 20 Newsgroups. 4,000 rows of Letter are dense and have 26 classes, which take
-26 fits.
+Both solve the same problem on the same data, with LIBLINEAR's tolerance for each
+solver. The fits alternate, and the output is the ratio of the medians of processor
+time. The classifier is measured with and without liblinear-official. Without it
+("fallback"), the classifier calls scikit-learn's copy, which has sample weights and a
+different random generator.
+
+The features of IMDB are binary word counts, of 10,000 and of 2,000 reviews. Those of
+the four science groups of 20 Newsgroups are of the same kind. The 4,000 rows of Letter
+are dense and have 26 classes, which require 26 fits.
 
 Example: python benchmarks/linear.py --repeats 5
 """
@@ -65,14 +67,14 @@ def data_sets() -> dict[str, tuple[Any, Any, Any, Any]]:
 
 
 def counted(texts: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
-    """Count the words of the texts of a task, as there or not."""
+    """Return binary word counts of the texts of a task."""
     (train, y), (test, y_test) = texts["train"], texts["test"]
     vectorizer = CountVectorizer(binary=True, dtype=np.float64)
     return vectorizer.fit_transform(train), y, vectorizer.transform(test), y_test
 
 
 def pair(solver: str, C: float, several: bool) -> tuple[Any, Any]:
-    """Return ours, and scikit-learn's with the same problem to solve."""
+    """Return our classifier, and scikit-learn's with the same problem."""
     settings = SOLVERS[solver]
     tol = 0.1 if settings["dual"] else 0.01
     common = {"C": C, "tol": tol, "fit_intercept": False, "random_state": 0}
@@ -85,7 +87,7 @@ def pair(solver: str, C: float, several: bool) -> tuple[Any, Any]:
 
 
 def fit(estimator: Any, X: Any, y: Any, *, installed: bool = True) -> float:
-    """Return the seconds of a fit, with liblinear-official or as if without it."""
+    """Return the seconds of a fit, with liblinear-official or without it."""
     with patch("skbayes.text._liblinear._is_installed", lambda: installed):
         start = time.process_time()
         estimator.fit(X, y)

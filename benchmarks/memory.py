@@ -1,26 +1,28 @@
-"""Memory and bytes written when a large input goes to two worker processes.
+"""Memory and written bytes of searches on a large input with two worker processes.
 
-One float64 matrix of --size bytes, 12 trials, n_jobs=2, `n_points=3` where there is
-such a thing. The estimator adds up what it is given. Two ways to split:
+The input is one float64 matrix of --size bytes; each search makes 12 trials with
+n_jobs=2, and with `n_points=3` if it has this argument. The estimator computes the sum
+of its input. There are two kinds of splits:
 
-- blocks: ten folds, each trained on another tenth of the rows and tested on a fiftieth:
-  every trial reads all of the input, and few rows are copied at a time. What memory
-  grows by is what the search itself makes of the input.
-- kfold: KFold(3). scikit-learn cuts training and test set out of the input, which in
-  two workers at once makes two copies of it, whichever search is used.
+- blocks: ten folds, each trained on a different tenth of the rows and tested on a
+  fiftieth. Every trial reads the whole input, but only a few rows are copied at a time.
+  The growth of memory is therefore due to the search itself.
+- kfold: KFold(3). scikit-learn copies training and test set from the input. In two
+  workers these are two copies of the input, for all searches.
 
-Each search runs in a process of its own, of which another takes samples:
+Each search runs in a separate process, and another process takes samples:
 
-- written: what the searching process hands to write() during `fit`, to files and pipes
-  (wchar in /proc/PID/io), in multiples of the input; dumps: files of more than a
-  hundredth of the input that appear in joblib's temporary folder.
-- growth: what the process and its workers have in memory of their own (Pss_Anon and
-  Pss_Shmem in smaps_rollup) plus the size of the temporary folder, at the largest,
-  minus the same before `fit`, in multiples of the input. Files count whole, mapped or
-  not: they live in shared memory or the page cache. "own" is the first of the two,
-  "folder" the second, each at its largest.
+- written: bytes that the process of the search passes to write() during `fit`, to files
+  and pipes (wchar in /proc/PID/io), in multiples of the input.
+- dumps: number of files in joblib's temporary folder that are larger than a hundredth
+  of the input.
+- growth: largest memory of the process and its workers (Pss_Anon and Pss_Shmem in
+  smaps_rollup) plus the size of the temporary folder. The value before `fit` is
+  subtracted, and the unit is the size of the input. Files count in full, because they
+  are in shared memory or in the page cache.
+- own, folder: the largest values of the two parts of growth.
 
-The workers are started and have made a small search before the first sample.
+Before the first sample, the workers are started and have run a small search.
 
 Example: python benchmarks/memory.py --size 1e8 --searches skbayes,GridSearchCV
 """
@@ -49,14 +51,14 @@ from common import names, save_results
 from sklearn.model_selection import GridSearchCV, KFold
 
 N_TRIALS, N_JOBS, N_POINTS = 12, 2, 3
-# As wide as a page of memory, so that no page belongs to two folds.
+# A row has the size of a memory page, so that no page belongs to two folds.
 N_COLUMNS = 512
 SEARCHES = ("skbayes", "GridSearchCV", "skopt")
 SPLITS = ("blocks", "kfold")
 SECONDS_BETWEEN_SAMPLES = 0.01
 
 
-# -- the searching process ---------------------------------------------------------
+# -- process of the search ---------------------------------------------------------
 
 
 def make_search(name: str, splits: Any, n_trials: int) -> Any:
@@ -87,7 +89,7 @@ def make_splits(kind: str, n_rows: int) -> Any:
 
 
 def search_once(name: str, kind: str, size: float, folder: str) -> None:
-    """Make the search; talk with the process that takes samples."""
+    """Run the search, synchronized with the process that takes samples."""
     warnings.simplefilter("ignore")
     n_rows = int(size) // (8 * N_COLUMNS)
     X = np.random.default_rng(0).random((n_rows, N_COLUMNS))
@@ -110,18 +112,18 @@ def _written() -> int:
     return int(dict(line.split(": ") for line in lines)["wchar"])
 
 
-# -- the process that looks on -----------------------------------------------------
+# -- process that takes samples ----------------------------------------------------
 
 
 def own_memory(pid: int) -> int:
-    """Bytes that a process and its descendants have, those in files left out."""
+    """Return the memory of a process and its descendants in bytes, without files."""
     total = 0
     process = psutil.Process(pid)
     for one in (process, *process.children(recursive=True)):
         try:
             text = Path(f"/proc/{one.pid}/smaps_rollup").read_text()
         except (OSError, ProcessLookupError):
-            continue  # it has just ended
+            continue  # the process has ended
         for line in text.splitlines():
             if line.startswith(("Pss_Anon:", "Pss_Shmem:")):
                 total += 1024 * int(line.split()[1])
@@ -129,7 +131,7 @@ def own_memory(pid: int) -> int:
 
 
 def files_in(folder: str) -> dict[str, int]:
-    """Sizes by path."""
+    """Return the sizes of files by path."""
     sizes = {}
     for path in Path(folder).rglob("*"):
         try:
@@ -141,7 +143,7 @@ def files_in(folder: str) -> dict[str, int]:
 
 
 def measure(name: str, kind: str, size: float) -> dict[str, float]:
-    """Run one search in a process of its own, and watch it."""
+    """Run one search in a separate process, and measure it."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--one", name, kind, str(size), folder]
         child = subprocess.Popen(
@@ -185,11 +187,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--size", type=float, default=1e9, help="bytes of the input")
+    add("--size", type=float, default=1e9, help="size of the input in bytes")
     add("--searches", type=names(SEARCHES), default="all")
     add("--splits", type=names(SPLITS), default="all")
     add("--one", nargs=4, help=argparse.SUPPRESS)
-    add("--save", action="store_true", help="write the figures into results/")
+    add("--save", action="store_true", help="write the results to results/")
     args = parser.parse_args()
     if args.one:
         name, kind, size, folder = args.one

@@ -1,7 +1,7 @@
-"""The methods that the benchmarks compare, behind one ask/tell interface.
+"""Search methods of the benchmarks with a common ask/tell interface.
 
-A space is a dict of name to `Float`, `Int` or `Categories`; every method gets it in its
-own notation. Scores are maximized. Each library runs with its defaults.
+A space is a dict of name to `Float`, `Int` or `Categories`, which is converted to the
+notation of each library. Scores are maximized. Each library runs with its defaults.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True)
 class Float:
-    """A real number between two ends, on a linear or a log scale."""
+    """Real number between two ends, on a linear or a log scale."""
 
     low: float
     high: float
@@ -40,7 +40,7 @@ class Float:
 
 @dataclass(frozen=True)
 class Int:
-    """A whole number between two included ends, on a linear or a log scale."""
+    """Whole number between two inclusive ends, on a linear or a log scale."""
 
     low: int
     high: int
@@ -58,13 +58,13 @@ Space = Mapping[str, Float | Int | Categories]
 
 
 class Method(Protocol):
-    """What a benchmark needs of a method."""
+    """Protocol of a search method."""
 
     def ask(self) -> Params:
         """Propose one configuration."""
 
     def tell(self, params: Params, score: float) -> None:
-        """Report the score of a configuration, proposed or not; NaN is a failure."""
+        """Report the score of any configuration; NaN is a failure."""
 
 
 class _Random:
@@ -88,7 +88,7 @@ class _Random:
         return {name: self._draw(dim) for name, dim in self._space.items()}
 
     def tell(self, params: Params, score: float) -> None:
-        """Learn nothing."""
+        """Ignore the score."""
 
 
 def _ends(dim: Float | Int) -> tuple[float, float]:
@@ -116,7 +116,7 @@ class _Skbayes:
 
 
 class _Skopt:
-    """scikit-optimize's Optimizer as its BayesSearchCV sets it up."""
+    """Optimizer of scikit-optimize with the settings of its BayesSearchCV."""
 
     def __init__(self, space: Space, seed: int) -> None:
         from skopt import Optimizer
@@ -143,14 +143,15 @@ class _Skopt:
         }
 
     def tell(self, params: Params, score: float) -> None:
-        # Its own search stops at a failed trial; the worst so far stands in for it.
+        # The search of scikit-optimize stops at a failed trial; here the worst score so
+        # far replaces it.
         if np.isnan(score):
             score = self._worst
         self._worst = min(self._worst, score)
         self._optimizer.tell(self._point(params), -score)
 
     def tell_many(self, history: list[Params], scores: list[float]) -> None:
-        """Tell a whole history with one refit in place of one for each point."""
+        """Report a whole history with one refit instead of one per trial."""
         points = [self._point(params) for params in history]
         self._optimizer.tell(points, [-score for score in scores])
 
@@ -192,7 +193,7 @@ class _Optuna:
                 self._running.remove(trial)
                 self._study.tell(trial, None if failed else score, state=failed)
                 return
-        for trial in self._running:  # something else was evaluated in its place
+        for trial in self._running:  # another configuration was evaluated
             self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
         self._running.clear()
         self._study.add_trial(
@@ -203,7 +204,7 @@ class _Optuna:
 
 
 class _Hyperopt:
-    """hyperopt's TPE."""
+    """TPE of hyperopt."""
 
     def __init__(self, space: Space, seed: int) -> None:
         import hyperopt
@@ -260,7 +261,7 @@ class _Hyperopt:
 
 
 class _Smac:
-    """SMAC's facade for hyper-parameters: a random forest, with its own design."""
+    """SMAC's facade for hyper-parameters: a random forest with its own design."""
 
     def __init__(self, space: Space, seed: int) -> None:
         import ConfigSpace
@@ -269,7 +270,7 @@ class _Smac:
         dims = []
         for name, dim in space.items():
             if isinstance(dim, Categories):
-                # Its configurations hold strings of NumPy.
+                # SMAC returns strings of NumPy instead of the options.
                 places = [str(i) for i in range(len(dim.options))]
                 dims.append(ConfigSpace.Categorical(name, places))
             else:
@@ -289,8 +290,8 @@ class _Smac:
             output_directory=Path(self._folder.name),
         )
         facade = smac.HyperparameterOptimizationFacade
-        # Its own share of initial points is a quarter of the budget, and 10 a dimension
-        # at most; the budget is not told here.
+        # By default, the number of initial points is a quarter of the budget, and at
+        # most 10 per dimension; the budget is not known here.
         design = facade.get_initial_design(scenario, n_configs=10)
         self._smac = facade(
             scenario,
@@ -330,7 +331,7 @@ class _Smac:
 
 
 class _Hebo:
-    """HEBO; it needs NumPy < 1.25."""
+    """HEBO, which requires NumPy < 1.25."""
 
     def __init__(self, space: Space, seed: int) -> None:
         from hebo.design_space.design_space import DesignSpace
@@ -389,6 +390,6 @@ METHODS: dict[str, Callable[..., Method]] = {
 
 
 def make_method(name: str, space: Space, seed: int, **options: Any) -> Method:
-    """Build the named method; `options` go to skbayes' Optimizer and to no other."""
-    warnings.simplefilter("ignore")  # the rivals warn at every step
+    """Return the named method; `options` are arguments of skbayes' Optimizer only."""
+    warnings.simplefilter("ignore")  # other libraries warn at every step
     return METHODS[name](space, seed, **(options if name == "skbayes" else {}))

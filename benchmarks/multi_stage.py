@@ -1,19 +1,24 @@
-"""Searches on samples, on all data, and in stages, beside two rivals.
+"""Comparison of searches in stages with searches on all rows and on a subset.
 
-"full" and "subset" are BayesSearchCV's search on all training rows and on 30 % of them,
-"stages" is MultiStageSearchCV with its defaults, "stages-own" with
-multi_fidelity=False, "stages-40" with 40 % of the trials on the part, which the paper's
-times imply for boosted trees: each with --trials trials, the same splits and the same
-first configurations. "halving" is scikit-learn's HalvingRandomSearchCV with as many
-candidates as train on no more rows in all than "stages"; "optuna" is Optuna's TPE with
-its SuccessiveHalvingPruner on 1/9, 1/3 and all of the rows, for as many seconds as
-"stages" took.
+- "full", "subset": BayesSearchCV on all training rows and on 30 % of them.
+- "stages": MultiStageSearchCV with its defaults.
+- "stages-own": the same with multi_fidelity=False.
+- "stages-40": the same with 40 % of the trials on the subset, as the times in the paper
+  imply for boosted trees.
+- "halving": scikit-learn's HalvingRandomSearchCV. Its number of candidates is chosen so
+  that it trains on no more rows in total than "stages".
+- "optuna": Optuna's TPE with its SuccessiveHalvingPruner on 1/9, 1/3 and all of the
+  rows, for as many seconds as "stages" took.
 
-Times are processor seconds of the search, thinking included and the refit not: other
-work on the machine does not count. Test scores are those of the chosen configuration,
-trained on all training rows; "as found" on the rows it was tried on. Differences are
-paired by seed. The curve: the test score of the best configuration so far (in stages:
-of the latest stage with a finished trial).
+Except for "halving" and "optuna", all methods make --trials trials, with the same
+splits and the same first configurations.
+
+Times are processor seconds of the search including proposals but without the refit;
+other load on the machine does not count. Test scores are those of the chosen
+configuration, trained on all training rows. The scores "as found" are those of the
+configuration trained on the rows on which it was tried. Differences are paired by seed.
+The curve is the test score of the best configuration so far; in stages, of the latest
+stage with a finished trial.
 
 Example: python benchmarks/multi_stage.py --tasks yelp --seeds 20
 """
@@ -53,7 +58,7 @@ N_TIMES = 40
 
 
 class Judge:
-    """Scores configurations on the test set; each once."""
+    """Test scores of configurations, each computed once."""
 
     def __init__(self, task: Task, seed: int) -> None:
         self._task = task
@@ -70,7 +75,7 @@ class Judge:
         )
 
     def __call__(self, params: dict[str, Any], fraction: float = 1.0) -> float:
-        """Return the test score of a model trained on a share of the rows."""
+        """Return the test score of a model trained on a fraction of the rows."""
         key = json.dumps([sorted(params.items()), fraction])
         if key not in self._known:
             fidelity = Fidelity(train_size=fraction)
@@ -83,7 +88,7 @@ class Judge:
 
 
 def in_stages(task: Task, method: str, seed: int, n_trials: int) -> dict[str, Any]:
-    """Run one of our searches."""
+    """Run one of the searches of skbayes."""
     clock = [time.process_time()]
 
     def note(history: Any) -> bool:
@@ -127,7 +132,10 @@ def in_stages(task: Task, method: str, seed: int, n_trials: int) -> dict[str, An
 
 
 def n_rows_of_halving(n_candidates: int, n: int) -> float:
-    """Rows that a halving by 3 trains on, if its last round has all of them."""
+    """Return the number of rows that a halving search by 3 trains on.
+
+    The last iteration uses all rows.
+    """
     n_rounds = 1 + int(np.log(n_candidates) / np.log(3) + 1e-9)
     sizes = n / 3.0 ** np.arange(n_rounds - 1, -1, -1)
     left = [-(-n_candidates // 3**k) for k in range(n_rounds)]
@@ -135,7 +143,7 @@ def n_rows_of_halving(n_candidates: int, n: int) -> float:
 
 
 def halving(task: Task, seed: int, n_trials: int) -> dict[str, Any]:
-    """Run scikit-learn's halving search on as many rows as ours in stages."""
+    """Run scikit-learn's halving search on as many rows as the search in stages."""
     from sklearn.experimental import enable_halving_search_cv  # noqa: F401, I001
     from sklearn.model_selection import HalvingRandomSearchCV
 
@@ -168,7 +176,7 @@ def halving(task: Task, seed: int, n_trials: int) -> dict[str, Any]:
 
 
 class _Given:
-    """A splitter that gives out splits; halving wants one that is reproducible."""
+    """Splitter with given splits; the halving search requires a reproducible one."""
 
     random_state, shuffle = 0, False
 
@@ -199,7 +207,7 @@ def _distribution(values: Any) -> Any:
 
 
 class _LogInteger:
-    """Whole numbers, uniform on a log scale."""
+    """Distribution of whole numbers that is uniform on a log scale."""
 
     def __init__(self, low: int, high: int) -> None:
         self.low, self.high = low, high
@@ -211,7 +219,7 @@ class _LogInteger:
 
 
 def with_optuna(task: Task, seed: int, seconds: float) -> dict[str, Any]:
-    """Run Optuna until the time is up."""
+    """Run Optuna until the time limit."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -274,7 +282,7 @@ def with_optuna(task: Task, seed: int, seconds: float) -> dict[str, Any]:
 def run(
     method: str, name: str, seed: int, n_trials: int, data: str, seconds: float
 ) -> dict[str, Any]:
-    """Run one search, and judge what it found."""
+    """Run one search, and compute the test scores of its configurations."""
     warnings.simplefilter("ignore")
     task = load_task(name, seed, data)
     if method == "halving":
@@ -286,7 +294,7 @@ def run(
     return {"task": name, "method": method, "seed": seed, "n": n_trials, **record}
 
 
-# -- what it shows --------------------------------------------------------------------
+# -- summary --------------------------------------------------------------------------
 
 
 def mean_se(values: Any) -> tuple[float, float]:
@@ -296,7 +304,7 @@ def mean_se(values: Any) -> tuple[float, float]:
 
 
 def at_times(record: dict[str, Any], times: np.ndarray, column: int) -> np.ndarray:
-    """Return the curve at some times, NaN before the first trial has ended."""
+    """Return the curve at some times, NaN before the end of the first trial."""
     curve = np.array(record["curve"])
     places = np.searchsorted(curve[:, 0], times, side="right") - 1
     return np.where(places >= 0, curve[np.maximum(places, 0), column], np.nan)
@@ -309,9 +317,11 @@ def share_not_below(
     column: int,
     until: str,
 ) -> float:
-    """At how many times "stages" is not more than a standard error below another.
+    """Return the share of times at which "stages" is not worse than another method.
 
-    Of an even grid from when all have a trial until one search has ended on average.
+    The mean difference may be at most one standard error below zero. The times are an
+    even grid, from the first time at which all methods have a trial until the average
+    end of the search `until`.
     """
     last = np.mean([found[until][s]["seconds"] for s in seeds])
     first = max(found[m][s]["curve"][0][0] for m in ("stages", other) for s in seeds)
@@ -384,7 +394,7 @@ def summarize(name: str, found: dict[str, dict[int, dict]], n: int) -> dict[str,
 
 
 def draw(records: dict[str, dict[str, dict[int, dict]]], path: str) -> None:
-    """Draw the curves of all tasks."""
+    """Plot the curves of all tasks."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -435,13 +445,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=names(TASKS), default=list(TASKS))
     parser.add_argument("--methods", type=names(METHODS), default=list(METHODS))
-    parser.add_argument("--seeds", type=int, default=5, help="up to this one")
+    parser.add_argument(
+        "--seeds", type=int, default=5, help="end of the range of seeds"
+    )
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--trials", type=int, default=30)
-    parser.add_argument("--data", default=str(DATA), help="folder of the data")
+    parser.add_argument("--data", default=str(DATA), help="path of the data")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--save", action="store_true")
-    parser.add_argument("--draw", action="store_true", help="draw docs/images")
+    parser.add_argument("--draw", action="store_true", help="plot to docs/images")
     arguments = parser.parse_args()
     cache = Cache("multi_stage")
     found: dict[str, dict[str, dict[int, dict]]] = {}
@@ -456,7 +468,7 @@ def main() -> None:
                 }
 
     for seed in range(arguments.first_seed, arguments.seeds):
-        # Optuna's time is that of the search in stages.
+        # The time of Optuna is that of the search in stages.
         for last in (False, True):
             look_up()
             jobs = [

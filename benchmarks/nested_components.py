@@ -1,12 +1,13 @@
-"""Whether a fit with few components is a part of a fit with more, bit for bit.
+"""Equality of the first components in fits with few and with more components.
 
     python benchmarks/nested_components.py --save
 
 Each transformer is fitted with 11 components and with fewer, on random tables of seven
-shapes. Compared are the first components of the larger fit with those of the smaller
-one: its fitted arrays, its output for the training rows, and for other rows. Shown are
-the number of pairs, how many are equal to the last bit, and the greatest difference.
-SelectKBest has no components to slice; only its fitted arrays are compared.
+shapes. The script compares the first components of the larger fit with those of the
+smaller fit: the fitted arrays, the output for the training rows, and the output for
+other rows. It prints the number of pairs, the number of pairs that are bit for bit
+equal, and the greatest difference. SelectKBest has no components to slice; only its
+fitted arrays are compared.
 """
 
 from __future__ import annotations
@@ -55,13 +56,17 @@ def tables(shape: tuple[int, int], seed: int) -> tuple[Any, Any, Any]:
 
 
 def difference(more: Any, fewer: Any) -> float:
-    """Return the greatest difference in the part that both have."""
+    """Return the greatest difference in the part that both arrays have."""
     part = more[tuple(slice(0, n) for n in fewer.shape)]
     return float(np.max(np.abs(part - fewer), initial=0.0))
 
 
 def fitted_arrays(transformer: Any) -> dict[str, Any]:
-    """Return the fitted floats; noise_variance_ is the mean of what is left out."""
+    """Return the fitted floats.
+
+    The attribute ``noise_variance_`` is omitted, because it is the mean of the
+    remaining variances.
+    """
     return {
         name: np.asarray(value)
         for name, value in vars(transformer).items()

@@ -1,4 +1,4 @@
-"""Results as text, in the layout of the paper and beside its figures."""
+"""Results as text in the layout of the paper, together with its results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TITLES = {
     True: "Several objectives (Table 4 of the paper), mean ± sd",
 }
 
-# The paper's names, in Tables 3 and 4, of the methods whose figures ours should repeat.
+# Names in Tables 3 and 4 of the paper of the methods that should have the same results.
 PUBLISHED_NAMES = {
     "random": ("RS", "RS"),
     "bo_paper_m": ("BO_EI_M", "BO_M"),
@@ -33,22 +33,23 @@ PUBLISHED_NAMES = {
 }
 PUBLISHED_RUNS = 100
 
-# With which method the others are compared, seed by seed.
+# The other methods are compared with this one, paired by seed.
 REFERENCE = "skbayes"
 
-# Tables side by side, and characters of a column.
+# Number of adjacent tables, and number of characters per column.
 N_ABREAST, WIDTH = 3, 14
 
-# What a cell shows, by table and measure.
+# Function that returns the text of a cell, by table and measure.
 Cell = Callable[[str, str], str]
 
 
 def as_text(results: Sequence[Result]) -> str:
-    """Lay results out as the paper does, three tables side by side.
+    """Format results as in the paper, three adjacent tables at a time.
 
-    For one and for several objectives: mean ± standard deviation of each method, the
-    exact expectations of random search, the published figures, and how many standard
-    errors lie between ours and those they should repeat.
+    The output has one part for one objective and one for several objectives. It
+    contains the mean ± standard deviation of each method, the exact expectations of
+    random search, and the published results. It also contains the differences between
+    our results and those that they should reproduce, in standard errors.
     """
     parts = []
     for several in (False, True):
@@ -72,7 +73,7 @@ def as_text(results: Sequence[Result]) -> str:
 
 
 class _Block:
-    """A few tables side by side."""
+    """Adjacent tables of the output."""
 
     def __init__(self, results: Sequence[Result], several: bool) -> None:
         self.several = several
@@ -137,7 +138,7 @@ class _Block:
         return f"{max(means) if measure == 'fbp' else min(means):g}"
 
     def _checks(self) -> list[tuple[str, Cell]]:
-        """Compare our figures with those that they should repeat."""
+        """Compare our results with those that they should reproduce."""
         checks: list[tuple[str, Cell]] = []
         for method in self.methods:
             if method == "random":
@@ -179,7 +180,7 @@ class _Block:
 
 
 def _paired_difference(one: Result, other: Result, measure_name: str) -> float:
-    """Mean of `one` less `other` over common seeds, in its standard errors, or NaN."""
+    """Return the mean difference over common seeds in standard errors, or NaN."""
     values = [
         {run.seed: measure(run, r.table)[measure_name].value for run in r.runs}
         for r in (one, other)
@@ -201,13 +202,13 @@ def _cell(value: Summary | Expected | None, measure: str) -> str:
     return f"{sign}{value.mean:.{digits}f} ± {value.sd:.{digits}f}"
 
 
-# -- what the cells cannot say --------------------------------------------------------
+# -- notes below the tables -----------------------------------------------------------
 
 
 def _geometric_means(
     results: Sequence[Result], names: Sequence[str], several: bool
 ) -> list[str]:
-    """Say what each method needs on average over tables, of those that are on all."""
+    """Return the average of each method over tables, for methods on all tables."""
     measure_name = "fta" if several else "ftb"
     means: dict[str, list[float]] = {}
     for result in results:

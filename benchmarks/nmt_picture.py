@@ -1,4 +1,4 @@
-"""Progress of methods as pictures."""
+"""Plots of the progress of methods on tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["draw"]
 def draw(
     results: Sequence[Result], path: str | PathLike[str], length: int = 100
 ) -> None:
-    """Draw median and quartiles of the progress of each method on each table."""
+    """Plot median and quartiles of the progress of each method on each table."""
     import_optional("matplotlib", extra="plot", purpose="drawing")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -68,7 +68,7 @@ def _picture_rows(
             if result.several == several:
                 shown = min(length, result.cap or length, len(result.table))
                 values = quartiles(curves(result.runs, result.table, shown))
-                # The first rows are taken at once.
+                # The first rows are evaluated at once.
                 start = min(N_START, shown)
                 panels[result.table.name, result.method] = (
                     start,

@@ -1,7 +1,8 @@
-"""Tables 3 and 4 of Zhang & Duh (2020), for methods of one's choice.
+"""Tables 3 and 4 of Zhang & Duh (2020) for any methods.
 
-Prints them beside the published figures, and writes results.json and results.png.
-Takes the options of ``python -m skbayes.benchmark``, and its folder of runs.
+The script prints the results together with the published ones, and writes results.json
+and results.png. It has the options of ``python -m skbayes.benchmark`` and uses the same
+folder of runs.
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ from skbayes.inspection import importance
 
 __all__ = ["analysis", "main"]
 
-# Values of the six tables that count as one where tables are compared.
+# Hyper-parameter values of the six tables that are treated as equal in comparisons of
+# tables.
 NMT_SAME = {"bpe": {32000: 30000}}
 
 
 def analysis(tables: Sequence[LookupTable]) -> str:
-    """Describe tables: importance of the hyper-parameters, correlations between tables.
+    """Return importances of the hyper-parameters, and correlations between tables.
 
-    Importance is that of single hyper-parameters and of the strongest pairs, over all
-    rows and among the top percent. Rank correlations are between tables with the same
-    hyper-parameters.
+    Importances are those of single hyper-parameters and of the strongest pairs, over
+    all rows and among the top percent. Rank correlations are between tables with the
+    same hyper-parameters.
     """
     parts = []
     for table in tables:
@@ -60,13 +62,17 @@ def _correlations(tables: Sequence[LookupTable]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command, with the arguments of the command line if `argv` is None."""
+    """Run the command with `argv`; if it is None, with the command-line arguments."""
     parser = make_parser("nmt_report.py", __doc__)
     parser.add_argument(
-        "--errors", type=int, default=0, metavar="ROWS", help="judge predictions too"
+        "--errors",
+        type=int,
+        default=0,
+        metavar="ROWS",
+        help="also measure errors of predictions",
     )
     parser.add_argument(
-        "--analysis", action="store_true", help="describe the tables, make no runs"
+        "--analysis", action="store_true", help="analyze the tables without any runs"
     )
     arguments = parser.parse_args(argv)
     try:

@@ -1,4 +1,4 @@
-"""Results of methods on tables, the published figures, and both as JSON."""
+"""Results of methods on tables and published results, and both as JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Result", "as_json", "published"]
 
 @dataclass(frozen=True)
 class Result:
-    """What a method did on a table.
+    """Runs of one method on one table.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ class Result:
     method : str
         Name of the method.
     runs : list of Run
-        Its runs, at least one.
+        Runs of the method, at least one.
     cap : int or None
-        Rows after which runs ended at the latest.
+        Maximum number of rows of a run.
     """
 
     table: LookupTable
@@ -51,17 +51,17 @@ class Result:
 
     @property
     def several(self) -> bool:
-        """Whether there is more than one objective."""
+        """Indicator of more than one objective."""
         return self.table.n_objectives > 1
 
     @property
     def summary(self) -> dict[str, Summary]:
-        """Its measures."""
+        """Measures of the runs."""
         return summarize(self.runs, self.table)
 
     @property
     def errors(self) -> FloatArray | None:
-        """Quartiles of the errors of its predictions; None if there are none."""
+        """Quartiles of the errors of predictions; None if there are no predictions."""
         if not all(run.errors for run in self.runs):
             return None
         errors = quartiles(error_curves(self.runs))
@@ -69,13 +69,13 @@ class Result:
 
     @property
     def ms_per_row(self) -> float:
-        """Milliseconds on the processor for each row taken."""
+        """Milliseconds of processor time per evaluated row."""
         seconds = sum(run.seconds for run in self.runs)
         return 1000 * seconds / sum(len(run.rows) for run in self.runs)
 
 
 def published() -> dict[tuple[str, str, str], Expected]:
-    """Load the figures of Tables 3 and 4 of Zhang & Duh (2020).
+    """Load the results of Tables 3 and 4 of Zhang & Duh (2020).
 
     Returns
     -------
@@ -96,7 +96,7 @@ def published() -> dict[tuple[str, str, str], Expected]:
 
 
 def as_json(results: Sequence[Result], length: int = 100) -> dict[str, Any]:
-    """Turn results into what can be written as JSON.
+    """Convert results to a dict that can be written as JSON.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def as_json(results: Sequence[Result], length: int = 100) -> dict[str, Any]:
     -------
     record : dict
         Measures with their standard errors, quartiles of the progress and of the
-        errors, what random search is expected to give, published figures, versions.
+        errors, expected measures of random search, published results, and versions.
     """
     pairs = {result.table.name for result in results}
     record: dict[str, Any] = {
@@ -140,7 +140,7 @@ def as_json(results: Sequence[Result], length: int = 100) -> dict[str, Any]:
 
 
 def _tables(results: Sequence[Result]) -> list[tuple[LookupTable, int | None]]:
-    """Return the tables with their caps, each number of objectives apart."""
+    """Return the tables with their caps, separately by number of objectives."""
     return list(
         {
             (result.table.name, result.several): (result.table, result.cap)

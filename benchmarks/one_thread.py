@@ -1,7 +1,7 @@
-"""Import me first: keeps the numerical libraries on one thread.
+"""Environment variables that limit the numerical libraries to one thread.
 
-The libraries read these variables when they are loaded, so this has to happen before
-NumPy is imported.
+The libraries read these variables when they are loaded. This module therefore has to be
+imported before NumPy.
 """
 
 import os

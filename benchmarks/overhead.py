@@ -1,15 +1,16 @@
-"""Time of a proposal: process time of one tell and the next ask.
+"""Process time of a proposal: one tell and the next ask.
 
-The space has 8 dimensions: 4 real on a log scale, 2 whole, 2 categorical. A history of
-the wanted size is told (random points, a smooth score and a little noise; the same for
-every method), then several consecutive steps of tell + ask are timed, in seconds of
-process time: mean and largest. "cold" is the telling of the whole history and the
-first ask, which is not among the steps: a library that keeps what it learned for the
-next steps (skbayes learns its hyper-parameters anew only now and then) pays it there.
+The space has 8 dimensions: 4 real on a log scale, 2 whole, 2 categorical. First, a
+history of the given size is reported to the optimizer. It consists of random points
+with a smooth score and slight noise, and is the same for every method. Then several
+consecutive steps of tell + ask are timed, in seconds of process time: mean and largest.
+The column "cold" is the time of reporting the whole history and of the first ask, which
+is not among the steps. A library that reuses fitted values in later steps spends their
+time there: skbayes does not fit its hyper-parameters in every step.
 
-With `--conditional` the space has 15 dimensions, 12 of which depend on others, and
-skbayes alone is timed. With `--against DIR` the skbayes in another directory is timed,
-too, each size right before the same size of this one.
+With `--conditional`, the space has 15 dimensions, 12 of which depend on others, and
+only skbayes is timed. With `--against DIR`, the skbayes in another directory is also
+timed, with each size immediately before the same size of this one.
 
 Example: python benchmarks/overhead.py --sizes 10,100 --methods skbayes,skopt
 """
@@ -51,12 +52,12 @@ SPACE: Space = {
     "h": Categories(("l1", "l2")),
 }
 SIZES = (10, 30, 100, 200, 500)
-# Rivals that take seconds per step get fewer steps once a history is this long.
+# Methods that take seconds per step get fewer steps if a history is at least this long.
 LONG, FEW_STEPS = 200, 2
 
 
 def score(params: Params, rng: np.random.Generator) -> float:
-    """Smooth in every dimension, with its best inside, and noise of sd 0.02."""
+    """Return a smooth score with its maximum inside the space, and noise of sd 0.02."""
     value = -0.05 * (np.log10(params["a"]) + 2) ** 2
     value -= 0.05 * (np.log10(params["b"] * params["c"]) + 4) ** 2
     value -= 0.02 * np.log10(params["d"]) ** 2
@@ -67,7 +68,7 @@ def score(params: Params, rng: np.random.Generator) -> float:
 
 
 def steps(name: str, size: int, n_steps: int, seed: int) -> tuple[float, np.ndarray]:
-    """Process time of the cold start, and of each step, in seconds."""
+    """Return the process time of the cold start, and of each step, in seconds."""
     rng = np.random.default_rng(seed)
     draw = make_method("random", SPACE, seed)
     method = make_method(name, SPACE, seed)
@@ -88,7 +89,7 @@ def steps(name: str, size: int, n_steps: int, seed: int) -> tuple[float, np.ndar
 
 
 def conditional_space() -> dict[str, Any]:
-    """Space of 15 dimensions with conditions, in the notation of skbayes."""
+    """Return a space of 15 dimensions with conditions, in the notation of skbayes."""
     from skbayes.space import Choice
 
     kernel = {"rbf": {"gamma": (1e-4, 1e1, "log-uniform")}, "linear": {}}
@@ -120,7 +121,7 @@ def conditional_space() -> dict[str, Any]:
 
 
 def conditional_score(params: Params, rng: np.random.Generator) -> float:
-    """Smooth in every dimension that is active, with noise of sd 0.02."""
+    """Return a score that is smooth in active dimensions, with noise of sd 0.02."""
     value = {"boosting": 0.2, "forest": 0.1, "svm": 0.0}[params["model"]]
     for name, one in sorted(params.items()):
         if isinstance(one, float):
@@ -129,7 +130,7 @@ def conditional_score(params: Params, rng: np.random.Generator) -> float:
 
 
 def conditional_steps(size: int, n_steps: int, seed: int) -> tuple[float, np.ndarray]:
-    """As `steps`, of skbayes on the conditional space."""
+    """Return the same times as `steps` for skbayes on the conditional space."""
     from skbayes import Optimizer
 
     rng = np.random.default_rng(seed)
@@ -152,7 +153,7 @@ def conditional_steps(size: int, n_steps: int, seed: int) -> tuple[float, np.nda
 
 
 def time_other(directory: str, size: int, args: argparse.Namespace) -> dict[str, float]:
-    """Time the skbayes in another directory, in a process of its own."""
+    """Time the skbayes in another directory, in a separate process."""
     command = [sys.executable, __file__, "--sizes", str(size), "--json"]
     command += ["--steps", str(args.steps), "--seed", str(args.seed)]
     command += ["--methods", "skbayes"] + ["--conditional"] * args.conditional
@@ -167,7 +168,7 @@ def time_other(directory: str, size: int, args: argparse.Namespace) -> dict[str,
 
 
 def tell_history(method: Method, history: list[Params], values: list[float]) -> None:
-    """Tell a whole history, at once where the library would refit at every tell."""
+    """Report a history, in one call if the library refits at every tell."""
     if hasattr(method, "tell_many"):
         method.tell_many(history, values)
         return
@@ -182,13 +183,13 @@ def main() -> None:
     add = parser.add_argument
     default = "skbayes,optuna-tpe,optuna-gp,skopt"
     add("--methods", type=names(METHODS), default=default)
-    add("--sizes", default=",".join(map(str, SIZES)), help="numbers of told trials")
-    add("--steps", type=int, default=5, help="timed steps")
+    add("--sizes", default=",".join(map(str, SIZES)), help="numbers of observed trials")
+    add("--steps", type=int, default=5, help="number of timed steps")
     add("--seed", type=int, default=0)
-    add("--conditional", action="store_true", help="the space with conditions")
+    add("--conditional", action="store_true", help="use the space with conditions")
     add("--against", metavar="DIR", help="directory of another skbayes")
-    add("--json", action="store_true", help="print the figures as JSON")
-    add("--save", action="store_true", help="write the figures into results/")
+    add("--json", action="store_true", help="print the results as JSON")
+    add("--save", action="store_true", help="write the results to results/")
     args = parser.parse_args()
     if args.conditional:
         args.methods = ["skbayes"]
@@ -217,7 +218,7 @@ def main() -> None:
 
 
 def time_steps(name: str, size: int, args: argparse.Namespace) -> dict[str, float]:
-    """Figures of one method after a history of one size."""
+    """Return the times of one method after a history of one size."""
     few = name != "skbayes" and size >= LONG
     n_steps = FEW_STEPS if few else args.steps
     if args.conditional:

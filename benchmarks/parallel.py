@@ -1,37 +1,43 @@
-"""How well a search keeps its workers busy when fits take unequal time.
+"""Utilization of workers by a search when fits take unequal time.
 
-24 trials × 5 folds of an estimator that only sleeps, on 8 workers. How long:
+Each search makes 24 trials of 5 folds on 8 workers, with an estimator that only sleeps.
+The durations are:
 
-- constant: each fit 0.5 s;
-- uniform: each fit 0.05 to 0.5 s;
-- lognormal-trials: a lognormal (sigma = 1) of the same mean for each trial, the same in
-  its five folds, as if the parameters decided it;
-- lognormal-fits: the same, drawn anew for each fit.
+- constant: 0.5 s for each fit.
+- uniform: 0.05 to 0.5 s for each fit.
+- lognormal-trials: a lognormal duration (sigma = 1) with the same mean for each trial,
+  equal in its five folds, as if it depended on the parameters.
+- lognormal-fits: the same distribution, drawn separately for each fit.
 
-Trial k, fold i sleeps equally long for every library and setting of one seed. The
-figure is
+Fold i of trial k sleeps equally long for every library and setting of one seed. The
+result is
 
     wall time of fit / (sum of the sleeps / workers),
 
-1 being workers that never wait. skbayes has `n_points` trials in flight ("auto", the
-default, chooses their number from the number of workers);
-scikit-optimize evaluates its `n_points` as a batch and waits for the slowest.
-"schedule" is simulated: what the rule that trial k is proposed from trials
-0 … k - n_points, and from no others, costs if all else is free; so skbayes minus
-schedule is overhead. The batches of scikit-optimize are simulated likewise. With
-lognormal sleeps the tables differ much more than the libraries' overhead, so the
-schedule's mean over many tables is shown too.
-"grid" is GridSearchCV with as many candidates, all of whose fits are handed to joblib
-at once: what the backend itself costs.
+which is 1 if the workers never wait.
 
---workers and --trials change the numbers of workers and of trials; with several numbers
-of workers each is measured in turn.
+In skbayes, there are `n_points` trials in flight;
+by default ("auto"), this number depends on the number of workers. scikit-optimize
+evaluates its `n_points` as a batch and waits for the slowest one.
 
-Each pool is warmed before anything is timed: workers started, libraries imported, and
-one short search of each kind done. Sleeping needs no processor, so 8 workers fit on a
-smaller machine; but proposals are computed and results shipped meanwhile, which other
-load slows down. It never speeds anything up: of --repeats runs of the same table, made
-in turn, the fastest counts.
+"schedule" is a simulation of the rule that trial k is proposed from trials 0 … k -
+n_points only, without any overhead. The difference between skbayes and schedule is
+therefore overhead. The batches of scikit-optimize are simulated in the same way. With
+lognormal sleeps, the tables differ more than the overhead of the libraries, so the mean
+of the schedule over many tables is also shown.
+
+The library "grid" is GridSearchCV with
+as many candidates; all of its fits are passed to joblib at once, which shows the
+overhead of the backend.
+
+--workers and --trials change the numbers of workers and trials; several numbers of
+workers are measured one after the other.
+
+Before anything is timed, each pool is warmed up: workers are started, libraries are
+imported, and one short search of each kind is run. Sleeping requires no processor, so a
+machine can run more workers than it has cores. However, other load slows down proposals
+and data transfer. The fastest of --repeats runs of the same table, made alternately, is
+therefore used.
 
 Examples: python benchmarks/parallel.py --seeds 2 --backends loky,dask
           python benchmarks/parallel.py --workers 2,4,8,16,64 --trials 50 \
@@ -64,7 +70,7 @@ N_TRIALS, N_FOLDS, N_WORKERS = 24, 5, 8
 LOW, HIGH = 0.05, 0.5
 DISTRIBUTIONS = ("constant", "uniform", "lognormal-trials", "lognormal-fits")
 N_TABLES = 1000
-# With n_points=4. No schedule reaches 1.2 with lognormal-fits.
+# Targets for n_points=4. No schedule reaches 1.2 with lognormal-fits.
 TARGETS = {
     ("loky", "constant"): 1.15,
     ("loky", "uniform"): 1.15,
@@ -76,7 +82,7 @@ SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
 
 def sleeps(distribution: str, seed: int, n_trials: int) -> np.ndarray:
-    """Seconds by trial and fold."""
+    """Return the seconds by trial and fold."""
     rng = np.random.default_rng(seed)
     shape = (n_trials, N_FOLDS)
     if distribution == "constant":
@@ -89,22 +95,25 @@ def sleeps(distribution: str, seed: int, n_trials: int) -> np.ndarray:
     return np.broadcast_to(seconds, (n_trials, N_FOLDS))
 
 
-# -- what no search can beat -------------------------------------------------------
+# -- lower bounds of the time ------------------------------------------------------
 
 
 def schedule(
     seconds: np.ndarray, n_points: int, batches: bool, n_workers: int
 ) -> float:
-    """Wall time if thinking and shipping were free.
+    """Return the wall time without the overhead of proposals and data transfer.
 
     Parameters
     ----------
     seconds : ndarray of shape (n_trials, n_folds)
+        Duration of each fit.
     n_points : int
+        Number of trials in flight.
     batches : bool
-        Whether each `n_points` trials wait for the ones before, all of them, or trial k
-        for trials 0 … k - n_points.
+        Whether trials are evaluated in batches of `n_points`. If false, trial k waits
+        for trials 0 … k - n_points only.
     n_workers : int
+        Number of workers.
     """
     free = [0.0] * n_workers
     ended: list[float] = []
@@ -121,7 +130,7 @@ def schedule(
 
 
 def schedule_over(n_tables: int, distribution: str, n_points: int) -> float:
-    """Mean ratio of skbayes' schedule over tables that no seed gives."""
+    """Return the mean ratio of skbayes' schedule over tables of other seeds."""
     ratios = []
     for seed in range(n_tables):
         seconds = sleeps(distribution, 10_000 + seed, N_TRIALS)
@@ -130,7 +139,7 @@ def schedule_over(n_tables: int, distribution: str, n_points: int) -> float:
     return float(np.mean(ratios))
 
 
-# -- the searches ------------------------------------------------------------------
+# -- searches ----------------------------------------------------------------------
 
 
 def skbayes_search(
@@ -170,7 +179,7 @@ def skopt_search(
 def grid_search(
     estimator: Sleeper, n_points: Any, n_iter: int, seed: int, n_workers: int
 ) -> Any:
-    """GridSearchCV: nothing to learn, so all fits go to joblib in one call."""
+    """Return a GridSearchCV, which passes all fits to joblib in one call."""
     return GridSearchCV(
         estimator,
         {"x": np.linspace(0.0, 1.0, n_iter)},
@@ -190,7 +199,7 @@ LIBRARIES: dict[str, Callable[..., Any]] = {
 def run(
     library: str, n_points: Any, seconds: np.ndarray, seed: int, n_workers: int
 ) -> tuple[float, int]:
-    """Wall time of one search over its ideal, and the trials in flight."""
+    """Return the ratio of wall time to ideal time, and the trials in flight."""
     X, y = sleeper_data(N_FOLDS)
     with tempfile.TemporaryDirectory() as register, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -208,7 +217,7 @@ def run(
 
 @contextlib.contextmanager
 def backend(name: str, n_workers: int) -> Iterator[None]:
-    """Run what joblib is given on workers of this kind; Dask has 8."""
+    """Run joblib on workers of this kind; Dask has 8 workers."""
     if name == "loky":
         with joblib.parallel_config("loky", n_jobs=n_workers):
             yield
@@ -232,7 +241,7 @@ def measure(
     args: argparse.Namespace,
     table: dict[str, Any],
 ) -> None:
-    """Add to `table` the ratios of each setting, seed by seed."""
+    """Add the ratios of each setting to `table`, seed by seed."""
     seeds, repeats = args.seeds, args.repeats
     short = np.full((max(8, n_workers // N_FOLDS + 1), N_FOLDS), 0.05)
     for library in {library for library, _ in settings}:
@@ -271,7 +280,7 @@ def measure(
 def summarize(
     table: dict[str, Any], distributions: list[str]
 ) -> dict[str, list[float]]:
-    """Print and add means and standard deviations over the seeds.
+    """Print means and standard deviations over the seeds, and add them to the table.
 
     Returns the mean of the schedule over many tables for n_points = 1 … 6.
     """
@@ -302,15 +311,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--seeds", type=int, default=2, help="tables of sleeps")
-    add("--repeats", type=int, default=1, help="runs of each, the fastest counts")
+    add("--seeds", type=int, default=2, help="number of tables of sleeps")
+    add("--repeats", type=int, default=1, help="runs of each; the fastest is used")
     add("--backends", type=names(("loky", "dask")), default="loky,dask")
     add("--points", default="1,2,4,6", help="skbayes' n_points on loky")
     add("--libraries", type=names(LIBRARIES), default="skbayes,skopt")
     add("--workers", default=str(N_WORKERS), help="numbers of loky workers")
     add("--trials", type=int, default=N_TRIALS)
     add("--distributions", type=names(DISTRIBUTIONS), default="all")
-    add("--save", metavar="NAME", help="write the figures into results/NAME.json")
+    add("--save", metavar="NAME", help="write the results to results/NAME.json")
     args = parser.parse_args()
     table: dict[str, Any] = {}
     for where in args.backends:

@@ -1,21 +1,21 @@
-"""Priors over the best configuration: savings of good ones, costs of misleading ones.
+"""Priors over the best configuration: benefit of good ones, loss by misleading ones.
 
-Tasks are the 36 tables of transfer_tables.py (svc, tree, lightgbm on 12 data sets) and
-YAHPO Gym's surrogates of perceptrons (lcbench, seven dimensions, accuracy) on 34 data
-sets. The density of each dimension is learned from the other data sets of a learner: of
-the positions of the best twentieth of their configurations, with a Gaussian kernel of
-width 0.1, mixed with a tenth of the uniform density.
+The tasks are the 36 tables of transfer_tables.py (svc, tree, lightgbm on 12 data sets)
+and YAHPO Gym's surrogates of perceptrons (lcbench, seven dimensions, accuracy) on 34
+data sets. The density of each dimension is learned from the other data sets of a
+learner, from the positions of the best twentieth of their configurations. It is a
+kernel density with a Gaussian kernel of width 0.1, mixed with a tenth of the uniform
+density.
 
-Methods
--------
-- none: no prior;
-- good: the density;
-- inverted: its inverse, 1 / density, so that the best is believed where it never was;
-- good-always, inverted-always: whether or not the scores agree.
+Methods -------
+- none: no prior.
+- good: the learned density.
+- inverted: the inverse, 1 / density, which is large where the best configurations never
+  were.
+- good-always, inverted-always: the same, but the weight does not depend on the scores.
 
-The figure is the normalized regret × 1000: 0 is the best score known, 1000 the median
-score, and what is worse than 2000 counts as 2000. Standard errors are over tasks and
-seeds.
+The result is the normalized regret × 1000: 0 is the best known score, 1000 the median
+score, and values above 2000 count as 2000. Standard errors are over tasks and seeds.
 
 Example: python benchmarks/prior_fading.py --seeds 3 --jobs 2 --save
 """
@@ -51,7 +51,7 @@ LARGEST = 2000.0
 
 
 def data_of(learner: str) -> list[str]:
-    """Name the data sets of a learner."""
+    """Return the names of the data sets of a learner."""
     if learner == "lcbench":
         return list(map(str, yahpo("lcbench").instances))
     return list(tables.DATA)
@@ -59,7 +59,7 @@ def data_of(learner: str) -> list[str]:
 
 @cache
 def space_of(learner: str) -> Space:
-    """Search space of a learner."""
+    """Return the search space of a learner."""
     if learner in tables.GRIDS:
         return tables.space(learner)
     notation = make_task(f"lcbench:{data_of(learner)[0]}/val_accuracy")[1]
@@ -73,7 +73,7 @@ def _places(learner: str) -> dict[bytes, int]:
 
 
 def score_of(learner: str, data: str, configuration: Any) -> float:
-    """Score of one configuration."""
+    """Return the score of one configuration."""
     if learner in tables.GRIDS:
         place = _places(learner)[key_of(configuration.row)]
         return float(tables.table(learner, data)[place])
@@ -82,7 +82,7 @@ def score_of(learner: str, data: str, configuration: Any) -> float:
 
 @cache
 def reference(learner: str, data: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return encoded configurations and scores: a table, or random ones."""
+    """Return encoded configurations and scores: a whole table, or a random sample."""
     space = space_of(learner)
     if learner in tables.GRIDS:
         return space.encode(tables.grid(learner)), tables.table(learner, data)
@@ -93,7 +93,7 @@ def reference(learner: str, data: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def prior_of(learner: str, data: str, sign: float) -> OptimumPrior:
-    """Learn a density from the other data sets; with sign -1 its inverse."""
+    """Return a density learned from the other data sets; with sign -1 its inverse."""
     space, best = space_of(learner), []
     for other in data_of(learner):
         if other != data:
@@ -111,7 +111,7 @@ def prior_of(learner: str, data: str, sign: float) -> OptimumPrior:
             densities[place] = sign * np.log(weights + UNIFORM_SHARE / len(grid))
             continue
         kernel = np.exp(-0.5 * ((KNOTS[:, None] - x) / WIDTH) ** 2).sum(axis=1)
-        # Relative to what configurations that are not selected would give.
+        # Divide by the density of uniformly drawn configurations.
         even = column.dimension.from_uniform((np.arange(200) + 0.5) / 200)
         flat = np.exp(-0.5 * ((KNOTS[:, None] - even) / WIDTH) ** 2).sum(axis=1)
         ratio = (kernel / len(x)) / (flat / len(even))
@@ -121,7 +121,7 @@ def prior_of(learner: str, data: str, sign: float) -> OptimumPrior:
 
 
 def run(method: str, learner: str, data: str, seed: int) -> dict[str, Any]:
-    """Make one search."""
+    """Run one search."""
     kind, _, always = method.partition("-")
     prior = None
     if kind != "none":
@@ -145,7 +145,7 @@ def run(method: str, learner: str, data: str, seed: int) -> dict[str, Any]:
 def regrets(
     store: Cache, learners: list[str], seeds: int
 ) -> dict[str, dict[tuple, np.ndarray]]:
-    """Regrets × 1000 after each trial, by method and by (learner, data, seed)."""
+    """Return regrets × 1000 after each trial, by method and (learner, data, seed)."""
     records = [
         (m, (r["learner"], r["data"], r["seed"]), np.array(r["scores"]))
         for m in METHODS
@@ -165,7 +165,7 @@ def regrets(
 
 
 def summarize(found: dict[str, dict], learners: list[str]) -> dict[str, Any]:
-    """Print and return means over the runs that all methods have."""
+    """Print and return the means over the runs that all methods have finished."""
     summary: dict[str, Any] = {"trials": SHOWN, "learners": {}}
     common = set.intersection(*(set(runs) for runs in found.values() if runs))
     for learner in ["all", *learners]:
@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("--methods", type=names(METHODS), default=list(METHODS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--fresh", action="store_true", help="drop the cached runs")
+    parser.add_argument("--fresh", action="store_true", help="delete the cached runs")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
     store = Cache("prior_fading")

@@ -1,31 +1,32 @@
-"""Initial designs and trials in flight, on tasks whose scores are cheap.
+"""Initial designs and numbers of trials in flight, on tasks with cheap scores.
 
-Six suites of tasks:
+There are six suites of tasks:
 
-- sgd: `SGDClassifier` (five dimensions, two of them categories) on ten UCI tables of at
-  most 600 rows, three folds;
-- xgboost: YAHPO Gym's surrogates of XGBoost (14 dimensions, two of them categories) on
-  eight data sets, accuracy and log loss; xgboost-tree is the same with `Choice`, so
-  that the parameters of a booster exist under that booster only;
+- sgd: `SGDClassifier` (five dimensions, two of them categorical) on ten UCI tables of
+  at most 600 rows, three folds.
+- xgboost: YAHPO Gym's surrogates of XGBoost (14 dimensions, two of them categorical) on
+  eight data sets, accuracy and log loss.
+- xgboost-tree: the same with `Choice`, so that the parameters of a booster exist only
+  under that booster.
 - lcbench: YAHPO Gym's surrogates of perceptrons (seven dimensions) on eight data sets,
-  accuracy and cross-entropy;
-- sklearn: the 12 tasks of sklearn_tasks.py that are not boosting;
+  accuracy and cross-entropy.
+- sklearn: the 12 tasks of sklearn_tasks.py without boosting.
 - tables: the seven grids of grids.py.
 
-A variant is a name such as
+A variant has a name of one of these forms:
 
-- default: `skbayes.Optimizer` as it is;
-- sobol-3, lhs-8: so many initial points, the center of the space first and the others
-  from a scrambled Sobol sequence or from a Latin hypercube; "d" in place of the number
-  is the number of coefficients of a linear model on the space (`n_coefficients`), "d12"
-  the same but at most 12;
-- default@4: four trials in flight, each proposed with three others pending;
+- default: `skbayes.Optimizer` with its defaults.
+- sobol-3, lhs-8: a design with this number of initial points. The first is the center
+  of the space, and the others are from a scrambled Sobol sequence or a Latin hypercube.
+  With "d", the number of points is the number of coefficients of a linear model on the
+  space (`n_coefficients`), and with "d12" at most 12.
+- default@4: four trials in flight; each is proposed with three others pending.
 - random, optuna-tpe, …: a method of methods.py.
 
-The figure is the normalized regret × 1000 of sklearn_tasks.py after 10, 20, and 40
-trials: 0 is the best score known, 1000 the median of 300 random trials. Means are over
-tasks, standard errors over seeds. Differences from the first variant are paired over
-seeds.
+The result is the normalized regret × 1000 of sklearn_tasks.py after 10, 20, and 40
+trials: 0 is the best known score, and 1000 is the median of 300 random trials. Means
+are over tasks, and standard errors are over seeds. Differences from the first variant
+are paired by seed.
 
 Example: python benchmarks/quick_tasks.py --variants sobol-3,lhs-8 --suites sgd --jobs 2
 """
@@ -76,7 +77,7 @@ METRICS = {
     "rbv2_xgboost": {"acc": 1.0, "logloss": -1.0},
     "lcbench": {"val_accuracy": 1.0, "val_cross_entropy": -1.0},
 }
-# The search space in the notation of methods.py and of skbayes, and the score.
+# Search space in the notations of methods.py and of skbayes, and the score.
 Task = tuple[Any, Any, Callable[[Params], float]]
 
 
@@ -91,7 +92,7 @@ def sgd_score(name: str, params: Params) -> float:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model.fit(X_train, y_train)
-        except ValueError:  # a learning rate at which the weights overflow
+        except ValueError:  # the weights overflow
             return math.nan
         scores.append(model.score(X_test, y_test))
     return float(np.mean(scores))
@@ -103,7 +104,7 @@ def yahpo(scenario: str) -> Any:
 
 
 def yahpo_space(scenario: str) -> dict[str, Any]:
-    """Search space of a scenario, all parameters beside one another."""
+    """Return the flat search space of a scenario."""
     space: dict[str, Any] = {}
     for one in yahpo(scenario).space:
         if one["type"] == "categorical":
@@ -115,7 +116,7 @@ def yahpo_space(scenario: str) -> dict[str, Any]:
 
 
 def yahpo_tree(scenario: str) -> dict[str, Any]:
-    """Search space of a scenario, its conditional parameters under their options."""
+    """Return the search space of a scenario with conditional parameters."""
     flat = _notation(yahpo_space(scenario))
     parents = yahpo(scenario).parents
     (switch,) = {parent for parent, _ in parents.values()}
@@ -129,7 +130,7 @@ def yahpo_tree(scenario: str) -> dict[str, Any]:
 
 @cache
 def make_task(name: str) -> Task:
-    """Return space, notation and score of a task, named suite:what."""
+    """Return space, notation and score of a task with a name like "suite:task"."""
     suite, _, what = name.partition(":")
     if suite == "sgd":
         space: Any = sklearn_tasks.LINEAR
@@ -183,7 +184,7 @@ def _notation(space: Any) -> dict[str, Any]:
 
 
 def suites() -> dict[str, list[str]]:
-    """Names of all tasks by suite."""
+    """Return the names of all tasks by suite."""
     found = {"sgd": [f"sgd:{name}" for name in UCI]}
     for suite, scenario in (
         ("xgboost", "rbv2_xgboost"),
@@ -191,7 +192,7 @@ def suites() -> dict[str, list[str]]:
         ("lcbench", "lcbench"),
     ):
         instances = yahpo(scenario).instances
-        # Spread over the list, whose order is that of the identifiers.
+        # Evenly spaced in the list, because its order is that of the identifiers.
         chosen = [
             instances[i * len(instances) // N_INSTANCES] for i in range(N_INSTANCES)
         ]
@@ -207,14 +208,14 @@ def suites() -> dict[str, list[str]]:
 
 
 def n_coefficients(space: Space) -> int:
-    """Coefficients of a linear model on the largest branch of a space."""
+    """Return the number of coefficients of a linear model on the largest branch."""
     weights = np.array([max(n - 1, 1) for n in space.n_options])
     rows = space.encode(space.covering_sample())
     return 1 + int(max((~np.isnan(rows)) @ weights))
 
 
 def design(space: Space, kind: str, n: int, seed: int) -> list[Params]:
-    """Center of a space, and n - 1 other points."""
+    """Return the center of a space, and n - 1 other points."""
     center = np.where(space.categorical, 0.0, 0.5)[None, :]
     if kind == "lhs":
         U = qmc.LatinHypercube(space.n_columns, seed=seed).random(max(n - 1, 0))
@@ -225,7 +226,7 @@ def design(space: Space, kind: str, n: int, seed: int) -> list[Params]:
 
 
 class Skbayes:
-    """skbayes' optimizer with a design of a variant."""
+    """Optimizer of skbayes with the design of a variant."""
 
     def __init__(self, notation: Any, variant: str, seed: int, **options: Any) -> None:
         space = Space.from_notation(notation)
@@ -244,12 +245,12 @@ class Skbayes:
         return self._optimizer.ask()
 
     def tell(self, params: Params, score: float) -> None:
-        """Report its score."""
+        """Report the score of a configuration."""
         self._optimizer.tell(params, score)
 
 
 def run(variant: str, task: str, seed: int) -> dict[str, Any]:
-    """Make one search; trial k knows the scores of trials 0 … k - q."""
+    """Run one search; trial k depends on the scores of trials 0 … k - q."""
     warnings.simplefilter("ignore")
     space, notation, score = make_task(task)
     name, _, q = variant.partition("@")
@@ -273,7 +274,7 @@ def run(variant: str, task: str, seed: int) -> dict[str, Any]:
     return {"task": task, "seed": seed, "scores": scores}
 
 
-# -- figures -----------------------------------------------------------------------
+# -- regrets -----------------------------------------------------------------------
 
 
 def summarize(store: Cache, variants: list[str], tasks: list[str]) -> dict[str, Any]:
@@ -300,7 +301,7 @@ def summarize(store: Cache, variants: list[str], tasks: list[str]) -> dict[str, 
         own = [t for t in own if best[t] > median[t]]
         cubes = {}
         for label in variants:
-            # A figure is about the seeds that this variant finished on all tasks.
+            # A mean is over the seeds that this variant has finished on all tasks.
             seeds = [
                 s for s in range(1000) if all((label, t, s) in reached for t in own)
             ]
@@ -348,9 +349,9 @@ def main() -> None:
     add("--seeds", type=int, default=10)
     add("--suites", type=names(known), default="all", help="comma-separated, or all")
     add("--variants", default="default,random", help="comma-separated")
-    add("--fresh", action="store_true", help="drop the cached runs of these variants")
-    add("--jobs", type=int, default=1, help="processes at a time")
-    add("--save", metavar="NAME", help="write the summary into results/NAME.json")
+    add("--fresh", action="store_true", help="delete the cached runs of these variants")
+    add("--jobs", type=int, default=1, help="number of processes")
+    add("--save", metavar="NAME", help="write the summary to results/NAME.json")
     args = parser.parse_args()
     store = Cache("quick_tasks")
     variants = args.variants.split(",")

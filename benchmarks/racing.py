@@ -1,15 +1,20 @@
-"""What racing saves and loses by pruning trials after bad folds.
+"""Racing: saved fits, and losses due to trials that are pruned after bad folds.
 
-`BayesSearchCV` with racing=True and racing=False on tasks of sklearn_tasks.py, all fits
-one after the other, until --trials times --folds fits are spent: racing makes more
-trials of them. Shown: how many fits racing needs for as many trials, and the regret
-(best complete trial so far) of both at equal numbers of trials and of fits. The regret
-is normalized: 0 is the best score that any cached run on the task found with so many
-folds, 1000 the median of the trials that the models did not choose, the first ten of
-each search. Means over tasks, standard errors over seeds; differences are racing −
-without, paired by seed: negative is in favor of racing. "pruned" is the share of trials
-that were pruned, "winner lost" how many of them have, fitted on all folds, a better
-mean than the best trial known when they were pruned.
+`BayesSearchCV` is run with racing=True and racing=False on tasks of sklearn_tasks.py.
+All fits run sequentially, until --trials times --folds fits are spent, so racing makes
+more trials. The output is the number of fits that racing needs for the same number of
+trials. It also contains the regret (best complete trial so far) at equal numbers of
+trials and of fits.
+
+The regret is normalized: 0 is the best score that any cached run on the task found with
+that number of folds. The value 1000 is the median of the trials that the surrogates did
+not choose, which are the first ten of each search. Means are over tasks, and standard
+errors are over seeds. Differences are racing − without, paired by seed: negative values
+are in favor of racing.
+
+The share "pruned" is that of the pruned trials. The number "winners lost" counts the
+pruned trials that, fitted on all folds, have a better mean than the best trial at the
+time of pruning.
 
 Example: python benchmarks/racing.py --seeds 5 --folds 10 --jobs 2
 """
@@ -61,7 +66,7 @@ def load(data: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fits_spent(n_fits: int) -> Callable[[History], bool]:
-    """Make a stopper that strikes when so many fits were made."""
+    """Return a stopper that ends a search after a number of fits."""
 
     def stopper(history: History) -> bool:
         return sum(not fold.skipped for fold in history.folds) >= n_fits
@@ -70,7 +75,7 @@ def fits_spent(n_fits: int) -> Callable[[History], bool]:
 
 
 def run(mode: str, task: str, seed: int, n_folds: int, n_fits: int) -> dict[str, Any]:
-    """Make one search."""
+    """Run one search."""
     warnings.simplefilter("ignore")
     data, learner = task.split("-")
     X, y = load(data)
@@ -116,14 +121,14 @@ def run(mode: str, task: str, seed: int, n_folds: int, n_fits: int) -> dict[str,
 
 
 def best_so_far(record: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the best score after each trial, and the fits spent."""
+    """Return the best score after each trial, and the number of fits."""
     score = [-np.inf if t["score"] is None else t["score"] for t in record["trials"]]
     fits = np.cumsum([trial["fits"] for trial in record["trials"]])
     return np.maximum.accumulate(score), fits
 
 
 def mean_se(values: np.ndarray) -> tuple[float, float]:
-    """Mean and its standard error over the seeds (first axis), tasks averaged."""
+    """Return the mean over tasks and seeds (first axis), and its standard error."""
     by_seed = values.mean(axis=1)
     se = by_seed.std(ddof=min(1, len(by_seed) - 1)) / len(by_seed) ** 0.5
     return round(float(by_seed.mean()), 2), round(float(se), 2)
@@ -209,9 +214,14 @@ def main() -> None:
     add("--seeds", type=int, default=5)
     add("--tasks", type=names(TASKS), default="all")
     add("--folds", default="5", help="numbers of folds, comma-separated")
-    add("--trials", type=int, default=40, help="complete trials' worth of fits")
-    add("--jobs", type=int, default=1, help="processes at a time")
-    add("--save", action="store_true", help="write the figures into results/")
+    add(
+        "--trials",
+        type=int,
+        default=40,
+        help="number of complete trials that determines the fits",
+    )
+    add("--jobs", type=int, default=1, help="number of processes")
+    add("--save", action="store_true", help="write the results to results/")
     args = parser.parse_args()
     summary = {}
     for n_folds in map(int, args.folds.split(",")):

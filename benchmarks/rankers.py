@@ -1,9 +1,9 @@
-"""Rankers for searches: queries passed on by fold, and precision at 1.
+"""Rankers in searches: metadata of queries in each fold, and precision at 1.
 
-A ranker such as LightGBM's wants the rows of a query next to each other, and the number
-of rows of each query, which is another list in each fold and for each subset of the
-rows. Here the query of each *row* is given instead, which can be split like any other
-data.
+A ranker such as LightGBM's requires that the rows of a query are adjacent. It also
+requires the number of rows of each query, which differs between folds and subsets of
+the rows. Here the query of each *row* is passed instead, which can be split like any
+other data.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ def precision_at_1(y_true: Any, y_score: Any, qid: Any) -> float:
     y_true : array-like of shape (n_samples,)
         Relevance of the rows; above 0 is relevant.
     y_score : array-like of shape (n_samples,)
-        What the rows are ranked by, the largest first.
+        Scores of the rows; the row with the largest score is ranked first.
     qid : array-like of shape (n_samples,)
-        The query that each row belongs to, in any order.
+        Query of each row, in any order.
 
     Returns
     -------
     precision : float
-        From 0 to 1. Where several rows of a query share the largest score, the share of
-        relevant ones among them counts. A query without a relevant row counts as 0.
+        From 0 to 1. If several rows of a query share the largest score, the query
+        counts with the share of relevant rows among them. A query without a relevant
+        row counts as 0.
 
     Raises
     ------
@@ -69,19 +70,19 @@ def precision_at_1(y_true: Any, y_score: Any, qid: Any) -> float:
 class PrecisionAt1:
     """Scorer of precision at 1 that reads the queries from a column of the data.
 
-    For `scoring` in searches and in `cross_val_score`. With metadata routing, and the
-    queries beside the data, `make_scorer(precision_at_1).set_score_request(qid=True)`
-    does the same.
+    It can be used as `scoring` of searches and of `cross_val_score`. With metadata
+    routing and separate queries,
+    `make_scorer(precision_at_1).set_score_request(qid=True)` computes the same score.
 
     Parameters
     ----------
     query : str or int, default="qid"
-        Name of the column, or its index, that holds the query of each row.
+        Name or index of the column with the query of each row.
 
     See Also
     --------
-    precision_at_1 : What is computed.
-    QueryRanker : An estimator that reads the queries from the same column.
+    precision_at_1 : Metric that is computed.
+    QueryRanker : Estimator that reads the queries from the same column.
 
     Examples
     --------
@@ -100,12 +101,12 @@ class PrecisionAt1:
         return f"{type(self).__name__}({self.query!r})"
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """Rank by `estimator.predict(X)`.
+        """Compute the score with the ranks of `estimator.predict(X)`.
 
         Parameters
         ----------
         estimator : estimator
-            Fitted.
+            Fitted estimator.
         X : dataframe or {array, sparse matrix} of shape (n_samples, n_columns)
             Data with the column of the queries.
         y : array-like of shape (n_samples,)
@@ -120,40 +121,39 @@ class PrecisionAt1:
 
 
 class QueryRanker(MetaEstimatorMixin, BaseEstimator):
-    """Fit a ranker from the query of each row, so that it can be searched over.
+    """Ranker that is fitted with the query of each row, for use in searches.
 
-    Rows are brought into the order of their queries, and the ranker's `group`, the
-    number of rows of each query, is counted among the rows it is fitted on: those of a
-    fold, say. Split with `GroupKFold` and the queries as `groups`, which keeps them
-    whole.
+    The rows are sorted by query, and the argument `group` of the ranker, the number of
+    rows per query, is counted among the rows of the fit, such as those of a fold.
+    `GroupKFold` with the queries as `groups` keeps all rows of a query in the same
+    fold.
 
     Parameters
     ----------
     ranker : estimator
-        With an argument `group` of `fit`: `lightgbm.LGBMRanker` or
+        Ranker whose `fit` has an argument `group`: `lightgbm.LGBMRanker` or
         `xgboost.XGBRanker`. It is cloned.
     query : str or int, default=None
-        Name of the column (of a dataframe), or its index, that holds the query of each
-        row. The ranker does not see it. `None`: `fit` is told by `qid`.
+        Name of the column (of a dataframe), or its index, with the query of each row.
+        This column is not passed to the ranker. If `None`, the queries are the argument
+        `qid` of `fit`.
 
     Attributes
     ----------
     ranker_ : estimator
         The fitted ranker.
     n_features_in_ : int
-        Number of columns seen in `fit`, that of the queries included.
+        Number of columns seen in `fit`, including that of the queries.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, if `X` had them.
 
     See Also
     --------
-    PrecisionAt1 : A scorer that reads the queries from the same column.
+    PrecisionAt1 : Scorer that reads the queries from the same column.
 
-    Notes
-    -----
-    With the queries beside the data, `search.fit(X, y, groups=qid, qid=qid)` gives them
-    to splitter and ranker; a scorer gets them by metadata routing only. With the
-    queries in a column nothing has to be routed.
+    Notes ----- With separate queries, `search.fit(X, y, groups=qid, qid=qid)` passes
+    them to splitter and ranker; a scorer gets them only with metadata routing. With the
+    queries in a column, no routing is required.
 
     Examples
     --------
@@ -194,23 +194,23 @@ class QueryRanker(MetaEstimatorMixin, BaseEstimator):
         X : dataframe or {array-like, sparse matrix} of shape (n_samples, n_columns)
             Training data, rows in any order.
         y : array-like of shape (n_samples,)
-            Relevance, as the ranker wants it: whole numbers from 0, for most.
+            Relevance in the format of the ranker, usually whole numbers from 0.
         qid : array-like of shape (n_samples,), default=None
-            The query of each row; goes before the column `query`.
+            Query of each row, which replaces the column `query`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, passed on to the ranker if given.
+            Weights of the rows, which are passed to the ranker if given.
 
         Returns
         -------
         self : object
-            Fitted.
+            Fitted ranker.
 
         Raises
         ------
         TypeError
             If the ranker's `fit` has no `group`.
         ValueError
-            If the queries are not known, or as many as the rows.
+            If there are no queries, or if their number differs from that of the rows.
         """
         if not has_fit_parameter(self.ranker, "group"):
             raise TypeError(
@@ -233,7 +233,7 @@ class QueryRanker(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """Return what the rows are ranked by.
+        """Return the scores by which the rows are ranked.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class QueryRanker(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            The larger, the higher the row ranks within its query.
+            Rows with larger scores have a higher rank within their query.
         """
         check_is_fitted(self)
         X = _table(X)
@@ -260,7 +260,7 @@ class QueryRanker(MetaEstimatorMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Relevance; above 0 is relevant.
         qid : array-like of shape (n_samples,), default=None
-            The query of each row; goes before the column `query`.
+            Query of each row, which replaces the column `query`.
 
         Returns
         -------
@@ -270,14 +270,14 @@ class QueryRanker(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the queries are not known.
+            If there are no queries.
         """
         queries = self._queries(_table(X), qid)
         return precision_at_1(y, self.predict(X), queries)
 
     @property
     def feature_importances_(self) -> npt.NDArray[Any]:
-        """Importances of the columns that the ranker sees, if it has any."""
+        """Importances of the columns that are passed to the ranker, if it has any."""
         return self.ranker_.feature_importances_
 
     def _queries(self, X: Any, qid: Any) -> npt.NDArray[Any]:
@@ -292,7 +292,7 @@ class QueryRanker(MetaEstimatorMixin, BaseEstimator):
         return _column(X, self.query)
 
     def _seen(self, X: Any) -> Any:
-        """Return the columns that the ranker sees."""
+        """Return the columns that are passed to the ranker."""
         if self.query is None:
             return X
         if hasattr(X, "columns"):
@@ -303,7 +303,7 @@ class QueryRanker(MetaEstimatorMixin, BaseEstimator):
 
 
 def _table(X: Any) -> Any:
-    # Of the sparse layouts, only this one has rows.
+    # Among sparse formats, only this one supports indexing of rows.
     X = X.tocsr() if hasattr(X, "tocsr") else _indexable(X)
     if len(X.shape) != 2:
         raise ValueError(
@@ -337,10 +337,10 @@ def _column(X: Any, query: str | int) -> Any:
 def _by_query(
     queries: npt.NDArray[Any],
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return an order that keeps queries together, and the rows of each in it.
+    """Return an order with adjacent rows of each query, and the sizes of the queries.
 
-    Queries come in the order in which they first occur, so that rows that are in order
-    stay where they are.
+    The queries are in the order of their first occurrence, so rows that are already in
+    order keep their positions.
     """
     _, first, query, counts = np.unique(
         queries, return_index=True, return_inverse=True, return_counts=True

@@ -1,14 +1,14 @@
-"""Seeded searches and what they found, to be compared after a change of the code.
+"""Recorded results of seeded searches, for comparison after a change of the code.
 
     python benchmarks/recorded_searches.py record
     python benchmarks/recorded_searches.py check
 
-`record` runs every search and writes its trials, results and choice into
-`results/recorded_searches/searches.json`; `check` runs them again, prints each
-difference and exits with 1 if there is one. Only public names are used, nothing depends
-on measured time, and floats are compared exactly. Other releases of the numerical
-libraries, or another processor, may give other figures: record with the code as it was
-before the change.
+The command `record` runs every search and writes its trials, results and choice to
+`results/recorded_searches/searches.json`. The command `check` runs the searches again,
+prints each difference, and exits with status 1 if there is any. The searches use public
+names only, and nothing depends on measured time. Floats are compared exactly, and may
+be different on other processors or with other releases of the numerical libraries.
+Therefore, record with the code before the change.
 """
 
 from __future__ import annotations
@@ -110,12 +110,12 @@ TEXTS = [
     for word in WORDS[k % 2]
 ]
 LABELS = [k % 2 for k in range(40) for _ in range(2)]
-for _k in range(0, len(LABELS), 7):  # or every configuration would be right
+for _k in range(0, len(LABELS), 7):  # label noise, so that no score is perfect
     LABELS[_k] = 1 - LABELS[_k]
 
 
 class Unreliable(DecisionTreeRegressor):
-    """A tree that cannot be fitted where the leaves are large."""
+    """Decision tree whose fit fails if the leaves are large."""
 
     def fit(self, X: Any, y: Any, **params: Any) -> Unreliable:
         """Fit, or raise a ValueError."""
@@ -137,7 +137,7 @@ def support(machine: Any) -> float:
 
 
 def price(net: Any) -> float:
-    """Return a cost of a linear model: its rows are not known, but its weights are."""
+    """Return a cost of a linear model, computed from its weights."""
     return 1.0 + float(np.count_nonzero(net.coef_))
 
 
@@ -235,7 +235,7 @@ def kinds() -> dict[str, tuple[Any, Any, dict, tuple]]:
 
 
 def searches() -> dict[str, tuple[Any, tuple]]:
-    """Return the searches, not fitted, and the arguments of their fits, by name."""
+    """Return the unfitted searches, and the arguments of their fits, by name."""
     found: dict[str, tuple[Any, tuple]] = {}
     all_kinds = kinds()
 
@@ -249,7 +249,7 @@ def searches() -> dict[str, tuple[Any, tuple]]:
         name = " / ".join(filter(None, words))
         if name in found:
             raise ValueError(f"{name} is there twice")
-        # A seed of its own that does not depend on which other searches there are.
+        # The seed does not depend on which other searches exist.
         arguments["random_state"] = zlib.crc32(name.encode()) % 10_000
         found[name] = kind(estimator, search_spaces, **arguments), data
 
@@ -417,7 +417,7 @@ def texts() -> dict[str, tuple[Any, tuple]]:
 
 
 def plain(value: Any) -> Any:
-    """Turn a value into what JSON holds exactly: floats by their repr."""
+    """Convert a value to JSON; floats are represented exactly by their repr."""
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
         value = value.to_dict("list")
     if isinstance(value, np.ma.MaskedArray):
@@ -425,7 +425,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
-        # Scalars of NumPy are not what parameters should be: these stay as they are.
+        # Parameters should not be NumPy scalars, so these are not converted.
         return {
             str(k): repr(v) if isinstance(v, np.generic) else plain(v)
             for k, v in value.items()
@@ -438,7 +438,7 @@ def plain(value: Any) -> Any:
 
 
 def outcome(search: Any, X: Any) -> dict[str, Any]:
-    """Return what a fitted search found, without anything that was timed."""
+    """Return the results of a fitted search without measured times."""
     found = {}
     for name in ("cv_results_", "all_cv_results_"):
         for column, values in getattr(search, name, {}).items():
@@ -457,7 +457,7 @@ def outcome(search: Any, X: Any) -> dict[str, Any]:
 
 
 def fit(search: Any, data: tuple) -> Any:
-    """Fit a search; one with a journal in two parts."""
+    """Fit a search; a search with a journal is interrupted and continued."""
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
         if getattr(search, "journal", None):
@@ -485,12 +485,12 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in LIBRARIES}
 
 
-# States of trials that have another name than when the file was recorded.
+# States of trials that were renamed since the file was recorded.
 RENAMED = {"raced": "pruned", "censored": "timed_out"}
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Say in which of its parts a search has another outcome, and where first."""
+    """Describe the parts in which the results of a search differ."""
     lines = []
     for key in [*before, *(key for key in after if key not in before)]:
         if key not in after or key not in before:
@@ -516,7 +516,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
 
 
 def lines(record: Mapping[str, Any]) -> str:
-    """Write as JSON with a line for each part of a search, for short diffs."""
+    """Return JSON with one line per part of a search, which keeps diffs short."""
     parts = [f' "versions": {json.dumps(record["versions"])}', ' "searches": {']
     searches = []
     for name, found in record["searches"].items():
@@ -526,7 +526,7 @@ def lines(record: Mapping[str, Any]) -> str:
 
 
 def check(only: str) -> bool:
-    """Run again and print each difference; return whether there is none."""
+    """Repeat the searches and print each difference; return whether there is none."""
     recorded = json.loads(FILE.read_text())
     for name, version in versions().items():
         if recorded["versions"].get(name) != version:
@@ -542,7 +542,7 @@ def check(only: str) -> bool:
         n_different += bool(lines)
         for line in lines:
             print(f"{name}: {line}")
-    print(f"{len(after)} searches, {n_different} with another outcome")
+    print(f"{len(after)} searches, {n_different} with differences")
     return not n_different
 
 
@@ -551,7 +551,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("command", choices=("record", "check"))
-    parser.add_argument("--only", default="", help="check: a pattern of names")
+    parser.add_argument(
+        "--only", default="", help="regular expression of names, for check"
+    )
     args = parser.parse_args()
     if args.command == "check":
         sys.exit(0 if check(args.only) else 1)

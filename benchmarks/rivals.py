@@ -1,8 +1,8 @@
 """Other libraries as methods of ``python -m skbayes.benchmark``, with their defaults.
 
-They propose anywhere in the unit cube of a table's columns; the nearest free row is
-taken, and they are told that row's place and score. The rows that a run starts from are
-told like all others.
+The libraries propose points anywhere in the unit cube of a table's columns. The nearest
+free row is evaluated, and its position and score are reported to the library. The
+initial rows of a run are reported like all others.
 
 Example: python -m skbayes.benchmark --methods random skbayes benchmarks/rivals.py:skopt
 """
@@ -21,10 +21,10 @@ Params = dict[str, Any]
 
 
 class _InUnitCube:
-    """Turns the unit cube of a table into configurations, and back."""
+    """Conversion between the unit cube of a table and configurations."""
 
     def __init__(self, table: LookupTable, seed: int) -> None:
-        warnings.simplefilter("ignore")  # the rivals warn at every step
+        warnings.simplefilter("ignore")  # other libraries warn at every step
         self._table = table
         self._seed = seed
 
@@ -44,7 +44,7 @@ class _InUnitCube:
 
 
 class Optuna(_InUnitCube):
-    """Optuna with one of its samplers, for one objective or several."""
+    """Sampler of Optuna, for one objective or several."""
 
     def __init__(self, table: LookupTable, seed: int, sampler: str) -> None:
         import optuna
@@ -63,7 +63,7 @@ class Optuna(_InUnitCube):
 
     def _propose(self) -> dict[str, float]:
         trial = self._study.ask(self._distributions)
-        # What is told is the nearest free row.
+        # The nearest free row is reported.
         self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
         return trial.params
 
@@ -77,7 +77,7 @@ class Optuna(_InUnitCube):
 
 
 class Skopt(_InUnitCube):
-    """scikit-optimize."""
+    """Optimizer of scikit-optimize."""
 
     def __init__(self, table: LookupTable, seed: int) -> None:
         from skopt import Optimizer
@@ -95,7 +95,7 @@ class Skopt(_InUnitCube):
 
 
 class Hyperopt(_InUnitCube):
-    """hyperopt's TPE."""
+    """TPE of hyperopt."""
 
     def __init__(self, table: LookupTable, seed: int) -> None:
         import hyperopt

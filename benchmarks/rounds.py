@@ -1,26 +1,31 @@
-"""`rounds="auto"` against the number of rounds as a dimension, and against pruning.
+"""`rounds="auto"` compared with the number of rounds as a dimension, and with pruning.
 
-LightGBM, XGBoost and scikit-learn's histogram boosting on five tables, 70 % of the rows
-for the search with five folds, the others for the test. The ways:
+The learners are LightGBM, XGBoost and scikit-learn's histogram boosting, on five
+tables. The search uses 70 % of the rows with five folds, and the test uses the others.
+The following methods are compared:
 
 - "auto": `BayesSearchCV(rounds="auto")`, at most 1000 rounds.
 - "raced": the same with `racing=True`, which prunes trials.
-- "dimension": the number of rounds is in the space, 10 to 1000.
+- "dimension": the number of rounds is a dimension of the space, from 10 to 1000.
 - "100", "1000": the number of rounds is fixed.
-- "optuna": Optuna's TPE and median pruner. LightGBM and XGBoost: one cross-validation
-  per trial, ended by early stopping on the mean curve, and pruned after each round.
-  Histogram boosting: early stopping of the estimator, pruned after each fold.
+- "optuna": Optuna's TPE and median pruner. For LightGBM and XGBoost, a trial is one
+  cross-validation with early stopping on the mean curve, which may be pruned after each
+  round. Histogram boosting uses the early stopping of the estimator, and may be pruned
+  after each fold.
 - "tuner": Optuna's `LightGBMTunerCV` with its own parameters and numbers of trials.
-- "short", "impatient": "auto" without pruning; with half of the patience;
-  without patience, so that all fits have 1000 rounds.
+- "short": "auto" with half of the patience.
+- "impatient": "auto" without early stopping, so that all fits have 1000 rounds.
 
-After each trial the processor time so far is noted. The test loss of each incumbent,
-fitted on all training rows, is measured afterwards. Shown for each way, relative to
-"dimension" with the same table, learner and seed: the test loss at the end, the
-processor time, and the test loss when half of the time of "dimension" is spent; and
-the time until the last test loss of "dimension" is reached, as a share of its time.
+The processor time is recorded after each trial. The test loss of each incumbent, fitted
+on all training rows, is measured afterwards. All results are relative to "dimension"
+with the same table, learner and seed:
 
-Example: python benchmarks/rounds.py --seeds 3 --save --picture
+- the test loss at the end;
+- the processor time;
+- the test loss after half of the time of "dimension";
+- the time until the last test loss of "dimension" is reached, as a share of its time.
+
+Example: ``python benchmarks/rounds.py --seeds 3 --save --picture``
 """
 
 from __future__ import annotations
@@ -55,7 +60,7 @@ SCORINGS = ("neg_log_loss", "accuracy")
 SHORT = {"neg_log_loss": "log loss", "accuracy": "error"}
 # Shares of the time of "dimension" at which losses are compared.
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
-# Factors of the rounds with which the last incumbent is fitted once more.
+# Factors of the rounds with which the last incumbent is fitted again.
 FACTORS = (1.1, 1.25)
 PICTURE = HERE.parent / "docs" / "images" / "rounds.png"
 Record = dict[str, Any]
@@ -65,7 +70,7 @@ Record = dict[str, Any]
 
 
 def search(task: Task, way: str, seed: int, n_trials: int) -> list[Record]:
-    """Make a search of skbayes; return its trials, each with the time so far."""
+    """Run a search of skbayes; return its trials with the elapsed time of each."""
     name = ROUNDS_NAME[task.learner]
     space, model = dict(task.space), clone(task.estimator)
     options: dict[str, Any] = {}
@@ -132,7 +137,7 @@ def variant(way: str) -> Iterator[None]:
 def run(
     way: str, learner: str, data: str, seed: int, scoring: str, n_trials: int
 ) -> Record:
-    """Make one search, and measure the test losses of its incumbents."""
+    """Run one search, and measure the test losses of its incumbents."""
     warnings.simplefilter("ignore")
     task = load_task(learner, data, seed, scoring)
     with variant(way):
@@ -163,7 +168,7 @@ def run(
     }
 
 
-# -- figures ---------------------------------------------------------------------------
+# -- summary ---------------------------------------------------------------------------
 
 
 def at_time(record: Record, seconds: float) -> float:
@@ -173,13 +178,13 @@ def at_time(record: Record, seconds: float) -> float:
 
 
 def time_until(record: Record, loss: float) -> float:
-    """Return the time at which a test loss is reached, infinite if it never is."""
+    """Return the time at which a test loss is reached; infinite if it never is."""
     pairs = zip(record["seconds"], record["test"], strict=True)
     return next((seconds for seconds, test in pairs if test <= loss), math.inf)
 
 
 def compare(record: Record, reference: Record) -> dict[str, float]:
-    """Return the figures of one run relative to "dimension" on the same task."""
+    """Return the results of one run relative to "dimension" on the same task."""
     total, last = reference["seconds"][-1], reference["test"][-1]
     figures = {
         "loss": 100.0 * (record["test"][-1] / last - 1.0),
@@ -203,7 +208,7 @@ def _optimism(record: Record) -> float:
 
 
 def summarize(runs: Iterable[dict[str, float]]) -> dict[str, Any]:
-    """Return means and standard errors; of times, geometric means and medians."""
+    """Return means and standard errors; for times, geometric means and medians."""
     table = defaultdict(list)
     for figures in runs:
         for name, value in figures.items():
@@ -235,9 +240,9 @@ def _mean_and_error(values: np.ndarray) -> list[float | None]:
 
 
 def figures_of(cache: Cache, scoring: str, part: str = "") -> Record:
-    """Summarize the finished runs of each way, paired with those of "dimension".
+    """Summarize the finished runs of each method, paired with those of "dimension".
 
-    `part` is a learner or a table; all runs if it is empty.
+    `part` is a learner or a table; if it is empty, all runs are used.
     """
     reference = {_key(r): r for r in cache.load("dimension") if r["scoring"] == scoring}
     found = {}
@@ -258,7 +263,7 @@ def _key(record: Record) -> tuple:
 
 
 def summary_of(cache: Cache, n_trials: int) -> Record:
-    """Summarize all finished runs: over all tasks, by learner, by table, by task."""
+    """Summarize all finished runs: over all tasks, by learner, and by table."""
     result: Record = {"trials": n_trials, "seeds": _seeds(cache)}
     for scoring in SCORINGS:
         parts = {"all": "", **{name: name for name in (*LEARNERS, *DATA)}}
@@ -272,7 +277,7 @@ def _seeds(cache: Cache) -> int:
     return len({r["seed"] for r in cache.load("auto")})
 
 
-# -- picture ---------------------------------------------------------------------------
+# -- figure ----------------------------------------------------------------------------
 
 COLORS = {
     "auto": "#d62728",
@@ -301,11 +306,11 @@ TIMES = np.geomspace(0.02, 4.0, 60)
 
 
 def curves_of(cache: Cache, learner: str) -> Record:
-    """Return mean test losses over time of each way, in percent of "dimension".
+    """Return mean test losses over time of each method, in percent of "dimension".
 
-    Over the runs that the first four ways of the picture have finished; the others are
-    shown if they have, too. The time is in units of the time of "dimension". None: not
-    all runs have a trial yet.
+    The mean is over the runs that the first four methods have finished. Other methods
+    are included if they have finished these runs, too. The time is in units of the time
+    of "dimension". A value is None if some run has no trial yet.
     """
     by_way = {
         way: {
@@ -340,7 +345,7 @@ def _mean_curve(pairs: list[tuple[Record, Record]]) -> list[float | None]:
 
 
 def draw(summary: Record) -> None:
-    """Draw test losses against time from a saved summary."""
+    """Plot test losses over time from a saved summary."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(LEARNERS), figsize=(10, 3.9), sharey=True)
@@ -398,11 +403,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--trials", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    parser.add_argument("--fresh", action="store_true", help="drop the finished runs")
-    parser.add_argument("--show", action="store_true", help="print the finished runs")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
+    parser.add_argument("--fresh", action="store_true", help="delete the finished runs")
+    parser.add_argument("--show", action="store_true", help="print finished runs only")
     parser.add_argument("--save", action="store_true", help="write the summary")
-    parser.add_argument("--picture", action="store_true", help="draw what is saved")
+    parser.add_argument("--picture", action="store_true", help="plot the saved summary")
     args = parser.parse_args()
     cache = Cache("rounds")
     done = cache.done(args.ways, ("learner", "data", "seed", "scoring"), args.fresh)

@@ -1,13 +1,14 @@
-"""Rules about learning curves, replayed on curves of boosting, forests and epochs.
+"""Simulation of rules about learning curves on recorded curves of several learners.
 
     python benchmarks/rounds_curves.py collect
     python benchmarks/rounds_curves.py replay --save
 
-`collect` fits random configurations of seven learners to a cap, on five folds of the
-training rows of a task and on all of them, and keeps the scores after each point of
-`fine_grid`: of the folds on their test rows, of the fit to all rows on rows held out.
-`replay` draws nothing and fits nothing: it applies rules to the kept curves, at the
-points of `round_grid`.
+The command `collect` fits random configurations of seven learners, with boosting,
+forests and epochs, up to a cap. Each configuration is fitted on five folds of the
+training rows of a task, and on all of them. The scores after each point of `fine_grid`
+are saved: those of the folds on their test rows, and those of the fit to all rows on
+held-out rows. The command `replay` is deterministic and fits nothing: it applies rules
+to the saved curves, at the points of `round_grid`.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ MAX_TRAIN = 2000
 MAX_TEST = 4000
 REGRESSION = ("abalone", "wine_red", "boston_housing", "strike", "auto_mpg")
 CACHE = HERE / "cache" / "rounds_curves"
-# More rounds than the cap for the fit to all rows, which may need more.
+# Factor of the cap for the fit to all rows, which may need more rounds.
 MORE = 1.25
 RISK = 0.01
 N_ORDERS = 10
 SCALES = {"as chosen": 1.0, "times sqrt(5/4)": 1.25**0.5, "times 5/4": 1.25}
-# Tasks with whose curves the rules and their constants were chosen.
+# Tasks whose curves were used to choose the rules and their constants.
 SEEN = {
     *((learner, "german_credit") for learner in ("lightgbm", "xgboost", "hist")),
     *((learner, "german_credit") for learner in ("forest", "sgd", "mlp")),
@@ -99,7 +100,7 @@ DATA = {
 
 
 def fine_grid(cap: int) -> Array:
-    """Numbers of rounds at which curves are kept: all to 100, then steps of 1 %."""
+    """Return the saved numbers of rounds: all up to 100, then steps of 1 %."""
     rounds = [1]
     while rounds[-1] < cap:
         rounds.append(min(cap, rounds[-1] + max(1, rounds[-1] // 100)))
@@ -107,7 +108,7 @@ def fine_grid(cap: int) -> Array:
 
 
 def read(data: str) -> tuple[Array, Array, Array, Array]:
-    """Training and test rows, categories one column each, missing values filled."""
+    """Return training and test rows with encoded categories and imputed values."""
     shared = load()
     if data == "adult":
         (X, y), _ = (shared.load_adult()[part] for part in ("train", "test"))
@@ -136,7 +137,7 @@ def read(data: str) -> tuple[Array, Array, Array, Array]:
 
 
 def scores_of(truth: Array, predicted: Array, classes: int) -> list[float]:
-    """Accuracy and negative log loss of probabilities, or R2 of values."""
+    """Return accuracy and negative log loss of probabilities, or R2 of values."""
     if not classes:
         residual = np.mean((truth - predicted) ** 2)
         return [float(1.0 - residual / np.var(truth))]
@@ -144,7 +145,7 @@ def scores_of(truth: Array, predicted: Array, classes: int) -> list[float]:
         predicted = np.column_stack([1.0 - predicted, predicted])
     of_truth = predicted[np.arange(len(truth)), truth]
     accuracy = np.mean(np.argmax(predicted, axis=1) == truth)
-    # As scikit-learn clips them.
+    # The same clipping as in scikit-learn.
     return [float(accuracy), float(np.mean(np.log(np.clip(of_truth, 2.2e-16, 1.0))))]
 
 
@@ -274,7 +275,7 @@ def xgboost_stages(p: Params, X: Array, y: Array, T: Array, grid: Array) -> Stag
 def boosting_stages(
     learner: str, p: Params, X: Array, y: Array, T: Array, grid: Array
 ) -> Staged:
-    """Predictions of scikit-learn's boosting after each point of the grid."""
+    """Yield predictions of scikit-learn's boosting after each point of the grid."""
     classify = y.dtype.kind == "i"
     shared = {"learning_rate": p["rate"], "min_samples_leaf": p["min_leaf"]}
     shared |= {"max_leaf_nodes": p["leaves"], "max_depth": None, "random_state": 0}
@@ -320,7 +321,7 @@ def forest_stages(p: Params, X: Array, y: Array, T: Array, grid: Array) -> Stage
 def epoch_stages(
     learner: str, p: Params, X: Array, y: Array, T: Array, grid: Array
 ) -> Staged:
-    """Predictions after each epoch of `partial_fit`, in another order each time."""
+    """Yield predictions after each epoch of `partial_fit`, with shuffled rows."""
     scaler = StandardScaler().fit(X)
     X, T = scaler.transform(X), scaler.transform(T)
     classify = y.dtype.kind == "i"
@@ -344,7 +345,7 @@ def epoch_stages(
 def curve(
     learner: str, p: Params, parts: tuple[Array, Array, Array, Array], cap: int
 ) -> Array:
-    """Scores after each point of the grid: (metrics, points)."""
+    """Return the scores after each point of the grid: (metrics, points)."""
     X, y, T, truth = parts
     grid = fine_grid(cap)
     stages: Callable[..., Staged] = {
@@ -367,7 +368,7 @@ def path_of(learner: str, data: str) -> Path:
 
 
 def collect_task(learner: str, data: str) -> None:
-    """Fit the configurations of a task and keep their curves."""
+    """Fit the configurations of a task and save their curves."""
     X, y, T, truth = read(data)
     splitter = KFold if data in REGRESSION else StratifiedKFold
     splits = list(splitter(N_FOLDS, shuffle=True, random_state=0).split(X, y))
@@ -394,7 +395,7 @@ def collect_task(learner: str, data: str) -> None:
 
 
 def collect(learners: list[str]) -> None:
-    """Collect what is not kept yet, one data set of each learner after the other."""
+    """Collect the missing curves, alternating between the learners."""
     warnings.simplefilter("ignore")
     for i in range(max(map(len, DATA.values()))):
         for learner in learners:
@@ -407,7 +408,7 @@ def collect(learners: list[str]) -> None:
 
 
 class Task:
-    """Curves of one learner on one data set under one metric."""
+    """Curves of one learner on one data set with one metric."""
 
     def __init__(self, learner: str, data: str, metric: int, kept: Any) -> None:
         self.learner, self.data = learner, data
@@ -420,7 +421,7 @@ class Task:
         self.mean = self.folds.mean(axis=1)
         self.scores = self.mean.max(axis=1)
         self.accuracy = kept["folds"].shape[2] == 2 and metric == 0
-        # The unit of regrets: from a median configuration to the best.
+        # Unit of regrets: the difference between the median configuration and the best.
         self.unit = max(float(self.scores.max() - np.median(self.scores)), 1e-9)
 
     @property
@@ -432,7 +433,7 @@ class Task:
         return f"{kind}, accuracy" if self.accuracy else f"{kind}, log loss and R2"
 
     def test_at(self, i: int, rounds: float) -> float:
-        """Score of a configuration fitted to all rows, on the rows held out."""
+        """Return the held-out score of a configuration fitted to all rows."""
         place = np.searchsorted(self.later, rounds)
         return float(self.test[i][min(place, len(self.later) - 1)])
 
@@ -449,21 +450,21 @@ def read_tasks() -> list[Task]:
 
 
 class Table:
-    """Means over tasks of the figures of rules, group by group."""
+    """Means over tasks of the results of rules, by group."""
 
     def __init__(self, columns: list[str]) -> None:
         self._columns = columns
         self._rows: dict[str, dict[str, list[Array]]] = {}
 
     def add(self, group: str, rule: str, values: Any) -> None:
-        """Add the figures of a task, or rows of figures of its configurations."""
+        """Add the results of a task, or rows with the results of its configurations."""
         row = np.atleast_2d(np.array(values, dtype=float)).mean(axis=0)
         self._rows.setdefault(group, {}).setdefault(rule, []).append(row)
 
     def show(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Print and return the means.
 
-        The first column is also compared with that of the first rule, in pairs.
+        The first column is also compared with that of the first rule, paired by task.
         """
         shown: dict[str, dict[str, dict[str, Any]]] = {}
         for group, rules in self._rows.items():
@@ -483,7 +484,7 @@ class Table:
 
 
 def orders(scores: Array) -> Iterator[Array]:
-    """Orders of the configurations: random ones, and ones that become better."""
+    """Yield random orders of the configurations, and orders of increasing quality."""
     rng = np.random.default_rng(0)
     ranks = np.argsort(np.argsort(scores)) / len(scores)
     for _ in range(N_ORDERS // 2):
@@ -497,8 +498,9 @@ class Pruning:
     Parameters
     ----------
     task : Task
+        Task with the curves.
     ends : ndarray of shape (n, K)
-        Lengths of the curves that patience would fit.
+        Lengths of the curves that early stopping would fit.
     checks : ndarray of int
         Rounds of the first fold after which a trial may be pruned.
     after_folds : bool
@@ -511,7 +513,7 @@ class Pruning:
         self.task, self.ends, self.after_folds = task, ends, after_folds
         self.rounds = task.grid[ends - 1]
         self.checks = np.searchsorted(task.grid, checks, "right")
-        # Scores of the first m folds, at the rounds that are best for these.
+        # Scores of the first m folds, at the best number of rounds of these folds.
         self.scores = [
             [self._scores(i, m + 1) for m in range(N_FOLDS)] for i in range(len(ends))
         ]
@@ -522,11 +524,12 @@ class Pruning:
         return curves[:, choose_rounds(list(curves))]
 
     def count(self) -> Array:
-        """Count over all orders.
+        """Return sums over all orders.
 
-        Returns trials, pruned ones, those of them that would have become the best,
-        rounds, rounds without pruning, regret, and of the estimates within the first
-        fold their number, errors, and how many lie within two deviations.
+        The elements are the numbers of trials, of pruned trials, and of pruned trials
+        that would have become the best. These are followed by rounds, rounds without
+        pruning, and regret. The last elements are the number of estimates within the
+        first fold, their errors, and the number of them within two deviations.
         """
         total = np.zeros(9)
         for order in orders(self.means):
@@ -544,7 +547,7 @@ class Pruning:
         return total
 
     def _run(self, i: int, complete: list[int]) -> tuple[float, bool, Array]:
-        """Return rounds of a trial, whether it is pruned, figures of its estimate."""
+        """Return rounds of a trial, whether it is pruned, and data of its estimate."""
         race = Race([self.scores[j][-1] for j in complete])
         known = FoldCurveRace(
             [self.task.folds[j][0, : self.ends[j].min()] for j in complete],
@@ -566,7 +569,10 @@ class Pruning:
 
 
 def two_parts(task: Task, ends: Array) -> Array:
-    """Count what a first part of all folds costs that is fitted anew if it goes on."""
+    """Return the sums of a rule with a first part of all folds.
+
+    Trials that are continued after this part are fitted again from the beginning.
+    """
     whole = [mean[: end.min()] for mean, end in zip(task.mean, ends, strict=True)]
     scores = np.array([curve.max() for curve in whole])
     rounds = task.grid[ends - 1].sum(axis=1)
@@ -590,7 +596,7 @@ def two_parts(task: Task, ends: Array) -> Array:
 
 
 def count_rules(task: Task, ends: Array) -> dict[str, Array]:
-    """Count what each rule that prunes trials loses and saves."""
+    """Return the losses and savings of each rule that prunes trials."""
     cap = int(task.grid[-1])
     none = np.array([], dtype=int)
     counts = {
@@ -607,10 +613,10 @@ def count_rules(task: Task, ends: Array) -> dict[str, Array]:
 
 
 def left_out(tasks: list[Task], counts: list[dict[str, Array]]) -> list[Array]:
-    """Return counts of each task with the checks best for the other data sets.
+    """Return the sums of each task with the checks that are best for other data sets.
 
-    The best need the fewest rounds of those that keep the risk; if none does, the one
-    that loses least.
+    The best checks need the fewest rounds among those whose losses are within the
+    allowed risk. If there are none, the checks with the smallest loss are used.
     """
     chosen = []
     for task, own in zip(tasks, counts, strict=True):
@@ -627,9 +633,9 @@ def left_out(tasks: list[Task], counts: list[dict[str, Array]]) -> list[Array]:
 
 
 def figures(rows: list[Array]) -> dict[str, float]:
-    """Shares of the sums over tasks, and the mean of the regrets."""
+    """Return shares of the sums over tasks, and the mean of the regrets."""
     n, pruned, lost, spent, full, _, estimates, error, inside = np.sum(rows, axis=0)
-    # A task counts once, however many rounds its learner needs.
+    # All tasks have the same weight, regardless of the number of rounds.
     shares = [row[3] / row[4] for row in rows]
     entry = {
         "tasks": len(rows),
@@ -668,7 +674,7 @@ def replay_pruning(tasks: list[Task], ends: list[Array]) -> dict[str, Any]:
 
 
 def replay_choices(tasks: list[Task]) -> dict[str, Any]:
-    """Compare rules that choose the rounds, and how far these are scaled for refits."""
+    """Compare rules that choose the rounds, and factors of the rounds for refits."""
     choices = Table(["test_regret", "mean_minus_test", "share_of_cap"])
     scales = Table(["test_regret"])
     optimism = Table(["of_the_mean_curve", "of_each_fold_alone"])
@@ -700,9 +706,9 @@ def replay_choices(tasks: list[Task]) -> dict[str, Any]:
 
 
 def optimism_of(folds: Array) -> tuple[float, float]:
-    """Return how much the mean curve, and each fold alone, overstate by the choice.
+    """Return the optimism of the mean curve, and of each fold alone.
 
-    Compared with the rounds that are chosen on the other folds.
+    The reference is the score with the rounds chosen on the other folds.
     """
     honest = [
         folds[j][choose_rounds(np.delete(folds, j, axis=0))] for j in range(len(folds))

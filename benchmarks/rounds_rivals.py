@@ -1,4 +1,4 @@
-"""Optuna's ways to tune boosting with early stopping and pruning, for `rounds.py`."""
+"""Optuna's methods for boosting with early stopping and pruning, for `rounds.py`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ __all__ = ["optuna_pruned", "tuner_cv"]
 
 # Rounds without improvement after which cross-validation ends.
 PATIENCE = 50
-# A finished trial: seconds so far, loss in cross-validation (None: pruned), parameters.
+# A finished trial: elapsed seconds, loss in cross-validation (None: pruned),
+# parameters.
 Finished = dict[str, Any]
 
 
 def optuna_pruned(task: Task, seed: int, n_trials: int) -> list[Finished]:
-    """Optuna's TPE with its median pruner and early stopping."""
+    """Run Optuna's TPE with its median pruner and early stopping."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -74,7 +75,7 @@ def _lightgbm(task: Task, trial: Any) -> float:
 
 
 def lightgbm_params(task: Task, seed: int) -> dict[str, Any]:
-    """Return the fixed parameters, as the functions of LightGBM take them."""
+    """Return the fixed parameters with the names of LightGBM's functions."""
     binary = task.n_classes == 2
     error = "error" if task.scoring == "accuracy" else "logloss"
     own = {
@@ -140,10 +141,10 @@ def _histgb(task: Task, trial: Any) -> float:
 
 
 def tuner_cv(task: Task, seed: int, n_trials: int) -> list[Finished]:
-    """Optuna's LightGBMTunerCV, with its own parameters and numbers of trials.
+    """Run Optuna's LightGBMTunerCV with its own parameters and numbers of trials.
 
-    It does not keep the number of rounds; the cross-validation of its best trials is
-    repeated for it outside of the time.
+    The tuner does not store the number of rounds. The cross-validation of its best
+    trials is therefore repeated, which is not timed.
     """
     import lightgbm
     import optuna
@@ -179,7 +180,7 @@ def tuner_cv(task: Task, seed: int, n_trials: int) -> list[Finished]:
 
 
 def _with_rounds(task: Task, params: dict[str, Any]) -> dict[str, Any]:
-    """Return tuned parameters as the estimator takes them, with their rounds."""
+    """Return tuned parameters with the names of the estimator, and their rounds."""
     import lightgbm
 
     found = lightgbm.cv(

@@ -1,4 +1,4 @@
-"""Rules about learning curves that are compared by `rounds_curves.py`."""
+"""Rules about learning curves that are compared in `rounds_curves.py`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["CHECKS", "CHOICES", "PATIENCE", "TwoPartRace", "fold_ends"]
 
 
 class TwoPartRace(GainModel):
-    """Predicts the score of a trial from a first part of its mean curve."""
+    """Predictions of the scores of trials from a first part of their mean curves."""
 
     def chance(self, first: Array) -> float:
-        """Probability of a new best score, by Student's distribution."""
+        """Return the probability of a new best score, by Student's distribution."""
         lacking = float(np.max(self._scores) - np.max(first))
         if lacking <= 0.0 or np.all(first[: len(first) // 2] == first[0]):
             return 1.0
@@ -27,7 +27,7 @@ class TwoPartRace(GainModel):
 
 
 def checks_from(share: float, doublings: bool) -> Callable[[int], Array]:
-    """Make a rule: checks at a share of the cap, and at the doublings to its half."""
+    """Return a rule with checks at a share of the cap and at doublings of it."""
 
     def checks(cap: int) -> Array:
         first = max(16, int(share * cap))
@@ -37,7 +37,7 @@ def checks_from(share: float, doublings: bool) -> Callable[[int], Array]:
     return checks
 
 
-# With the standard deviation of the error that is expected before any trial.
+# Checks, and the standard deviation of the error that is expected before any trial.
 CHECKS: dict[str, tuple[Callable[[int], Array], float]] = {
     "1/16 only, 0.3": (checks_from(1 / 16, doublings=False), 0.3),
     **{
@@ -49,7 +49,7 @@ CHECKS: dict[str, tuple[Callable[[int], Array], float]] = {
 
 
 def smoothed(curve: Array, grid: Array, width: float) -> Array:
-    """Average a curve over the rounds within a factor."""
+    """Return a moving average of a curve over rounds within a relative width."""
     sums = np.concatenate([[0.0], np.cumsum(curve)])
     low = np.searchsorted(grid, grid * (1 - width))
     high = np.searchsorted(grid, grid * (1 + width), "right")
@@ -57,7 +57,7 @@ def smoothed(curve: Array, grid: Array, width: float) -> Array:
 
 
 def within_error(folds: Array, share: float) -> int:
-    """First point whose mean lacks less than a share of its standard error."""
+    """Return the first point whose mean is within a share of its standard error."""
     mean = folds.mean(axis=0)
     best = int(np.argmax(mean))
     error = (folds - folds[:, [best]]).std(axis=0, ddof=1) / len(folds) ** 0.5
@@ -84,7 +84,10 @@ CHOICES: dict[str, Callable[[Array, Array], int]] = {
 def waits(
     least: float, share: float, starts: bool = True
 ) -> Callable[[Array, Array], bool]:
-    """Make a rule: stalled after `least` rounds, and a share of those of the best."""
+    """Return a rule that stops after `least` rounds without improvement.
+
+    It also waits for at least a share of the rounds of the best point.
+    """
 
     def stalled(curve: Array, grid: Array) -> bool:
         best = int(np.argmax(curve))
@@ -115,7 +118,7 @@ PATIENCE: dict[str, Callable[[Array, Array], bool]] = {
 def fold_ends(
     folds: Array, grid: Array, stalled: Callable[[Array, Array], bool]
 ) -> Array:
-    """Points at which the fits of a trial stop: lengths of the curves of the folds."""
+    """Return the lengths of the curves of the folds at which their fits stop."""
     ends = []
     for curve in folds:
         length = 1

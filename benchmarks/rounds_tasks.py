@@ -15,10 +15,10 @@ from sklearn.preprocessing import OrdinalEncoder
 
 __all__ = ["CAP", "DATA", "LEARNERS", "ROUNDS_NAME", "SPACES", "Task", "load_task"]
 
-# Most rounds.
+# Maximum number of rounds.
 CAP = 1000
 N_FOLDS = 5
-# Rows that a table is reduced to before 30 % of them are held out.
+# Maximum number of rows of a table, before 30 % of them are held out.
 DATA = {
     "adult": 4600,
     "mammography": 4600,
@@ -34,7 +34,7 @@ ROUNDS_NAME = {
 }
 RATE = {"learning_rate": (0.01, 0.3, "log-uniform")}
 SHARES = {"subsample": (0.5, 1.0), "colsample_bytree": (0.5, 1.0)}
-# The space of each learner without the rounds.
+# Search space of each learner without the rounds.
 SPACES: dict[str, dict[str, Any]] = {
     "lightgbm": {
         **RATE,
@@ -62,7 +62,7 @@ SPACES: dict[str, dict[str, Any]] = {
 
 @dataclass
 class Task:
-    """What a search is given, and the rows that are held out."""
+    """Inputs of a search, and the held-out rows."""
 
     learner: str
     estimator: Any
@@ -75,7 +75,7 @@ class Task:
 
     @property
     def space(self) -> dict[str, Any]:
-        """The search space without the rounds."""
+        """Search space without the rounds."""
         return SPACES[self.learner]
 
     @property
@@ -123,14 +123,14 @@ def _estimator(learner: str, seed: int) -> Any:
 
 
 def _table(data: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return features as numbers, categories by their code, and labels from 0."""
+    """Return features as numbers, with codes of categories, and labels from 0."""
     loaders = load()
     if data == "adult":
         X, y = loaders.load_adult("object")["train"]
         return OrdinalEncoder().fit_transform(X), y
     if data == "letter":
         X, y = loaders.load_letter()["train"]
-        # The letters A to J: each class costs a tree per round.
+        # Letters A to J only, because each class requires one tree per round.
         return X[y < 10].astype(float), y[y < 10]
     table = loaders.load_uci(data)
     columns = [

@@ -1,7 +1,7 @@
-"""Tasks for searches on samples: texts, answers to questions, and two tables.
+"""Tasks for searches on subsets: texts, answers to questions, and two tables.
 
-The data are those of the folder given by --data (see its README); what is made of them
-is kept in the system's temporary folder, so that it is made once.
+The data are in the folder given by --data (see its README). The processed data are
+cached in the system's temporary folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["DATA", "TASKS", "Task", "load_task"]
 
 DATA = HERE.parent.parent / "shared" / "data"
 
-# What the papers tune.
+# Hyper-parameters that are tuned in the papers.
 LINEAR_SPACE = {
     "solver": ["L2R_L2LOSS_SVC_DUAL", "L2R_L1LOSS_SVC_DUAL", "L1R_L2LOSS_SVC"],
     "C": (1e-3, 1e2, "log-uniform"),
@@ -42,7 +42,7 @@ TASKS = ("yelp", "imdb", "wikiqa", "adult", "letter")
 
 @dataclass
 class Task:
-    """What a search is given, and what it is judged by."""
+    """Inputs of a search, and its test data."""
 
     estimator: Any
     space: dict[str, Any]
@@ -56,16 +56,16 @@ class Task:
 
     @property
     def whole(self) -> np.ndarray:
-        """Rows that the final model is trained on."""
+        """Rows of the final training set."""
         if len(self.splits) == 1:
             return self.splits[0][0]
         return np.arange(len(self.y))
 
 
 def load_task(name: str, seed: int, data: str) -> Task:
-    """Load a task; what is held out for validation depends on the seed.
+    """Load a task; the validation rows depend on the seed, except for Yelp.
 
-    Yelp's is given. The folds of WikiQA keep the answers to a question together.
+    The folds of WikiQA keep the answers to a question together.
     """
     path = Path(tempfile.gettempdir()) / "skbayes-benchmarks" / f"{name}.joblib"
     if not path.exists():
@@ -90,7 +90,7 @@ def load_task(name: str, seed: int, data: str) -> Task:
     else:
         estimator, space = _trees("LGBMClassifier"), TREES_SPACE
         if name == "letter":
-            # A tree for each of 26 letters, so fewer of them.
+            # Fewer trees, because each round requires one for each of 26 letters.
             space = {**TREES_SPACE, "n_estimators": (5, 50, "log-uniform")}
     return Task(estimator, space, X, y, splits, parts["X_test"], parts["y_test"])
 
@@ -132,7 +132,7 @@ def _wikiqa_task(parts: dict[str, Any], seed: int) -> Task:
     )
 
 
-# -- making them ----------------------------------------------------------------------
+# -- processing of the data -----------------------------------------------------------
 
 
 def _make(name: str, data: str) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def _make(name: str, data: str) -> dict[str, Any]:
 
 
 def _texts(raw: dict[str, Any]) -> dict[str, Any]:
-    """Unigrams without stop words, stemmed, weighted by tf-idf."""
+    """Return unigrams without stop words, stemmed, weighted by tf-idf."""
     import snowballstemmer
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
@@ -185,7 +185,10 @@ QUESTION_WORDS = ("who", "what", "when", "where", "how", "which", "why")
 
 
 def _answers(raw: dict[str, Any]) -> dict[str, Any]:
-    """Features of pairs of question and answer; the question's number comes first."""
+    """Return features of pairs of question and answer.
+
+    The first column is the number of the question.
+    """
     import snowballstemmer
 
     stem = snowballstemmer.stemmer("english").stemWord

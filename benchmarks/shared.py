@@ -1,4 +1,4 @@
-"""The data sets that lie beside the checkout, in ../shared/data."""
+"""Loaders of the data sets in ../shared/data, outside of the checkout."""
 
 from __future__ import annotations
 

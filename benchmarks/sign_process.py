@@ -1,10 +1,11 @@
-"""What a Gaussian process on values and signs costs, beside the plain one.
+"""Time of a Gaussian process on values and signs, compared with the plain process.
 
     python benchmarks/sign_process.py [--values 100] [--signs 50] [--columns 4]
 
-Fits to so many values and so many (point, column) signs, and predicts 1,000 points: at
-given hyper-parameters, and with those learned. Prints the median of five runs in
-milliseconds and the sweeps that expectation propagation took.
+The process is fitted to the given numbers of values and of (point, column) signs, and
+predicts 1,000 points. It is measured with given hyper-parameters and with learned ones.
+The output is the median of five runs in milliseconds, and the number of sweeps of
+expectation propagation.
 """
 
 import one_thread  # noqa: F401, I001 - before NumPy is imported
@@ -20,7 +21,7 @@ N_PREDICTED, N_RUNS = 1000, 5
 
 
 def make_data(n, k, D, seed):
-    """Return scores that grow with each column, and k signs that say so."""
+    """Return scores that increase with each column, and k consistent signs."""
     rng = np.random.default_rng(seed)
     X, points = rng.random((n, D)), rng.random((k, D))
     y = np.tanh(2 * X).sum(axis=1) + 0.1 * rng.standard_normal(n)

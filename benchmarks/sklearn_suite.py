@@ -1,16 +1,16 @@
-"""How much of scikit-learn's own tests a search passes in GridSearchCV's place.
+"""Scikit-learn's own tests of its searches, applied to other searches.
 
-scikit-learn's wheel ships the tests of GridSearchCV and RandomizedSearchCV. Each
-library that is installed takes the place of the two in turn; the tests that construct
-one of them are run, and their outcomes counted. Usage::
+The wheel of scikit-learn contains the tests of GridSearchCV and RandomizedSearchCV.
+Each installed library replaces these two classes in turn. The tests that construct one
+of them are run, and their outcomes are counted. Usage::
 
     python benchmarks/sklearn_suite.py [skbayes] [skopt] [optuna] [sklearn]
 
-Every failure counts, also one over the order in which configurations are tried. Lists
-of values are handed to the others as their own kind of category.
+Every failure counts, including failures due to the order in which configurations are
+tried. Lists of values are converted to the categorical dimensions of each library.
 
-Without arguments all that can be imported are run. "sklearn" leaves the two where they
-are: what fails then fails for reasons of its own.
+Without arguments, all libraries that can be imported are run. With "sklearn", the two
+classes are not replaced; the failures of this run have other causes than a replacement.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NEEDS = {
 
 
 def run(kind: str, timeout: float) -> tuple[dict[str, str], float]:
-    """Run the tests with `kind` in place; return outcomes by test, and seconds."""
+    """Run the tests with a replacement; return outcomes by test, and seconds."""
     modules = drop_in_plugin.MODULES
     package = Path(sklearn.__file__).parent
     with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +68,7 @@ def run(kind: str, timeout: float) -> tuple[dict[str, str], float]:
 
 
 def main() -> None:
-    """Print one line per library, then the tests that failed."""
+    """Print one line per library, then the failed tests."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kinds", nargs="*", choices=[[], *NEEDS])
     parser.add_argument("--timeout", type=float, default=3600.0)

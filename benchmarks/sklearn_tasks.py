@@ -1,27 +1,27 @@
-"""Tuning scikit-learn estimators: best cross-validated score after 10, 20, 40 trials.
+"""Tuning of scikit-learn estimators: best cross-validated score by number of trials.
 
-Sixteen tasks ("shipped"): digits, breast_cancer, wine, diabetes (shipped with
-scikit-learn), each with an RBF-SVM, a multi-layer perceptron, gradient boosting and a
-penalized linear model. The score is the estimator's own (accuracy, or R² on diabetes),
-the mean of 3 folds that are the same for all. Columns are standardized within each
-fold. To keep fits cheap, digits is cut to 500 rows, the perceptron to 20 epochs and
-boosting to 20 rounds; diabetes' target is standardized, and its linear model sees
-products of columns too.
+The sixteen tasks "shipped" use digits, breast_cancer, wine and diabetes, which are part
+of scikit-learn. Each data set is combined with an RBF-SVM, a multi-layer perceptron,
+gradient boosting and a penalized linear model. The score is the estimator's own
+(accuracy, or R² on diabetes), averaged over 3 folds that are the same for all methods.
+Columns are standardized within each fold. To keep fits cheap, digits is reduced to 500
+rows, the perceptron to 20 epochs and boosting to 20 rounds. The target of diabetes is
+standardized, and its linear model also gets products of columns.
 
-Forty-four more ("uci"): 22 UCI tables with two of eight learners each, the four above
-and nearest neighbors, a decision tree, a random forest of 20 trees, and ridge
-regression on a Nyström approximation of a kernel. Missing values are imputed, options
-are one-hot encoded, and targets of regression standardized, within each fold; tables
-are cut to 400 rows.
+The 44 tasks "uci" are 22 UCI tables with two of eight learners each. These are the four
+learners above and nearest neighbors, a decision tree, a random forest of 20 trees, and
+ridge regression on a Nyström approximation of a kernel. Within each fold, missing
+values are imputed, categories are one-hot encoded, and targets of regressions are
+standardized. The tables are reduced to 400 rows.
 
-Normalized regret after t trials, shown × 1000:
+The output is the normalized regret after t trials (10, 20 and 40), × 1000:
 
     (best known − best so far) / (best known − median of random trials)
 
 "Best known" is the best score in any cached run on the task, including a reference of
-300 random trials; the median is the reference's. Means are over tasks, standard errors
-over seeds. A difference is method − skbayes, paired by seed: positive is in skbayes'
-favor.
+300 random trials; the median is that of the reference. Means are over tasks, and
+standard errors are over seeds. Differences are method − skbayes, paired by seed:
+positive values are in favor of skbayes.
 
 Example: python benchmarks/sklearn_tasks.py --methods skbayes,random --seeds 10
 """
@@ -212,7 +212,7 @@ UCI_DATA = (
     "vote",
     "wine_red",
 )
-# The pairs go round, so that each learner meets five or six tables.
+# The pairs alternate, so that each learner is used on five or six tables.
 UCI = tuple(
     f"{data}-{list(LEARNERS)[(2 * i + j + i // 4) % len(LEARNERS)]}"
     for i, data in enumerate(UCI_DATA)
@@ -225,7 +225,7 @@ Fold = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 @cache
 def folds(data: str, degree: int = 1) -> list[Fold]:
-    """Split into three folds, each (X_train, y_train, X_test, y_test), prepared."""
+    """Return three prepared folds, each (X_train, y_train, X_test, y_test)."""
     if data in UCI_DATA:
         return uci_folds(data, UCI_ROWS)
     X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
@@ -275,24 +275,25 @@ def _split(X: Any, y: np.ndarray, prepare: Any, regression: bool) -> list[Fold]:
 
 @cache
 def is_regression(data: str) -> bool:
-    """Whether the target of a data set is a number."""
+    """Return whether the target of a data set is a number."""
     if data in UCI_DATA:
         return shared.load().uci_index()[data]["task"] == "regression"
     return data == "diabetes"
 
 
 def space_of(task: str) -> Space:
-    """Search space of a task."""
+    """Return the search space of a task."""
     data, learner = task.split("-")
     return LEARNERS[learner][is_regression(data)][1]
 
 
 def fold_scores(task: str, params: Params) -> np.ndarray:
-    """Scores of the three folds; NaN where a fit fails."""
+    """Return the scores of the three folds; NaN if a fit fails."""
     data, learner = task.split("-")
     build = LEARNERS[learner][is_regression(data)][0]
     params = dict(params)
-    # Products of columns are for the shipped data, which have few columns.
+    # Products of columns are only used on the data of scikit-learn, which have few
+    # columns.
     degree = params.pop("degree", 1)
     try:
         return np.array(
@@ -301,12 +302,12 @@ def fold_scores(task: str, params: Params) -> np.ndarray:
                 for X_train, y_train, X_test, y_test in folds(data, degree)
             ]
         )
-    except ValueError:  # a learning rate at which the weights overflow
+    except ValueError:  # the weights overflow
         return np.full(3, np.nan)
 
 
 def evaluate(task: str, params: Params) -> float:
-    """Mean score of the three folds; NaN where a fit fails."""
+    """Return the mean score of the three folds; NaN if a fit fails."""
     return float(np.mean(fold_scores(task, params)))
 
 
@@ -350,7 +351,7 @@ Regrets = dict[str, dict[str, dict[int, np.ndarray]]]
 def regrets(
     store: Cache, labels: list[str], tasks: list[str], n_seeds: int
 ) -> tuple[Regrets, dict[str, float]]:
-    """Regrets × 1000 at each of SHOWN, and the best known score of each task."""
+    """Return regrets × 1000 at each of SHOWN, and the best known score of each task."""
     best = dict.fromkeys(tasks, -np.inf)
     median: dict[str, float] = {}
     found: Regrets = {}
@@ -375,7 +376,7 @@ def regrets(
 
 
 def _mean_se(values: np.ndarray) -> tuple[list[float], list[float]]:
-    """Mean and standard error over the first axis, rounded."""
+    """Return mean and standard error over the first axis, rounded."""
     mean = values.mean(axis=0)
     se = values.std(axis=0, ddof=min(1, len(values) - 1)) / len(values) ** 0.5
     return [round(float(v), 1) for v in mean], [round(float(v), 1) for v in se]
@@ -390,9 +391,9 @@ def _show(values: tuple[list[float], list[float]], sign: str = "") -> str:
 def summarize(
     store: Cache, labels: list[str], tasks: list[str], n_seeds: int, ours: str
 ) -> dict[str, Any]:
-    """Print and return regrets per task, their mean, and differences from ours.
+    """Print and return regrets per task, their mean, and differences from skbayes.
 
-    The mean is over the seeds that every shown method has finished on every task.
+    The mean is over the seeds that all displayed methods have finished on every task.
     """
     found, best = regrets(store, labels, tasks, n_seeds)
     complete = [label for label in labels if set(found.get(label, {})) == set(tasks)]
@@ -442,9 +443,11 @@ def main() -> None:
     )
     add = parser.add_argument
     add("--seeds", type=int, default=10, help="runs per task, seeds 0 … n-1")
-    add("--tasks", type=_tasks, default=SHIPPED, help="shipped, uci, or their names")
+    add("--tasks", type=_tasks, default=SHIPPED, help="shipped, uci, or names of tasks")
     add("--methods", type=names(METHODS), default="skbayes,random")
-    add("--compare", default="", help="further labels to show, comma-separated")
+    add(
+        "--compare", default="", help="additional labels in the output, comma-separated"
+    )
     add_run_options(parser)
     args = parser.parse_args()
     store = Cache("sklearn_tasks")

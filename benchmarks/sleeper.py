@@ -1,4 +1,4 @@
-"""An estimator whose fit sleeps, for measuring what a search does around its fits."""
+"""Estimator whose fit sleeps, for measuring the overhead of a search."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ ROWS_PER_FOLD = 4
 
 
 def sleeper_data(n_folds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that tell, under an unshuffled KFold, which fold is missing."""
+    """Return rows whose values identify the omitted fold of an unshuffled KFold."""
     n = n_folds * ROWS_PER_FOLD
     return np.arange(n, dtype=np.float64)[:, None], np.zeros(n)
 
 
 class Sleeper(RegressorMixin, BaseEstimator):
-    """Sleeps for `seconds[trial][fold]`; the score depends on x and y alone.
+    """Estimator that sleeps for `seconds[trial][fold]`; its score depends on x and y.
 
-    Trials are numbered in the order in which their first fits begin, whatever their
-    parameters are: so every library that is given the table has the same work to do,
-    though each tries points of its own. The numbers are symbolic links in the folder
-    `register`, because making one is atomic and shared by all processes.
+    Trials are numbered in the order in which their first fits begin, regardless of
+    their parameters. Every library with the same table therefore has the same work to
+    do, although each one tries other points. The numbers are symbolic links in the
+    folder `register`, because creating one is atomic and visible to all processes.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Sleeper(RegressorMixin, BaseEstimator):
         self.y = y
 
     def fit(self, X: Any, y: Any = None) -> Sleeper:
-        """Sleep as long as the table says."""
+        """Sleep for the time in the table."""
         if self.register is not None:
             row = self.seconds[self._trial() % len(self.seconds)]
             present = set(X[:, 0] // ROWS_PER_FOLD)
@@ -67,5 +67,5 @@ class Sleeper(RegressorMixin, BaseEstimator):
         raise AssertionError
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Best at (0.3, 0.7)."""
+        """Return a score with its maximum at (0.3, 0.7)."""
         return -((self.x - 0.3) ** 2) - (self.y - 0.7) ** 2

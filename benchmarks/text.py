@@ -1,12 +1,15 @@
-"""Text representations: the default search beside rivals, and speed.
+"""Text representations: default search compared with other methods, and its speed.
 
-`run` makes what is missing of searches and rivals on all tasks, and keeps each in the
-cache; `show` prints the tables and draws the curves. The default search, the grid and
-fastText see the training texts, and the development texts if there are any; the paper's
-search and the published configurations use both sets as the paper does. Times are
-processor times. `speed` compares the time of 30 trials with that of the same 30
-configurations through scikit-learn's pipeline, each side in a process of its own;
-`scale` fits a million short texts. Needs the data beside the checkout.
+The command `run` computes the missing searches on all tasks and caches each of them.
+The command `show` prints the tables and plots the curves. The default search, the grid
+and fastText get the training texts, and the development texts if there are any. The
+search of the paper and the published configurations use both sets as in the paper.
+Times are processor times.
+
+The command `speed` compares the time of 30 trials with that of the same 30
+configurations in a pipeline of scikit-learn, each in a separate process. The command
+`scale` fits a million short texts. The data sets are expected outside of the checkout,
+in ../shared/data.
 """
 
 from __future__ import annotations
@@ -44,8 +47,8 @@ data = load()
 N_ITER = 30
 
 # Test accuracy published by Yogatama, Kong & Smith (2015), the configuration that they
-# chose, and whether the final fit uses the development set too: where it is taken out
-# of the training set it does.
+# chose, and whether the final fit includes the development set. It does if this set is
+# taken from the training set.
 _BINARY = {"weighting": "binary", "penalty": "l2"}
 TASKS = {
     "sst": {
@@ -103,7 +106,7 @@ GROUPS = {
 
 
 def task_data(task: str, seed: int) -> dict:
-    """Load a task; without a development set, a fifth of the training set is one."""
+    """Load a task; a fifth of the training set replaces a missing development set."""
     if task == "sst":
         return {**data.load_sst2(), "given": True}
     if task == "amazon":
@@ -121,7 +124,7 @@ def task_data(task: str, seed: int) -> dict:
 
 
 def load_questions() -> dict:
-    """WikiQA's questions without their first word, which is to be predicted."""
+    """Load the questions of WikiQA without their first word, which is the label."""
     sets = {}
     for name, rows in data.load_wikiqa().items():
         words = [question.split(maxsplit=1) for question, *_ in rows]
@@ -147,7 +150,7 @@ def load_four_groups() -> dict:
     return sets
 
 
-# More texts of the kinds on which the options of the space were chosen.
+# Further collections of the kind on which the options of the space were chosen.
 MORE = {
     **{
         name: partial(data.load_amazon, name)
@@ -157,7 +160,7 @@ MORE = {
     "sports": partial(data.load_newsgroups_task, "sports", subject=True),
 }
 
-# Texts on which no option of the space and no default was chosen.
+# Collections on which no option of the space and no default was chosen.
 OTHERS = {
     "yelp": data.load_yelp,
     "questions": load_questions,
@@ -170,12 +173,12 @@ def sets_of(task: str) -> dict:
     return makers[task]() if task in makers else task_data(task, 0)
 
 
-# Test accuracy of ensembles is that of so many of the best trials.
+# Sizes of the ensembles of the best trials.
 SIZES = (3, 5, 10)
 
 
 def run_default(task: str, seed: int, **options) -> dict:
-    """Fit the default search, then all its complete trials, and score them."""
+    """Run the default search, then fit its best complete trials, and score them."""
     sets = sets_of(task)
     texts, labels = all_texts(sets)
     search = TextRepresentationSearchCV(random_state=seed, **options)
@@ -197,13 +200,13 @@ def run_default(task: str, seed: int, **options) -> dict:
         "n_complete": states.count("complete"),
         "n_trials": len(search.trials_),
     }
-    if len(texts) >= MANY or seed > 1:  # takes as long as the search
+    if len(texts) >= MANY or seed > 1:  # too expensive
         return record
     return record | _of_trials(search, texts, labels, sets["test"])
 
 
 def _of_trials(search, texts, labels, test) -> dict:
-    """Fit the ten best complete trials: regret of the choice, ensembles."""
+    """Fit the ten best complete trials, for the regret of the choice and ensembles."""
     results = search.cv_results_
     complete = np.flatnonzero(results["state"] == "complete")
     scores = results["mean_test_score"][complete]
@@ -228,7 +231,7 @@ def _accuracy(classes, probabilities, labels) -> float:
 
 
 def run_paper(task: str, seed: int) -> dict:
-    """Search the paper's space with its surrogate, scored on the development set."""
+    """Run the search of the paper, scored on the development set."""
     sets = task_data(task, seed)
     search = TextRepresentationSearchCV(
         space="paper",
@@ -253,7 +256,7 @@ def run_paper(task: str, seed: int) -> dict:
 
 
 def run_fasttext(task: str, seed: int) -> dict:
-    """Train fastText's classifier on words and pairs, as its tutorial does."""
+    """Train fastText's classifier on words and pairs, as in its tutorial."""
     import fasttext
 
     sets = sets_of(task)
@@ -268,7 +271,7 @@ def run_fasttext(task: str, seed: int) -> dict:
             file.name, wordNgrams=2, epoch=25, lr=0.5, thread=1, seed=seed, verbose=0
         )
     seconds = time.process_time() - begin
-    # Its Python wrapper does not know NumPy 2.
+    # Its Python wrapper does not support NumPy 2.
     found = [model.f.predict(_line(t), 1, 0.0, "strict") for t in sets["test"][0]]
     picked = [int(f[0][1].removeprefix("__label__")) if f else 0 for f in found]
     return {
@@ -283,7 +286,7 @@ def _line(text: str) -> str:
 
 
 def number(value: float) -> float | None:
-    """Return a number that JSON knows: a single split has no corrected score."""
+    """Return a value for JSON; the corrected score of a single split is NaN."""
     return None if np.isnan(value) else float(value)
 
 
@@ -292,7 +295,7 @@ def plain(value):
 
 
 class Clock:
-    """Adds up the time that vectorizers take in this process while it is entered."""
+    """Timer of the vectorizers in this process while the context is entered."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -359,7 +362,7 @@ def run_published(task: str, seed: int) -> dict:
 
 
 def practitioners_grid(*, many: bool, **options) -> GridSearchCV:
-    """Return the search over 36 cells that a practitioner would write."""
+    """Return a typical grid search with 36 candidates."""
     regression = LogisticRegression(solver="liblinear")
     prefix = "classifier__estimator__" if many else "classifier__"
     return GridSearchCV(
@@ -378,12 +381,12 @@ def practitioners_grid(*, many: bool, **options) -> GridSearchCV:
     )
 
 
-# From so many texts on, the grid is scored on one split, as the search is.
+# For large collections, the grid is scored on one split, as the search is.
 MANY = 10_000
 
 
 def run_grid(task: str, seed: int) -> dict:
-    """Run a practitioner's grid on the texts that the default search sees."""
+    """Run a typical grid search on the same texts as the default search."""
     sets = sets_of(task)
     texts, labels = all_texts(sets)
     cv = 5
@@ -413,7 +416,7 @@ RUNS = {
     "paper": run_paper,
 }
 METHODS = [name for name in RUNS if not name.startswith("default-")]
-# What draws nothing is run once.
+# Methods without randomness are run once.
 FIXED = ("grid", "published")
 
 
@@ -443,12 +446,12 @@ def run(args: argparse.Namespace) -> None:
 # -- speed ----------------------------------------------------------------------------
 
 
-# The paper's space, and the same representations with the default's classifier.
+# The space of the paper, and the same representations with the default classifier.
 SPEED_SPACES = ("paper", "dual")
 
 
 def speed(args: argparse.Namespace) -> None:
-    """Time 30 trials, then the same configurations in scikit-learn's pipeline."""
+    """Time 30 trials, then the same configurations in a pipeline of scikit-learn."""
     for space in args.spaces:
         for who in ("skbayes", "scikit-learn"):
             command = [sys.executable, __file__, "one", who, "--space", space]
@@ -476,7 +479,7 @@ def one(args: argparse.Namespace) -> None:
 
 
 def _peak() -> float:
-    """Peak memory of this process in GB."""
+    """Return the peak memory of this process in GB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
@@ -557,7 +560,7 @@ def _their_fit(sets: dict, params: dict) -> dict:
 
 
 def short_texts(n: int, seed: int = 0) -> tuple[list[str], np.ndarray]:
-    """Make short texts: sentences of SST-2, in which words are dropped and swapped."""
+    """Make short texts: sentences of SST-2 with dropped and swapped words."""
     texts, labels = all_texts(data.load_sst2())
     rng = np.random.default_rng(seed)
     words = [text.split() for text in texts]
@@ -573,7 +576,7 @@ def short_texts(n: int, seed: int = 0) -> tuple[list[str], np.ndarray]:
 
 
 def scale(args: argparse.Namespace) -> None:
-    """Fit the default search to many short texts; watch the memory of all processes."""
+    """Run the default search on many short texts, and record the memory used."""
     texts, labels = short_texts(args.n)
     peak = PeakOfAll()
     begin = time.perf_counter()
@@ -594,7 +597,7 @@ def scale(args: argparse.Namespace) -> None:
 
 
 class PeakOfAll:
-    """Largest resident memory of this process and its children while it is entered."""
+    """Largest resident memory of this process and its children in a context."""
 
     def __init__(self) -> None:
         self.gb = 0.0
@@ -621,7 +624,7 @@ class PeakOfAll:
             self.gb = max(self.gb, total / 2**30)
 
 
-# -- what it gave ---------------------------------------------------------------------
+# -- results --------------------------------------------------------------------------
 
 
 def _mean_and_least(values: list[float]) -> str:
@@ -680,7 +683,7 @@ def show(args: argparse.Namespace) -> None:
 
 
 def show_choice(method: str, found: dict) -> None:
-    """Print what the choice among the trials regrets, and what ensembles add."""
+    """Print the regret of the choice among the trials, and the gain by ensembles."""
     print(f"\n{method}: points below the best of the ten, ensembles of {SIZES}, time")
     for task, runs in found.items():
         runs = [run for run in runs if "tests" in run]
@@ -705,7 +708,7 @@ def _short(params: dict) -> dict:
 
 
 def draw(found: dict) -> None:
-    """Draw test accuracy against time of the default, the grid and fastText."""
+    """Plot test accuracy over time of the default search, the grid and fastText."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -735,7 +738,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(required=True)
     everything = {**TASKS, **MORE, **OTHERS}
-    sub = commands.add_parser("run", help="make what is missing")
+    sub = commands.add_parser("run", help="compute the missing runs")
     sub.add_argument("--tasks", type=names(everything), default=list(everything))
     sub.add_argument("--methods", type=names(RUNS), default=METHODS)
     sub.add_argument("--seeds", type=int, default=5, help="default: 5")
@@ -746,17 +749,21 @@ def main() -> None:
         "--spaces", type=names(dict.fromkeys(SPEED_SPACES)), default=SPEED_SPACES
     )
     sub.set_defaults(function=speed)
-    sub = commands.add_parser("one", help="one side of it (called by speed)")
+    sub = commands.add_parser(
+        "one", help="one part of the comparison (called by speed)"
+    )
     sub.add_argument("who", choices=["skbayes", "scikit-learn"])
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument("--space", choices=SPEED_SPACES, default="paper")
     sub.set_defaults(function=one)
-    sub = commands.add_parser("scale", help="a million short texts")
+    sub = commands.add_parser("scale", help="fit a million short texts")
     sub.add_argument("--n", type=int, default=1_000_000)
     sub.add_argument("--n-iter", type=int, default=N_ITER)
     sub.set_defaults(function=scale)
     sub = commands.add_parser("show", help="print the tables")
-    sub.add_argument("--save", action="store_true", help="write them and the picture")
+    sub.add_argument(
+        "--save", action="store_true", help="save the tables and the figure"
+    )
     sub.set_defaults(function=show)
     args = parser.parse_args()
     args.function(args)

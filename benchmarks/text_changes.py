@@ -1,9 +1,10 @@
 """Changes of a text representation, one at a time, on ten collections of texts.
 
-`change` takes a few good pipelines, changes one option of each, and scores the results
-by five folds on the training texts and on the test texts. `show` prints what each
-change adds, and which representations a search should begin with: a greedy choice by
-the folds, with every collection left out in turn. Needs the data beside the checkout.
+The command `change` changes one option at a time of a few good pipelines. It scores the
+results by five folds on the training texts, and on the test texts. The command `show`
+prints the effect of each change, and the representations with which a search should
+begin. They are a greedy choice by the scores of the folds, with each collection left
+out in turn. The data sets are expected outside of the checkout, in ../shared/data.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ CHANGES = {
     }
     | {name: _OF_WORDS[name] for name in ("one word", "up to three", "punctuation")},
 }
-# Multiples of each other's C.
+# Multiples of the C of the other.
 CHANGES["binary"]["C x 10"] = {"C": 10.0}
 CHANGES["binary"]["C / 10"] = {"C": 0.1}
 
@@ -169,7 +170,7 @@ class BM25(BaseEstimator, TransformerMixin):
 
 
 def changed(base: str, change: str) -> Pipeline:
-    """Make the pipeline of a base with one change."""
+    """Return the pipeline of a base with one change."""
     params = {**BASES[base], **CHANGES[base][change]}
     learner = params.pop("learner", "linear")
     bm25 = params["weighting"] == "bm25"
@@ -213,7 +214,7 @@ def change(args: argparse.Namespace) -> None:
 
 
 def show(args: argparse.Namespace) -> None:
-    """Print what each change adds to a base, in points of accuracy."""
+    """Print the effect of each change of a base, in points of accuracy."""
     cache = Cache("text_changes")
     found = {
         (task, r["base"], r["change"]): r
@@ -253,7 +254,7 @@ def show(args: argparse.Namespace) -> None:
 
 
 def portfolio(found: dict, tasks: list[str], n: int = 6) -> None:
-    """Print which representations to begin with, and what they leave."""
+    """Print a greedy choice of representations, and its distance to the best."""
     named = [
         (base, name)
         for base in BASES
@@ -340,8 +341,8 @@ def main() -> None:
     sub = commands.add_parser("dual", help="compare the dual problem with the primal")
     sub.add_argument("--tasks", type=names(TASKS), default=list(TASKS))
     sub.set_defaults(function=dual)
-    sub = commands.add_parser("show", help="print what that gives")
-    sub.add_argument("--save", action="store_true", help="write it")
+    sub = commands.add_parser("show", help="print the results")
+    sub.add_argument("--save", action="store_true", help="save the results")
     sub.set_defaults(function=show)
     args = parser.parse_args()
     args.function(args)

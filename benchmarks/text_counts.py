@@ -1,11 +1,11 @@
-"""Cost of the store that holds the counts of n-grams, in two versions of the package.
+"""Cost of the store of n-gram counts in two versions of the package.
 
-The same trials of `TextRepresentationSearchCV` on a task of `text.py`, by the version
-in another checkout ("before") and by this one ("after"), in turns and each in a process
-of its own: with one worker, with two, and with a limit of about a third of what the
-counts take. Shown are processor time, the part of it that vectorizers take, the
-greatest resident size of a process, and bytes on disk. The scores of both must be
-equal.
+The same trials of `TextRepresentationSearchCV` on a task of `text.py` are run with the
+version in another checkout ("before") and with this one ("after"). The runs alternate,
+each in a separate process: with one worker, with two, and with a limit of about a third
+of the size of the counts. The output is the processor time, the part of it in
+vectorizers, the greatest resident size of a process, and bytes on disk. The scores of
+both versions must be equal.
 
 Example: python benchmarks/text_counts.py --before ../older-checkout --save
 """
@@ -32,7 +32,7 @@ from waste import Disk
 
 from skbayes import TextRepresentationSearchCV
 
-# Bytes of the small limit, by task.
+# Small limit in bytes, by task.
 TASKS = {"religion": 50e6, "sst": 8e6}
 CASES = ("1 worker", "2 workers", "small limit")
 MEASURES = ("seconds", "representing", "megabytes", "disk")
@@ -40,14 +40,14 @@ RESULTS = HERE / "results" / "waste" / "text.json"
 
 
 def run(task: str, case: str, n_trials: int, n_texts: int) -> dict[str, Any]:
-    """Make the trials, in a process of its own."""
+    """Run the trials; called in a separate process."""
     n_jobs = 2 if case == "2 workers" else 1
     limit = TASKS[task] if case == "small limit" else 4e9
     texts, labels = task_data(task, 0)["train"]
     search = TextRepresentationSearchCV(
         cv=3, n_iter=n_trials, n_jobs=n_jobs, n_points=2, random_state=0, refit=False
     )
-    # The name that it had before.
+    # Former name.
     older = "counts_limit" in search.get_params()
     search.set_params(**{"counts_limit" if older else "cache_limit": limit})
     clock = Clock()
@@ -62,7 +62,7 @@ def run(task: str, case: str, n_trials: int, n_texts: int) -> dict[str, Any]:
     usage = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return {
         "seconds": seconds,
-        # Of this process: with workers, most of it is elsewhere.
+        # Time of vectorizers in this process; with workers, most of it is in others.
         "representing": clock.seconds if n_jobs == 1 else None,
         "megabytes": max(one.ru_maxrss for one in usage) / 1024.0,
         "disk": disk.most / 1e6,
@@ -76,14 +76,14 @@ def _processor_time() -> float:
 
 
 def _end_workers() -> None:
-    """End the workers: the time of a child counts when it has ended."""
+    """End the workers, because the time of a child counts only after its end."""
     from joblib.externals.loky import get_reusable_executor
 
     get_reusable_executor().shutdown(wait=True)
 
 
 def measure(args: argparse.Namespace, task: str, case: str) -> dict[str, Any]:
-    """Run both versions in turns; return the medians."""
+    """Run both versions alternately; return the medians."""
     versions = {"before": args.before, "after": str(HERE.parent)}
     runs: dict[str, list[dict]] = {version: [] for version in versions}
     for _ in range(args.repeats):
@@ -108,7 +108,7 @@ def measure(args: argparse.Namespace, task: str, case: str) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--before", help="another checkout of the package")
+    parser.add_argument("--before", help="path of another checkout of the package")
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--texts", type=int, default=1500)
     parser.add_argument("--repeats", type=int, default=3)

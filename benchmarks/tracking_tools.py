@@ -1,6 +1,7 @@
-"""Searches under the trackers themselves, which the test suite does without.
+"""Searches with installed tracking libraries, which the test suite replaces.
 
-Prints a line for each thing that was tried. The first needs MLflow, the second skore::
+The script prints one line per test. The first command requires MLflow, the second one
+skore::
 
     python benchmarks/tracking_tools.py autolog
     python benchmarks/tracking_tools.py skore
@@ -56,7 +57,7 @@ def texts():
 
 
 def autolog():
-    """Count the runs that `mlflow.sklearn.autolog` leaves."""
+    """Count the runs that `mlflow.sklearn.autolog` creates."""
     import mlflow
 
     mlflow.sklearn.autolog(log_models=False, silent=True)
@@ -84,7 +85,7 @@ def autolog():
 
 
 def skore():
-    """Have skore check each search after a fit on a part of the data."""
+    """Check each search with skore after a fit on a part of the data."""
     import sys
 
     import pandas as pd
@@ -97,7 +98,7 @@ def skore():
         data, labels = every_search.data(kind)
         search = every_search.make(kind)
         if kind is TextRepresentationSearchCV:
-            # The checks take two-dimensional data only, read the parameters of the
+            # The checks support two-dimensional data only, read the parameters of the
             # pipeline, and fail for LogisticRegression if the greatest C is the best.
             steps = [("vectorizer", NGramVectorizer()), ("classifier", LinearSVC())]
             search.set_params(estimator=Pipeline(steps))

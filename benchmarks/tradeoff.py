@@ -1,17 +1,19 @@
-"""Accuracy against training time: TradeoffSearchCV beside searches on fixed data sizes.
+"""Accuracy and training time: TradeoffSearchCV compared with fixed data sizes.
 
 IMDB (25,000 reviews, tf-idf of words without stop words) is classified by LIBLINEAR's
-support vector machines (solver, C, intercept), Adult by LightGBM (six parameters). Each
-seed holds out 5,000 rows for validation; every search makes 20 trials, 3 of them before
-the model decides, with processor time for the cost. What it chooses is trained on the
-chosen share of all training rows, and judged by test accuracy and by the processor time
-of that training (the median of three).
+support vector machines (solver, C, intercept), and Adult by LightGBM (six parameters).
+Each seed holds out 5,000 rows for validation. Every search makes 20 trials, 3 of which
+are initial trials; the cost is processor time. The chosen configuration is trained on
+the chosen share of all training rows. The results are its test accuracy, and the
+processor time of this training (median of three).
 
-- full: BayesSearchCV on all rows; subset: on 30 % of them, and trained on those;
-- ei-tradeoff, paper: TradeoffSearchCV with either acquisition, for each tradeoff;
-- all: one search for all tradeoffs (`all_tradeoffs=True`), from which each is selected.
+- full: BayesSearchCV on all rows; subset: on 30 % of them, and trained on those.
+- ei-tradeoff, paper: TradeoffSearchCV with either acquisition function, for each
+  tradeoff.
+- all: one search for all tradeoffs (`all_tradeoffs=True`), from which each tradeoff is
+  selected.
 
-Runs are kept as they finish; run it again to continue. `--report` only summarizes.
+Finished runs are cached; run the script again to continue. `--report` only summarizes.
 
 Example: python benchmarks/tradeoff.py --data adult --seeds 0,1
 """
@@ -40,8 +42,8 @@ from skbayes import BayesSearchCV, TradeoffSearchCV
 from skbayes.text import LiblinearClassifier
 
 TRADEOFFS = (0.1, 0.3, 0.5, 0.7, 0.9)
-# At these all of the training time is worth 0.3 or 1 % of accuracy; they are not among
-# those that are averaged.
+# With these tradeoffs, the whole training time has the same weight as 0.3 or 1 % of
+# accuracy. They are excluded from the averages.
 SMALL_TRADEOFFS = (0.003, 0.01)
 MORE_TRADEOFFS = (*SMALL_TRADEOFFS, 0.03, *TRADEOFFS)
 N_ITER, N_INITIAL, N_VALIDATION, SUBSET = 20, 3, 5000, 0.3
@@ -85,7 +87,7 @@ def load(data: str) -> tuple[Any, Any, Any, Any]:
 
 
 def train(data: str, params: dict, fraction: float, seed: int) -> dict[str, float]:
-    """Train what was chosen on its share of the rows; accuracy and seconds."""
+    """Train a choice on its share of the rows; return accuracy and seconds."""
     X, y, X_test, y_test = load(data)
     rows = np.arange(len(y))
     if fraction < 1.0:
@@ -137,7 +139,7 @@ def make_search(data: str, method: str, seed: int, alpha: float | None) -> Any:
 
 
 def run(data: str, method: str, seed: int, alpha: float | None) -> list[dict]:
-    """Search, and train what is chosen; a record for each tradeoff."""
+    """Run a search and train its choice; return a record for each tradeoff."""
     X, y, _, _ = load(data)
     begin = time.process_time()
     search = make_search(data, method, seed, alpha).fit(X, y)
@@ -167,14 +169,14 @@ def run(data: str, method: str, seed: int, alpha: float | None) -> list[dict]:
 
 
 def row_of(search: Any, alpha: float) -> int:
-    """Return what a search chooses for a tradeoff, by its curve."""
+    """Return the index of the trial that a search chooses for a tradeoff."""
     curve = search.tradeoff_curve_
     chosen = (curve["tradeoff_from"] <= alpha) & (alpha < curve["tradeoff_to"])
     return int(curve["trial"][chosen].iloc[0])
 
 
 def jobs(seeds: list[int], data: list[str]) -> list[tuple]:
-    """List the runs, those that matter most first."""
+    """Return the runs, the most important ones first."""
     first: list[tuple[str, float | None]] = [("full", None), ("all", None)]
     first += [("ei-tradeoff", alpha) for alpha in TRADEOFFS]
     small = [("ei-tradeoff", alpha) for alpha in SMALL_TRADEOFFS]
@@ -204,7 +206,7 @@ def summarize(records: list[dict]) -> list[dict]:
             key = (record["data"], record["method"], record["alpha"])
             groups.setdefault(key, []).append(record)
     for data, method in {(d, m) for d, m, alpha in groups if alpha is not None}:
-        # Averaged over the tradeoffs, seed by seed.
+        # Averaged over the tradeoffs for each seed.
         parts = [r for a in TRADEOFFS for r in groups.get((data, method, a), [])]
         groups[data, method, "mean"] = parts
     table = []
@@ -262,9 +264,9 @@ def report(table: list[dict]) -> None:
 
 
 def draw(table: list[dict]) -> None:
-    """Draw accuracy against training time, a panel for each data set.
+    """Plot accuracy over training time, with one panel per data set.
 
-    Left out is what has not been run for all seeds.
+    Methods without runs for all seeds are omitted.
     """
     import matplotlib.pyplot as plt
 
@@ -312,8 +314,10 @@ def main() -> None:
     parser.add_argument("--data", type=names(LEARNERS), default=list(LEARNERS))
     parser.add_argument("--seeds", default="0,1,2,3,4")
     parser.add_argument("--report", action="store_true", help="only summarize")
-    parser.add_argument("--save", action="store_true", help="write into results/")
-    parser.add_argument("--draw", action="store_true", help="draw the picture")
+    parser.add_argument(
+        "--save", action="store_true", help="write the results to results/"
+    )
+    parser.add_argument("--draw", action="store_true", help="plot the figure")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     store = Cache("tradeoff")

@@ -1,21 +1,23 @@
-"""Warm starts from searches on other data: leave one data set out.
+"""Warm starts from searches on other data, with one data set left out.
 
-Tasks are the 36 tables of transfer_tables.py (svc, tree, lightgbm on 12 data sets). The
-sources are four searches of 30 trials each, by the same optimizer, on four of the other
-data sets, drawn anew for each run; none of them knows the data set of the task.
+The tasks are the 36 tables of transfer_tables.py (svc, tree, lightgbm on 12 data sets).
+The sources are four searches of 30 trials each, by the same optimizer, on four of the
+other data sets. These are drawn separately for each run, and never include the data set
+of the task.
 
 Variants:
 
 - none: no transfer;
 - transfer: the four sources;
-- adversary: the same and a fifth one, a search for the worst configurations of another
-  data set, whose scores are negated;
-- equal: the same five sources, all with the same weight as the search's own model;
+- adversary: the four sources and a search for the worst configurations of another data
+  set, with negated scores;
+- equal: the same five sources, with the same weight as the surrogate of the search
+  itself;
 - misled: the adversary alone.
 
-The figure is the normalized regret × 1000: 0 is the best score of the table, 1000 the
-median score, and what is worse than 2000 counts as 2000. Standard errors are over tasks
-and seeds.
+The result is the normalized regret × 1000: 0 is the best score of the table, 1000 the
+median score, and values above 2000 count as 2000. Standard errors are over tasks and
+seeds.
 
 Example: python benchmarks/transfer.py --seeds 3 --jobs 2 --save
 """
@@ -52,7 +54,7 @@ def _places(learner: str) -> dict[bytes, int]:
 
 
 def search(optimizer: Optimizer, learner: str, scores: np.ndarray, n: int) -> list[int]:
-    """Make n trials, and return their places in the table."""
+    """Run n trials, and return their positions in the table."""
     found = []
     for _ in range(n):
         configuration = optimizer.propose()
@@ -63,7 +65,7 @@ def search(optimizer: Optimizer, learner: str, scores: np.ndarray, n: int) -> li
 
 @cache
 def source(learner: str, data: str, seed: int, sign: float) -> Source:
-    """Make a search on one data set; with sign -1 for its worst configurations."""
+    """Run a search on one data set; with sign -1 for its worst configurations."""
     scores = sign * tables.table(learner, data)
     space = tables.space(learner)
     optimizer = Optimizer(space, random_state=seed)
@@ -83,12 +85,12 @@ def sources_of(method: str, learner: str, data: str, seed: int) -> list[Source]:
 
 
 def equal_weights(sources: np.ndarray, *_: Any) -> np.ndarray:
-    """Give all models the same weight."""
+    """Return equal weights for all surrogates."""
     return np.full(len(sources) + 1, 1.0 / (len(sources) + 1))
 
 
 def run(method: str, learner: str, data: str, seed: int) -> dict[str, Any]:
-    """Make one search."""
+    """Run one search."""
     own = zlib.crc32(f"{learner} {data} {seed}".encode()) % 2**31
     optimizer = Optimizer(tables.space(learner), random_state=own)
     if method != "none":
@@ -110,7 +112,7 @@ def run(method: str, learner: str, data: str, seed: int) -> dict[str, Any]:
 
 
 def regrets(record: dict[str, Any]) -> np.ndarray:
-    """Regret × 1000 after each trial."""
+    """Return the regret × 1000 after each trial."""
     scores = tables.table(record["learner"], record["data"])
     best = float(np.max(scores))
     reached = np.maximum.accumulate(record["scores"])
@@ -120,7 +122,7 @@ def regrets(record: dict[str, Any]) -> np.ndarray:
 def summarize(
     store: Cache, methods: list[str], learners: list[str], seeds: int
 ) -> dict[str, Any]:
-    """Print and return means over the runs that all methods have."""
+    """Print and return the means over the runs that all methods have finished."""
     found: dict[str, dict[tuple, np.ndarray]] = {
         method: {
             (r["learner"], r["data"], r["seed"]): regrets(r)[np.array(SHOWN) - 1]
@@ -158,7 +160,7 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--fresh", action="store_true", help="drop the cached runs")
+    parser.add_argument("--fresh", action="store_true", help="delete the cached runs")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
     store = Cache("transfer")

@@ -1,14 +1,15 @@
 """Scores of whole grids on small data sets, for transfer.py and prior_fading.py.
 
-Three learners on 12 data sets of at most 400 rows, three folds, accuracy:
+The tables have three learners on 12 data sets of at most 400 rows, with three folds and
+accuracy:
 
 - svc: C, gamma and class_weight of SVC, 338 configurations;
 - tree: depth, leaf size, criterion and ccp_alpha of DecisionTreeClassifier, 480;
-- lightgbm: num_leaves, learning_rate, n_estimators, min_child_samples and reg_lambda
-  of LGBMClassifier, 960.
+- lightgbm: num_leaves, learning_rate, n_estimators, min_child_samples and reg_lambda of
+  LGBMClassifier, 960.
 
-The tables are kept in benchmarks/cache/transfer_tables; what is there is not computed
-again.
+The tables are stored in benchmarks/cache/transfer_tables; existing ones are not
+computed again.
 
 Example: python benchmarks/transfer_tables.py
 """
@@ -69,7 +70,7 @@ FOLDER = HERE / "cache" / "transfer_tables"
 
 
 def grid(learner: str) -> list[dict[str, Any]]:
-    """All configurations of a learner, in the order of a table."""
+    """Return all configurations of a learner, in the order of a table."""
     axes = GRIDS[learner]
     return [
         dict(zip(axes, values, strict=True))
@@ -79,13 +80,13 @@ def grid(learner: str) -> list[dict[str, Any]]:
 
 @cache
 def space(learner: str) -> Space:
-    """Search space of a learner."""
+    """Return the search space of a learner."""
     return Space.from_notation(GRIDS[learner])
 
 
 @cache
 def table(learner: str, data: str) -> np.ndarray:
-    """Accuracies of all configurations of a learner on a data set."""
+    """Return the accuracies of all configurations of a learner on a data set."""
     path = FOLDER / f"{learner}-{data}.npy"
     if not path.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -115,7 +116,7 @@ def _compute(learner: str, data: str) -> np.ndarray:
 
 
 def _boosted(data: str) -> np.ndarray:
-    """Score all numbers of rounds by one fit each."""
+    """Return scores for all numbers of rounds, with one fit per configuration."""
     from lightgbm import LGBMClassifier
 
     axes = GRIDS["lightgbm"]

@@ -20,10 +20,11 @@ __all__ = ["UnfittedGP", "bo_paper_m", "bo_paper_r"]
 
 
 class UnfittedGP:
-    """Gaussian process none of whose hyper-parameters is fitted, for one objective.
+    """Gaussian process with fixed hyper-parameters, for one objective.
 
-    Amplitude and all length scales 1 in the unit cube, mean 0, scores as they are,
-    noise 1e-3; expected improvement over all free rows. Nothing depends on `seed`.
+    Amplitude and all length scales are 1 in the unit cube, the mean is 0, scores are
+    not transformed, and the noise is 1e-3. The acquisition function is expected
+    improvement over all free rows. Nothing depends on `seed`.
     """
 
     NOISE = 1e-3
@@ -38,7 +39,7 @@ class UnfittedGP:
         self._scores: list[float] = []
 
     def _posterior(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard deviation of each row of the table."""
+        """Return mean and standard deviation of each row of the table."""
         to_taken = self._K[:, self._taken]
         noisy = self._K[np.ix_(self._taken, self._taken)]
         factor = cho_factor(noisy + self.NOISE * np.eye(len(noisy)), lower=True)

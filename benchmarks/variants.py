@@ -1,18 +1,19 @@
-"""Variants of the optimizer: ideas that were tried, each as a change of the default.
+"""Variants of the optimizer: changes of the defaults that were tested.
 
-`judges.py` runs them as ``skbayes+NAME``. "plain" removes the warping; the others are
-changes that did not improve the default. They replace parts of skbayes while a search
-runs, and are no part of the package. "mode", "samples" and "main" change spaces that
-are not grids only.
+`judges.py` runs them as ``skbayes+NAME``. They replace parts of skbayes while a search
+runs, and are not part of the package. The variants "mode", "samples" and "main" only
+have an effect on spaces that are not grids. Except for "plain", which removes the
+warping, they are changes that did not improve the default.
 
-plain         no warping of the inputs
-mode          hyper-parameters at their mode instead of up to 8 samples
-samples       up to 24 samples, four times as many as the default
-observed      improvement on the best score observed, not on the best of the model
-predictive    the same, and noise counts as a part of the score that may improve
-edges         a penalty on positions near the ends of ranges, fading with the root of n
-exploit       the last two trials maximize the mean
-main          a quarter of the kernel is a sum over the columns; no warping
+- plain: no warping of the inputs.
+- mode: the mode of the hyper-parameters instead of up to 8 samples.
+- samples: up to 24 draws of the hyper-parameters, four times as many as the default.
+- observed: improvement on the best observed score, not on the best of the surrogate.
+- predictive: the same, with noise as a part of the score that may improve.
+- edges: a penalty on positions near the ends of ranges, which decreases with the square
+  root of n.
+- exploit: the last two trials maximize the mean.
+- main: a quarter of the kernel is a sum over the columns; no warping.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def _exploit(n_trials: int) -> Patches:
 class _MainPosterior(LogPosterior):
     """Posterior of a process with a share of main effects.
 
-    Their length scales are those of the product, times 2 / sqrt(D).
+    The length scales of the main effects are those of the product, times 2 / sqrt(D).
     """
 
     def _correlations(self, inverse_squares: np.ndarray) -> Any:
@@ -165,7 +166,7 @@ class _MainPosterior(LogPosterior):
 
 
 class _MainEffects(GaussianProcess):
-    """Process without warping, a share of whose kernel is a sum over the columns."""
+    """Process without warping, in which a share of the kernel is a sum over columns."""
 
     def _log_posterior(self, X: Any, target: Any, extra: Any) -> LogPosterior:
         squares = self._embedding.squared_differences(X)

@@ -1,16 +1,22 @@
-"""What shared first steps of pipelines save.
+"""Savings by shared first steps of pipelines.
 
-The same trials, drawn at random, of five pipelines whose first steps are not searched:
-each in a process of its own, with the steps shared (`cache=True`), without
-(`cache=False`), with scikit-learn's ``Pipeline(memory=)``, by GridSearchCV and by the
-GridSearchCV of dask-ml with the same configurations in a list. "final" is the least
-that can be spent: the first steps fitted once per fold, and the final step in each
-trial, on a copy of their output, into which some final steps write. Shown for each:
-processor time as a ratio to "final", memory that it adds to the process at most, and
-bytes on disk. The scores of all of them must be equal.
+The same random trials of five pipelines, whose first steps are not searched, are run in
+several ways, each in a separate process:
+
+- final: the minimum. The first steps are fitted once per fold, and the final step is
+  fitted in each trial, on a copy of their output, because some final steps write into
+  it.
+- shared: BayesSearchCV with shared steps (`cache=True`).
+- plain: BayesSearchCV without shared steps (`cache=False`).
+- memory: scikit-learn's ``Pipeline(memory=)`` with GridSearchCV.
+- grid, dask-ml: the GridSearchCV of scikit-learn and of dask-ml, with the same
+  configurations in a list.
+
+The output is the processor time relative to "final", the maximum additional memory of
+the process, and bytes on disk. The scores of all ways must be equal.
 
 All of them run in one thread, after a small search of the same kind, so that imports do
-not count. Each result is saved as soon as it is there, in place of an earlier one.
+not count. Each result is saved immediately and replaces an earlier one.
 
 Example: python benchmarks/waste.py --trials 30 --save
 """
@@ -64,7 +70,8 @@ MODES = ("final", "shared", "plain", "memory", "grid", "dask-ml")
 RESULTS = HERE / "results" / "waste" / "waste.json"
 N_FOLDS = 4
 
-# Rows of each task. The forest, the neighbors and the kernel take long with more.
+# Number of rows of each task. The forest, the neighbors and the kernel are slow with
+# more.
 N_ROWS = {
     "target-lightgbm": 8000,
     "pca-svm": 3000,
@@ -107,7 +114,7 @@ def task(name: str) -> tuple[Pipeline, dict[str, Any], Any, Any]:
     if name == "tfidf-logistic":
         loaded = data.load_newsgroups20()
         X, y = loaded["train"]
-        # A problem of two classes, which LIBLINEAR solves.
+        # A binary problem, which LIBLINEAR can solve.
         computers = np.array([loaded["categories"][i][:5] == "comp." for i in y[:n]])
         steps = [TfidfVectorizer(), LogisticRegression(solver="liblinear")]
         space = {"model__C": (0.1, 100.0, "log-uniform")}
@@ -162,7 +169,7 @@ def fit_final(estimator: Pipeline, candidates: list, X: Any, y: Any, cv: Any) ->
 def searched(
     mode: str, estimator: Any, space: Any, candidates: Any, data: Any, cv: Any
 ) -> list[float]:
-    """Search in one way; return the mean score of each candidate."""
+    """Run one kind of search; return the mean score of each candidate."""
     lists = [{key: [v] for key, v in one.items()} for one in candidates]
     search: Any
     if mode in ("grid", "memory"):
@@ -182,20 +189,20 @@ def searched(
 
 
 def warm_up(mode: str) -> None:
-    """Have all modules imported."""
+    """Run a small search, so that all modules are imported."""
     small, space = pipeline(StandardScaler(), Ridge()), {"model__alpha": (0.1, 1.0)}
     if mode != "final":
         searched(mode, small, space, draw(space, 2), load_iris(return_X_y=True), 2)
 
 
 def processor_time() -> float:
-    """Return the seconds of this process and of the processes it has started."""
+    """Return the processor time of this process and of its ended children."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def run(name: str, mode: str, n_trials: int) -> dict[str, Any]:
-    """Run one task in one way; in a process of its own."""
+    """Run one task in one way; called in a separate process."""
     estimator, space, X, y = task(name)
     candidates = draw(space, n_trials)
     cv = KFold(N_FOLDS) if name == "knn-ridge" else StratifiedKFold(N_FOLDS)
@@ -223,7 +230,7 @@ def run(name: str, mode: str, n_trials: int) -> dict[str, Any]:
 
 
 class Disk:
-    """Greatest number of bytes in a folder, looked at twice a second."""
+    """Greatest number of bytes in a folder, measured twice a second."""
 
     def __init__(self, folder: str) -> None:
         self._folder, self._done, self.most = Path(folder), threading.Event(), 0
@@ -279,7 +286,7 @@ def compare(name: str, modes: list[str], n_trials: int) -> dict[str, Any]:
 
 
 def save(name: str, results: dict[str, Any]) -> None:
-    """Replace what is saved of one task, and compute the ratios anew."""
+    """Replace the saved results of one task, and compute the ratios again."""
     saved = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     known = saved.setdefault(name, {})
     known.update(results)
@@ -307,7 +314,7 @@ TITLES = {
 
 
 def draw_bars(path: Path) -> None:
-    """Draw the ratios that are saved."""
+    """Plot the saved ratios."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -338,7 +345,7 @@ def main() -> None:
     parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--save", action="store_true")
-    parser.add_argument("--draw", action="store_true", help="draw docs/images")
+    parser.add_argument("--draw", action="store_true", help="plot to docs/images")
     args = parser.parse_args()
     if args.one:
         warnings.simplefilter("ignore")

@@ -1,10 +1,11 @@
-"""Look for internal links that lead nowhere.
+"""Checker of internal links of the documentation.
 
     python docs/check_links.py docs/_build/html
 
-In the built pages every link, anchor, picture, style sheet and script that is not on
-another host must exist; so must the files, and the headings, that the Markdown pages of
-the repository refer to. Prints what does not, and then ends with status 1.
+In the built pages, every link, anchor, image, style sheet and script that is not on
+another host must exist. The files and headings that the Markdown pages of the
+repository refer to must exist, too. The script prints broken links, and exits with
+status 1 if there are any.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 ROOT = Path(__file__).parents[1]
 MARKDOWN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
 
-# Which attribute of an element names what it refers to.
+# Attribute with the reference, by element.
 REFERENCES = {
     "a": "href",
     "area": "href",
@@ -34,7 +35,7 @@ REFERENCES = {
 
 
 class _Page(HTMLParser):
-    """What a page refers to, and the anchors it has."""
+    """References and anchors of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +60,7 @@ def _read(path: Path) -> _Page:
 
 
 def _problem(reference: str, page: Path, root: Path) -> str | None:
-    """What is wrong with a reference of a page; None if nothing is."""
+    """Return the problem with a reference of a page; None if there is none."""
     parts = urlsplit(reference)
     if parts.scheme or parts.netloc:
         return None
@@ -79,7 +80,7 @@ def _problem(reference: str, page: Path, root: Path) -> str | None:
 
 
 def broken_in_html(folder: Path) -> Iterator[str]:
-    """Yield what is wrong with the pages of a folder."""
+    """Yield the broken links of the pages in a folder."""
     for page in sorted(folder.rglob("*.html")):
         for reference in dict.fromkeys(_read(page).references):
             problem = _problem(reference, page, folder)
@@ -91,14 +92,14 @@ def broken_in_html(folder: Path) -> Iterator[str]:
 
 
 def _prose(path: Path) -> str:
-    """Text of a Markdown page without its code."""
+    """Return the text of a Markdown page without its code."""
     text = path.read_text(encoding="utf-8")
     text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     return re.sub(r"`[^`\n]*`", "", text)
 
 
 def _headings(path: Path) -> Iterator[str]:
-    """Yield the anchors that a host of repositories gives to headings."""
+    """Yield the anchors that repository hosts generate for headings."""
     for title in re.findall(
         r"^#+ +(.+)$", path.read_text(encoding="utf-8"), re.MULTILINE
     ):
@@ -106,7 +107,7 @@ def _headings(path: Path) -> Iterator[str]:
 
 
 def broken_in_markdown(path: Path) -> Iterator[str]:
-    """Yield what is wrong with a Markdown page."""
+    """Yield the broken links of a Markdown page."""
     prose = _prose(path)
     links = re.findall(r"\]\(\s*<?([^)\s>]+)", prose)
     links += re.findall(r"^\[[^\]]+\]:\s*(\S+)", prose, re.MULTILINE)
@@ -117,8 +118,10 @@ def broken_in_markdown(path: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """Check what the command line names; return the exit status."""
-    parser = argparse.ArgumentParser(description="Look for links that lead nowhere.")
+    """Check the pages given on the command line; return the exit status."""
+    parser = argparse.ArgumentParser(
+        description="Check the internal links of the documentation."
+    )
     parser.add_argument("folder", type=Path, help="folder of built pages")
     folder = parser.parse_args().folder.resolve()
     if not (folder / "index.html").exists():

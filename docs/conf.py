@@ -4,12 +4,11 @@ import logging
 import os
 import sys
 from importlib.metadata import version as installed_version
+from importlib.util import find_spec
 from pathlib import Path
 
 # extensions.py and what it imports lie beside this file.
 sys.path.insert(0, str(Path(__file__).parent))
-
-from extensions import ExampleOptions  # noqa: E402
 
 # One thread for each fit, as in our measurements: threads of gradient boosting that
 # wait for a busy processor can take minutes for what takes a second.
@@ -49,30 +48,30 @@ suppress_warnings = ["ref.term", "config.cache"]
 
 # -- examples -------------------------------------------------------------------------
 
-# What keeps each example short here; none of them writes its picture to a file.
-EXAMPLE_OPTIONS = {
-    "quickstart.py": ["--n-jobs", "1", "--output", ""],
-    "hypertune.py": ["--n-iter", "60", "--n-jobs", "1", "--rows", "600"],
-    "multi_stage.py": ["--n-iter", "24", "--rows", "900", "--max-iter", "5"],
-    "pareto.py": ["--n-iter", "20", "--n-jobs", "1", "--rows", "600"],
-    "tradeoff.py": ["--n-iter", "25", "--n-jobs", "1", "--rows", "900"],
-    "conditional_pipeline.py": ["--n-iter", "12", "--n-jobs", "1"],
-    "own_method.py": ["--seeds", "10"],
-}
-WITH_PICTURES = ("model.py", "multi_stage.py", "pareto.py", "tradeoff.py")
-EXAMPLE_OPTIONS |= {
-    name: [*EXAMPLE_OPTIONS.get(name, []), "--output", ""] for name in WITH_PICTURES
-}
+# Examples that need packages that are not required to build this documentation. Without
+# the package, the page of the example shows only the code.
+EXAMPLE_PACKAGES = {"many_workers": "distributed", "mixed_columns": "lightgbm"}
+NOT_RUN = "|".join(
+    name for name, package in EXAMPLE_PACKAGES.items() if find_spec(package) is None
+)
+
+# The messages of a Dask cluster are not part of the output.
+os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning")
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
-    # It starts a cluster, and is only shown.
-    "filename_pattern": r"/(?!many_workers)\w+\.py$",
+    "filename_pattern": rf"/(?!({NOT_RUN})\.py)\w+\.py$",
+    "subsection_order": [
+        f"../examples/{name}" for name in ("basics", "data", "methods", "deployment")
+    ],
     "within_subsection_order": "extensions.ExampleOrder",
-    "reset_argv": ExampleOptions(EXAMPLE_OPTIONS),
+    "reset_modules": ("matplotlib", "extensions.remove_quickstart_figure"),
     "abort_on_example_error": True,
-    "capture_repr": (),
+    "capture_repr": ("_repr_html_", "__repr__"),
+    # Artists of matplotlib, lists of them, and displays.
+    "ignore_repr_types": r"matplotlib|skbayes\.inspection|<class 'list'>",
+    "image_srcset": ["2x"],
     "download_all_examples": False,
     "min_reported_time": 1e9,
     "write_computation_times": False,

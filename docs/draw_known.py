@@ -1,4 +1,4 @@
-"""Draws the pictures of learned_priors.rst: python docs/draw_known.py [names]."""
+"""Figures of learned_priors.rst: python docs/draw_known.py [names]."""
 
 import argparse
 from pathlib import Path
@@ -20,7 +20,7 @@ COLUMNS = 4
 
 
 def draw(name):
-    """Draw the densities of one class, each relative to a uniform one."""
+    """Plot the densities of one class, each relative to a uniform density."""
     densities = library()[name]["densities"]
     n_rows = -(-len(densities) // COLUMNS)
     figure, axes = plt.subplots(

@@ -1,6 +1,7 @@
-"""Draws the pictures of visualization.rst: python docs/draw_pictures.py [names].
+"""Figures of visualization.rst: python docs/draw_pictures.py [names].
 
-Takes about a minute. Times, and so the timeline, are other ones on each machine.
+The script takes about a minute. The times, and therefore the timeline, depend on the
+machine.
 """
 
 import argparse
@@ -54,7 +55,7 @@ DPI = 90
 
 @functools.cache
 def digits():
-    """The digits, fewer of them: what is easy with all of them is less so."""
+    """Return a part of the digits data, which makes the task harder."""
     X, y = load_digits(return_X_y=True)
     return X[:700] / 16.0, y[:700]
 
@@ -84,7 +85,7 @@ SPACES = {
 
 @functools.cache
 def conditional_search():
-    """A search over kernels, each with parameters of its own."""
+    """Return a search over kernels with conditional parameters."""
     X, y = load_wine(return_X_y=True)
     spaces = {
         "C": (1e-2, 1e3, "log-uniform"),
@@ -111,7 +112,7 @@ def conditional_search():
 
 @functools.cache
 def staged_search():
-    """A search in three stages."""
+    """Return a search in three stages."""
     search = MultiStageSearchCV(
         SVC(),
         SPACES,
@@ -125,7 +126,7 @@ def staged_search():
 
 
 def convergence():
-    """Three searches on one picture."""
+    """Plot the convergence of two searches in one figure."""
     X, y = digits()
     distributions = {"C": loguniform(1e-2, 1e3), "gamma": loguniform(1e-4, 1e1)}
     random = RandomizedSearchCV(SVC(), distributions, n_iter=30, cv=3, random_state=0)
@@ -136,7 +137,7 @@ def convergence():
 
 
 def convergence_seconds():
-    """The same by the clock, for a search in stages."""
+    """Plot convergence over time of a search and of a search in stages."""
     X, y = digits()
     display = None
     for cls in (BayesSearchCV, MultiStageSearchCV):
@@ -147,21 +148,21 @@ def convergence_seconds():
 
 
 def parallel_coordinates():
-    """Conditional parameters."""
+    """Plot parallel coordinates of a search with conditional parameters."""
     return ParallelCoordinatesDisplay.from_search(conditional_search()).figure_
 
 
 def slices():
-    """The same search, parameter by parameter."""
+    """Plot the scores of the same search by parameter."""
     return SliceDisplay.from_search(conditional_search()).figure_
 
 
 def timeline():
-    """Three trials in flight; some fail, others are pruned."""
+    """Plot three trials in flight; some fail, others are pruned."""
     X, y = digits()
     model = Pipeline([("pca", PCA(random_state=0)), ("svc", SVC())])
     spaces = {
-        # More components than features: these fail.
+        # Values above the number of features fail.
         "pca__n_components": (2, 70),
         "svc__C": loguniform(1e-2, 1e3),
         "svc__shrinking": [True, False],
@@ -183,12 +184,12 @@ def timeline():
 
 
 def stages():
-    """Three stages."""
+    """Plot three stages."""
     return StagesDisplay.from_search(staged_search()).figure_
 
 
 def rounds():
-    """Learning curves; some trials are pruned."""
+    """Plot learning curves of a search in which some trials are pruned."""
     search = BayesSearchCV(
         GradientBoostingRegressor(random_state=0),
         {
@@ -211,7 +212,7 @@ def rounds():
 
 @functools.cache
 def kernel_search():
-    """A search over ranges and options."""
+    """Return a search over ranges and options."""
     spaces = {
         "C": (1e-2, 1e3, "log-uniform"),
         "gamma": (1e-6, 1e-1, "log-uniform"),
@@ -224,24 +225,24 @@ def kernel_search():
 
 
 def partial_dependence():
-    """What the model believes of each parameter."""
+    """Plot the partial dependence of the surrogate on each parameter."""
     return PartialDependenceDisplay.from_search(kernel_search(), n_cols=2).figure_
 
 
 def partial_dependence_pairs():
-    """Two parameters at a time: ranges, a range and options, options."""
+    """Plot the partial dependence on pairs of ranges and options."""
     pairs = [("C", "gamma"), ("C", "kernel"), ("kernel", "shrinking")]
     return PartialDependenceDisplay.from_search(kernel_search(), pairs).figure_
 
 
 def importance():
-    """How much each parameter matters."""
+    """Plot the importance of each parameter."""
     return ImportanceDisplay.from_search(kernel_search()).figure_
 
 
 @functools.cache
 def pareto_search():
-    """Good trees and small trees."""
+    """Return a search for accurate and small trees."""
     search = ParetoSearchCV(
         DecisionTreeClassifier(random_state=0),
         {
@@ -258,17 +259,17 @@ def pareto_search():
 
 
 def pareto():
-    """The front."""
+    """Plot the Pareto front."""
     return ParetoDisplay.from_search(pareto_search()).figure_
 
 
 def pareto_evolution():
-    """How it came about."""
+    """Plot the evolution of the Pareto front."""
     return ParetoDisplay.from_search(pareto_search(), kind="evolution").figure_
 
 
 def tradeoff():
-    """Score against the size of the model."""
+    """Plot the score against the size of the model."""
     X, y = load_digits(return_X_y=True)
     search = TradeoffSearchCV(
         SVC(),
@@ -309,7 +310,7 @@ def main():
     for draw in PICTURES:
         if not chosen or draw.__name__ in chosen:
             with warnings.catch_warnings():
-                # Some fits fail, and are meant to.
+                # Some fits fail intentionally.
                 warnings.simplefilter("ignore")
                 figure = draw()
             figure.savefig(FOLDER / f"{draw.__name__}.png", dpi=DPI)

@@ -1,11 +1,10 @@
-"""What this documentation adds to Sphinx.
+"""Sphinx extensions of this documentation.
 
-Tables of what was measured, the options and the order of the gallery, and formulas as
-MathML.
+Tables of what was measured, the order of the gallery, and formulas as MathML.
 
-Formulas become MathML when the pages are built. Browsers show it by themselves, so that
-pages need neither the network nor a script (MathJax would fetch one from a server each
-time a page is read), and building them needs no LaTeX.
+Formulas are converted to MathML when the pages are built. Browsers display MathML
+without a script, whereas MathJax would be loaded from a server each time a page is
+read. Building the pages requires no LaTeX.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ def _display(translator, node):
 
 
 class Measured(SphinxDirective):
-    """``.. measured:: NAME``: the tables of benchmarks/results/NAME.json.
+    """Directive ``.. measured:: NAME`` for the tables of benchmarks/results/NAME.json.
 
-    ``:command:`` shows the command that measured it, too; ``:only: N`` takes the N-th
-    table alone, from 0.
+    The option ``:command:`` also shows the command of the benchmark, and ``:only: N``
+    selects the N-th table, counted from 0.
     """
 
     required_arguments = 1
@@ -62,7 +61,7 @@ class Measured(SphinxDirective):
 
 
 class KnownClasses(SphinxDirective):
-    """``.. known-classes::``: the classes whose search space is known."""
+    """Directive ``.. known-classes::`` for the classes with a default search space."""
 
     def run(self):
         lines = []
@@ -75,7 +74,7 @@ class KnownClasses(SphinxDirective):
 
 
 def _as_rst(table: Table) -> list[str]:
-    """Write a table as the directive ``list-table``."""
+    """Return a table as the directive ``list-table``."""
     # Not the table's own caption, which is as wide as the table, and cut off with it.
     lines = [
         ".. rst-class:: measured-caption",
@@ -99,33 +98,29 @@ def _as_rst(table: Table) -> list[str]:
 
 # -- the gallery ----------------------------------------------------------------------
 
-# The first pages of the gallery; the others follow by name.
-FIRST_EXAMPLES = ["quickstart", "model", "conditional_pipeline", "multi_stage"]
+# Order of the pages within the sections of the gallery.
+EXAMPLES = (
+    "quickstart conditional_pipeline resuming "
+    "mixed_columns groups time_series text imbalanced neural_network "
+    "model multi_stage hypertune tradeoff pareto ask_and_tell own_method "
+    "other_libraries many_workers service"
+).split()
 
 
 class ExampleOrder:
-    """Sorts the pages of the gallery."""
+    """Key that sorts the pages of a section of the gallery."""
 
     def __init__(self, folder):
         self.folder = folder
 
     def __call__(self, filename):
-        name = filename.removesuffix(".py")
-        place = FIRST_EXAMPLES.index(name) if name in FIRST_EXAMPLES else 99
-        return place, name
+        return EXAMPLES.index(filename.removesuffix(".py"))
 
 
-class ExampleOptions:
-    """Runs each example of the gallery with options that keep it short."""
-
-    def __init__(self, options):
-        self.options = options
-
-    def __repr__(self):
-        return f"ExampleOptions({self.options})"
-
-    def __call__(self, gallery_conf, script_vars):
-        return self.options.get(Path(script_vars["src_file"]).name, [])
+def remove_quickstart_figure(gallery_conf, filename):
+    """Remove the file that the quick start writes to its folder."""
+    figure = Path(__file__).parents[1] / "examples" / "quickstart.png"
+    figure.unlink(missing_ok=True)
 
 
 def setup(app):

@@ -17,7 +17,7 @@ settings.load_profile("repeatable")
 
 @pytest.fixture(autouse=True)
 def close_figures():
-    """Examples leave pictures open, of which matplotlib wants no more than twenty."""
+    """Close figures, because examples leave more open than matplotlib allows."""
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")

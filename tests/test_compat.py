@@ -1,4 +1,4 @@
-"""What `compat` covers, on the release that is installed."""
+"""Functions of `compat` on the installed release."""
 
 import ast
 import inspect

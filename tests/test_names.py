@@ -92,7 +92,7 @@ def test_the_root_holds_few_modules():
 
 
 def _imported(node, modules):
-    """Yield what is imported below a node, in functions too, but not for type hints."""
+    """Yield the imports below a node, also in functions, except for type hints."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
         return
     if isinstance(node, ast.Import):
@@ -107,7 +107,7 @@ def _imported(node, modules):
 
 @pytest.fixture(scope="module")
 def imports():
-    """The modules of the package that each of them imports."""
+    """Return the modules of the package that each module imports."""
     trees = dict(_modules())
     # Its names are imported when they are used.
     del trees["skbayes"]
@@ -163,7 +163,7 @@ ABBREVIATIONS = {
 
 
 def _docstrings():
-    """Yield each docstring of the package, and where it is."""
+    """Yield each docstring of the package with its location."""
     package = Path(skbayes.__file__).parent
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
     for path in sorted(package.rglob("*.py")):

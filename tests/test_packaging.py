@@ -1,4 +1,4 @@
-"""The distribution: version, typing marker, and nothing in it of one machine."""
+"""Distribution: version, typing marker, and no files that depend on a machine."""
 
 import importlib.metadata
 import itertools
@@ -29,7 +29,7 @@ def project():
 
 @pytest.fixture(scope="module")
 def tracked_files():
-    """Files under version control."""
+    """Return the files under version control."""
     try:
         listing = subprocess.run(
             ["git", "-C", str(ROOT), "ls-files", "-z"],
@@ -75,7 +75,7 @@ def test_lower_bounds_are_those_tested(project):
 
 
 def test_nothing_that_pip_must_compile_is_required(project):
-    """liblinear-official has no wheels for Linux; the searches do without it."""
+    """The package liblinear-official has no wheels for Linux and is optional."""
     names = {re.match(r"[\w-]+", one)[0] for one in project["dependencies"]}
     assert "liblinear-official" not in names
     extras = project["optional-dependencies"]

@@ -1,8 +1,8 @@
-"""scikit-learn's own tests of its two searches, with ours in their place.
+"""Scikit-learn's own tests of its two searches, applied to those of skbayes.
 
-The wheel of scikit-learn ships them. They run in a process of their own, in which
-`drop_in_plugin` replaced GridSearchCV and RandomizedSearchCV before the test modules
-were imported.
+The tests are part of the wheel of scikit-learn. They run in a separate process, in
+which `drop_in_plugin` replaces GridSearchCV and RandomizedSearchCV before the test
+modules are imported.
 """
 
 import json
@@ -59,7 +59,7 @@ def outcomes(tmp_path_factory):
 
 
 def _names(outcomes, outcome):
-    """Names of the tests with one outcome, without module and parameters."""
+    """Return the names of the tests with one outcome, without module and parameters."""
     return {
         test.rpartition("::")[2].partition("[")[0]
         for test, what in outcomes.items()

@@ -1,4 +1,4 @@
-"""The program that the type checkers read is one that runs."""
+"""Execution of the program that is checked by type checkers."""
 
 import runpy
 from pathlib import Path

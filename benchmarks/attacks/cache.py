@@ -1,16 +1,17 @@
-"""Faults of the files that hold the shared steps of pipelines.
+"""Faults in the files of shared pipeline steps.
 
     python benchmarks/attacks/cache.py before|after [--faults 60]
 
-While a search runs, files of its temporary folder are removed, cut short, or have a bit
-changed, at random moments; files are limited in size, as on a full disk; and the search
-is killed together with its workers, and another one started in the same folder. A fault
-holds if the scores are to the last bit those of a search without shared steps. A kill
-holds if, in addition, the next search leaves an empty folder behind.
+While a search runs, files in its temporary folder are removed, truncated or changed by
+one bit, at random moments. Other faults limit the file size, as on a full disk, or kill
+the search together with its workers and start another search in the same folder.
 
-Files of less than a megabyte are changed in place. Larger ones are mapped into memory;
-they are replaced by a changed copy. (A process that uses a mapped file dies if somebody
-cuts it short in place.)
+A fault passes if the scores are bit for bit equal to those of a search without shared
+steps. A kill passes if, in addition, the next search leaves an empty folder behind.
+
+Files smaller than one megabyte are changed in place. Larger files are memory-mapped and
+are replaced by a changed copy, because truncating a mapped file in place terminates the
+processes that use it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ LARGE = 1_000_000
 
 
 def scores(cache: bool, is_large: bool, n_jobs: int = 1) -> list[float]:
-    """Search, and return the scores of the trials."""
+    """Run a search and return the scores of its trials."""
     rng = np.random.default_rng(0)
     X, y = rng.random((600, 8)), rng.integers(0, 3, 600)
     X[rng.random(X.shape) < 0.05] = np.nan
@@ -69,12 +70,12 @@ def scores(cache: bool, is_large: bool, n_jobs: int = 1) -> list[float]:
 
 
 def cut_short(content: bytes, rng: random.Random) -> bytes:
-    """Return a random beginning of a file."""
+    """Return the content of a file, truncated at a random position."""
     return content[: rng.randrange(len(content))]
 
 
 def changed(content: bytes, rng: random.Random) -> bytes:
-    """Return a file with one bit changed."""
+    """Return the content of a file with one bit changed."""
     i = rng.randrange(len(content))
     return content[:i] + bytes([content[i] ^ 1 << rng.randrange(8)]) + content[i + 1 :]
 
@@ -83,7 +84,7 @@ FAULTS = {"removed": None, "cut short": cut_short, "changed": changed}
 
 
 def spoil(folder: Path, change: Callable | None, rng: random.Random) -> bool:
-    """Apply a fault to a random file; tell whether there was one."""
+    """Apply a fault to a random file; return whether a file was found."""
     try:
         files = [path for path in folder.glob("skbayes-prefixes-*/*") if path.is_file()]
         path = rng.choice(sorted(files))
@@ -98,14 +99,14 @@ def spoil(folder: Path, change: Callable | None, rng: random.Random) -> bool:
             draft = folder / "spoiled"
             draft.write_bytes(spoiled)
             draft.replace(path)
-    except (OSError, IndexError, ValueError):  # gone, or empty
+    except (OSError, IndexError, ValueError):  # removed or empty
         return False
     return True
 
 
 @contextlib.contextmanager
 def spoiling(folder: Path, kind: str, seed: int) -> Iterator[list[bool]]:
-    """Apply faults at random moments; what is yielded has one entry per fault."""
+    """Apply faults at random moments; yield a list with one entry per fault."""
     rng, done, faults = random.Random(seed), threading.Event(), list[bool]()
 
     def spoil_files() -> None:
@@ -123,7 +124,7 @@ def spoiling(folder: Path, kind: str, seed: int) -> Iterator[list[bool]]:
 
 
 def attack_files(kind: str, is_large: bool, n_faults: int) -> dict[str, int]:
-    """Search until there were enough faults of a kind."""
+    """Run searches until enough faults of one kind were applied."""
     expected, tried, held, n_searches = scores(False, is_large), 0, 0, 0
     while tried < n_faults:
         with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +141,7 @@ def attack_files(kind: str, is_large: bool, n_faults: int) -> dict[str, int]:
 
 
 def begin(folder: str, n_jobs: int, limit: int | None = None) -> subprocess.Popen:
-    """Start a search in a process of its own, the leader of a group."""
+    """Start a search in a separate process that leads a process group."""
 
     def limit_files() -> None:
         if limit is not None:
@@ -156,7 +157,7 @@ def begin(folder: str, n_jobs: int, limit: int | None = None) -> subprocess.Pope
 
 
 def attack_disk(n_faults: int) -> dict[str, int]:
-    """Limit the size of files to that of some of those that the search writes."""
+    """Limit the file size so that some of the files of the search do not fit."""
     expected, held = scores(False, False), 0
     for seed in range(n_faults):
         limit = random.Random(seed).choice([0, 300, 3_000, 10_000, 20_000, 30_000])
@@ -167,7 +168,7 @@ def attack_disk(n_faults: int) -> dict[str, int]:
 
 
 def attack_processes(n_faults: int) -> dict[str, int]:
-    """Kill a search and its workers; search again in the same folder."""
+    """Kill a search and its workers, and run another search in the same folder."""
     expected, held, n_left = scores(False, False), 0, 0
     for seed in range(n_faults):
         with tempfile.TemporaryDirectory() as name:

@@ -1,10 +1,10 @@
-"""Limits of time per trial: waiting for workers, their start, and clocks that are off.
+"""Time limits per trial with slow worker starts and wrong clocks.
 
     python benchmarks/attacks/clocks.py before|after
 
-Good trials need half of their limit when they have the workers for themselves, and
-hold if they are complete. Slow trials need twice the limit, and hold if they are cut
-short. Workers are two processes, of loky or of Dask.
+Good trials need half of their time limit when no other trial uses the workers; they
+pass if they are complete. Slow trials need twice the limit; they pass if they are timed
+out. The workers are two processes of loky or Dask.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ from skbayes import BayesSearchCV
 
 X, y = np.arange(40.0).reshape(20, 2), np.repeat([0, 1], 10)
 
-# Seconds of a fold; five of them, two at a time, are three in a row.
+# Seconds of a fold. Five folds on two workers take as long as three folds in a row.
 GOOD, LIMIT = 0.1, 0.6
 
 
 class Sleeper(ClassifierMixin, BaseEstimator):
-    """Takes its time over a part of the rows, four times as long if it is slow."""
+    """Classifier that sleeps when it is fitted to a subset of the rows.
+
+    Fits with `quality` of at least `slow_from` sleep four times as long.
+    """
 
     def __init__(self, quality=0.5, slow_from=1.0):
         self.quality = quality
         self.slow_from = slow_from
 
     def fit(self, X, y):
-        """Wait."""
+        """Sleep."""
         self.classes_ = np.unique(y)
         if len(X) < 20:
             time.sleep(GOOD if self.quality < self.slow_from else 4 * GOOD)
@@ -51,7 +54,7 @@ class Sleeper(ClassifierMixin, BaseEstimator):
 
 
 def states(n_points: int, slow_from: float = 1.0, **more: object) -> list[tuple]:
-    """Return quality and state of twelve trials on new workers."""
+    """Return the quality and state of twelve trials on newly started workers."""
     search = BayesSearchCV(
         Sleeper(slow_from=slow_from),
         {"quality": (0.0, 1.0)},
@@ -78,7 +81,7 @@ def good(n_points: int, **more: object) -> dict[str, float]:
 
 
 def mixed(n_points: int) -> dict[str, float]:
-    """Run trials half of which are slow."""
+    """Run trials of which half are slow."""
     found = states(n_points, slow_from=0.5, n_jobs=2)
     held = sum(
         state == ("complete" if quality < 0.5 else "timed_out")
@@ -88,7 +91,7 @@ def mixed(n_points: int) -> dict[str, float]:
 
 
 def shift(seconds: float) -> None:
-    """Set the clock ahead by which this process runs folds; Dask keeps its own."""
+    """Shift the clock used for folds in this process, but not that of Dask."""
     from skbayes.evaluation import fold
 
     clock = types.SimpleNamespace(**vars(time))
@@ -97,7 +100,7 @@ def shift(seconds: float) -> None:
 
 
 def on_dask(seconds: float) -> dict[str, float]:
-    """Run good trials on workers whose clocks are off by so many seconds."""
+    """Run good trials on workers whose clocks are shifted by the given seconds."""
     from distributed import Client, LocalCluster
 
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}

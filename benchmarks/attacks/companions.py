@@ -1,11 +1,12 @@
-"""Files beside a journal that SQLite acts on, names that are no files, and lone copies.
+"""Hostile files next to a journal, invalid journal names, and copies of journals.
 
     python benchmarks/attacks/companions.py --when after
 
-A reader is `fit` (opening for writing), `load_history`, a warm start or a report. An
-attack holds if the reader raises a ValueError that names the journal within two seconds
-and no file is changed, made or removed; for a copy of the one file of a killed search,
-if all its trials are read. Each attack runs in a process of its own.
+Four readers are tested: `fit` (which opens the journal for writing), `load_history`, a
+warm start, and a report. An attack passes if the reader raises a ValueError that names
+the journal within two seconds, and if no file is changed, created or removed. The copy
+of the journal file of a killed search passes if all of its trials are read. Each attack
+runs in a separate process.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ READERS: dict[str, Callable] = {
 def super_journal(
     victim: str, n_pages: int, sector: int = 512, records: int = 0
 ) -> bytes:
-    """Return a rollback journal with which SQLite deletes the victim."""
+    """Return a rollback journal that makes SQLite delete the victim file."""
     name = os.fsencode(victim)
     numbers = (records, 1, n_pages, sector, 4096)
     header = struct.pack(">8s5I", MAGIC, *numbers).ljust(sector, b"\0")
@@ -67,7 +68,7 @@ def super_journal(
 
 
 def bound_socket(path: str) -> None:
-    """Make a socket; its address must be short."""
+    """Create a Unix socket, whose path has to be short."""
     folder = os.getcwd()
     os.chdir(os.path.dirname(path))
     with socket.socket(socket.AF_UNIX) as one:
@@ -76,7 +77,7 @@ def bound_socket(path: str) -> None:
 
 
 def state(folder: str) -> dict[str, Any]:
-    """Return what is in a folder, with the content of its files."""
+    """Return the names and contents of the files in a folder."""
     found = {}
     for path in sorted(Path(folder).rglob("*")):
         kind = path.lstat().st_mode
@@ -85,7 +86,7 @@ def state(folder: str) -> dict[str, Any]:
 
 
 def in_time(function: Callable[[], bool]) -> bool:
-    """Run a function in a child process, which is killed after some seconds."""
+    """Run a function in a child process that is killed after a time limit."""
     child = os.fork()
     if not child:
         code = 1
@@ -105,7 +106,7 @@ def in_time(function: Callable[[], bool]) -> bool:
 
 
 def is_refused(read: Callable, path: Any) -> bool:
-    """Whether a reader raises a ValueError that names the journal."""
+    """Return whether a reader raises a ValueError that names the journal."""
     try:
         read(path)
     except ValueError as error:
@@ -114,7 +115,7 @@ def is_refused(read: Callable, path: Any) -> bool:
 
 
 def attacks(folder: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
-    """Yield categories, and what makes an attack beside the journal at a path."""
+    """Yield categories, and functions that plant an attack next to a journal."""
     victim = os.path.join(folder, "thesis")
 
     def plant(suffix: str, content: bytes, link: bool = False) -> Callable:
@@ -183,7 +184,7 @@ def attacks(folder: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
 
 
 def odd_names(folder: str) -> Iterator[tuple[str, Any]]:
-    """Yield categories, and names that are no files."""
+    """Yield categories, and names that are not regular files."""
     for name, make in (("fifo", os.mkfifo), ("dir", os.mkdir), ("sock", bound_socket)):
         make(os.path.join(folder, name))
         os.symlink(os.path.join(folder, name), os.path.join(folder, f"to {name}"))
@@ -200,7 +201,7 @@ def odd_names(folder: str) -> Iterator[tuple[str, Any]]:
 
 
 def lone_copy(folder: str, n_trials: int) -> int:
-    """Count the trials in a copy of the one file of a search that was killed."""
+    """Return the number of trials read from a copy of a killed search's journal."""
     path = os.path.join(folder, "killed")
     child = os.fork()
     if not child:

@@ -1,11 +1,11 @@
-"""Deaths of workers: kills from outside, fatal fits of a neighbor, and bad objects.
+"""Deaths of workers: external kills, fatal fits of another search, and bad objects.
 
     python benchmarks/attacks/deaths.py before|after [CATEGORY ...]
 
-A trial holds if its state and score are those of a search that nobody disturbed; a bad
-object or an interrupt holds if the search ends as its category says. Workers are
-processes of loky, two of them. Categories that are named are run alone, and take the
-place of what is saved of them.
+A trial passes if its state and score are equal to those of an undisturbed search. A bad
+object or an interrupt passes if the search ends as the category requires. The workers
+are two processes of loky. If categories are given, only these are run, and their saved
+results are replaced.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ X, y = np.arange(40.0).reshape(20, 2), np.repeat([0, 1], 10)
 
 
 class Marked(ClassifierMixin, BaseEstimator):
-    """Tells in a folder which worker fits which quality, and may end it.
+    """Classifier that records which worker fits which quality, and may end its worker.
 
-    `end` says how fits of the qualities in `fatal` end: "kill", "exit", "memory".
+    `end` is the way in which fits of the qualities in `fatal` end: "kill", "exit" or
+    "memory".
     """
 
     def __init__(self, quality=0.5, folder=None, seconds=0.0, fatal=(), end="kill"):
@@ -49,7 +50,7 @@ class Marked(ClassifierMixin, BaseEstimator):
         self.end = end
 
     def fit(self, X, y):
-        """Fit, unless the worker dies of it."""
+        """Fit, unless this fit ends its worker."""
         if len(X) == 20:  # the refit
             return self._fitted(y)
         if self.folder is not None:
@@ -78,7 +79,7 @@ class Marked(ClassifierMixin, BaseEstimator):
 
 
 class Locked(Marked):
-    """Cannot be pickled after its fit."""
+    """Estimator that cannot be pickled after it is fitted."""
 
     def _fitted(self, y):
         self.lock_ = threading.Lock()
@@ -86,21 +87,21 @@ class Locked(Marked):
 
 
 class Whole:
-    """An object that clones share."""
+    """Object that is shared by all clones of an estimator."""
 
     def __deepcopy__(self, memo):
         return self
 
 
 class Unwritable(Whole):
-    """Cannot be pickled."""
+    """Object that cannot be pickled."""
 
     def __reduce__(self):
         raise TypeError("cannot pickle this object")
 
 
 class Unreadable(Whole):
-    """Cannot be unpickled."""
+    """Object that cannot be unpickled."""
 
     def __reduce__(self):
         return (int, ("no number",))
@@ -114,7 +115,7 @@ def make(model: object = None, n_iter: int = 25, n_points: int = 1, **more: obje
 
 
 def n_equal(search: BayesSearchCV, expected: BayesSearchCV) -> int:
-    """Count the trials that are as they should be."""
+    """Count the trials that are equal to the expected ones."""
     pairs = zip(search.trials_, expected.trials_, strict=True)
     return sum(
         (a.params, a.score, a.state) == (b.params, b.score, b.state) for a, b in pairs
@@ -123,7 +124,7 @@ def n_equal(search: BayesSearchCV, expected: BayesSearchCV) -> int:
 
 @contextmanager
 def killed(folder: str, qualities: set[str]) -> Iterator[list[str]]:
-    """Kill the worker that fits one of the qualities, once for each of them."""
+    """Kill the worker that fits one of the given qualities, once per quality."""
     kills: list[str] = []
     done = threading.Event()
 
@@ -145,7 +146,7 @@ def killed(folder: str, qualities: set[str]) -> Iterator[list[str]]:
 
 
 def outside(n_points: int, n_iter: int, n_kills: int) -> dict[str, float]:
-    """Kill the worker of so many trials, once each, from outside."""
+    """Kill the workers of the given number of trials from outside, once each."""
     expected = make(n_iter=n_iter).fit(X, y)
     chosen = np.random.default_rng(0).permutation(n_iter)[:n_kills]
     qualities = {repr(expected.trials_[k].params["quality"]) for k in chosen}
@@ -185,7 +186,7 @@ def at_random_times(n_iter: int, every: float) -> dict[str, float]:
 
 
 def neighbor(n_points: int) -> dict[str, float]:
-    """Run a search beside another one, of whose trials every fifth is fatal."""
+    """Run a search in parallel with another one whose every fifth trial is fatal."""
     n_iter = 25
     expected = make(n_iter=n_iter).fit(X, y)
     other = make(n_iter=n_iter, random_state=1).fit(X, y)
@@ -223,7 +224,7 @@ def neighbor(n_points: int) -> dict[str, float]:
 
 
 def ends_in(text: str, search: BayesSearchCV) -> bool:
-    """Whether a search ends in an exception that has the text in it."""
+    """Return whether a search raises an exception that contains the text."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -231,14 +232,14 @@ def ends_in(text: str, search: BayesSearchCV) -> bool:
         except BaseException as error:
             told = f"{type(error).__name__}: {error}"
             if text not in told:
-                print(f"  wanted {text!r}, got {told[:150]!r}")
+                print(f"  expected {text!r}, got {told[:150]!r}")
             return text in told
-    print(f"  wanted {text!r}, got a fitted search")
+    print(f"  expected {text!r}, got a fitted search")
     return False
 
 
 def told(text: str, *makers: Callable[[int], BayesSearchCV]) -> dict[str, float]:
-    """Count the searches that end in what caused it, with 1 to 4 in flight."""
+    """Count the searches whose exception names the cause, with 1 to 6 in flight."""
     n_points = [1, 2, 3, 4, 4, 4, 6, 6]
     results = [ends_in(text, make_one(n)) for make_one in makers for n in n_points]
     return {"tried": len(results), "held": sum(results)}
@@ -264,7 +265,7 @@ def keeping_locks(n_points: int) -> BayesSearchCV:
 
 
 def out_of_memory() -> dict[str, float]:
-    """Count the trials of a search of which every fifth asks for 32 PiB."""
+    """Count the correct trial states if every fifth fit requests 32 PiB of memory."""
     n_iter = 25
     expected = make(n_iter=n_iter).fit(X, y)
     fatal = [trial.params["quality"] for trial in expected.trials_[2::5]]
@@ -294,7 +295,11 @@ print(search.stop_reason_, len(search.trials_) >= 5)
 
 
 def interrupted(kind: str) -> dict[str, float]:
-    """Press Ctrl-C after five trials: under -W error, or without the folder."""
+    """Interrupt a search after five trials.
+
+    With kind "strict", warnings are errors; with "cleaned", the temporary folder is
+    removed before.
+    """
     program = PROGRAM.format(folder=str(Path(__file__).parent))
     held = tried = 0
     for n_jobs in ("1", "2"):
@@ -305,7 +310,7 @@ def interrupted(kind: str) -> dict[str, float]:
                 capture_output=True,
                 text=True,
                 env={**os.environ, "JOBLIB_TEMP_FOLDER": folder},
-                # The folder that it runs in comes before PYTHONPATH.
+                # The working directory precedes PYTHONPATH.
                 cwd=folder,
             )
         tried += 1
@@ -317,7 +322,7 @@ def interrupted(kind: str) -> dict[str, float]:
 
 
 def full_disk() -> dict[str, float]:
-    """Search for text representations where the temporary disk has no room."""
+    """Run TextRepresentationSearchCV with a temporary folder on a full disk."""
     from skbayes import TextRepresentationSearchCV
 
     texts = [f"word{i % 7} thing{i % 11} and {i % 3}" for i in range(40)]
@@ -392,7 +397,7 @@ def main() -> None:
         counts[category] = attack()
         counts[category]["seconds"] = round(time.perf_counter() - begin, 1)
         print(category, counts[category], flush=True)
-        # What comes next may hang.
+        # The following categories may not terminate.
         with contextlib.redirect_stdout(None):
             tally.save("deaths", when, counts)
     tally.save("deaths", when, counts)

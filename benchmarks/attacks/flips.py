@@ -1,13 +1,13 @@
-"""Bit rot in journals: single flipped bits, noise, truncated files, and torn pages.
-
-An attack holds if the file is refused with an error that names it, or if all that is
-read from it, as a reader and as a search that goes on would, is what was written; of a
-torn file, what had been written at one time.
+"""Corruption of journals: flipped bits, noise, truncated files, and torn pages.
 
     python benchmarks/attacks/flips.py after
 
-Add the number of flips, 4,137 by default. The old release is attacked by the same
-script with its folder in PYTHONPATH, and "before".
+An attack passes if the file is refused with an error that names it. It also passes if a
+reader and a continued search get exactly the content that was written. A torn file has
+to give the content of one moment.
+
+The second argument is the number of flips, 4,137 by default. To attack an older
+release, run the same script with "before" and the folder of that release in PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def write(path: Path) -> list[bytes]:
 
 
 def content(path: Path) -> str:
-    """Return all that a reader and a search that goes on get from a journal."""
+    """Return the content of a journal for a reader and for a continued search."""
     facts, trials = read_journal(path)
     with opened(path) as journal:
         known = (journal.seed, journal.n_points, journal.proposals, journal.results)
@@ -87,7 +87,7 @@ def truncations(data: bytes, n: int, rng: np.random.Generator) -> Iterator[bytes
 
 
 def torn(states: list[bytes], n: int, rng: np.random.Generator) -> Iterator[bytes]:
-    """Yield files with some pages of one time and some of another."""
+    """Yield files that combine pages of two moments."""
     for _ in range(n):
         old, new = (states[i] for i in sorted(rng.choice(len(states), 2, False)))
         pages = [new[i : i + PAGE] for i in range(0, len(new), PAGE)]

@@ -1,11 +1,12 @@
-"""Fits that fork: what a child of the search does to the journal of its parent.
+"""Fits that fork: effects of a child process on the journal of its parent.
 
     python benchmarks/attacks/forks.py --when after
 
-A fit forks a child, which then raises, exits, goes on with the search, closes what it
-inherited, or is killed; its parent waits for it and goes on. An attack holds if after
-the child's end the lock is still there, no other process can open the journal, and the
-search ends with the table, and the journal, of the search that did not fork.
+A fit forks a child process, which then raises an exception, exits, continues the
+search, closes the inherited files, or is killed. The parent waits for the child and
+continues. An attack passes if, after the child has ended, the lock still exists and no
+other process can open the journal. In addition, the search must end with the same table
+and the same journal as a search without a fork.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ MAIN = os.getpid()
 
 
 class GoneError(BaseException):
-    """Passes through the search."""
+    """Exception that a search does not catch."""
 
 
 class Forker(ClassifierMixin, BaseEstimator):
-    """Scores its parameter; one fit forks."""
+    """Estimator that scores its parameter; one of its fits forks."""
 
     way: str | None = None
     at = 0
@@ -57,7 +58,7 @@ class Forker(ClassifierMixin, BaseEstimator):
         self.x = x
 
     def fit(self, X: Any, y: Any) -> Forker:
-        """Fork, if it is the turn of this fit."""
+        """Fit; fork if this fit has the chosen number."""
         self.classes_ = np.unique(y)
         Forker.n_fits += 1
         if Forker.way is not None and Forker.n_fits == Forker.at:
@@ -89,12 +90,12 @@ class Forker(ClassifierMixin, BaseEstimator):
             os.kill(os.getpid(), signal.SIGKILL)
 
     def score(self, X: Any, y: Any) -> float:
-        """Score the parameter."""
+        """Return the parameter as the score."""
         return float(np.sin(9 * self.x))
 
 
 def is_locked() -> bool:
-    """Whether a process that inherits nothing is refused."""
+    """Return whether the journal is refused to a process that inherits nothing."""
     lock = Path(Forker.journal + "-lock").as_uri() + "?mode=rw"
     program = (
         f"import sqlite3; lock = sqlite3.connect({lock!r}, uri=True, timeout=0); "
@@ -135,12 +136,12 @@ def search(path: str, way: str | None, at: int, n_points: int, backend: str) -> 
             return made.fit(X, y)
         finally:
             if os.getpid() != MAIN:
-                # As if the program ended here, with what it holds.
+                # Simulate the end of the program while the journal is open.
                 made = None
 
 
 def table(path: str, fitted: Any) -> list[Any]:
-    """Return what must be the same."""
+    """Return the part of the results that must be equal."""
     frame = load_history(path)
     results = fitted.cv_results_
     scores = results["mean_test_score"].tolist()
@@ -168,7 +169,7 @@ def main() -> None:
                         found = []
                     finally:
                         if os.getpid() != MAIN:
-                            # The child leaves by the way it chose, through this block.
+                            # The child process ends here.
                             with contextlib.suppress(BaseException):
                                 gc.collect()
                             os._exit(0)

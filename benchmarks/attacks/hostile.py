@@ -1,16 +1,16 @@
 """Hostile journals: values, rows, tables and bytes that no search writes.
 
-Journals are changed in one to three places, and where journals have checksums these are
-made to fit again. Each is then read in one of four ways: as by a search that goes on,
-by `load_history`, by a warm start, and by a report; some are continued by a search. An
-attack holds if the journal is read, or refused by a ValueError that names it, within
-1 s of processor time and 200 MB; a search may take 3 s.
-
     python benchmarks/attacks/hostile.py after
 
-Add the number of cases, 100,000 by default, and a seed. Ctrl-C ends it with the counts
-so far. The old release is attacked by the same script with its folder in PYTHONPATH,
-and "before".
+Journals are changed in one to three places; checksums, if the journal has any, are
+recomputed. Each changed journal is then read in one of four ways: by a continued
+search, by `load_history`, by a warm start, or by a report. Some are also continued by a
+search. An attack passes if the journal is read, or refused by a ValueError that names
+it, within 1 s of processor time and 200 MB of memory. A search may take 3 s.
+
+Further arguments are the number of cases, 100,000 by default, and a seed. Ctrl-C stops
+the script and saves the counts so far. To attack an older release, run the same script
+with "before" and the folder of that release in PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def base_journals(folder: str) -> list[bytes]:
         path = os.path.join(folder, f"base{kind}.journal")
         search(path, kind, 5).fit(X, y)
         with contextlib.closing(sqlite3.connect(path)) as connection:
-            # A trial that is not finished.
+            # An unfinished trial.
             connection.execute("DELETE FROM results WHERE number = 4")
             seal(connection)
             connection.commit()
@@ -91,7 +91,7 @@ def base_journals(folder: str) -> list[bytes]:
 
 
 def seal(connection: sqlite3.Connection) -> None:
-    """Make the checksums fit, where journals have them."""
+    """Recompute the checksums if the journal has any."""
     if not hasattr(journal_rows, "Chain"):
         return
     rows = []
@@ -114,7 +114,7 @@ def seal(connection: sqlite3.Connection) -> None:
 
 
 def array_file(descr: str, shape: str, data: bytes = b"") -> bytes:
-    """Return a split that says of itself what it wants."""
+    """Return a compressed array of a split with the given header fields."""
     header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
     text = header.encode().ljust(117) + b"\n"
     return zlib.compress(b"\x93NUMPY\x01\x00" + bytes([len(text), 0]) + text + data)
@@ -161,7 +161,7 @@ HOSTILE: list[Callable[[random.Random], Any]] = [
     lambda r: r.choice(["seed", "stage 1", "stage x", "run 0", "facts", "n_points"]),
 ]
 
-# Values of JSON that SQLite has no type for.
+# JSON values for which SQLite has no type.
 NESTED: list[Callable[[random.Random], Any]] = [
     lambda r: r.choice(
         [[], {}, [[]], [{}], {"": {}}, [None], {"x": None}, [1, 2], "[]"]
@@ -185,7 +185,7 @@ def nested(depth: int) -> Any:
 
 
 def change_json(text: str, rng: random.Random) -> str:
-    """Change one place of a text of JSON."""
+    """Change one element of a JSON text."""
     kind = rng.random()
     if kind < 0.05:
         return rng.choice(
@@ -201,7 +201,7 @@ def change_json(text: str, rng: random.Random) -> str:
     try:
         value = json.loads(text)
         places = list(inside(value))
-    except (ValueError, RecursionError):  # changed before
+    except (ValueError, RecursionError):  # already changed
         return text
     if not places:
         return text
@@ -296,7 +296,7 @@ def change_tables(connection: sqlite3.Connection, rng: random.Random) -> None:
 
 
 def change_bytes(data: bytes, rng: random.Random) -> bytes:
-    """Change bytes of the file, most often in a header of it or of a page."""
+    """Change bytes of the file, most often in a file header or page header."""
     changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         page = rng.randrange(len(data) // 4096) * 4096
@@ -308,7 +308,7 @@ def change_bytes(data: bytes, rng: random.Random) -> bytes:
 
 
 def hostile_journal(files: list[bytes], rng: random.Random) -> tuple[str, int, bytes]:
-    """Return the category of an attack, the journal that was changed, and the file."""
+    """Return the category of an attack, the changed journal, and the file."""
     kind = rng.randrange(len(files))
     category = rng.choices(["values", "tables", "bytes"], [85, 5, 10])[0]
     if category == "bytes":
@@ -367,7 +367,7 @@ READERS: dict[str, Callable[[str, int], Any]] = {
 
 
 def outcome(path: str, reader: str, kind: int) -> str:
-    """Return "read", "refused", or what went wrong."""
+    """Return "read", "refused", or a description of the failure."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -414,10 +414,10 @@ def main(when: str, n_cases: int = 100_000, seed: int = 0) -> None:
             rng = random.Random(f"{seed} {case}")
             category, kind, file = hostile_journal(files, rng)
             Path(path).write_bytes(file)
-            # A search of its own takes as long as a hundred readings.
+            # Running a search takes as long as reading a hundred journals.
             reader = "whole search" if case % 100 == 0 else [*READERS][case % 4]
             Path("/proc/self/clear_refs").write_text("5")
-            # Other programs do not use this time.
+            # Processor time excludes the time of other programs.
             before, start = _memory("VmRSS"), time.process_time()
             signal.alarm(GIVE_UP)
             result = outcome(path, reader, kind)
@@ -447,7 +447,7 @@ def main(when: str, n_cases: int = 100_000, seed: int = 0) -> None:
             for name in os.listdir(folder):
                 if not name.startswith("base"):
                     os.unlink(os.path.join(folder, name))
-    print(f"{sum(wrong.values())} did not hold, in {len(wrong)} ways")
+    print(f"{sum(wrong.values())} failed, in {len(wrong)} ways")
     save("hostile", when, dict(sorted(counts.items())))
 
 

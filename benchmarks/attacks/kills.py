@@ -1,18 +1,23 @@
-"""Searches that are killed at random instants, and continued until they end.
+"""Searches that are killed at random instants and continued until they end.
 
     nice -n 5 python benchmarks/attacks/kills.py --when after --kills 500
 
-All six searches, in one process, on loky and on Dask. Each search has a journal; its
-process (and, every other time, its workers with it) gets SIGKILL at a random instant,
-and another process continues, until the search ends. A kill held if the table at that
-end (parameters and all scores) equals that of an uninterrupted search. The one file is
-copied after each kill: a trial on disk held if it is in that copy. With `--kills 0` it
-saves, as journal_cost, the milliseconds that the two writes of a trial take, for each
-fourth of 2,000 trials too, and how many processes were waiting for one of the CPUs.
+All six search estimators are run in one process, on loky and on Dask, each with a
+journal. The process of a search gets SIGKILL at a random instant; every other time its
+workers are killed, too. Another process continues the search, until it ends. A kill
+passes if the final table (parameters and all scores) equals that of an uninterrupted
+search.
 
-A process is forked from one that has imported everything, since an import takes longer
-than a search. The backends share the kills 7 : 1 : 2: workers of loky start anew each
-time. The cluster of Dask outlives the searches.
+The journal file is copied after each kill. A trial that was written to disk passes if
+it is contained in this copy.
+
+With `--kills 0` the script saves the time of the two writes of a trial in milliseconds
+as journal_cost, also for each quarter of 2,000 trials. It also saves the load average
+of the machine.
+
+Processes are forked from one that has imported all modules, because an import takes
+longer than a search. The three backends get 7 : 1 : 2 parts of the kills, because
+workers of loky are started anew each time. The Dask cluster outlives the searches.
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 HELPERS = [str(HERE), str(HERE.parents[1] / "tests" / "helpers")]
 sys.path[:0] = HELPERS
-# For workers.
+# The workers import from this path.
 os.environ["PYTHONPATH"] = os.pathsep.join([*HELPERS, os.environ.get("PYTHONPATH", "")])
 
 import joblib  # noqa: E402
@@ -82,7 +87,7 @@ def fit(kind: type, backend: str, journal: str | None, address: str = "") -> str
 
 
 def start(kind: type, backend: str, journal: str, address: str, result: str) -> int:
-    """Fork a process that runs a search, and return its number."""
+    """Fork a process that runs a search, and return its process id."""
     child = os.fork()
     if child:
         return child
@@ -101,7 +106,7 @@ def start(kind: type, backend: str, journal: str, address: str, result: str) -> 
 
 
 def ended(child: int, seconds: float) -> bool:
-    """Wait for the end of a process, up to some seconds."""
+    """Wait for the end of a process, at most the given number of seconds."""
     end = time.monotonic() + seconds
     while not os.waitpid(child, os.WNOHANG)[0]:
         if time.monotonic() > end:
@@ -111,13 +116,13 @@ def ended(child: int, seconds: float) -> bool:
 
 
 def kill_group(child: int) -> None:
-    """Kill what a search has started, of which some may be gone."""
+    """Kill the processes that a search has started, some of which may have ended."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
 
 
 def n_finished(path: str) -> int:
-    """Count the finished trials in a journal; none if it cannot be read."""
+    """Count the finished trials in a journal; 0 if it cannot be read."""
     try:
         return sum(stored.details is not None for stored in read_journal(path)[1])
     except (OSError, ValueError):
@@ -136,11 +141,11 @@ class Attack:
         reference = "one process" if backend == "one process" else "threading"
         self.whole = fit(kind, reference, None)
         self.seconds = max(time.monotonic() - began, 0.2)
-        # Workers must start.
+        # Include the time that workers need to start.
         self.seconds += {"one process": 0.0, "loky": 1.5, "dask": 0.5}[backend]
 
     def run(self, n_kills: int) -> tuple[int, int]:
-        """Kill and continue; return the numbers of kills, and of those that held."""
+        """Kill and continue searches; return the numbers of kills and of passes."""
         tried = held = 0
         for number in range(10 * n_kills):
             kills, same = self.one_search(f"{number}", n_kills - tried)
@@ -151,7 +156,7 @@ class Attack:
         return tried, held
 
     def one_search(self, name: str, max_kills: int) -> tuple[int, bool]:
-        """Run one search to its end; return the number of kills, and if it held."""
+        """Run one search to its end; return the number of kills, and the outcome."""
         path = os.path.join(self.folder, f"{self.kind.__name__} {self.backend} {name}")
         result, kills = path + ".txt", 0
         while True:
@@ -177,7 +182,7 @@ class Attack:
         return kills, found == self.whole
 
     def check_copy(self, path: str) -> None:
-        """Count the trials in a copy of the one file."""
+        """Check that the trials on disk are contained in a copy of the journal file."""
         if os.path.exists(path):
             copy = os.path.join(self.folder, "copy")
             shutil.copyfile(path, copy)
@@ -205,7 +210,7 @@ def dask_cluster() -> Iterator[str]:
 
 
 def cost(folder: str, n_trials: int = 2000) -> dict[str, float]:
-    """Milliseconds for the two writes of a trial."""
+    """Measure the milliseconds of the two writes of a trial."""
     seconds = []
     with open_journal(os.path.join(folder, "cost")) as journal:
         for number in range(n_trials):

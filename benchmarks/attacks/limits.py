@@ -1,11 +1,12 @@
-"""Fits that never end, that allocate without end, and that fork, among good ones.
+"""Fits that never end, allocate without end, or fork, mixed with good fits.
 
     python benchmarks/attacks/limits.py [--fits 100] [--workers 2 8] [--save]
 
-A search of each category has so many bad trials and as many good ones, in random
-order. It holds if each trial has the state of its kind, if the search ends within its
-`timeout` and 2 s more, and if no process is left and the memory is back soon after. The
-first line compares the time of a fit with and without a limit.
+A search of each category has `--fits` bad trials and as many good ones, in random
+order. It passes if each trial has the expected state and the search ends at most 2 s
+after its `timeout`. In addition, no process may remain, and the memory must be free
+soon after. The first line of the output compares the time of a fit with and without a
+limit.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ from skbayes import BayesSearchCV
 RESULTS = Path(__file__).parents[1] / "results" / "attacks"
 X, y = np.arange(40.0).reshape(20, 2), np.repeat([0, 1], 10)
 
-# State of a bad trial by category.
+# Expected state of a bad trial, by category.
 STATES = {"endless": "timed_out", "allocating": "out_of_memory", "forking": "timed_out"}
 
-# Set in all processes of the fits.
+# Environment variable that is set in all processes of the fits.
 MARK = "SKBAYES_ATTACK"
 
 
 class Bad(ClassifierMixin, BaseEstimator):
-    """Behaves badly for odd numbers."""
+    """Classifier whose fits misbehave for odd numbers."""
 
     def __init__(self, number: int = 0, category: str = "endless") -> None:
         self.number = number
         self.category = category
 
     def fit(self, X: object, y: object) -> Bad:
-        """Fit, or do not end."""
+        """Fit, or never end."""
         self.classes_ = np.unique(y)
         if self.number % 2 and len(X) < 20:
             getattr(self, f"_{self.category}")()
@@ -72,19 +73,19 @@ class Bad(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X))
 
     def score(self, X: object, y: object) -> float:
-        """Return less for higher numbers."""
+        """Return a score that decreases with the number."""
         return -self.number
 
 
 def left(token: str) -> list[int]:
-    """Return the processes of fits that still run."""
+    """Return the processes of fits that are still running."""
     found = []
     for process in psutil.process_iter():
         try:
             marked = process.environ().get(MARK) == token
             fits = "fit_process" in " ".join(process.cmdline()) or marked
             zombie = process.status() == psutil.STATUS_ZOMBIE
-            # loky's workers and the trackers stay as long as this process.
+            # Workers of loky and resource trackers live as long as this process.
             command = " ".join(process.cmdline())
             loky = "joblib" in command or "resource_tracker" in command
             if marked and fits and not zombie and not loky:
@@ -95,7 +96,7 @@ def left(token: str) -> list[int]:
 
 
 def attack(category: str, n_fits: int, n_workers: int, timeout: float) -> dict:
-    """Run one search, and judge it."""
+    """Run one search, and check its trials, time, processes and memory."""
     token = os.environ[MARK] = f"{category}-{n_workers}-{time.time()}"
     limit = "400 MB" if category == "allocating" else None
     seconds = None if category == "allocating" else 2.0
@@ -157,7 +158,7 @@ def overhead(n: int = 200) -> dict:
             random_state=0,
             n_jobs=1,
         ).fit(X, y)
-        # The first fit starts what later ones use.
+        # The first fit starts processes that later fits reuse.
         times[limit] = np.median([t.duration for t in search.trials_[1:]]) / 5
     plain, limited = (1e3 * times[limit] for limit in (None, 600.0))
     return {
@@ -168,7 +169,7 @@ def overhead(n: int = 200) -> dict:
 
 
 def main() -> None:
-    """Run what the arguments say."""
+    """Run the benchmark with the arguments of the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--fits", type=int, default=100)
     parser.add_argument("--workers", type=int, nargs="*", default=[2, 8])

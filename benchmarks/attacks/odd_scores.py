@@ -1,11 +1,12 @@
-"""Scores of types other than float, taken as GridSearchCV takes them.
+"""Scores of types other than float, compared with GridSearchCV.
 
     python benchmarks/attacks/odd_scores.py before|after
 
-For each type of number the same scorer goes to GridSearchCV and to the searches: alone
-or one of two metrics, with and without a journal, with one worker and with two. One
-holds if the mean scores and the choice are those of GridSearchCV, or if both raise an
-exception of the same type. A search that is continued must say the same again.
+For each type of number, the same scorer is passed to GridSearchCV and to the searches.
+It is used alone or as one of two metrics, with and without a journal, and with one
+worker or two. A search passes if its mean scores and its choice are equal to those of
+GridSearchCV, or if both raise an exception of the same type. A continued search must
+give the same result.
 """
 
 from __future__ import annotations
@@ -59,30 +60,30 @@ CONVERSIONS = {
 
 
 class Scorer:
-    """Returns one score, or two, of an odd type."""
+    """Scorer that returns one score, or two, of an unusual type."""
 
     def __init__(self, kind: str, several: bool) -> None:
         self.kind, self.several = kind, several
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> Any:
-        """Score."""
+        """Return the score or scores."""
         score = CONVERSIONS[self.kind](WORTH[estimator.strategy])
         return {"a": score, "b": score} if self.several else score
 
 
 class Measure:
-    """Returns a cost of an odd type."""
+    """Cost function that returns an unusual type."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
     def __call__(self, estimator: Any) -> Any:
-        """Measure."""
+        """Return the cost."""
         return CONVERSIONS[self.kind](WORTH[estimator.strategy])
 
 
 def outcome(make: Any, scorer: Scorer, **keywords: Any) -> Any:
-    """Return what a search says: means and choice, or the type of its exception."""
+    """Return mean scores and choice of a search, or the type of its exception."""
     search = make(
         DummyClassifier(random_state=0),
         SPACE,
@@ -106,7 +107,7 @@ def outcome(make: Any, scorer: Scorer, **keywords: Any) -> Any:
     assert all(column.dtype.kind in "fi" for column in columns)
     rows = zip((one["strategy"] for one in results["params"]), *columns, strict=True)
     table = re.sub(r"np\.\w+\((\S+)\)", r"\1", repr(sorted(rows)))
-    # The first of several that are best depends on the order of the trials.
+    # Among several best configurations, the order of the trials decides.
     tied = sum(rank == 1 for rank in columns[1]) > 1
     return table, None if tied else search.best_params_["strategy"]
 
@@ -130,7 +131,7 @@ def searches(folder: str, scorer: Scorer) -> dict[str, list[Any]]:
 
 
 def pareto(kind: str) -> bool:
-    """Say if a front of two odd scores is found, with a journal."""
+    """Return whether a front of two unusual scores is found, with a journal."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search = ParetoSearchCV(
@@ -152,7 +153,7 @@ def pareto(kind: str) -> bool:
 
 
 def main(when: str) -> None:
-    """Try all types, and save the counts."""
+    """Test all types, and save the counts."""
     counts: dict[str, dict[str, float]] = {}
     for kind in CONVERSIONS:
         for several in (False, True):

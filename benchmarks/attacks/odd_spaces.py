@@ -1,12 +1,15 @@
-"""Search spaces that are long, overlapping, or judged by a slow constraint.
+"""Search spaces that are large, have overlapping parts, or have a slow constraint.
 
     python benchmarks/attacks/odd_spaces.py before|after
 
-Each search of 15 trials has a process of its own, of whose time and memory the part
-above that of a search in an ordinary space is counted. One holds if it finds all of its
-trials, within 10 seconds and 300 MB, and asks its constraint at most 100 times a trial.
-Objects and errors of users are attacked besides: options that are alike, and `rvs`,
-`ppf` and constraints that raise, of which the message is to name the parameter.
+Each search of 15 trials runs in a separate process. Its time and memory are counted
+relative to those of a search in an ordinary space. A search passes if it finds all of
+its trials within 10 seconds and 300 MB, and evaluates its constraint at most 100 times
+per trial.
+
+The script also tests objects and errors of users: options that are similar, and `rvs`,
+`ppf` and constraints that raise an exception. The message of the error has to name the
+parameter.
 """
 
 from __future__ import annotations
@@ -32,13 +35,13 @@ X, Y = np.zeros((20, 1)), np.arange(20) % 2
 
 
 class Scored(ClassifierMixin, BaseEstimator):
-    """A classifier whose score is a function of its parameters."""
+    """Classifier whose score is a function of its parameters."""
 
     def __init__(self, a: Any = 0, b: Any = 0, c: Any = 0) -> None:
         self.a, self.b, self.c = a, b, c
 
     def fit(self, X: Any, y: Any) -> Scored:
-        """Learn nothing."""
+        """Fit nothing."""
         self.classes_ = np.unique(y)
         return self
 
@@ -47,7 +50,7 @@ class Scored(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
     def score(self, X: Any, y: Any) -> float:
-        """Return what the parameters are worth."""
+        """Return the score of the parameters."""
         number = isinstance(self.a, int | float)
         a = self.a if number else sum(map(ord, str(self.a)))
         b = self.b if isinstance(self.b, int | float) else 0
@@ -55,7 +58,7 @@ class Scored(ClassifierMixin, BaseEstimator):
 
 
 class SlowConstraint:
-    """Allows what a rule does, and takes 10 ms."""
+    """Constraint that applies a rule and takes 10 ms."""
 
     n_asked = 0
 
@@ -63,14 +66,14 @@ class SlowConstraint:
         self.rule = rule
 
     def __call__(self, params: dict) -> bool:
-        """Answer after a while."""
+        """Return the value of the rule after 10 ms."""
         SlowConstraint.n_asked += 1
         time.sleep(0.01)
         return self.rule(params)
 
 
 def slow(rule: Callable[[dict], bool]) -> dict[str, Any]:
-    """Return the keyword of a search with a slow constraint."""
+    """Return the keyword argument of a search with a slow constraint."""
     return {"constraint": SlowConstraint(rule)}
 
 
@@ -143,7 +146,7 @@ CASES: dict[str, dict[str, tuple[Any, dict[str, Any]]]] = {
 
 
 def run(category: str, name: str) -> None:
-    """Make one search, and print what it took as JSON."""
+    """Run one search, and print its time and memory as JSON."""
     space, keywords = CASES[category][name]
     warnings.simplefilter("ignore")
     kind = ParetoSearchCV if "objectives" in keywords else BayesSearchCV
@@ -166,7 +169,7 @@ def _peak() -> float:
 
 
 def measure(category: str) -> dict[str, float]:
-    """Make all searches of a category; count those that hold."""
+    """Run all searches of a category; count those that pass."""
     held, slowest, largest, most_asked = 0, 0.0, 0.0, 0.0
     for name in CASES[category]:
         figures = _in_a_process(category, name)
@@ -203,7 +206,7 @@ def _in_a_process(category: str, name: str) -> dict[str, float]:
 
 
 class Raises:
-    """A distribution of which one method raises."""
+    """Distribution of which one method raises an exception."""
 
     def __init__(self, method: str, error: Exception) -> None:
         self.method, self.error = method, error
@@ -214,32 +217,32 @@ class Raises:
         return value
 
     def rvs(self, size: Any = None, random_state: Any = None) -> float:
-        """Draw."""
+        """Draw a value."""
         return self._answer("rvs", random_state.random_sample(size))
 
 
 class RaisesQuantiles(Raises):
-    """The same with quantiles, which are used rather than draws."""
+    """Distribution with quantiles, which are used instead of draws."""
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles."""
         return self._answer("ppf", np.asarray(q, dtype=float))
 
     def cdf(self, x: Any) -> Any:
-        """Return shares."""
+        """Return cumulative probabilities."""
         return self._answer("cdf", np.clip(np.asarray(x, dtype=float), 0.0, 1.0))
 
     def support(self) -> Any:
-        """Return the ends."""
+        """Return the ends of the support."""
         return self._answer("support", (0.0, 1.0))
 
 
 class Plain:
-    """An object without a state."""
+    """Object without state."""
 
 
 class Slots:
-    """An object whose state is in slots."""
+    """Object with its state in slots."""
 
     __slots__ = ("value",)
 
@@ -252,7 +255,7 @@ ERRORS += [TypeError("own"), MemoryError("own"), RecursionError("own")]
 
 
 def measure_errors() -> dict[str, float]:
-    """Count the errors of users' methods that name the parameter, with their cause."""
+    """Count the errors in methods of users that name the parameter and the cause."""
     tried = held = 0
     for error in ERRORS:
         for method in ("rvs", "ppf", "cdf", "support"):
@@ -281,7 +284,7 @@ def _names(act: Callable[[], Any], name: str) -> bool:
 
 
 def measure_objects() -> dict[str, float]:
-    """Count the lists of different objects of which each one is an option."""
+    """Count the lists of distinct objects in which each object is one option."""
     lists = {
         "plain": [Plain(), Plain(), Plain()],
         "slots": [Slots(1), Slots(2), Slots(1)],

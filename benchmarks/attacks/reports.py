@@ -1,12 +1,13 @@
-"""Reports and pictures of hostile texts, and reports written to hostile places.
+"""Reports and figures with hostile texts, and reports written to hostile paths.
 
     python benchmarks/attacks/reports.py before|after
 
-Searches whose parameters, options, metrics, errors and titles hold formulas, markup,
-escape codes and newlines are drawn by every display, shown in HTML, printed and
-reported. A text holds if nothing fails, no picture is missing, nothing is read as a
-formula or as markup, and no control character reaches a picture or the terminal.
-Places are planted links, devices, pipes and files of other modes.
+Searches whose parameters, options, metrics, errors and titles contain formulas, markup,
+escape codes and newlines are plotted by every display. They are also shown in HTML,
+printed and reported. A text passes if nothing fails, no figure is missing, and nothing
+is interpreted as a formula or as markup. In addition, no control character may reach a
+figure or the terminal. The paths are planted links, devices, pipes and files of other
+modes.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ TEXTS = {
 
 
 class AnyNames(ClassifierMixin, BaseEstimator):
-    """A classifier with parameters of any name."""
+    """Classifier with parameters of any name."""
 
     def __init__(self, **params: Any) -> None:
         self.params = params
@@ -79,7 +80,7 @@ class AnyNames(ClassifierMixin, BaseEstimator):
         return self
 
     def fit(self, X: Any, y: Any) -> AnyNames:
-        """Learn nothing, or fail."""
+        """Fit nothing, or raise an exception."""
         numbers = [v for v in self.params.values() if isinstance(v, float)]
         if numbers and max(numbers) > 0.95:
             raise ValueError(" ".join(map(str, self.params)))
@@ -91,7 +92,7 @@ class AnyNames(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
     def worth(self) -> float:
-        """Return what the parameters are worth."""
+        """Return the score of the parameters."""
         return sum(
             value if isinstance(value, float) else 0.1 * (len(str(value)) % 7)
             for value in self.params.values()
@@ -99,12 +100,12 @@ class AnyNames(ClassifierMixin, BaseEstimator):
 
 
 def first(estimator: AnyNames, X: Any, y: Any) -> float:
-    """Score."""
+    """Return the first metric."""
     return estimator.worth()
 
 
 def second(estimator: AnyNames, X: Any, y: Any) -> float:
-    """Score."""
+    """Return the second metric."""
     return 1.0 - estimator.worth() ** 2
 
 
@@ -131,7 +132,7 @@ def searches(text: str) -> dict[str, Any]:
         }
 
 
-# -- pictures -------------------------------------------------------------------------
+# -- figures --------------------------------------------------------------------------
 
 
 def displays() -> list[Any]:
@@ -144,7 +145,7 @@ def displays() -> list[Any]:
 
 
 def is_plain(drawn: Any) -> bool:
-    """Whether a text of a picture is neither a formula of a user's nor controls."""
+    """Return whether a text of a figure has neither a user's formula nor controls."""
     text, is_math = drawn._preprocess_math(drawn.get_text())
     own = is_math and text.startswith(("$10^{", "$\\mathdefault{", "$\\times"))
     if is_math and not own:
@@ -152,7 +153,7 @@ def is_plain(drawn: Any) -> bool:
     return all(c == "\n" or unicodedata.category(c) not in ("Cc", "Cs") for c in text)
 
 
-# What differs from the displays of a search with one objective.
+# Arguments of displays that need other searches than those with one objective.
 OF_KIND = {
     "pareto": [inspection.ParetoDisplay],
     "tradeoff": [inspection.TradeoffDisplay],
@@ -160,7 +161,10 @@ OF_KIND = {
 
 
 def draw(display: Any, search: Any, text: str) -> bool:
-    """Draw a display; whether all texts are plain. Raises what it raises."""
+    """Draw a display; return whether all of its texts are plain.
+
+    Exceptions of the display are raised.
+    """
     names = {"name": text} if display is inspection.ConvergenceDisplay else {}
     try:
         made = display.from_search(search, **names)
@@ -174,13 +178,13 @@ def draw(display: Any, search: Any, text: str) -> bool:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether a display does not suit a search, as its message says."""
+    """Return whether an error says that a display does not support a search."""
     said = ("objective", "stages", "TradeoffSearchCV", "Pareto", "tradeoff", "front")
     return any(word in str(error) for word in said)
 
 
 def measure_pictures(kinds: dict[str, dict[str, Any]]) -> dict[str, float]:
-    """Draw everything."""
+    """Draw all displays of all searches."""
     tried = held = 0
     for kind, found in kinds.items():
         for which, search in found.items():
@@ -195,7 +199,7 @@ def measure_pictures(kinds: dict[str, dict[str, Any]]) -> dict[str, float]:
 
 
 def guarded(what: str, act: Any) -> bool:
-    """Call; say what went wrong."""
+    """Call a function, and print its failure."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message="Glyph")
@@ -212,7 +216,7 @@ def guarded(what: str, act: Any) -> bool:
 
 
 class Tags(html.parser.HTMLParser):
-    """Counts the tags of a page, and gathers its text."""
+    """Parser that counts the tags of a page and collects its text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -220,16 +224,16 @@ class Tags(html.parser.HTMLParser):
         self.texts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        """Count."""
+        """Count the tag."""
         self.tags.append(tag)
 
     def handle_data(self, data: str) -> None:
-        """Gather."""
+        """Collect the text."""
         self.texts.append(data)
 
 
 def is_harmless(page: str, n_scripts: int) -> bool:
-    """Whether a page has no more scripts than it should, and no control characters."""
+    """Return whether a page has no additional scripts and no control characters."""
     parser = Tags()
     parser.feed(page)
     own = parser.tags.count("script") == n_scripts and "49" not in parser.texts
@@ -240,7 +244,7 @@ def is_harmless(page: str, n_scripts: int) -> bool:
 
 
 def report(search: Any, title: str) -> bool:
-    """Write a report; whether it is harmless, and has all of its pictures."""
+    """Write a report; return whether it is harmless and has all of its figures."""
     with tempfile.TemporaryDirectory() as folder:
         page = search.report(Path(folder) / "r.html", title=title or None)
         text = page.read_text(encoding="utf-8")
@@ -248,7 +252,7 @@ def report(search: Any, title: str) -> bool:
 
 
 def diagram(search: Any, _: str) -> bool:
-    """Show a search in a notebook."""
+    """Return the notebook representation of a search."""
     bundle = search._repr_mimebundle_()
     pages = search._repr_html_(), bundle["text/html"]
     return all(is_harmless(page, page.count("<script>")) for page in pages) and (
@@ -270,7 +274,7 @@ def measure_pages(kinds: dict[str, dict[str, Any]], show: Any) -> dict[str, floa
 
 
 def terminal(text: str) -> bool:
-    """Whether what a search prints and warns of has no control characters."""
+    """Return whether output and warnings of a search have no control characters."""
     name = text or "empty"
     estimator = AnyNames(**{name: 0, "obj": 0})
     search = BayesSearchCV(
@@ -293,7 +297,7 @@ def terminal(text: str) -> bool:
 
 
 class Shown:
-    """An object with a text for its repr."""
+    """Object with a given text as its repr."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -302,18 +306,18 @@ class Shown:
         return self.text
 
 
-# -- places ---------------------------------------------------------------------------
+# -- paths ----------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
-    """Yield a folder of its own."""
+    """Yield a new temporary folder."""
     with tempfile.TemporaryDirectory() as path:
         yield Path(path)
 
 
 def place_link(search: Any, here: Path) -> bool:
-    """Plant links under the names that could be guessed."""
+    """Plant links under the names of temporary files that could be guessed."""
     victim = here / "victim"
     victim.write_text("precious")
     guesses = [f".r.html.{os.getpid()}.part", ".r.html.part", "r.html.tmp", "r.html~"]
@@ -335,7 +339,7 @@ def place_target_link(search: Any, here: Path) -> bool:
 
 
 def place_device(search: Any, here: Path) -> bool:
-    """Write to a device: as root, one that is made here; else /dev/null."""
+    """Write to a device: one that is created here as root, otherwise /dev/null."""
     device = here / "null"
     try:
         os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
@@ -359,7 +363,7 @@ def _refused(search: Any, path: Path, is_kind: Any) -> bool:
 
 
 def place_mode(search: Any, here: Path) -> bool:
-    """Replace a file that others may not read."""
+    """Replace a file that other users may not read."""
     path = here / "r.html"
     path.write_text("old")
     path.chmod(0o600)
@@ -368,7 +372,7 @@ def place_mode(search: Any, here: Path) -> bool:
 
 
 def place_new_mode(search: Any, here: Path) -> bool:
-    """Write a new file under the user's mask."""
+    """Write a new file with the user's umask."""
     old = os.umask(0o027)
     try:
         path = search.report(here / "r.html")
@@ -378,7 +382,7 @@ def place_new_mode(search: Any, here: Path) -> bool:
 
 
 def place_rest(search: Any, here: Path) -> bool:
-    """Leave nothing but the report behind, also after a failure."""
+    """Check that only the report remains in the folder, also after a failure."""
     search.report(here / "r.html")
     (here / "folder.html").mkdir()
     with contextlib.suppress(OSError, ValueError):
@@ -387,7 +391,7 @@ def place_rest(search: Any, here: Path) -> bool:
 
 
 def place_odd_names(search: Any, here: Path) -> bool:
-    """Write under names that are long, empty, or hold a NUL."""
+    """Write to names that are long, empty, or contain a NUL character."""
     kinds = []
     for name in ("x" * 300, "a\0b", "x" * 250):
         try:
@@ -404,7 +408,7 @@ PLACES += [place_new_mode, place_rest, place_odd_names]
 
 
 def measure_places(search: Any) -> dict[str, float]:
-    """Write to all places."""
+    """Write to all paths."""
     held = 0
     for place in PLACES:
         with folder() as here:
@@ -413,7 +417,7 @@ def measure_places(search: Any) -> dict[str, float]:
 
 
 def main(when: str) -> None:
-    """Try everything, and save the counts."""
+    """Run all tests, and save the counts."""
     kinds = {}
     for kind, text in TEXTS.items():
         try:

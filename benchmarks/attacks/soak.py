@@ -1,13 +1,14 @@
-"""Soak: one search of 2,000 trials, four in flight, and what it leaves behind.
+"""Endurance test: resources of one search of 2,000 trials, four of them in flight.
 
     python benchmarks/attacks/soak.py before|after
 
 Memory (of the process of the search and of its workers), descriptors, threads,
-semaphores and temporary files are counted after 200 trials and every 200 more, while
-the search runs, and must not grow: memory by at most 50 MB, the others not at all. The
-last of the counts is taken before the last trials, as the others were. Proposals are
-random, since those of the default model take seconds each after 2,000 trials; the time
-of such a proposal is measured by itself.
+semaphores and temporary files are counted after every 200 trials. Memory may grow by at
+most 50 MB from the first count to the last; the other counts may not grow. The last
+count is taken before the last trials, while the search is still running.
+
+Proposals are random, because those of the default surrogate take seconds each after
+2,000 trials. The time of such a proposal is measured separately.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ N_TRIALS, EVERY = 2000, 200
 
 
 def usage(folder: str) -> dict[str, float]:
-    """Count what this process, its workers and both together hold."""
+    """Measure the resources of this process, of its workers, and of both together."""
     own = psutil.Process()
     workers = [
         child
@@ -52,7 +53,7 @@ def usage(folder: str) -> dict[str, float]:
 
 
 def soak(folder: str) -> dict[str, dict[str, float]]:
-    """Run the search; return what it held, by number of trials."""
+    """Run the search; return its resources by number of trials."""
     seen: dict[str, dict[str, float]] = {}
     begin = time.perf_counter()
 
@@ -83,7 +84,7 @@ def soak(folder: str) -> dict[str, dict[str, float]]:
 
 
 def proposal_times() -> dict[str, float]:
-    """Return seconds of a proposal of the default model after so many trials."""
+    """Return seconds of a proposal of the default surrogate, by number of trials."""
     optimizer = Optimizer({"a": (0.0, 1.0), "b": (0.0, 1.0)}, random_state=0)
     rng = np.random.default_rng(0)
 

@@ -1,4 +1,4 @@
-"""Counts of attacks tried and held per category, printed and saved as JSON."""
+"""Numbers of attacks tried and passed per category, printed and saved as JSON."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ RESULTS = Path(__file__).resolve().parent.parent / "results" / "attacks"
 def save(name: str, when: str, counts: Mapping[str, Mapping[str, float]]) -> None:
     """Print counts per category and save them as `NAME-WHEN.json`.
 
-    `counts` maps each category to ``{"tried": n, "held": n}`` and further figures;
-    `when` is "before" or "after".
+    `counts` maps each category to ``{"tried": n, "held": n}``, where "held" is the
+    number of passes, and further figures. `when` is "before" or "after".
     """
     width = max(map(len, counts), default=0)
     for category, figures in counts.items():

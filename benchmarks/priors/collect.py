@@ -1,14 +1,15 @@
 """Scores of random configurations of many estimators on many small tables.
 
-Each of the estimators in estimators.py is fitted with its default configuration and 300
-to 500 random ones, uniform in its default search space (a scrambled Sobol sequence), on
-each table of its task in data.py. One fit gives several scores: accuracy, balanced
-accuracy, area under the ROC curve and negative log loss, or R² and the negative mean
-absolute error; the mean over the folds is kept. A fit that fails has the score NaN.
+Each estimator of estimators.py is fitted on each table of its task in data.py. Its
+configurations are the default one and 300 to 500 random ones, uniform in the default
+search space (a scrambled Sobol sequence). One fit gives several scores: accuracy,
+balanced accuracy, area under the ROC curve and negative log loss, or R² and the
+negative mean absolute error. The mean over the folds is stored; the score of a failed
+fit is NaN.
 
-Finished pairs of estimator and table are kept in cache/priors/. An estimator whose
-tables are complete goes into results/priors/, one file each. The command can be stopped
-at any time, and goes on where it was. XGBoost is not fitted: YAHPO Gym's surrogate
+Finished pairs of estimator and table are cached in cache/priors/. When all tables of an
+estimator are finished, they are written to one file in results/priors/. An interrupted
+command continues where it stopped. XGBoost is not fitted: YAHPO Gym's surrogate
 predicts its scores on 119 data sets (yahpo_xgboost.py).
 
 Example: python benchmarks/priors/collect.py --jobs 2
@@ -46,7 +47,7 @@ SMALLEST_PROBABILITY = 1e-15
 
 
 def classification_scores(model: Any, X: np.ndarray, y: np.ndarray) -> list[float]:
-    """Return the scores in the order of METRICS; NaN where a model has none."""
+    """Return the scores in the order of METRICS; NaN if a score is not available."""
     right = model.predict(X) == y
     known = np.isin(y, model.classes_)
     per_class = [right[y == c].mean() for c in np.unique(y)]
@@ -65,7 +66,7 @@ def classification_scores(model: Any, X: np.ndarray, y: np.ndarray) -> list[floa
 
 
 def _area(values: np.ndarray, positive: np.ndarray) -> float:
-    """Area under the ROC curve of one class against the others."""
+    """Return the area under the ROC curve of one class against the others."""
     n, m = int(positive.sum()), int((~positive).sum())
     if not (n and m):
         return 0.5
@@ -80,7 +81,7 @@ def regression_scores(model: Any, X: np.ndarray, y: np.ndarray) -> list[float]:
 
 
 def evaluate(name: str, table: str, params: dict[str, Any]) -> np.ndarray:
-    """Mean scores over the folds, in the order of METRICS."""
+    """Return mean scores over the folds, in the order of METRICS."""
     task = estimators.task_of(name)
     score = regression_scores if task == "regression" else classification_scores
     found = []
@@ -97,7 +98,7 @@ def evaluate(name: str, table: str, params: dict[str, Any]) -> np.ndarray:
 
 
 def collect(name: str, table: str) -> tuple[str, str, float]:
-    """Evaluate all configurations of an estimator on a table, and keep the scores."""
+    """Evaluate all configurations of an estimator on a table, and save the scores."""
     warnings.simplefilter("ignore")
     began = time.process_time()
     configurations = estimators.configurations(name, table)
@@ -120,7 +121,7 @@ def collect(name: str, table: str) -> tuple[str, str, float]:
 
 
 def gather(name: str) -> None:
-    """Put the tables of an estimator into one file, if the judged ones are finished."""
+    """Write the tables of an estimator to one file, if the main tables are finished."""
     task = estimators.task_of(name)
     paths = {table: CACHE / f"{name}.{table}.json" for table in data.tables(task)}
     if not all(paths[table].exists() for table in data.judged(task)):
@@ -135,7 +136,7 @@ def gather(name: str) -> None:
 
 
 def gather_xgboost() -> None:
-    """Write the tables of XGBoost, which need no fits."""
+    """Write the tables of XGBoost, which require no fits."""
     params = yahpo_xgboost.configurations()
     metrics = list(yahpo_xgboost.METRICS)
     save(
@@ -152,7 +153,7 @@ def _collect_pair(pair: tuple[str, str]) -> tuple[str, str, float]:
 
 
 def _is_late(pair: tuple[str, str]) -> bool:
-    """Whether a pair waits until all estimators have the judged tables."""
+    """Return whether a pair is evaluated after the main tables of all estimators."""
     name, table = pair
     return table not in data.judged(estimators.task_of(name))
 
@@ -161,8 +162,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    parser.add_argument("--estimators", help="comma-separated; all if not given")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
+    parser.add_argument("--estimators", help="comma-separated; default: all")
     args = parser.parse_args()
     chosen = (args.estimators or ",".join(estimators.ESTIMATORS)).split(",")
     jobs = sorted(

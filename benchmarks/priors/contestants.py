@@ -1,6 +1,6 @@
-"""The methods that auto_spaces.py compares, behind one ask/tell interface.
+"""Methods that are compared in auto_spaces.py, with a common ask/tell interface.
 
-All begin with the estimator's own values where these lie in the space.
+The first trial of each method is the estimator's own values, if they are in the space.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Params = dict[str, Any]
 
 
 class Problem:
-    """What a method is told: parts of an estimator, spaces, and what is known.
+    """Task as it is passed to a method: parts of an estimator, spaces, and knowledge.
 
     Parameters
     ----------
     parts : list of Part
-        The estimator.
+        Parts of the estimator.
     space : Space
-        Its default search space.
+        Default search space of the estimator.
     hand_written : dict
-        A practitioner's space.
+        Search space of a practitioner.
     own : dict
         The estimator's own values.
     known : dict
@@ -44,7 +44,7 @@ class Problem:
         self.hand_written = hand_written
 
     def own_point(self, space: Space) -> list[Params]:
-        """Return the estimator's own values as a configuration of a space, if it is."""
+        """Return the estimator's own values as a configuration, or None if outside."""
         found = space.selection(self.own)
         return [] if found is None else [found]
 
@@ -66,19 +66,19 @@ def auto(problem: Problem, seed: int, n: int = 0, densities: bool = True) -> Any
 
 
 def without_knowledge(problem: Problem, seed: int) -> Any:
-    """Search the default space, the estimator's own values first."""
+    """Search the default space, beginning with the estimator's own values."""
     points = problem.own_point(problem.space)
     return Optimizer(problem.space, initial_points=points, random_state=seed)
 
 
 def hand_written(problem: Problem, seed: int) -> Any:
-    """Search a practitioner's space, the estimator's own values first."""
+    """Search a practitioner's space, beginning with the estimator's own values."""
     space = Space.from_notation(problem.hand_written)
     return Optimizer(space, initial_points=problem.own_point(space), random_state=seed)
 
 
 class Queue:
-    """The estimator's own values, then random configurations."""
+    """Random search that begins with the estimator's own values."""
 
     def __init__(self, problem: Problem, seed: int) -> None:
         self._optimizer = Optimizer(
@@ -96,10 +96,10 @@ class Queue:
 
 
 class Optuna:
-    """Optuna with the estimator's own values enqueued.
+    """Sampler of Optuna with the estimator's own values enqueued.
 
-    The Gaussian process gets all parameters in each trial, of which those that do not
-    exist under the chosen options have no effect; TPE gets those that exist.
+    The Gaussian process gets all parameters in each trial; those that do not exist
+    under the chosen options have no effect. TPE gets only the existing parameters.
     """
 
     def __init__(self, problem: Problem, seed: int, sampler: str) -> None:

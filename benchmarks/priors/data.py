@@ -1,12 +1,14 @@
-"""Small tables on which estimators are evaluated, cut to a few hundred rows.
+"""Small tables for the evaluation of estimators, reduced to a few hundred rows.
 
-The 22 UCI tables, and iris, wine, breast_cancer, digits and diabetes of scikit-learn.
-To learn from, there are more: adult, letter, each regression table with its target cut
-into two classes ("abalone.cut"), and each classification table with its last number in
-place of the classes ("pima.number").
+The main tables are the 22 UCI tables, and iris, wine, breast_cancer, digits and
+diabetes of scikit-learn. Further tables are used for learning only:
 
-Within each fold, missing values are imputed, numbers standardized, and categories
-one-hot encoded; the target of a regression is standardized.
+- adult and letter;
+- each regression table with its target split into two classes ("abalone.cut");
+- each classification table with its last numeric column as the target ("pima.number").
+
+Within each fold, missing values are imputed, numbers are standardized, and categories
+are one-hot encoded. The target of a regression is standardized.
 """
 
 from __future__ import annotations
@@ -37,11 +39,11 @@ SHIPPED = {
     "digits": "classification",
     "diabetes": "regression",
 }
-# Rows to fit on and to score on; a table with few rows is split in three.
+# Numbers of training and test rows. Tables with few rows are split in three folds.
 N_TRAIN, N_TEST = 400, 600
 N_SMALL = 800
-# Classes beyond the largest ones are left out, which keeps boosting cheap, and classes
-# with fewer rows than a few in each fold.
+# The smaller classes are omitted, so that boosting stays cheap, and so are classes with
+# too few rows for each fold.
 MAX_CLASSES, MIN_ROWS = 5, 6
 
 # X_train, y_train, X_test, y_test
@@ -50,7 +52,7 @@ Fold = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 @cache
 def judged(task: str) -> list[str]:
-    """Names of the tables for "classification" or "regression", as they are."""
+    """Return the names of the main tables for "classification" or "regression"."""
     uci = shared.load().uci_index()
     known = {name: about["task"] for name, about in uci.items()} | SHIPPED
     return sorted(name for name, own in known.items() if own == task)
@@ -58,7 +60,7 @@ def judged(task: str) -> list[str]:
 
 @cache
 def tables(task: str) -> list[str]:
-    """Names of the tables to learn from: those of `judged`, then others."""
+    """Return the names of the tables for learning: the main ones, then others."""
     if task == "classification":
         derived = [f"{name}.cut" for name in judged("regression")]
         return [*judged(task), *derived, "adult", "letter"]
@@ -71,7 +73,7 @@ def tables(task: str) -> list[str]:
 
 
 def _last_number(X: Any) -> str | None:
-    """Return the last column with numbers that are hardly options."""
+    """Return the last numeric column with more values than a category would have."""
     found = [c for c in X.columns if X[c].dtype.kind == "f" and X[c].nunique() >= 20]
     return found[-1] if found else None
 
@@ -111,7 +113,7 @@ def _splitter(n_rows: int, regression: bool) -> Any:
 
 
 def _read(name: str) -> tuple[Any, np.ndarray, list[str], bool]:
-    """Return columns, target, names of the columns of options, and whether numeric."""
+    """Return columns, target, categorical columns, and whether it is a regression."""
     import pandas as pd
 
     name, _, change = name.partition(".")
@@ -141,7 +143,7 @@ def _changed(table: Any, change: str) -> tuple[Any, np.ndarray, list[str], bool]
     """Return a table with another target."""
     X, y, categorical, regression = table
     if change == "cut":
-        # Classes of one size for half of the tables.
+        # Classes of equal size for half of the tables.
         share = 0.5 if X.shape[1] % 2 else 0.75
         return X, (y > np.quantile(y, share)).astype(int), categorical, False
     if change == "number":

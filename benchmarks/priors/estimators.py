@@ -1,4 +1,4 @@
-"""The estimators of which knowledge is collected, and their configurations."""
+"""Estimators about which knowledge is collected, and their configurations."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from skbayes.spaces import default_space
 
 __all__ = ["ESTIMATORS", "configurations", "folds", "make", "space_of", "task_of"]
 
-# Random configurations of an estimator that is evaluated on three folds, and on two.
+# Numbers of random configurations of estimators evaluated on three folds, and on two.
 N_CONFIGURATIONS = {3: 500, 2: 300}
-# Enough trees for the other parameters to tell.
+# Number of trees that is sufficient to compare the other parameters.
 FOREST = {"n_estimators": 30}
 QUIET = {"verbose": -1, "n_jobs": 1}
-# In the order in which they are collected, cheap ones first: module, parameters that
-# are kept, and the number of folds.
+# Module, fixed parameters and number of folds, in the order of collection: cheap
+# estimators first.
 ESTIMATORS: dict[str, tuple[str, dict[str, Any], int]] = {
     "SVC": ("sklearn.svm", {"max_iter": 20_000}, 3),
     "LogisticRegression": ("sklearn.linear_model", {}, 3),
@@ -52,7 +52,7 @@ REGRESSORS = ("Ridge", "SVR", "ElasticNet", "KernelRidge")
 
 
 def make(name: str) -> Any:
-    """Make an estimator as it is evaluated."""
+    """Return an estimator with the parameters for its evaluation."""
     module, fixed, _ = ESTIMATORS[name]
     kind = getattr(importlib.import_module(module), name)
     seed = {"random_state": 0} if "random_state" in kind().get_params() else {}
@@ -78,7 +78,7 @@ def space_of(name: str, table: str) -> Space:
 
 
 def labels(space: Space) -> list[str]:
-    """Label columns by name and, where a name is repeated, by number."""
+    """Return labels of columns: their names, with a number if a name is repeated."""
     found: dict[str, int] = {}
     out = []
     for column in space.columns:
@@ -90,7 +90,7 @@ def labels(space: Space) -> list[str]:
 
 @cache
 def _stream(name: str) -> dict[str, np.ndarray]:
-    """Draw a uniform stream for each column that the space has on any table."""
+    """Return one uniform stream for each column that the space has on any table."""
     spaces = [space_of(name, table) for table in data.tables(task_of(name))]
     known = list(dict.fromkeys(label for space in spaces for label in labels(space)))
     n = N_CONFIGURATIONS[ESTIMATORS[name][2]]
@@ -103,7 +103,8 @@ def _stream(name: str) -> dict[str, np.ndarray]:
 def configurations(name: str, table: str) -> list[dict[str, Any]]:
     """Return the configurations on a table: the estimator's own, then random ones.
 
-    Those of one number are the same on all tables, but for bounds that depend on data.
+    A configuration has the same values on all tables, except for bounds that depend on
+    the data.
     """
     space, stream = space_of(name, table), _stream(name)
     U = np.column_stack([stream[label] for label in labels(space)])

@@ -1,4 +1,4 @@
-"""Search spaces as practitioners write them."""
+"""Search spaces as written by practitioners."""
 
 from __future__ import annotations
 

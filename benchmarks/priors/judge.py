@@ -1,10 +1,10 @@
-"""Portfolios judged on the tables of results alone, leaving one table out.
+"""Evaluation of portfolios on tables of results, with one table left out.
 
 A portfolio is learned from all other tables. Its configurations are looked up in the
-table that is left out, in the order in which the portfolio proposes them. The figure is
-the regret × 1000 after 1, 3, 5, and 8 configurations, and in brackets what part it is
-of the regret of random configurations after the estimator's own. Scores are those of
-the tasks of auto_spaces.py.
+table that is left out, in the order in which the portfolio proposes them. The result is
+the regret × 1000 after 1, 3, 5, and 8 configurations. The value in parentheses is the
+ratio to the regret of random configurations after the estimator's own. The scores are
+those of the tasks of auto_spaces.py.
 
 Example: python benchmarks/priors/judge.py
 """
@@ -29,7 +29,7 @@ from skbayes.space import portfolio as package
 
 SHOWN = (1, 3, 5, 8)
 N_RANDOM = 200
-# name: (share of the predicted regret, own score alone, adaptive, size)
+# name: (weight of the predicted regret, own score alone, adaptive, size)
 VARIANTS = {
     "as it is": (0.5, False, True, 16),
     "fixed order": (0.5, False, False, 16),
@@ -58,7 +58,7 @@ def order(losses: np.ndarray, regret: np.ndarray, adaptive: bool, n: int) -> lis
 
 
 def judge(name: str, variant: str) -> np.ndarray:
-    """Regrets of a portfolio and of random search, (n_tasks, 2, len(SHOWN))."""
+    """Return regrets of a portfolio and of random search, (n_tasks, 2, len(SHOWN))."""
     share, own_alone, adaptive, n = VARIANTS[variant]
     raw, smooth = learn.regrets(name), learn.smoothed(name)
     tables = [table.name for table in results.load(name)]

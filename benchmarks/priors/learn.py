@@ -1,20 +1,24 @@
-"""Knowledge about estimators, learned from their tables of results.
+"""Knowledge about estimators, learned from tables of their results.
 
-For each estimator with a file in results/priors/:
+For each estimator with a file in results/priors/, the script learns densities and a
+portfolio.
 
-- a density over each hyper-parameter, of where good values lie. On each table, the
-  density of the values of the best tenth of the configurations is divided by that of
-  all configurations, by kernels on the scale of the parameter; the mean over the tables
-  is mixed with a uniform density. Options have their share of the best tenth divided by
-  their share of all. For a parameter that is not always active, both are among the
-  configurations in which it is;
-- a portfolio of configurations to begin with, and their regrets on the tables: after
-  the estimator's own, always the one that lowers the mean over the tables of the
-  normalized regret of the best of all of them the most.
+A density over each hyper-parameter describes the position of good values:
+
+- Numbers: on each table, the kernel density of the values of the best tenth of the
+  configurations is divided by that of all configurations, on the scale of the
+  parameter. The mean over the tables is mixed with a uniform density.
+- Options: the share in the best tenth is divided by the share in all configurations.
+- Parameters that are not always active: only the configurations in which they are
+  active are used.
+
+A portfolio is a list of first configurations with their regrets on the tables. It
+begins with the estimator's own values. Each further configuration is the one that most
+reduces the best normalized regret so far, averaged over the tables.
 
 The regret of a configuration is (best - score) / (best - median of the random ones), at
-most 2, and half of it is that predicted by a random forest from the other
-configurations (out of bag), since scores on small tables are noisy.
+most 2. Because scores on small tables are noisy, it is averaged with the out-of-bag
+prediction of a random forest from the other configurations.
 
 Example: python benchmarks/priors/learn.py
 """
@@ -43,18 +47,18 @@ from sklearn.ensemble import RandomForestRegressor
 
 KNOWLEDGE = HERE.parent / "skbayes" / "spaces" / "knowledge.json"
 N_PORTFOLIO = 16
-# The regrets are given on so many tables at most.
+# Maximum number of tables with stored regrets.
 MAX_TABLES = 40
 LARGEST_REGRET = 2.0
-# A score that varies less than this on a table tells nothing.
+# A score that varies less than this on a table is ignored.
 SMALLEST_SPREAD = 1e-4
 SMOOTHING = 0.5
 BEST_SHARE = 0.1
 UNIFORM_SHARE = 0.2
 N_KNOTS = 9
-# Standard deviation of the kernels, as a part of the range.
+# Standard deviation of the kernels, relative to the range.
 BANDWIDTH = 0.1
-# Configurations that each option has besides those counted.
+# Number of configurations added to the counts of the options.
 PSEUDO_COUNT = 2.0
 # Parameters that are proportional to the standard deviation of the target, which is 1
 # in all tables.
@@ -68,7 +72,7 @@ Params = dict[str, Any]
 
 @cache
 def regrets(name: str) -> list[np.ndarray]:
-    """Return regrets on each table, (n_configurations, n_metrics); NaN columns."""
+    """Return regrets on each table; columns of ignored scores are NaN."""
     return [_normalized(table.scores) for table in results.load(name)]
 
 
@@ -84,7 +88,7 @@ def _normalized(scores: np.ndarray) -> np.ndarray:
 
 @cache
 def smoothed(name: str) -> list[np.ndarray]:
-    """Regrets, partly predicted from those of other configurations."""
+    """Return regrets averaged with predictions from other configurations."""
     found = []
     for table, regret in zip(results.load(name), regrets(name), strict=True):
         known = ~np.isnan(regret).any(axis=0)
@@ -125,7 +129,7 @@ def is_number(value: Any) -> bool:
 
 
 def options_of(values: list[Any]) -> list[Any]:
-    """Return the values that are no numbers."""
+    """Return the values that are not numbers."""
     return list(dict.fromkeys(v for v in values if not is_number(v)))
 
 
@@ -143,7 +147,7 @@ def _density(name: str, tables: list[Table], losses: list[np.ndarray]) -> Params
     numbers = np.array(sorted({v for v in every if is_number(v)}), dtype=float)
     options = options_of(every)
     found: Params = {}
-    # A few numbers are options, and so is a number that is a choice.
+    # A parameter with few numbers is categorical, and so are numbers among options.
     if len(numbers) and len(numbers) <= N_KNOTS // 2:
         options, numbers = [*numbers.tolist(), *options], numbers[:0]
         options = [int(v) if is_number(v) and v == int(v) else v for v in options]
@@ -160,7 +164,7 @@ def _value(params: Params, name: str) -> list[Any]:
 
 
 def _best(loss: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """Places of the best tenth of the active configurations without the first."""
+    """Return the best tenth of the active configurations, without the first one."""
     places = np.flatnonzero(active[1:]) + 1
     n = max(1, round(BEST_SHARE * len(places)))
     return places[np.argsort(loss[places], kind="stable")[:n]]
@@ -171,7 +175,7 @@ def _numeric(
 ) -> Params:
     positive = numbers[numbers > 0]
     log = len(positive) > 1 and positive[-1] >= 20 * positive[0]
-    # Zero is a step below the smallest number.
+    # On a log scale, zero is placed one step below the smallest number.
     zero = positive[0] ** 2 / positive[1] if numbers[0] == 0 and log else math.nan
     if log and len(positive) > 20:
         zero = positive[0] / 10.0
@@ -214,7 +218,7 @@ def _weights(
     options: list[Any],
     besides_numbers: bool,
 ) -> list[float]:
-    """Logarithms of how much more often options are among the best than among all."""
+    """Return log ratios of the shares of options, among the best and among all."""
     ratios = []
     for table, loss in zip(tables, losses, strict=True):
         active = np.array([name in one for one in table.params])
@@ -238,7 +242,7 @@ def _weights(
 def portfolio(losses: np.ndarray, n: int) -> list[int]:
     """Choose configurations; `losses` has shape (n_tables, n_configurations).
 
-    The first one is number 0.
+    The first chosen configuration is number 0.
     """
     chosen = [0]
     while len(chosen) < n:
@@ -250,24 +254,25 @@ def portfolio(losses: np.ndarray, n: int) -> list[int]:
 
 
 def common_values(tables: list[Table], place: int) -> Params:
-    """Return a configuration as it is on most tables."""
+    """Return a configuration with its values on most tables."""
     texts = Counter(json.dumps(table.params[place]) for table in tables)
     text = texts.most_common(1)[0][0]
     return next(t.params[place] for t in tables if json.dumps(t.params[place]) == text)
 
 
-# -- all of it ------------------------------------------------------------------------
+# -- knowledge ------------------------------------------------------------------------
 
 
 def learn(name: str, without: tuple[str, ...] = ()) -> Params:
-    """Learn what there is to know of an estimator from all tables but some."""
+    """Learn densities and portfolio of an estimator, from all but the given tables."""
     kept = [
         (table, loss)
         for table, loss in zip(results.load(name), smoothed(name), strict=True)
         if table.name not in without and not np.isnan(loss).all()
     ]
     tables = [table for table, _ in kept]
-    # The mean of the scores, of which the estimator's own counts as much as the others.
+    # Mean of the scores; the estimator's own score and the others have half of the
+    # weight each.
     losses = [_mixed(loss) for _, loss in kept]
     places = portfolio(np.array(losses), N_PORTFOLIO)
     found: Params = {"tables": len(tables)}
@@ -318,7 +323,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--estimators", help="comma-separated; the others are kept")
+    parser.add_argument("--estimators", help="comma-separated; others are not changed")
     args = parser.parse_args()
     knowledge = json.loads(KNOWLEDGE.read_text()) if args.estimators else {}
     chosen = args.estimators.split(",") if args.estimators else results.names()

@@ -1,4 +1,4 @@
-"""Tables of results: the scores of configurations of an estimator on many tables."""
+"""Tables of results: scores of configurations of an estimator on many tables."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Table:
     Attributes
     ----------
     name : str
-        The table.
+        Name of the table.
     params : list of dict
         Configurations.
     metrics : list of str
         Names of the scores, the estimator's own score first.
     scores : ndarray of shape (n_configurations, n_metrics)
-        Scores, greater is better; NaN where a fit failed.
+        Scores, greater is better; NaN for failed fits.
     """
 
     name: str
@@ -67,12 +67,12 @@ def load(name: str) -> list[Table]:
 
 
 def names() -> list[str]:
-    """Names of the estimators whose tables are complete."""
+    """Return the names of the estimators whose tables are complete."""
     return sorted(path.stem for path in RESULTS.glob("*.npz"))
 
 
 def _restored(params: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Turn the lists of JSON into the tuples that they were."""
+    """Convert the lists of JSON back to tuples."""
     return [
         {name: tuple(v) if isinstance(v, list) else v for name, v in one.items()}
         for one in params

@@ -1,4 +1,4 @@
-"""XGBoost on 119 data sets, by YAHPO Gym's surrogate of it."""
+"""XGBoost on 119 data sets, predicted by the surrogate of YAHPO Gym."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["METRICS", "XGBClassifier", "configurations", "evaluate", "instances"
 N_CONFIGURATIONS = 500
 METRICS = ("accuracy", "balanced_accuracy", "roc_auc", "neg_log_loss")
 OUTPUTS = {"acc": 1.0, "bac": 1.0, "auc": 1.0, "logloss": -1.0}
-# Names there by the names here.
+# Names in YAHPO Gym by our names.
 NAMES = {
     "n_estimators": "nrounds",
     "booster": "booster",
@@ -53,7 +53,7 @@ DEFAULTS = {
 
 
 class XGBClassifier(ClassifierMixin, BaseEstimator):
-    """Stand-in of the class in XGBoost, which is not needed here."""
+    """Substitute for the class of XGBoost, which is not required here."""
 
     __module__ = "xgboost.sklearn"
 
@@ -88,7 +88,7 @@ class XGBClassifier(ClassifierMixin, BaseEstimator):
         self.skip_drop = skip_drop
 
     def fit(self, X, y):
-        """Refuse to be fitted."""
+        """Raise an exception."""
         raise NotImplementedError
 
 
@@ -98,7 +98,7 @@ def _model() -> Any:
 
 
 def instances() -> list[str]:
-    """Names of the data sets."""
+    """Return the names of the data sets."""
     return list(_model().instances)
 
 
@@ -118,9 +118,9 @@ def configurations() -> list[dict[str, Any]]:
 
 
 def evaluate(params: list[dict[str, Any]], instance: str) -> np.ndarray:
-    """Scores of configurations, shape (n, 4), in the order of METRICS.
+    """Return scores of configurations, shape (n, 4), in the order of METRICS.
 
-    Values beyond the ranges of the surrogate are moved to its bounds.
+    Values outside the ranges of the surrogate are moved to its bounds.
     """
     model = _model()
     ranges = {one["name"]: one for one in model.space}

@@ -24,7 +24,8 @@ NAMES = """methods:
   random                   rows in random order
   skbayes                  skbayes.Optimizer with its defaults
   SURROGATE[+ACQUISITION]  skbayes.Optimizer with other arguments, such as gp+ucb
-  FILE.py:NAME             custom method, also MODULE:NAME; see examples/own_method.py
+  FILE.py:NAME             custom method, also MODULE:NAME; see
+                           examples/methods/own_method.py
   LABEL=METHOD             any of these with a different label
 
 tables:

@@ -1,7 +1,7 @@
-"""Inspection of a search: importance of its parameters, and displays.
+"""Inspection of a search: importance of the hyper-parameters, advice, plots, reports.
 
-The pictures follow scikit-learn's convention: ``XDisplay.from_search(search)`` draws a
-fitted search, ``XDisplay.from_history`` one that still runs, by its journal.
+The displays follow scikit-learn's convention: ``XDisplay.from_search(search)`` draws a
+fitted search; ``XDisplay.from_history`` draws a running search from its journal.
 """
 
 from skbayes.inspection.advice import advice

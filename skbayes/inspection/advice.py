@@ -1,4 +1,4 @@
-"""Advice on a search: ranges to widen, parameters to leave out, trials to add."""
+"""Advice on a search: ranges to widen, hyper-parameters to omit, trials to add."""
 
 from __future__ import annotations
 
@@ -18,61 +18,62 @@ from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["advice"]
 
-# How near to an end of its range, as a share of the range, a real number is at its end.
+# A real number is at an end of its range if it is closer than this share of the range.
 EDGE = 0.01
 
-# Fewer trials than these say little: in all, and for each parameter.
+# Minimum numbers of trials for reliable results: in total, and for each
+# hyper-parameter.
 FEW, FEW_EACH = 10, 5
 
-# Fewer trials than these do not show that a parameter has no effect; more than the last
-# number add nothing but time.
+# Minimum number of trials for detecting that a hyper-parameter has no effect, and
+# maximum number used; more only add computing time.
 LEAST_FOR_EFFECT, MOST_FOR_EFFECT = 30, 500
 
-# Trees of the forest that learns the effects, and how much of the variance of the ranks
-# it has to predict out of bag before anything is said of what has none.
+# Trees of the forest that learns the effects, and the minimum share of the variance of
+# the ranks that it must predict out of bag.
 N_TREES, LEAST_R2 = 60, 0.5
 
-# A parameter has no visible effect if its share is below this, and below the mean share
-# of columns of chance.
+# A hyper-parameter has no visible effect if its share is below this value, and below
+# the mean share of columns of random numbers.
 MOST_SHARE = 0.03
 
 
 def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     """Suggest changes for the next search from the trials of a search.
 
-    The advice reports best values at an end of their range and a wider range to try,
-    parameters without a visible effect, several trials with the best score, and too few
-    trials for reliable pictures and importances.
+    The advice reports best values at an end of their range, with a wider range to try,
+    and hyper-parameters without a visible effect. It also reports ties for the best
+    score, and too few trials for reliable plots and importances.
 
     Parameters
     ----------
     source : estimator, History, dict, DataFrame, str or os.PathLike
-        A fitted search, of skbayes or scikit-learn, or anything else that
+        Fitted search of skbayes or scikit-learn, or any other source that
         :func:`skbayes.inspection.read_record` reads, such as a journal.
     search_spaces : dict, list of dict, Space or None, default=None
-        Search space of the search. None: the space that the search or the journal
-        contains; without a space, there is no advice on ranges and effects.
+        Search space of the search. None: the space stored in the search or the journal.
+        Without a space, there is no advice on ranges and effects.
 
     Returns
     -------
     sentences : list of str
-        Advice, the most useful first; empty if there is none.
+        Advice, the most important first; empty if there is none.
 
     Raises
     ------
     TypeError
-        If `source` is none of these.
+        If `source` has an unsupported type.
     ValueError
-        If `search_spaces` is wrong.
+        If `search_spaces` is invalid.
     sklearn.exceptions.NotFittedError
         If the search was not fitted.
 
     Notes
     -----
     A wider range is suggested only if the scikit-learn estimator accepts its values.
-    The effects of parameters are judged after 30 trials or more. A parameter has no
-    visible effect if a random forest predicts the ranks of the scores, and uses the
-    parameter no more than it uses columns of random numbers.
+    Effects of hyper-parameters are assessed from 30 trials on. A hyper-parameter has no
+    visible effect if a random forest predicts the ranks of the scores and uses the
+    hyper-parameter no more than columns of random numbers.
 
     Examples
     --------
@@ -104,7 +105,7 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
 
 
 def _model(source: Any, params: dict[str, Any]) -> Any:
-    """Return the estimator of a search with some parameters; None if there is none."""
+    """Return the estimator of a search with the given hyper-parameters, or None."""
     estimator = getattr(source, "estimator", None)
     if not hasattr(estimator, "set_params"):
         return None
@@ -120,8 +121,8 @@ def _model(source: Any, params: dict[str, Any]) -> Any:
 def _edges(
     record: SearchRecord, space: Space, best: int, model: Any, inert: list[str]
 ) -> Iterator[str]:
-    """Yield what to say of each parameter whose best value is at an end."""
-    # All that are as good have to be there.
+    """Yield a sentence for each hyper-parameter whose best value is at an end."""
+    # All trials with the best score must be at the same end.
     tied = np.flatnonzero(record.eligible & (record.score == record.score[best]))
     rows = space.encode([record.params[i] for i in {best, *tied.tolist()}])
     for column, positions in zip(space.columns, rows.T, strict=True):
@@ -129,10 +130,10 @@ def _edges(
         if name is None or name in inert or ends is None:
             continue
         near = EDGE if isinstance(column.dimension, Real) else 0.0
-        # An integer lies inside the cell that it owns, not at its border.
+        # The position of an integer is the center of its cell, not the border.
         places = column.dimension.encode(list(ends))
         for is_upper in (False, True):
-            # Where the parameter does not exist, the position is NaN.
+            # The position is NaN if the hyper-parameter is inactive.
             if not np.all(np.abs(positions - places[int(is_upper)]) <= near):
                 continue
             wider = _wider(column.dimension, ends, is_upper)
@@ -153,7 +154,7 @@ def _text(number: Any) -> str:
 
 
 def _ends(dimension: Any) -> tuple[Any, Any] | None:
-    """Return the ends of a range or list of three numbers or more."""
+    """Return the ends of a range or of a list of three or more numbers."""
     if isinstance(dimension, Real):
         return dimension.low, dimension.high
     if isinstance(dimension, Integer):
@@ -165,7 +166,7 @@ def _ends(dimension: Any) -> tuple[Any, Any] | None:
 
 
 def _wider(dimension: Any, ends: tuple[Any, Any], is_upper: bool) -> Any:
-    """Return the end of a wider range; None if the end is 0 or 1 of integers."""
+    """Return a wider end; None if the end is 0 or 1 of integers."""
     low, high = ends
     if dimension.is_log:
         factor = 10.0 if high / low >= 100 else 2.0
@@ -183,14 +184,14 @@ def _wider(dimension: Any, ends: tuple[Any, Any], is_upper: bool) -> Any:
 
 
 def _is_limit(model: Any, name: str, end: Any, wider: Any) -> bool:
-    """Whether values beyond an end of a range are wrong or make no sense."""
+    """Return whether values beyond an end of a range are invalid or meaningless."""
     prefix, _, leaf = name.rpartition("__")
     owner = model
     if model is not None and prefix:
         owner = model.get_params().get(prefix)
     if type(owner).__module__.startswith(("sklearn.", "skbayes.")):
         return compat.refused_value(owner, leaf, wider) is not None
-    # Shares end at 1; whether this is one, the estimator does not say.
+    # 1 is the natural upper end of shares.
     return isinstance(end, float) and end == 1.0
 
 
@@ -198,10 +199,10 @@ def _is_limit(model: Any, name: str, end: Any, wider: Any) -> bool:
 
 
 def _without_effect(record: SearchRecord, space: Space) -> list[str]:
-    """Return the parameters that the score does not depend on, as far as can be seen.
+    """Return the hyper-parameters that have no visible effect on the score.
 
     A forest learns the ranks of the scores. Shuffled copies of the columns show how
-    much it uses what means nothing.
+    much it uses columns without information.
     """
     rows = np.flatnonzero(record.comparable)
     if len(rows) < LEAST_FOR_EFFECT:
@@ -209,7 +210,7 @@ def _without_effect(record: SearchRecord, space: Space) -> list[str]:
     if len(rows) > MOST_FOR_EFFECT:
         rows = rows[np.linspace(0, len(rows) - 1, MOST_FOR_EFFECT).astype(int)]
     X = space.encode([record.params[i] for i in rows])
-    # Only what exists in every trial, and was varied.
+    # Only columns that are active in every trial and were varied.
     known = ~np.isnan(X).any(axis=0)
     varied = known & (np.nanstd(np.where(known, X, 0.0), axis=0) > 0.1)
     score = record.score[rows]
@@ -240,23 +241,24 @@ def _without_effect(record: SearchRecord, space: Space) -> list[str]:
 
 
 def _few(record: SearchRecord) -> list[str]:
-    """Return what to say of a number of trials that is small."""
+    """Return a sentence if the number of trials is small."""
     n_trials = int(record.complete.sum())
     names = _varied(record)
     needed = max(FEW, FEW_EACH * len(names))
     all_tried = record.space and len(record) >= record.space.n_configurations
     if n_trials >= needed or all_tried or not names:
         return []
-    trials = "trial is" if n_trials == 1 else "trials are"
-    parameters = "parameter" if len(names) == 1 else "parameters"
+    trials = "trial" if n_trials == 1 else "trials"
+    noun = "hyper-parameter" if len(names) == 1 else "hyper-parameters"
     return [
-        f"{n_trials} finished {trials} few for {len(names)} {parameters}: importances "
-        f"and pictures are unreliable with fewer than {needed} trials."
+        f"The search has only {n_trials} finished {trials} for {len(names)} "
+        f"{noun}: importances and plots are unreliable with fewer than {needed} "
+        "trials."
     ]
 
 
 def _varied(record: SearchRecord) -> set[str]:
-    """Return the parameters with more than one value."""
+    """Return the hyper-parameters with more than one value."""
     if record.space is not None:
         columns = record.space.columns
         return {c.name for c in columns if c.name and c.dimension.n_values > 1}
@@ -268,7 +270,7 @@ def _varied(record: SearchRecord) -> set[str]:
 
 
 def _ties(record: SearchRecord, best: int) -> list[str]:
-    """Return what to say of trials that share the best score."""
+    """Return a sentence if several trials have the best score."""
     scores = record.score[record.eligible]
     if record.directions or record.score[best] != scores.max(initial=-np.inf):
         return []
@@ -278,10 +280,10 @@ def _ties(record: SearchRecord, best: int) -> list[str]:
     shown = record.shown[best]
     if n_tied == len(scores) and n_tied >= FEW:
         return [
-            f"All {n_tied} trials have the same score, {shown:.4g}: nothing that was "
+            f"All {n_tied} trials have the same score, {shown:.4g}: no value that was "
             "tried changes it."
         ]
     return [
         f"{n_tied} trials share the best score, {shown:.4g}: more splits or a finer "
-        "metric would tell them apart."
+        "metric can distinguish them."
     ]

@@ -1,4 +1,4 @@
-"""Averages of a surrogate over all parameters but one or two.
+"""Averages of a surrogate over all hyper-parameters except one or two.
 
 Symbols: D columns of the encoded space; S samples of the surrogate's hyper-parameters;
 a cell is a combination of positions of the columns that are not averaged over.
@@ -21,22 +21,22 @@ from skbayes.surrogates.random_search import sobol
 
 __all__ = ["BackgroundSample", "marginal", "positions_of"]
 
-# Binary logarithm of the most configurations that are drawn in search of those in
-# which a parameter exists.
+# Binary logarithm of the maximum number of configurations drawn to find those with an
+# active hyper-parameter.
 LOG2_MOST_DRAWN = 16
 
-# Ends of a distribution without bounds that are not shown, as shares of its mass.
+# Tails of a distribution without bounds that are not shown, as shares of its mass.
 HIDDEN_TAIL = 0.01
 
 
 @dataclass(eq=False)
 class BackgroundSample:
-    """Configurations that differ in everything but some columns.
+    """Sample of configurations for averaging over all columns except some.
 
-    Each is as likely as in random search: options equally, ranges evenly on their
-    scale, parameters that exist only under an option as often as it is drawn. Where
-    there are at most `n_averaged` they are all listed, with their probabilities for
-    weights; else they are points of a Sobol sequence, the same ones for all cells.
+    Each configuration has its probability in random search: equal for options, uniform
+    on the scale of a range, and conditional hyper-parameters as often as their option
+    is drawn. Up to `n_averaged` configurations are all listed, with their probabilities
+    as weights. Otherwise they are points of a Sobol sequence, the same for all cells.
     """
 
     space: Space
@@ -48,9 +48,9 @@ class BackgroundSample:
         self._drawn: dict[int, FloatArray] = {}
 
     def _list_all(self) -> tuple[FloatArray, FloatArray] | None:
-        """Return all allowed configurations and how likely they are, if it is easy."""
+        """Return all allowed configurations and their probabilities, if feasible."""
         dimensions = [column.dimension for column in self.space.columns]
-        # Only of lists is it clear that their values are equally likely.
+        # Equal probabilities are only certain for values of lists.
         if self.space.overlaps or not all(hasattr(d, "values") for d in dimensions):
             return None
         X = Candidates(self.space).rows
@@ -64,8 +64,8 @@ class BackgroundSample:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the configurations with given positions in some columns.
 
-        Configurations of shape (m, D) in which all of these columns are active, and
-        their weights, which sum to 1; m is 0 if there are none.
+        The configurations have shape (m, D), with all of these columns active, and
+        weights that sum to 1; m is 0 if there are none.
         """
         if self._listed is not None:
             X, weights = self._listed
@@ -85,7 +85,7 @@ class BackgroundSample:
             if self.space.constraint is None:
                 rows = rows[: self.n_averaged]
             X = self.space.snap(P[rows])
-            # Where dicts of a list overlap, the first one stands for both.
+            # The first dict of a list also represents later ones that overlap with it.
             X = X[np.all(X[:, columns] == positions, axis=1)]
             if self.space.constraint is not None:
                 params = self.space.decode(X)
@@ -95,7 +95,7 @@ class BackgroundSample:
             log2_n += 3
 
     def _points(self, log2_n: int) -> FloatArray:
-        """Return positions in all columns, active or not."""
+        """Return positions in all columns, active or inactive."""
         if log2_n not in self._drawn:
             U = sobol(self.space.n_columns, log2_n, np.random.default_rng(self.seed))
             P = np.empty_like(U)
@@ -106,7 +106,7 @@ class BackgroundSample:
 
 
 def positions_of(dimension: Dimension, resolution: int) -> FloatArray:
-    """Choose positions, in order, at which a dimension is shown: all of options."""
+    """Choose positions at which a dimension is shown, in order; all of options."""
     if dimension.is_categorical or dimension.n_values <= resolution:
         return dimension.grid
     low, high = 0.0, 1.0
@@ -123,11 +123,11 @@ def marginal(
     columns: Sequence[int],
     positions: Sequence[FloatArray],
 ) -> tuple[FloatArray, FloatArray]:
-    """Average the predictions of a surrogate over the other parameters.
+    """Average the predictions of a surrogate over the other hyper-parameters.
 
-    Mean and standard deviation of the mean score at each cell, of shape
-    (len(positions[0]), ...), over all samples of the hyper-parameters; NaN where there
-    are no such configurations.
+    Returns the mean and standard deviation of the mean score at each cell, of shape
+    (len(positions[0]), ...), over all samples of the hyper-parameters. NaN for cells
+    without configurations.
     """
     shape = tuple(len(own) for own in positions)
     mean, sd = np.full(shape, np.nan), np.full(shape, np.nan)

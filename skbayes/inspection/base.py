@@ -19,33 +19,33 @@ __all__ = ["get_axes", "get_many_axes", "import_pyplot", "merged"]
 class _Display:
     """Base class of the displays.
 
-    A subclass defines `from_search`, which computes what is drawn, and `plot`, which
-    draws it. In its docstrings a line such as "%(metric)s" stands for the entry of that
-    name in the docstrings of this class.
+    A subclass defines `from_search`, which computes the data of the plot, and `plot`,
+    which draws it. In its docstrings, a line such as "%(metric)s" is replaced by the
+    entry of that name from the docstrings of this class.
 
     Parameters
     ----------
     score : ndarray of shape (n_trials,)
-        The scores, as the user knows the metric: errors are positive. NaN for failed
-        trials.
+        Score of each trial, on the scale of the metric (errors are positive). NaN for
+        failed trials.
     scales : list of ParameterScale
-        The parameters.
+        Scale of each hyper-parameter.
     values : list of ndarray of shape (n_trials,)
-        For each parameter its value in each trial, or the place of an option; NaN where
-        it does not exist.
+        Values of each hyper-parameter in the trials, or the positions of its options.
+        NaN in trials without the hyper-parameter.
     label : str, default="score"
-        What to write beside the scores.
+        Label of the scores.
     sign : int, default=1
-        1 if the higher of two scores is the better, else -1.
+        1 if a higher score is better, -1 if a lower score is better.
 
     Attributes
     ----------
     axes_ : ndarray of matplotlib.axes.Axes
-        One for each panel.
+        Axes of the panels.
     ax_ : matplotlib.axes.Axes
-        Axes with the picture; of several panels the first.
+        Axes of the plot, or of its first panel.
     figure_ : matplotlib.figure.Figure
-        Figure with the axes.
+        Figure of the plot.
     """
 
     ax_: Any
@@ -66,33 +66,34 @@ class _Display:
         Parameters
         ----------
         search : estimator, History, DataFrame, str, os.PathLike or SearchRecord
-            A fitted search, of skbayes or scikit-learn; its `trials_`; the path of its
-            journal, also of a search that still runs; or what
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
-            returned.
+            Fitted search of skbayes or scikit-learn, its ``trials_``, the path of its
+            journal (the search can still be running), or the output of
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`.
         metric : str or None, default=None
-            Which score of several. None: the one that guided the search.
+            Name of the metric to plot. None: the metric that guided the search.
         search_spaces : dict, list of dict, Space or None, default=None
-            What the parameters were chosen from. None: as the search or the journal has
-            it; where that is not known, as the values that were tried suggest.
+            Search space. None: the space of the search or of the journal; if there is
+            none, a space is guessed from the values that were tried.
         params : list of str or None, default=None
-            Which parameters, in this order. None: all that can take several values.
+            Hyper-parameters to plot, in this order. None: all with more than one
+            possible value.
         name : str or None, default=None
-            Name of the search. None: that of its class or its journal.
+            Name of the search. None: the name of its class or of its journal.
         ax : matplotlib.axes.Axes, array-like of Axes, or None, default=None
-            Where to draw. None: in a new figure. A picture of several panels takes axes
-            for each of them, or one, whose place is divided.
+            Axes to draw on. None: axes of a new figure. A plot with several panels
+            takes one axes object for each panel, or a single one, which is divided.
         n_cols : int, default=3
-            The most panels in a row.
+            Maximum number of panels in a row.
         point_kw : dict or None, default=None
-            Keywords for the trials, see ``matplotlib.axes.Axes.scatter``.
+            Keyword arguments for the points of the trials, see
+            ``matplotlib.axes.Axes.scatter``.
         **plot_options : dict
-            Passed on to :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
         display : <class>
-            The picture.
+            The display, already drawn.
 
         Raises
         ------
@@ -101,7 +102,7 @@ class _Display:
         OSError
             If a journal cannot be read.
         TypeError, ValueError
-            If an argument is wrong.
+            If an argument is invalid.
         sklearn.exceptions.NotFittedError
             If the search was not fitted.
         """
@@ -109,43 +110,42 @@ class _Display:
 
     @classmethod
     def from_history(cls, history: Any, *args: Any, **options: Any) -> Self:
-        """Draw the trials of a search that runs, or ran.
+        """Draw the trials of a running, interrupted or finished search.
 
         Parameters
         ----------
         history : History, DataFrame, str, os.PathLike or SearchRecord
-            `trials_` of a search, the path of its journal, or what
-            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`
-            returned.
+            ``trials_`` of a search, the path of its journal, or the output of
+            :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`.
         *args : tuple
-            As for :meth:`from_search`.
+            Arguments of :meth:`from_search`.
         **options : dict
-            As for :meth:`from_search`.
+            Keyword arguments of :meth:`from_search`.
 
         Returns
         -------
         display : object
-            The picture, an instance of this class.
+            The display, an instance of this class.
         """
         return cls.from_search(history, *args, **options)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it.
+        """Draw the display.
 
         Returns
         -------
         self : <class>
-            The picture, with what was drawn as attributes.
+            The display, with the drawn artists as attributes.
         """
         raise NotImplementedError
 
     def _drawn_on(self, ax: Any) -> Self:
-        """Store the axes of the picture."""
+        """Store the axes of the plot."""
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _drawn_empty(self, ax: Any, figsize: tuple[float, float] = (6.0, 4.0)) -> Self:
-        """Draw one panel that says that there is nothing to draw."""
+        """Draw one panel with a message that there is nothing to draw."""
         ax = get_axes(ax, figsize)
         annotate_empty(ax)
         return self._drawn_on_panels(np.array([ax]))
@@ -188,7 +188,9 @@ def get_many_axes(
         figure = ax.figure
         spec = ax.get_subplotspec()
         if spec is None:
-            raise ValueError("ax must be one of a grid of axes to be divided.")
+            raise ValueError(
+                "ax cannot be divided into panels, because it is not in a grid of axes."
+            )
         ax.set_axis_off()
         grid = GridSpecFromSubplotSpec(n_rows, n_cols, spec)
     else:
@@ -196,7 +198,7 @@ def get_many_axes(
         if not all(isinstance(one, plt.Axes) for one in given):
             raise TypeError(f"ax must be matplotlib axes or None, got {ax!r}.")
         if len(given) != n:
-            raise ValueError(f"ax must have {n} axes, one a panel, got {len(given)}.")
+            raise ValueError(f"ax must have {n} axes, one per panel, got {len(given)}.")
         return given
     axes = np.empty(n, dtype=object)
     for k in range(n):
@@ -205,16 +207,16 @@ def get_many_axes(
 
 
 def merged(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict:
-    """Return keywords for a line, the user's before ours."""
+    """Return the keywords of a line; those of the user take precedence."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
-    # So that "lw" takes the place of "linewidth".
+    # Normalized names let "lw" replace "linewidth".
     return {**defaults, **normalize_kwargs(dict(given or {}), Line2D)}
 
 
 def _shared_entries(name: str) -> dict[str, str]:
-    """Return the entries of the docstrings of the base class, by their first word."""
+    """Return the entries of the docstrings of the base class by their first words."""
     entries = {}
     for thing in (_Display, _Display.from_search, _Display.plot):
         text = inspect.cleandoc(thing.__doc__ or "").replace("<class>", name)
@@ -226,7 +228,7 @@ def _shared_entries(name: str) -> dict[str, str]:
 
 
 def _filled(docstring: str, entries: dict[str, str]) -> str:
-    """Put the shared entries in their places, indented as these are."""
+    """Substitute the shared entries, with the indentation of their placeholders."""
 
     def entry(match: re.Match[str]) -> str:
         return re.sub(r"(?m)^(?=.)", match[1], entries[match[2]])

@@ -1,4 +1,4 @@
-"""Convergence of a search: the best score so far, and every trial."""
+"""Convergence of a search: the best score so far, and the score of every trial."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ConvergenceDisplay"]
 
-# Marks the lines of searches that are in the picture already.
+# Identifies the lines of searches that are already in the plot.
 LINE = "skbayes: best so far"
 
 UNITS = {"trials": "trial", "seconds": "seconds since the first trial began"}
@@ -24,26 +24,26 @@ UNITS = {"trials": "trial", "seconds": "seconds since the first trial began"}
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ConvergenceDisplay(_Display):
-    """How a search came to its best score: the best so far as a line, trials as points.
+    """Best score so far as a line, and the trials as points.
 
-    Use :meth:`from_search` or :meth:`from_history` to make one, and call them again
-    with ``ax=display.ax_`` to see several searches in one picture.
+    Use :meth:`from_search` or :meth:`from_history` to create a display. Call them again
+    with ``ax=display.ax_`` to compare several searches in one plot.
 
     Parameters
     ----------
     x : ndarray of shape (n_trials,)
-        The number of each trial, from 0, or how many seconds had passed when it
-        finished.
+        Number of each trial, from 0, or the seconds from the start of the first trial
+        to the end of each trial.
     %(score)s
     best : ndarray of shape (n_trials,)
-        The best score until then, NaN before there is one. Only trials that can be
-        compared count: complete ones on the most training rows.
+        Best score so far; NaN before the first one. Only comparable trials count:
+        complete trials on the largest share of the training rows.
     state : ndarray of shape (n_trials,), str
         "complete", "failed", "timed_out", "out_of_memory" or "pruned".
     comparable : ndarray of shape (n_trials,), bool
-        Which trials count.
+        Whether each trial is comparable.
     by : {"trials", "seconds"}, default="trials"
-        What `x` is.
+        Unit of `x`.
     %(label)s
     name : str, default=None
         Name of the search in the legend.
@@ -54,18 +54,19 @@ class ConvergenceDisplay(_Display):
     %(ax_)s
     %(figure_)s
     line_ : matplotlib.lines.Line2D
-        The best so far.
+        Line of the best score so far.
     points_ : matplotlib.collections.PathCollection
-        Trials that can be compared.
+        Points of comparable trials.
     other_points_ : matplotlib.collections.PathCollection
-        Trials with a score that cannot: on fewer rows, or not finished.
+        Points of trials that have a score but are not comparable: trials on fewer rows,
+        or incomplete trials (pruned or timed out).
     failed_points_ : matplotlib.collections.PathCollection
-        Failed trials, at the edge.
+        Marks of failed trials, at the edge of the plot.
 
     Notes
     -----
-    Scores much worse than the rest would squeeze the picture; they are shown as small
-    triangles at its edge. ``display.ax_.set_ylim`` brings them back.
+    Scores that are much worse than the others are shown as small triangles at the edge
+    of the plot. Use ``display.ax_.set_ylim`` to show their values.
 
     Examples
     --------
@@ -109,12 +110,12 @@ class ConvergenceDisplay(_Display):
         %(search)s
         %(metric)s
         by : {"trials", "seconds"}, default="trials"
-            Whether to count trials or time. Searches of scikit-learn do not know when
-            their trials were made.
+            Horizontal axis: number of trials, or time. Searches of scikit-learn do not
+            record when their trials ran.
         %(name)s
         %(ax)s
         line_kw : dict or None, default=None
-            Keywords for the line, see ``matplotlib.lines.Line2D``.
+            Keyword arguments for the line, see ``matplotlib.lines.Line2D``.
         %(point_kw)s
 
         Returns
@@ -125,7 +126,7 @@ class ConvergenceDisplay(_Display):
         """
         record = read_record(search, metric=metric, name=name)
         x = _position(record, by)
-        # Trials in flight finish in another order than they began in.
+        # Concurrent trials can finish in a different order than they started.
         order = np.argsort(x, kind="stable")
         counted = np.where(record.eligible, record.score, -np.inf)[order]
         best = np.maximum.accumulate(counted) if len(counted) else counted
@@ -150,16 +151,17 @@ class ConvergenceDisplay(_Display):
         line_kw: dict | None = None,
         point_kw: dict | None = None,
     ) -> Self:
-        """Draw it.
+        """Draw the best score so far and the trials.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes or None, default=None
-            Where to draw, also beside other searches. None: in a new figure.
+            Axes to draw on, which can already show other searches. None: axes of a new
+            figure.
         name : str or None, default=None
-            Name in the legend. None: the one it has.
+            Name in the legend. None: the name of the display.
         line_kw : dict or None, default=None
-            Keywords for the line.
+            Keyword arguments for the line.
         %(point_kw)s
 
         Returns
@@ -170,7 +172,7 @@ class ConvergenceDisplay(_Display):
         before = sum(line.get_gid() == LINE for line in ax.lines)
         look = style.tones(ax).series(before)
         name = self.name if name is None else name
-        # The last value is worth as much as the others: the line goes on a little.
+        # Extend the line beyond the last trial, so that its value is visible.
         line = {
             "color": look.color,
             "linestyle": look.linestyle,
@@ -206,7 +208,7 @@ class ConvergenceDisplay(_Display):
         return ax.scatter(self.x[chosen], self.score[chosen], **keywords)
 
     def _describe(self, ax: Any) -> None:
-        """Write on the axes, and say what is what."""
+        """Label the axes and draw the legend."""
         from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator
 
@@ -224,7 +226,7 @@ class ConvergenceDisplay(_Display):
         look: dict[str, Any] = {"linestyle": "none", "color": gray, "markersize": 4.5}
         for gid, label, marker, fill in (
             (style.TRIALS, "trial", "o", "full"),
-            (style.OTHERS, "trial, not compared", "o", "none"),
+            (style.OTHERS, "trial, not comparable", "o", "none"),
             (style.FAILURES, "failed", "x", "full"),
         ):
             if gid in marks:
@@ -234,21 +236,20 @@ class ConvergenceDisplay(_Display):
 
 
 def _legend_text(name: str | None) -> str | None:
-    """Return a name so that it is seen: an underscore in front would hide it."""
+    """Return a name that matplotlib does not hide for its leading underscore."""
     if name is None:
         return None
     return f" {plain(name)}" if name.startswith("_") else plain(name)
 
 
 def _position(record: SearchRecord, by: str) -> FloatArray:
-    """Return where each trial stands on the axis below."""
+    """Return the horizontal position of each trial."""
     if by not in UNITS:
         raise ValueError(f"by must be 'trials' or 'seconds', got {by!r}.")
     if by == "trials":
         return record.number.astype(float)
     if len(record) and not np.isfinite(record.finished).any():
         raise ValueError(
-            "by='seconds': it is not known when the trials were made; by='trials' "
-            "counts them."
+            "by='seconds': the times of the trials are unknown; use by='trials'."
         )
     return record.finished

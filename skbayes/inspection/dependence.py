@@ -1,4 +1,4 @@
-"""Partial dependence of the score on one or two parameters: the numbers."""
+"""Partial dependence of the score on one or two hyper-parameters: computation."""
 
 from __future__ import annotations
 
@@ -22,31 +22,33 @@ from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["Dependence", "dependences", "scale_of"]
 
-# A parameter alone is shown at so many values at most, one of a pair at so many.
+# Maximum number of values of a single hyper-parameter, and of each hyper-parameter of a
+# pair.
 RESOLUTION, PAIR_RESOLUTION = 50, 20
 
-# Where no parameters are named, the ones that matter most are shown, up to so many.
+# Number of hyper-parameters shown by default: those whose mean varies most.
 N_SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """What a model makes of one or two parameters."""
+    """Partial dependence of the predicted score on one or two hyper-parameters."""
 
     names: tuple[str, ...]
-    # For each parameter the values it was looked at, and their kind of axis.
+    # For each hyper-parameter, the evaluated values and the type of its axis.
     values: tuple[list[Any], ...]
     scales: tuple[str, ...]
-    # Over all other parameters: shape (n_values,) or (n_values_1, n_values_2).
+    # Averages over the other hyper-parameters: shape (n_values,) or (n_values_1,
+    # n_values_2).
     mean: FloatArray
     sd: FloatArray
-    # Numbers or places of options of the trials, shape (n_trials, n_parameters), and
-    # the row of the best one if it is there.
+    # Numbers or positions of options of the trials, shape (n_trials, n_parameters), and
+    # the row of the best trial, if it is among them.
     tried: FloatArray
     best: int | None
 
     def coordinates(self, axis: int) -> FloatArray:
-        """Return where the values of one parameter stand on its axis."""
+        """Return the positions of the values of one hyper-parameter on its axis."""
         values = self.values[axis]
         if self.scales[axis] == "options":
             return np.arange(float(len(values)))
@@ -54,7 +56,7 @@ class Dependence:
 
 
 def scale_of(dimension: Dimension) -> str:
-    """Return the kind of axis for a dimension: "linear", "log" or "options"."""
+    """Return the type of axis of a dimension: "linear", "log" or "options"."""
     if not is_ordered(dimension):
         return "options"
     return "log" if is_log(dimension) else "linear"
@@ -68,9 +70,9 @@ def dependences(
     n_averaged: int = 128,
     random_state: int = 0,
 ) -> list[Dependence]:
-    """Compute partial dependences of single parameters and of pairs.
+    """Compute partial dependences of single hyper-parameters and of pairs.
 
-    A parameter that has different values in different parts of the space is there once
+    A hyper-parameter with different values in different parts of the space occurs once
     for each of them.
     """
     _check_count(n_averaged, "n_averaged", 1)
@@ -120,10 +122,12 @@ def _columns_of(model: ScoreModel, params: Any) -> list[tuple[int, ...]]:
         for name, own in zip(names, known, strict=True):
             if not own:
                 raise ValueError(
-                    f"params: {name!r} is none of {model.space.parameter_names}."
+                    f"params: {name!r} is not one of {model.space.parameter_names}."
                 )
         if len(names) == 2 and known[0] == known[1]:
-            raise ValueError(f"params: a pair needs two different, got {asked!r}.")
+            raise ValueError(
+                f"params: a pair needs two different names, got {asked!r}."
+            )
         panels += _together(model, known)
     return panels
 
@@ -140,7 +144,7 @@ def _together(model: ScoreModel, known: list[list[int]]) -> list[tuple[int, ...]
     found = [pair for pair in pairs if np.any(np.all(active[:, pair], axis=1))]
     if not found:
         names = [model.space.columns[own[0]].name for own in known]
-        raise ValueError(f"params: {names[0]!r} and {names[1]!r} never meet.")
+        raise ValueError(f"params: {names[0]!r} and {names[1]!r} never occur together.")
     return list(found)
 
 

@@ -1,20 +1,21 @@
-"""Importance of hyper-parameters: the variance of the score taken apart (fANOVA).
+"""Importance of hyper-parameters: decomposition of the variance (fANOVA).
 
 Symbols, for one regression tree over D columns:
 
-- cell: a value of a finite column, or an interval of a continuous one between two
-  thresholds of the tree; within cells the tree is constant. ``w_d``: the weights of
-  the cells of column d, which sum to 1.
-- leaf l: a box, the product over columns of sets of cells; ``inside_d[l, c]`` is
-  whether cell c of column d belongs to it. ``v``: values of the leaves.
-- ``share_d[l]`` = sum_c inside_d[l, c] w_d[c], the part of column d that is inside.
-- f(x): the tree. For a set of columns U its marginal is the mean of f over all other
+- cell: a value of a finite column, or an interval of a continuous column between two
+  thresholds of the tree. The tree is constant within cells. ``w_d``: the weights of the
+  cells of column d, which sum to 1.
+- leaf l: a box, the product of sets of cells over the columns. ``inside_d[l, c]`` is 1
+  if cell c of column d belongs to the leaf, else 0. ``v``: values of the leaves.
+- ``share_d[l]`` = sum_c inside_d[l, c] w_d[c], the share of column d inside the leaf.
+- f(x): the tree. The marginal of a set of columns U is the mean of f over all other
   columns, f_U(c_U) = sum_l v[l] prod_{d in U} inside_d[l, c_d] prod_{d not in U}
   share_d[l].
-- V_U: variance of f_U less the parts of its subsets; these parts sum to that of f.
+- V_U: variance of f_U minus the parts of the subsets of U. These parts sum to the
+  variance of f.
 
 Hutter, Hoos & Leyton-Brown (2014), "An efficient approach for assessing hyperparameter
-importance". Everything is exact for the tree: nothing is sampled.
+importance". The decomposition is exact for a tree, without sampling.
 """
 
 from __future__ import annotations
@@ -35,23 +36,23 @@ from skbayes.utils.html_table import html_table
 
 __all__ = ["Importance", "column_labels", "importance", "tree_variances"]
 
-# Where a column is that is inactive in a configuration; positions are from 0 to 1.
+# Position of a column that is inactive in a configuration; others are from 0 to 1.
 INACTIVE = -1.0
 
-# Configurations drawn to find out how often a column is inactive.
+# Number of configurations drawn to estimate how often a column is inactive.
 N_DRAWN = 1024
 
 
 @dataclass(frozen=True, repr=False)
 class Importance:
-    """Parts of the variance of the score, each from 0 to 1, the largest first.
+    """Shares of the variance of the score, from 0 to 1, the largest first.
 
     Parameters
     ----------
     single : dict of str to float
-        What each hyper-parameter explains by itself.
+        Share that each hyper-parameter explains alone.
     pairs : dict of tuple to float
-        What the two of a pair explain together beyond what they explain alone.
+        Share that each pair explains beyond the shares of its two hyper-parameters.
     single_sd, pairs_sd : dict
         Standard deviations between the trees of the forest.
     """
@@ -65,7 +66,7 @@ class Importance:
         parts = self._parts(self.single, self.pairs)
         width = max(map(len, parts), default=0)
         lines = [f"{name:{width}}  {part:6.1%}" for name, part in parts.items()]
-        return "\n".join(lines) or "No parameters"
+        return "\n".join(lines) or "No hyper-parameters"
 
     def _repr_html_(self) -> str:
         sds = self._parts(self.single_sd, self.pairs_sd)
@@ -82,7 +83,7 @@ class Importance:
     def _parts(
         single: Mapping[str, float], pairs: Mapping[tuple[str, str], float]
     ) -> dict[str, float]:
-        """Return one dict of both, with names for the pairs."""
+        """Return one dict of both, with combined names for the pairs."""
         return {**single, **{" × ".join(pair): part for pair, part in pairs.items()}}
 
 
@@ -107,14 +108,14 @@ def _boxes(tree: Any, n_columns: int) -> tuple[FloatArray, FloatArray, FloatArra
 
 @dataclass(frozen=True)
 class _Domain:
-    """Values of a column: those that are listed, and the rest of [0, 1]."""
+    """Values of a column: listed positions, and the rest of [0, 1]."""
 
-    points: FloatArray  # positions with a weight of their own
+    points: FloatArray  # positions with individual weights
     weights: FloatArray
     continuous: float  # weight of the interval from 0 to 1
 
     def cells(self, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Positions that stand for cells, and the weights of these."""
+        """Return positions that represent the cells, and the weights of the cells."""
         if not self.continuous:
             return self.points, self.weights
         inner = thresholds[(thresholds > 0) & (thresholds < 1)]
@@ -129,11 +130,11 @@ class _Domain:
 def tree_variances(
     tree: Any, domains: Sequence[_Domain], floor: float = -np.inf
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Take the variance of a regression tree apart.
+    """Decompose the variance of a regression tree.
 
-    Its variance over the domains, the part of each column, of shape (D,), and the part
-    of each pair beyond those of its columns, of shape (D, D), above the diagonal.
-    Values of leaves below `floor` are raised to it.
+    Returns the variance over the domains, the part of each column, of shape (D,), and
+    the part of each pair beyond its columns, of shape (D, D), above the diagonal.
+    Values of leaves below `floor` are raised to `floor`.
     """
     D = len(domains)
     lower, upper, v = _boxes(tree, D)
@@ -145,10 +146,10 @@ def tree_variances(
         weights.append(w)
     share = np.array([i @ w for i, w in zip(inside, weights, strict=True)])
     volume = share.prod(axis=0)
-    # Leaves are means, and means of equal scores are equal but for rounding.
+    # Leaves are means; means of equal scores are equal except for rounding.
     if np.ptp(v[volume > 0]) <= 1e-10 * np.max(np.abs(v)):
         return 0.0, np.zeros(D), np.zeros((D, D))
-    # Around the mean, so that no variance is a difference of large numbers.
+    # Center first, to avoid cancellation.
     v = v - v @ volume
     total = float(v**2 @ volume)
     single = np.zeros(D)
@@ -177,57 +178,57 @@ def importance(
     n_estimators: int = 100,
     random_state: Any = 0,
 ) -> Importance:
-    """Find out which hyper-parameters the score depends on (functional ANOVA).
+    """Estimate which hyper-parameters the score depends on (functional ANOVA).
 
-    A random forest learns the score from all configurations that were tried, and its
-    variance over the whole space is taken apart: what each hyper-parameter explains by
-    itself, averaged over all values of the others, and what pairs explain beyond that.
-    Values of a hyper-parameter count equally often, on its scale.
+    A random forest learns the score from all evaluated configurations. The variance of
+    its predictions over the whole space is then split into shares. Each hyper-parameter
+    has the share that it explains alone, averaged over all values of the others. Each
+    pair has the share that it explains beyond its two hyper-parameters. All values of a
+    hyper-parameter have the same weight, on the scale of its dimension.
 
     Parameters
     ----------
     source : estimator, History, dict, LookupTable, data frame or path
-        A fitted search, of skbayes or scikit-learn; its `trials_`, or any
-        :class:`skbayes.evaluation.History`; its `cv_results_`; a
-        :class:`skbayes.benchmark.LookupTable`; or a journal, its path or what
-        :func:`skbayes.load_history` returns, also of a search that still runs.
+        Fitted search of skbayes or scikit-learn, its ``cv_results_``, its ``trials_``
+        or another :class:`skbayes.evaluation.History`, or a
+        :class:`skbayes.benchmark.LookupTable`. Also a journal, given by its path or by
+        the output of :func:`skbayes.load_history`; the search can still be running.
     space : dict, list of dicts or Space, default=None
-        What could have been chosen, in any notation of
-        :meth:`skbayes.space.Space.from_notation`. None: the space of the search; where
-        that is not known, the values that occur.
+        Search space, in any notation of :meth:`skbayes.space.Space.from_notation`.
+        None: the space of the search; if it is unknown, the values that occur.
     metric : str or None, default=None
-        Which score of a search with several metrics is meant. None: the one the search
-        is guided by or refitted for.
+        Name of the metric, for searches with several metrics. None: the metric that
+        guides the search or that it is refitted for.
     top : float or None, default=None
-        Ask what matters among the best: predictions of the forest below their
-        quantile 1 - `top`, over the configurations tried, all count as equal to it.
-        0.01 for the top percent.
+        Restrict the analysis to the best configurations, such as 0.01 for the best 1%.
+        Predictions of the forest below their quantile 1 - `top`, over the evaluated
+        configurations, are raised to that quantile.
     n_pairs : int, default=8
-        How many pairs to return, the strongest.
+        Number of pairs to return, the strongest first.
     n_estimators : int, default=100
         Number of trees.
     random_state : int, RandomState or None, default=0
-        Source of randomness of the forest.
+        Random state of the forest.
 
     Returns
     -------
     importance : Importance
-        Parts of the variance, averaged over trees.
+        Shares of the variance, averaged over the trees.
 
     Raises
     ------
     TypeError
-        If `source` is none of these.
+        If `source` has an unsupported type.
     ValueError
-        If fewer than two configurations have a score, or an argument is wrong.
+        If fewer than two configurations have a score, or an argument is invalid.
 
     Notes
     -----
-    The forest is only as good as what it learned from: a search tries mostly what is
-    good, and says little of regions that it left out. A hyper-parameter that exists
-    only under some options has a further value, "not there", which occurs as often as
-    in random configurations; independence of the others, which the method assumes, is
-    then an approximation.
+    The forest learns only from the evaluated configurations: a search evaluates mostly
+    good configurations, and the forest predicts poorly in regions without trials. A
+    conditional hyper-parameter has an additional value, "inactive", which occurs as
+    often as in random configurations. The method assumes independent hyper-parameters,
+    so its results are then an approximation.
 
     References
     ----------
@@ -272,7 +273,7 @@ def _average(
     labels: Sequence[str],
     n_pairs: int,
 ) -> Importance:
-    """Mean over trees; a tree that is constant explains nothing and is left out."""
+    """Average over the trees; constant trees explain nothing and are omitted."""
     singles, pairs = [], []
     for estimator in forest.estimators_:
         total, single, pair = tree_variances(estimator.tree_, domains, floor)
@@ -297,15 +298,15 @@ def _average(
     )
 
 
-# -- what was tried -------------------------------------------------------------------
+# -- evaluated configurations ---------------------------------------------------------
 
 
 def _read(
     source: Any, metric: str | None, space: Any
 ) -> tuple[list[dict[str, Any]], FloatArray, Any]:
-    """Return configurations, scores, and the space if it is known."""
+    """Return configurations, scores, and the space, if known."""
     if isinstance(getattr(source, "scores", None), np.ndarray):
-        # Of a table, all that can be put together: its rows may leave gaps.
+        # All combinations of a table's values; some may be missing from its rows.
         columns = {str(c.name): c.dimension for c in source.space.columns}
         return list(source.params), source.scores[:, 0], Space([columns])
     record = read_record(source, metric=metric, search_spaces=space)
@@ -313,16 +314,18 @@ def _read(
     guide = getattr(source, "target_metric_", getattr(source, "refit", None))
     unknown = has_results and metric is None and not isinstance(guide, str)
     if unknown and len(record.scores) > 1:
-        raise ValueError("metric: the search has several; name one.")
+        raise ValueError(
+            "metric: the search has several metrics; give the name of one."
+        )
     kept = np.flatnonzero(record.comparable)
     return [record.params[i] for i in kept], record.score[kept], record.space
 
 
 def column_labels(space: Space) -> list[str]:
-    """Name the columns; of several with one name the later ones are numbered."""
+    """Name the columns; later columns with the same name are numbered."""
     labels: list[str] = []
     for column in space.columns:
-        name = column.name or "(which dict)"
+        name = column.name or "(choice of dict)"
         n_before = sum(c.name == column.name for c in space.columns[: len(labels)])
         labels.append(f"{name} ({n_before + 1})" if n_before else name)
     return labels

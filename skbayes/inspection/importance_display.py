@@ -1,4 +1,4 @@
-"""Importance of the parameters, as bars."""
+"""Importance of the hyper-parameters as a bar chart."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ __all__ = ["ImportanceDisplay"]
 
 @dataclass(eq=False, repr=False)
 class ImportanceDisplay(_Display):
-    """How much of the variance of the score each parameter explains.
+    """Share of the variance of the score that each hyper-parameter explains.
 
-    A bar for each parameter, hatched ones for what pairs explain beyond their two; the
-    whiskers are the standard deviation between the trees of a forest. See
-    :func:`skbayes.inspection.importance`, which computes it.
+    Each hyper-parameter has a bar. Hatched bars are the shares that pairs explain
+    beyond their two hyper-parameters. The whiskers are standard deviations between the
+    trees of a forest. The shares are computed by :func:`skbayes.inspection.importance`.
 
-    Use :meth:`from_search` or :meth:`from_history` to make one.
+    Use :meth:`from_search` or :meth:`from_history` to create a display.
 
     Parameters
     ----------
     importance : Importance
-        What :func:`skbayes.inspection.importance` returned.
+        Output of :func:`skbayes.inspection.importance`.
     name : str or None, default=None
-        What the search is called.
+        Name of the search.
 
     Attributes
     ----------
     %(ax_)s
     %(figure_)s
     bars_ : matplotlib BarContainer
-        Of single parameters, the most important first.
+        Bars of single hyper-parameters, the most important first.
     pair_bars_ : matplotlib BarContainer or None
-        Of pairs.
+        Bars of pairs.
     whiskers_ : matplotlib ErrorbarContainer
-        Of all bars.
+        Whiskers of all bars.
 
     See Also
     --------
-    PartialDependenceDisplay : In which way the score depends on a parameter.
+    PartialDependenceDisplay : Effect of the values of a hyper-parameter on the score.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class ImportanceDisplay(_Display):
         ax: Any = None,
         **plot_options: Any,
     ) -> Self:
-        """Compute and draw the importance of the parameters of a search.
+        """Compute and draw the importance of the hyper-parameters of a search.
 
         Parameters
         ----------
@@ -83,14 +83,14 @@ class ImportanceDisplay(_Display):
         %(search_spaces)s
         %(metric)s
         top : float or None, default=None
-            Ask what matters among the best, as
-            :func:`skbayes.inspection.importance` does.
+            Restrict the analysis to the best configurations, as for
+            :func:`skbayes.inspection.importance`.
         n_pairs : int, default=4
-            How many pairs, the strongest.
+            Number of pairs to show, the strongest first.
         n_estimators : int, default=100
             Number of trees.
         random_state : int, RandomState or None, default=0
-            Source of randomness of the forest.
+            Random state of the forest.
         %(name)s
         %(ax)s
         %(plot_options)s
@@ -122,7 +122,7 @@ class ImportanceDisplay(_Display):
         ----------
         %(ax)s
         n_shown : int, default=12
-            How many parameters at most.
+            Maximum number of hyper-parameters to show.
 
         Returns
         -------
@@ -146,10 +146,10 @@ class ImportanceDisplay(_Display):
         self.pair_bars_ = None
         if pairs:
             look = {"facecolor": shades.paper, "edgecolor": shades.series(1).color}
-            look |= {"hatch": "////", "label": "beyond the two alone"}
+            look |= {"hatch": "////", "label": "interaction"}
             self.pair_bars_ = ax.barh(theirs, parts[len(names) :], **look)
             ax.legend(loc="lower right", fontsize="small")
-        # A part is never less than nothing, nor more than all.
+        # Shares are between 0 and 1.
         below, above = np.minimum(sds, parts), np.minimum(sds, 1.0 - np.array(parts))
         reach = np.array([below, above]).reshape(2, n)
         whisker: dict[str, Any] = {

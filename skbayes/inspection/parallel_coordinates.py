@@ -1,4 +1,4 @@
-"""Parallel coordinates: every trial as a line through its parameters to its score."""
+"""Parallel coordinates: each trial as a line from its values to its score."""
 
 from __future__ import annotations
 
@@ -17,29 +17,31 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ParallelCoordinatesDisplay"]
 
-# Where lines pass that do not have a parameter, below its axis.
+# Height of lines below the axis of a hyper-parameter that their trials do not have.
 NOT_USED = -0.13
 
-# How far lines of one option are spread: of the room that it has, and of the axis.
+# Spread of the lines of one option, as shares of the space of the option and of the
+# axis.
 SPREAD, MAX_SPREAD = 0.5, 0.12
 
-# Inches between two axes, and the width of a figure at most.
+# Inches between two axes, and maximum width of a figure.
 STEP, WIDEST = 0.95, 14.0
 
-# How many letters of a name have room on an inch.
+# Number of letters of a name that fit into an inch.
 LETTERS = 16
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ParallelCoordinatesDisplay(_Display):
-    """Every trial as a line through its parameters to its score.
+    """Each trial as a line through its hyper-parameters to its score.
 
-    Each parameter has an axis with its own scale, logarithmic where the space is;
-    options are named. A line passes below the axes of parameters that its trial does
-    not have. The last axis is the score, and so is the shade: the better, the darker.
-    The best trial is drawn thick.
+    Each hyper-parameter has an axis with its own scale, which is logarithmic if the
+    dimension is. Options are shown by name. A line passes below the axes of
+    hyper-parameters that its trial does not have. The last axis is the score, which
+    also determines the shade of the lines: better scores are darker. The line of the
+    best trial is thick.
 
-    Use :meth:`from_search` or :meth:`from_history` to make one.
+    Use :meth:`from_search` or :meth:`from_history` to create a display.
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ class ParallelCoordinatesDisplay(_Display):
     number : ndarray of shape (n_trials,), int
         Numbers of the trials.
     best : int, default=None
-        Place of the best trial.
+        Position of the best trial.
     %(label)s
     %(sign)s
 
@@ -58,19 +60,19 @@ class ParallelCoordinatesDisplay(_Display):
     %(ax_)s
     %(figure_)s
     lines_ : matplotlib.collections.LineCollection
-        The trials with a score, the worst first.
+        Lines of the trials with a score, the worst first.
     failed_lines_ : matplotlib.collections.LineCollection
-        Failed trials, which end below the last axis.
+        Lines of failed trials, which end below the last axis.
     best_line_ : matplotlib.lines.Line2D or None
-        The best trial; None if there is none.
+        Line of the best trial; None if there is none.
     strip_ : matplotlib.collections.QuadMesh or None
-        The last axis, which says which shade is which score; None if there is none.
+        Last axis, a color bar of the scores; None if no trial has a score.
 
     Notes
     -----
-    Scores much worse than the rest are drawn at the end of the last axis, which then
-    has a "≤" or "≥". Of a search in stages the last one is shown, which is on the most
-    rows.
+    Scores that are much worse than the others are drawn at the end of the last axis,
+    which then has a "≤" or "≥". For a search in stages, only the last stage is shown,
+    whose trials use the most rows.
 
     Examples
     --------
@@ -115,7 +117,8 @@ class ParallelCoordinatesDisplay(_Display):
         %(search_spaces)s
         %(ax)s
         line_kw : dict or None, default=None
-            Keywords for the trials, see ``matplotlib.collections.LineCollection``.
+            Keyword arguments for the lines of the trials, see
+            ``matplotlib.collections.LineCollection``.
 
         Returns
         -------
@@ -128,13 +131,13 @@ class ParallelCoordinatesDisplay(_Display):
         return display.plot(ax, line_kw=line_kw)
 
     def plot(self, ax: Any = None, *, line_kw: dict | None = None) -> Self:
-        """Draw them.
+        """Draw the lines and the axes.
 
         Parameters
         ----------
         %(ax)s
         line_kw : dict or None, default=None
-            Keywords for the trials.
+            Keyword arguments for the lines of the trials.
 
         Returns
         -------
@@ -158,10 +161,10 @@ class ParallelCoordinatesDisplay(_Display):
             style.annotate_empty(ax)
         return self._drawn_on(ax)
 
-    # -- where --------------------------------------------------------------------
+    # -- positions ----------------------------------------------------------------
 
     def _heights(self) -> FloatArray:
-        """Return where each line crosses each axis, shape (n_trials, n_axes)."""
+        """Return the height of each line at each axis, shape (n_trials, n_axes)."""
         columns = []
         for scale, v in zip(self.scales, self.values, strict=True):
             u = _positions(scale, v)
@@ -172,7 +175,7 @@ class ParallelCoordinatesDisplay(_Display):
         return np.where(np.isnan(u), NOT_USED, u)
 
     def _spread(self, scale: ParameterScale) -> FloatArray:
-        """Spread the lines of one option by their scores: the better, the higher."""
+        """Spread the lines of one option by their scores; better ones are higher."""
         score = np.where(np.isnan(self.score), -np.inf, self.sign * self.score)
         ranks = np.argsort(np.argsort(score, kind="stable"), kind="stable")
         share = (ranks + 0.5) / max(len(ranks), 1)
@@ -215,7 +218,7 @@ class ParallelCoordinatesDisplay(_Display):
             (self.best_line_,) = ax.plot(x, heights[self.best], **line, **marks)
 
     def _draw_score_axis(self, ax: Any, at: int) -> Any:
-        """Draw the last axis as a strip of the colors that stand for the scores."""
+        """Draw the last axis as a color bar of the scores."""
         from matplotlib.ticker import MaxNLocator
 
         if not np.isfinite(self.score).any():
@@ -233,7 +236,7 @@ class ParallelCoordinatesDisplay(_Display):
         labels = [f"{value:.4g}" for value in v]
         inside = (u >= 0.0) & (u <= 1.0)
         look = {**_LABEL, "ha": "left", "color": style.tones(ax).ink}
-        # Where scores beyond the end are drawn, it must not look like a score.
+        # Scores beyond the end are drawn at the end, which needs a different label.
         for end, sign, beyond in (
             (0.0, "≤", np.nanmin(self.score) < low),
             (1.0, "≥", np.nanmax(self.score) > high),
@@ -261,7 +264,7 @@ class ParallelCoordinatesDisplay(_Display):
 
 
 def _positions(scale: ParameterScale, v: FloatArray) -> FloatArray:
-    """Return heights on an axis; options have room above and below them."""
+    """Return heights on an axis; options have margins above and below."""
     if scale.kind == "options":
         return (v + 0.5) / len(scale.options)
     return scale.positions(v)

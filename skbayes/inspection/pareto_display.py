@@ -1,4 +1,4 @@
-"""Pareto front of a search with several objectives, and how it came about."""
+"""Pareto front of a search with several objectives, and its evolution."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ __all__ = ["ParetoDisplay"]
 
 @dataclass(eq=False, repr=False)
 class ParetoDisplay(_Display):
-    """The trials of a search with several objectives, and their Pareto front.
+    """Trials of a search with several objectives, and their Pareto front.
 
-    Use :meth:`from_search` or :meth:`from_history` to make one.
+    Use :meth:`from_search` or :meth:`from_history` to create a display.
 
     Parameters
     ----------
     objectives : dict of str to int
-        Their names, and 1 or -1 as they are to be large or small.
+        Name of each objective, with 1 to maximize it or -1 to minimize it.
     values : ndarray of shape (n_trials, n_objectives)
-        The objectives of each trial in their own units; NaN where one has none.
+        Objectives of each trial in their own units; NaN for missing values.
     numbers : ndarray of shape (n_trials,)
         Numbers of the trials.
     chosen : int or None, default=None
-        Row of the trial that is marked. None: the knee of the front.
+        Row of the trial to mark. None: the knee of the front.
     name : str or None, default=None
-        What the search is called.
+        Name of the search.
 
     Attributes
     ----------
     front : ndarray of int
-        Rows of the front, the best in the first objective first.
+        Rows of the trials on the front, the best in the first objective first.
     hypervolume : ndarray of shape (n_trials,)
-        After each trial, the volume that the front dominates, as a share of the box
-        between a reference and the best of each objective; see
+        Hypervolume after each trial: the volume that the front dominates, as a share of
+        the box between a reference point and the best value of each objective. See
         :class:`skbayes.ParetoSearchCV`.
     chosen : int or None
-        Row of the trial that is marked; None if no trial is on a front.
+        Row of the marked trial; None if the front is empty.
     %(axes_)s
     %(ax_)s
     %(figure_)s
     points_ : list
-        For each pair of objectives the points off the front.
+        For each pair of objectives, the points of trials that are not on the front.
     fronts_ : list of list
-        For each pair of objectives the lines of its fronts, the last one being that of
-        all trials. With more than two objectives a front is no line, and they are
-        points.
+        For each pair of objectives, the lines of its fronts. The last one is the front
+        of all trials. With more than two objectives, fronts are drawn as points without
+        lines.
     line_ : matplotlib Line2D
-        Only of the evolution: the hypervolume.
+        Line of the hypervolume, with ``kind="evolution"`` only.
 
     See Also
     --------
-    skbayes.ParetoSearchCV : Searches for the front.
+    skbayes.ParetoSearchCV : Search for the Pareto front of several objectives.
 
     Examples
     --------
@@ -122,9 +122,9 @@ class ParetoDisplay(_Display):
         ----------
         %(search)s
         objectives : dict of str to {"max", "min"} or None, default=None
-            Two or more of the metrics and costs that were measured, "fit_time" and
-            "train_fraction" among them. None: those of the search, as it or its journal
-            has them; a history does not.
+            Objectives: two or more of the measured metrics and costs, including
+            "fit_time" and "train_fraction". None: the objectives of the search or of
+            its journal; a history does not contain them.
         %(name)s
         %(ax)s
         %(plot_options)s
@@ -141,7 +141,7 @@ class ParetoDisplay(_Display):
         if len(directions) < 2:
             raise ValueError(
                 "objectives must be given, such as {'accuracy': 'max', 'fit_time': "
-                f"'min'}}: {record.name} does not say what they are."
+                f"'min'}}: {record.name} does not contain them."
             )
         table = _measured(record)
         values = np.column_stack([table[name] for name in directions])
@@ -157,18 +157,18 @@ class ParetoDisplay(_Display):
     # -- drawing ------------------------------------------------------------------
 
     def plot(self, ax: Any = None, *, kind: str = "front", n_fronts: int = 4) -> Self:
-        """Draw the front, or how it came about.
+        """Draw the front, or its evolution.
 
         Parameters
         ----------
         %(ax)s
         kind : {"front", "evolution"}, default="front"
-            "front": all trials and the front, a panel for each pair of objectives.
-            "evolution": fronts after some of the trials, and, in one more panel, the
-            hypervolume after each trial. The color of later fronts differs more from
-            the background.
+            "front": all trials and the front, in a panel for each pair of objectives.
+            "evolution": fronts after some of the trials, and the hypervolume after each
+            trial in an additional panel. Later fronts have a higher contrast to the
+            background.
         n_fronts : int, default=4
-            Of the evolution, how many fronts are drawn.
+            Number of fronts to draw with ``kind="evolution"``.
 
         Returns
         -------
@@ -177,7 +177,7 @@ class ParetoDisplay(_Display):
         Raises
         ------
         ValueError
-            If `kind` or `n_fronts` is wrong.
+            If `kind` or `n_fronts` is invalid.
         """
         if kind not in ("front", "evolution"):
             raise ValueError(f"kind must be 'front' or 'evolution', got {kind!r}.")
@@ -235,17 +235,18 @@ class ParetoDisplay(_Display):
             return line
         (line,) = ax.plot(*self._steps(rows), linewidth=2 if last else 1.4, **style)
         line.set_marker("o")
-        # Corners between two points belong to no trial.
+        # The corners between two points are not trials.
         line.set_markevery(2)
         return line
 
     def _steps(self, rows: np.ndarray) -> FloatArray:
-        """Return the border of what is dominated, with a corner after each point."""
+        """Return the border of the dominated region, with a corner after each point."""
         at = self.values[rows]
         if not len(at):
             return np.empty((2, 0))
-        # From the best in the first objective on, the second gets better: what is
-        # dominated by both has the first of the later and the second of the earlier.
+        # Ordered by the first objective, the second one improves. The region dominated
+        # by two neighbors has its corner at the first objective of the later one and
+        # the second objective of the earlier one.
         corners = np.column_stack([at[1:, 0], at[:-1, 1]])
         path = np.empty((2 * len(at) - 1, 2))
         path[::2], path[1::2] = at, corners
@@ -265,13 +266,13 @@ class ParetoDisplay(_Display):
 
 
 def _sizes(n: int, n_fronts: int) -> list[int]:
-    """Return after how many trials a front is drawn, in the end after all."""
+    """Return the numbers of trials after which a front is drawn; all trials last."""
     shares = np.arange(1, n_fronts + 1) / n_fronts
     return sorted({max(round(n * share), min(n, 1)) for share in shares})
 
 
 def _shades(ax: Any, n: int) -> list[Any]:
-    """Return tones of blue, each further from the background than the one before."""
+    """Return tones of blue with increasing contrast to the background."""
     from matplotlib.colors import to_rgb
 
     shades = tones(ax)
@@ -300,7 +301,7 @@ def _check(objectives: Any, record: SearchRecord) -> dict[str, int]:
 
 
 def _measured(record: SearchRecord) -> dict[str, FloatArray]:
-    """Return whatever is known of trials, by name."""
+    """Return all measured values of the trials by name."""
     return {
         "train_fraction": record.train_fraction,
         "fit_time": record.fit_time,

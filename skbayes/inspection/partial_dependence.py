@@ -1,4 +1,4 @@
-"""Partial dependence of the score on one or two parameters: the picture."""
+"""Partial dependence of the score on one or two hyper-parameters: plot."""
 
 from __future__ import annotations
 
@@ -23,39 +23,40 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["PartialDependenceDisplay"]
 
-# Filled contours need some values on both axes; fewer are shown as tiles.
+# Minimum number of values on both axes for filled contours; fewer are shown as tiles.
 FEWEST_FOR_CONTOURS = 5
 
-# How many letters have room below a panel.
+# Number of letters that fit below a panel.
 ROOM = 24
 
-# So many tiles have room for their numbers.
+# Maximum number of tiles with numbers.
 MOST_WRITTEN = 42
 
 
 @dataclass(eq=False, repr=False)
 class PartialDependenceDisplay(_Display):
-    r"""What the model of a search believes of single parameters and of pairs.
+    r"""Partial dependence of the predicted score on hyper-parameters and pairs of them.
 
-    The *partial dependence* at a value of a parameter is the score that is to be
-    expected with it, averaged over all other parameters. It says what the model made of
-    the trials, over the whole space: where the search has looked little, it is wide.
+    The *partial dependence* at a value of a hyper-parameter is the score that the
+    surrogate predicts for this value, averaged over all other hyper-parameters. The
+    plot shows the surrogate over the whole space. Bands are wide in regions with few
+    trials.
 
-    Use :meth:`from_search` or :meth:`from_history` to make one.
+    Use :meth:`from_search` or :meth:`from_history` to create a display.
 
     Parameters
     ----------
     dependences : list of Dependence
-        One for each panel; see ``skbayes.inspection.dependence.Dependence``.
+        One item for each panel; see ``skbayes.inspection.dependence.Dependence``.
     label : str, default="score"
-        What the score is.
+        Label of the scores.
     sign : int, default=1
-        1 if the higher of two scores is the better, else -1.
+        1 if a higher score is better, -1 if a lower score is better.
     floor : float or None, default=None
-        The score that the model takes worse ones for; None if it takes them as they
-        are. The picture says so.
+        Score that replaces all worse scores when the surrogate is fitted; the plot
+        contains a note. None: no scores are replaced.
     name : str or None, default=None
-        What the search is called.
+        Name of the search.
 
     Attributes
     ----------
@@ -63,46 +64,48 @@ class PartialDependenceDisplay(_Display):
     %(ax_)s
     %(figure_)s
     lines_ : list
-        For each panel the line of means, or the points of options; None for a pair.
+        For each panel, the line of means or the points of options; None for a pair.
     bands_ : list
-        For each panel the band, or the bars of options; None for a pair.
+        For each panel, the band or the error bars of options; None for a pair.
     contours_ : list
-        For each panel the filled contours, or the tiles, of a pair; else None.
+        For each panel, the filled contours or the tiles of a pair; else None.
 
     See Also
     --------
-    skbayes.inspection.importance : How much each parameter matters.
-    sklearn.inspection.PartialDependenceDisplay : The same for the features of a model.
+    skbayes.inspection.importance : Share of the variance of each hyper-parameter.
+    sklearn.inspection.PartialDependenceDisplay : Partial dependence on features.
 
     Notes
     -----
-    Let :math:`f` be the score, :math:`v` the value, :math:`z_j` the other parameters in
-    one of :math:`m` configurations and :math:`w_j` its weight. What is averaged over
-    are all configurations where there are at most `n_averaged`, with the probability
-    that random search has for them, else points of a Sobol sequence. In a space with
-    conditions only those count in which the parameter exists, and with a constraint
-    those that it allows. The partial dependence is
+    Let :math:`f` be the score and :math:`v` the value of the hyper-parameter. Let
+    :math:`z_j` be the other hyper-parameters in configuration :math:`j` of :math:`m`,
+    and :math:`w_j` its weight. Up to `n_averaged` configurations are all used, weighted
+    by their probabilities in random search; otherwise, points of a Sobol sequence are
+    used. In a space with conditions, only configurations that contain the
+    hyper-parameter count; with a constraint, only allowed ones. The partial dependence
+    is
 
     .. math:: g(v) = \sum_j w_j f(v, z_j).
 
-    Of a Gaussian process, given its hyper-parameters, :math:`g(v)` is normal, with mean
+    For a Gaussian process with a given kernel, :math:`g(v)` is normal, with mean
     :math:`\sum_j w_j \mu_j` and variance :math:`\sum_{jk} w_j w_k C_{jk}`, where
     :math:`\mu` and :math:`C` are the posterior mean and covariance of the
-    configurations: errors that all predictions share are seen, others average out. This
-    is exact, for surrogate="graph", too, but for the choice of :math:`z_j`. Over the
-    samples of the hyper-parameters the mean of the means is shown, and the variance is
-    the mean of the variances plus the variance of the means. For "trees" the standard
-    deviation is that between the trees, each with an average of its own. For a
-    surrogate of your own without a method ``average`` the mean of the single standard
-    deviations is taken, which is an upper bound.
+    configurations. Errors that all predictions share remain; others average out. The
+    result is exact for given :math:`z_j`, also for ``surrogate="graph"``. Over several
+    samples of the kernel, the plot shows the mean of the means. The variance is the
+    mean of the variances plus the variance of the means.
 
-    The uncertainty is that of the average, and says nothing of how much scores vary
-    with the other parameters. The surrogate has learned the scores of trials, and the
-    estimates for trials that ``racing`` stopped after their first folds. Gaussian
-    processes raise very bad ones to a floor, so that differences between good ones are
-    seen; the picture names the floor, and is flat down there. A surrogate that takes
-    them as they are is ``surrogate=GaussianProcess(winsorize_scores=False)``, of
-    :mod:`skbayes.surrogates`.
+    For "trees", the standard deviation is the one between the averages of the trees.
+    For a custom surrogate without a method ``average``, it is the mean of the standard
+    deviations of the configurations, which is an upper bound.
+
+    The uncertainty is that of the average; it does not include the variation of the
+    scores with the other hyper-parameters. The surrogate is fitted to the scores of the
+    trials, and to the estimates for trials that ``racing`` stopped after their first
+    folds. Gaussian processes raise very bad scores to a floor to resolve differences
+    between good ones. The plot names the floor, and the curves are flat there. To use
+    all scores unchanged, pass ``surrogate=GaussianProcess(winsorize_scores=False)``
+    from :mod:`skbayes.surrogates`.
 
     Examples
     --------
@@ -150,30 +153,29 @@ class PartialDependenceDisplay(_Display):
         ax: Any = None,
         **plot_options: Any,
     ) -> Self:
-        """Draw what the model of a search believes.
+        """Draw the partial dependence of the score of a search on its hyper-parameters.
 
         Parameters
         ----------
         %(search)s
         params : list of str or tuple of (str, str), default=None
-            Names of parameters for lines, pairs of them for contours. None: each
-            parameter of which there is more than one value; of more than 12 those whose
-            mean varies most.
+            Names of hyper-parameters for lines, and pairs of names for contours. None:
+            all hyper-parameters with more than one value; if they are more than 12,
+            the 12 whose mean varies most.
         %(search_spaces)s
         %(metric)s
         surrogate : str or object, default=None
-            A surrogate that is fitted to the trials, as for
-            :class:`skbayes.BayesSearchCV`. None: that of the search, with all that it
-            knows; where there is none that predicts this score, as with "tpe" or in a
-            journal, it is "gp".
+            Surrogate to fit to the trials, as for :class:`skbayes.BayesSearchCV`. None:
+            the fitted surrogate of the search. If it does not predict this score (such
+            as "tpe") or the source is a journal, a "gp" is fitted.
         resolution : int or None, default=None
-            At how many values a parameter with more of them is looked at. None: 50, in
-            pairs 20.
+            Number of values at which a hyper-parameter is evaluated, if it has more.
+            None: 50, and 20 in pairs.
         n_averaged : int, default=128
-            How many configurations of the other parameters are averaged over, if there
-            are more.
+            Number of configurations of the other hyper-parameters to average over, if
+            there are more.
         random_state : int, default=0
-            Seed of their choice, and of a surrogate that is fitted.
+            Seed for the choice of these configurations and for a fitted surrogate.
         %(name)s
         %(ax)s
         %(plot_options)s
@@ -206,7 +208,7 @@ class PartialDependenceDisplay(_Display):
 
     @classmethod
     def _of_model(cls, model: ScoreModel, found: Sequence[Dependence]) -> Self:
-        """Return the display of the dependences of a model, not yet drawn."""
+        """Return the display of the dependences of a model, without drawing it."""
         record = model.record
         shown: dict[str, Any] = {"label": record.label, "sign": record.sign}
         return cls(found, floor=model.floor, name=record.name, **shown)
@@ -223,9 +225,9 @@ class PartialDependenceDisplay(_Display):
         %(ax)s
         %(n_cols)s
         n_sd : float, default=2.0
-            How many standard deviations the bands reach to each side; 0 for none.
+            Half-width of the bands in standard deviations; 0 for no bands.
         trials : bool, default=True
-            Whether marks say where the trials are, and a star where the best one.
+            Whether to mark the trials, with a star for the best one.
 
         Returns
         -------
@@ -242,7 +244,7 @@ class PartialDependenceDisplay(_Display):
         self._drawn_on_panels(get_many_axes(ax, n, n_cols, size))
         if self.floor is not None:
             worse = "below" if self.sign > 0 else "above"
-            note = f"{worse} {self.floor:.4g} counted as {self.floor:.4g}"
+            note = f"scores {worse} {self.floor:.4g} count as {self.floor:.4g}"
             gray = style.tones(self.figure_).gray
             self.ax_.set_title(note, loc="left", fontsize="x-small", color=gray)
         low, high = self._limits(n_sd)
@@ -260,13 +262,13 @@ class PartialDependenceDisplay(_Display):
         return self
 
     def _limits(self, n_sd: float) -> tuple[float, float]:
-        """Return common limits of all lines, so that they can be compared."""
+        """Return common limits of all lines, which makes them comparable."""
         singles = [one for one in self.dependences if len(one.names) == 1]
         if not singles:
             return 0.0, 1.0
         low = min(float(np.nanmin(one.mean - n_sd * one.sd)) for one in singles)
         high = max(float(np.nanmax(one.mean + n_sd * one.sd)) for one in singles)
-        # Room for the marks of the trials below.
+        # Space for the marks of the trials below the lines.
         room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
         return low - 1.5 * room, high + 0.5 * room
 
@@ -292,7 +294,7 @@ class PartialDependenceDisplay(_Display):
         return drawn
 
 
-# -- one parameter --------------------------------------------------------------------
+# -- one hyper-parameter --------------------------------------------------------------
 
 
 def _draw_single(ax: Any, one: Dependence, n_sd: float, trials: bool) -> tuple:
@@ -312,7 +314,7 @@ def _draw_single(ax: Any, one: Dependence, n_sd: float, trials: bool) -> tuple:
     _describe(ax.xaxis, one, 0)
     if trials:
         at = one.tried[:, 0]
-        # In units of the axis, so that they stay at its foot.
+        # Vertical coordinates in units of the axis keep the marks at the bottom.
         foot = {"transform": ax.get_xaxis_transform()}
         marks = {"color": ink, "alpha": 0.6, "markersize": 7, **foot}
         ax.plot(_spread(at, one.scales[0]), np.full(len(at), 0.03), "|", **marks)
@@ -323,7 +325,7 @@ def _draw_single(ax: Any, one: Dependence, n_sd: float, trials: bool) -> tuple:
 
 
 def _spread(at: FloatArray, scale: str) -> FloatArray:
-    """Put marks of the same option beside each other."""
+    """Separate the marks of trials with the same option."""
     if scale != "options":
         return at
     spread = np.array(at)
@@ -334,7 +336,7 @@ def _spread(at: FloatArray, scale: str) -> FloatArray:
 
 
 def _describe(axis: Any, one: Dependence, which: int) -> None:
-    """Label an axis, and give it the scale of its parameter."""
+    """Set the label and the scale of the axis of a hyper-parameter."""
     axis.set_label_text(name_label(one.names[which], 32))
     if one.scales[which] == "log":
         axis._set_axes_scale("log")
@@ -345,11 +347,11 @@ def _describe(axis: Any, one: Dependence, which: int) -> None:
         axis.set_ticks(np.arange(len(values)), values, **turned)
 
 
-# -- two parameters -------------------------------------------------------------------
+# -- two hyper-parameters -------------------------------------------------------------
 
 
 def _draw_sd(ax: Any, one: Dependence) -> str:
-    """Draw two lines of equal uncertainty, visible on light and dark; name them."""
+    """Draw two lines of equal uncertainty on any background; return their legend."""
     from matplotlib.patheffects import withStroke
 
     low, high = np.nanmin(one.sd), np.nanmax(one.sd)
@@ -360,7 +362,7 @@ def _draw_sd(ax: Any, one: Dependence) -> str:
     look = {"colors": "white", "linewidths": 1.1, "linestyles": ("dashed", "dotted")}
     x, y = one.coordinates(0), one.coordinates(1)
     lines = ax.contour(x, y, one.sd.T, levels=levels, **look)
-    # Before matplotlib 3.8 it is a list of collections.
+    # Before matplotlib 3.8, it is a list of collections.
     whole = hasattr(lines, "set_path_effects")
     for part in [lines] if whole else lines.collections:
         part.set_path_effects(stroke)
@@ -368,12 +370,12 @@ def _draw_sd(ax: Any, one: Dependence) -> str:
 
 
 def _mark_pairs(ax: Any, one: Dependence, tiles: bool) -> None:
-    """Say where the trials are, and with a star where the best one."""
+    """Mark the trials, with a star for the best one."""
     if not len(one.tried):
         return
     x, y = (_spread(one.tried[:, i], one.scales[i]) for i in (0, 1))
     if tiles:
-        # There the numbers stand.
+        # The numbers are in the middle of the tiles.
         x, y = one.tried[:, 0] - 0.33, one.tried[:, 1] - 0.3
     else:
         ax.plot(
@@ -385,7 +387,7 @@ def _mark_pairs(ax: Any, one: Dependence, tiles: bool) -> None:
 
 
 def _edges(centers: FloatArray, scale: str) -> FloatArray:
-    """Return where the tiles around some values begin and end."""
+    """Return the borders of the tiles around some values."""
     c = np.log(centers) if scale == "log" else centers
     if len(c) == 1:
         edges = np.array([c[0] - 0.5, c[0] + 0.5])
@@ -398,7 +400,7 @@ def _edges(centers: FloatArray, scale: str) -> FloatArray:
 
 
 def _write(ax: Any, one: Dependence, tiles: Any, n_sd: float) -> None:
-    """Write the numbers into the tiles."""
+    """Write the values into the tiles."""
     for i, x in enumerate(one.coordinates(0)):
         for j, y in enumerate(one.coordinates(1)):
             if not np.isfinite(one.mean[i, j]):

@@ -1,4 +1,4 @@
-"""Report of a search on one page: what it found, what it cost, and pictures."""
+"""HTML report of a search: results, cost, plots, and tables on one page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from skbayes.utils.texts import printable
 
 __all__ = ["render_history", "report_history", "write_report"]
 
-# What a fitted search knows and a journal does not.
+# Attributes of a fitted search that a journal does not contain.
 _ATTRIBUTES = (
     "best_cost_",
     "best_score_corrected_",
@@ -46,31 +46,32 @@ _ATTRIBUTES = (
     "total_time_",
 )
 
-# The most characters of a value in a table, and in its tool tip.
+# Maximum number of characters of a value in a table, and in its tooltip.
 LENGTH, TIP_LENGTH = 48, 600
 
-# More trials than this make a page slow: then the best of them are listed.
+# Maximum number of listed trials, the best ones; more make a page slow.
 MOST_LISTED = 2000
 
 
 def write_report(
     search: Any, path: str | os.PathLike[str], *, title: str | None = None
 ) -> Path:
-    """Write a page about a fitted search.
+    """Write an HTML report of a fitted search.
 
     Parameters
     ----------
     search : estimator
-        A fitted search, of skbayes or scikit-learn.
+        Fitted search of skbayes or scikit-learn.
     path : str or path-like
-        The HTML file. An existing file is replaced atomically, and its mode is kept.
+        Path of the HTML file. An existing file is replaced atomically; its permissions
+        are kept.
     title : str or None, default=None
-        Title of the page. None: the search and its estimator by name.
+        Title of the page. None: the names of the search and of its estimator.
 
     Returns
     -------
     path : pathlib.Path
-        The file.
+        Path of the file.
 
     Raises
     ------
@@ -85,13 +86,12 @@ def write_report(
 
     See Also
     --------
-    report_history : The same for a search that still runs.
+    report_history : Report of a search that is still running.
 
     Notes
     -----
-    The page needs nothing from outside, and no script but a small one of its own that
-    sorts the table. It needs Jinja2. Pictures need matplotlib; without it they are left
-    out, and the page says so.
+    The page loads no external files. Its only script sorts the tables. Reports need
+    Jinja2. Plots need matplotlib; without it, the page contains a note instead.
 
     Examples
     --------
@@ -120,38 +120,40 @@ def report_history(
     title: str | None = None,
     refresh: float | None = None,
 ) -> Path:
-    """Write a page about the trials of a search that runs, or ran.
+    """Write an HTML report of a running, interrupted or finished search.
 
     Parameters
     ----------
     history : History, DataFrame, str or path-like
-        The journal of a search, its path or what :func:`skbayes.load_history` returns;
-        or `trials_` of a search.
+        Path of the journal of a search, the output of :func:`skbayes.load_history`, or
+        ``trials_`` of a search.
     path : str or path-like
-        The HTML file. An existing file is replaced atomically, and its mode is kept.
+        Path of the HTML file. An existing file is replaced atomically; its permissions
+        are kept.
     search_spaces : dict, list of dicts, Space or None, default=None
-        What could have been chosen. None: as the journal says it. Some pictures are
-        better, or only possible, if it is known.
+        Search space. None: the space stored in the journal. Some plots are more
+        accurate, or only possible, if the space is known.
     title : str or None, default=None
-        Title of the page. None: what the journal is called.
+        Title of the page. None: the name of the journal.
     refresh : float or None, default=None
-        Seconds between two rewrites of the page while the search of a journal runs. The
-        browser reloads the page at the same interval. The function returns when the
-        search has ended; the last page is not reloaded. None: the page is written once.
+        Interval in seconds at which the page is rewritten while the search of a journal
+        is running. The browser reloads the page at the same interval. The function
+        returns when the search ends; the last page is not reloaded. None: the page is
+        written once.
 
     Returns
     -------
     path : pathlib.Path
-        The file.
+        Path of the file.
 
     Raises
     ------
     ImportError
         If Jinja2 is not installed.
     OSError
-        If a journal cannot be read, or the page not be written.
+        If the journal cannot be read, or the page cannot be written.
     TypeError, ValueError
-        If an argument is wrong.
+        If an argument is invalid.
 
     Examples
     --------
@@ -217,9 +219,9 @@ def _write(
     target = Path(path)
     mode = _mode_of(target)
     template = _template()
-    # Beside the target, so that it can take its place in one step; and at once, so
-    # that nothing is drawn for a place that cannot be written. Nobody can have put
-    # a link there: the name is random, and "x" opens new files only.
+    # In the folder of the target, so that it can replace the target in one step. It is
+    # created first, so that an unwritable folder fails before anything is drawn. It
+    # cannot follow a link: the name is random, and "x" only creates new files.
     temporary = target.with_name(f".{secrets.token_hex(16)}.part")
     try:
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
@@ -233,7 +235,7 @@ def _write(
 
 
 def _mode_of(target: Path) -> int | None:
-    """Return the permissions of the file that is replaced, None if there is none."""
+    """Return the permissions of the file to be replaced; None if there is none."""
     if target.is_dir():
         raise IsADirectoryError(f"path is a directory: {target}")
     if not target.parent.is_dir():
@@ -244,8 +246,8 @@ def _mode_of(target: Path) -> int | None:
         return None
     if not stat.S_ISREG(mode):
         raise ValueError(
-            f"path must be a regular file or a new one, which a link, a device or a "
-            f"pipe is not: {target}"
+            "path must be a regular or a new file, not a link, a device or a pipe: "
+            f"{target}"
         )
     return stat.S_IMODE(mode)
 
@@ -265,7 +267,7 @@ def _template() -> Any:
 
 
 def _clean(value: Any) -> Any:
-    """Replace characters that no document should hold, such as NUL."""
+    """Replace characters that documents must not contain, such as NUL."""
     if hasattr(value, "__html__"):
         return value
     return printable(str(value), kept="\n\t")
@@ -274,7 +276,7 @@ def _clean(value: Any) -> Any:
 def _facts(
     source: Any, record: SearchRecord, trials: Sequence[Trial]
 ) -> dict[str, Any]:
-    """Return what the template writes down."""
+    """Return the data of the template."""
     fits = [fold for one in trials for fold in one.folds if not fold.skipped]
     times = [getattr(fold, t) for fold in fits for t in ("fit_time", "score_time")]
     both = np.array(times, dtype=float).reshape(-1, 2).sum(axis=1)
@@ -298,7 +300,7 @@ def _facts(
         "pictures": _pictures(source, record),
         "front": _front(record),
         "trials": _trials(record, trials),
-        # What differs from the defaults, as scikit-learn shows it.
+        # The parameters that differ from the defaults, as scikit-learn shows them.
         "estimator": _shown(source) if hasattr(source, "get_params") else None,
         "packages": {
             "skbayes": skbayes.__version__,
@@ -310,14 +312,14 @@ def _facts(
 
 
 def _name_of(estimator: Any) -> str:
-    """Name an estimator; of a pipeline, what predicts in the end."""
+    """Return the class name of an estimator, or of the last step of a pipeline."""
     if hasattr(estimator, "steps") and estimator.steps:
         estimator = estimator.steps[-1][1]
     return type(estimator).__name__
 
 
 def _shown(value: Any) -> str:
-    """Return the `repr` of a value; that of its type where it has none."""
+    """Return the `repr` of a value, or the name of its type if that fails."""
     try:
         return repr(value)
     except Exception:
@@ -325,7 +327,7 @@ def _shown(value: Any) -> str:
 
 
 def _number(value: float, digits: int = 5) -> str:
-    """Write a number; NaN is an empty text."""
+    """Format a number; NaN becomes an empty string."""
     return "" if math.isnan(value) else f"{value:.{digits}g}"
 
 
@@ -352,13 +354,13 @@ def _pictures(source: Any, record: SearchRecord) -> list[Picture] | None:
 
 
 class _Cell(NamedTuple):
-    """A cell of a table: what is seen, and by what it is sorted."""
+    """Cell of a table: visible text, sort key, and details."""
 
     text: str
     key: str = ""
     kind: str = ""
     tip: str = ""
-    # What is hidden until it is asked for.
+    # Details that are shown on request.
     more: str = ""
 
 
@@ -377,7 +379,7 @@ def _cell(value: Any) -> _Cell:
 def _table(
     columns: Sequence[tuple[str, Sequence[Any]]], rows: Sequence[int], best: int | None
 ) -> dict[str, Any]:
-    """Return some rows of columns; names of columns may be equal."""
+    """Return a table with the given rows; several columns can have the same name."""
     return {
         "heads": [head for head, _ in columns],
         "rows": [[_cell(column[i]) for _, column in columns] for i in rows],
@@ -408,7 +410,7 @@ def _trials(record: SearchRecord, trials: Sequence[Trial]) -> dict[str, Any] | N
     if len(record) > MOST_LISTED:
         score = np.nan_to_num(record.score, nan=-np.inf)
         listed = np.sort(np.argsort(-score, kind="stable")[:MOST_LISTED])
-        note = f"The best {MOST_LISTED} of {len(record)}."
+        note = f"The table lists the best {MOST_LISTED} of {len(record)} trials."
     columns = list(_columns(record))
     if errors:
         columns.append(("error", [_error(errors.get(n)) for n in record.number]))
@@ -440,16 +442,16 @@ def _columns(record: SearchRecord) -> Iterator[tuple[str, list[Any]]]:
     if record.violation is not None:
         kept = record.violation <= 0.0
         yield "feasible", ["yes" if one else "no" for one in kept]
-    yield "seconds a fit", record.fit_time.tolist()
-    yield "seconds in all", record.duration.tolist()
+    yield "seconds per fit", record.fit_time.tolist()
+    yield "total seconds", record.duration.tolist()
     if np.any(np.isfinite(record.started)):
-        yield "began after", record.started.tolist()
+        yield "start (seconds)", record.started.tolist()
 
 
 def _param_columns(
     record: SearchRecord, params: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, list[Any]]]:
-    """Return the columns of the parameters that some trials have."""
+    """Return the columns of all hyper-parameters."""
     names = sorted({name for one in params for name in one})
     return [(name, [_value(one, name) for one in record.params]) for name in names]
 
@@ -458,13 +460,13 @@ def _value(params: Mapping[str, Any], name: str) -> Any:
     if name not in params:
         return ""
     value = params[name]
-    # An empty cell says that there is no such parameter.
+    # Cells of trials without the hyper-parameter are empty.
     is_nan = isinstance(value, float) and math.isnan(value)
     return _shown(value) if is_nan or isinstance(value, str) else value
 
 
 def _error(error: str | None) -> _Cell:
-    """Return the last line of a traceback; the rest is there when it is asked for."""
+    """Return the last line of a traceback, with the full traceback as details."""
     if not error:
         return _Cell("")
     lines = [line for line in error.strip().splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""Pictures of a report: which of them a search needs, drawn off the screen."""
+"""Plots of a report: selection for a search, and rendering to SVG."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from skbayes.results.record import SearchRecord
 
 __all__ = ["Picture", "pictures"]
 
-# With fewer scored trials than this nothing can be learned of parameters.
+# Minimum number of trials with a score for plots of hyper-parameters.
 FEWEST_TO_LEARN = 4
 
 # Inches.
@@ -35,20 +35,20 @@ WIDTH, HEIGHT, PANEL_HEIGHT = 5.6, 3.6, 2.5
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of a report."""
+    """Plot of a report."""
 
     title: str
-    # What it says, in words; or why it could not be drawn.
+    # Description in words, or the reason why the plot could not be drawn.
     alt: str
-    # None if it could not be drawn.
+    # None if the plot could not be drawn.
     svg: bytes | None
-    # Whether it needs the whole width.
+    # Whether the plot needs the full width.
     wide: bool
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """A picture to be drawn: `draw` gets axes, and returns what the picture says."""
+    """Planned plot: `draw` draws on axes and returns a description."""
 
     title: str
     draw: Callable[[Any], str]
@@ -58,20 +58,20 @@ class _Plan:
 
 
 def pictures(source: Any, record: SearchRecord) -> Iterator[Picture]:
-    """Draw what can be drawn of a search, one picture after the other."""
+    """Yield all plots that are possible for a search."""
     from matplotlib import style
 
     for plan in _plans(source, record):
-        # Pages look the same whatever style is set. Texts are outlines, because fonts
-        # are not the same on every machine.
+        # Independent of the active matplotlib style. Texts are outlines, because fonts
+        # differ between machines.
         own = {"svg.fonttype": "path", "svg.hashsalt": plan.title}
         try:
             with style.context(["default", own]), warnings.catch_warnings():
-                # A letter that no font has is drawn as a box.
+                # Letters missing from all fonts are drawn as boxes.
                 warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
                 picture = _picture(plan)
         except Exception as error:
-            # A page without one picture is better than none.
+            # An error in one plot does not prevent the report.
             said = f"{type(error).__name__}: {error}"
             picture = Picture(plan.title, said, None, False)
         yield picture
@@ -81,7 +81,7 @@ def _picture(plan: _Plan) -> Picture:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # A figure of its own: nothing appears on the user's screen.
+    # A separate figure: nothing appears on the user's screen.
     drawn = Figure(figsize=(plan.width, plan.height), layout="constrained")
     FigureCanvasAgg(drawn)
     alt = plan.draw(drawn.subplots())
@@ -94,7 +94,7 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
     n_scored = int(np.sum(record.complete))
     if len(record.directions) > 1:
         yield _Plan("Pareto front", lambda ax: _front(ax, record), height=3.8)
-        title = "How the front came about"
+        title = "Evolution of the front"
         yield _Plan(title, lambda ax: _evolution(ax, record), 8.4, 3.4, wide=True)
     else:
         yield _Plan("Convergence", lambda ax: _convergence(ax, record))
@@ -106,7 +106,8 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
     if any(one is not None for one in record.curves):
         yield _Plan("Scores after each round", lambda ax: _rounds(ax, record))
     if n_scored >= FEWEST_TO_LEARN:
-        yield _Plan("Importance of the parameters", lambda ax: _importance(ax, record))
+        title = "Importance of the hyper-parameters"
+        yield _Plan(title, lambda ax: _importance(ax, record))
     n = len({name for one in record.params for name in one})
     if n > 1:
         width = min(3.0 + 1.1 * n, 11.0)
@@ -118,19 +119,20 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
 
 
 def _of_parameters(source: Any, record: SearchRecord) -> _Plan:
-    """Plan the model's view, or, where there is none, the trials as they are."""
+    """Plan the partial dependence, or slices if no surrogate can be fitted."""
     try:
-        # A fitted search has a model; of a journal the record knows the space.
+        # A fitted search contains a surrogate; the record of a journal has the space.
         model = score_model(source if hasattr(source, "optimizer_") else record)
         found = dependences(model)
     except (ImportError, ValueError):
         found = []
     if not found:
-        return _Plan("Score by parameter", lambda ax: _slices(ax, record), height=5.0)
+        title = "Score by hyper-parameter"
+        return _Plan(title, lambda ax: _slices(ax, record), height=5.0)
     display = PartialDependenceDisplay._of_model(model, found)
     n = len(found)
     return _Plan(
-        "What the model believes of each parameter",
+        "Partial dependence on each hyper-parameter",
         lambda ax: _dependence(display.plot(ax, n_cols=min(n, 3))),
         2.9 * min(n, 3),
         PANEL_HEIGHT * -(-n // 3),
@@ -138,7 +140,7 @@ def _of_parameters(source: Any, record: SearchRecord) -> _Plan:
     )
 
 
-# -- one by one -----------------------------------------------------------------------
+# -- single plots ---------------------------------------------------------------------
 
 
 def _convergence(ax: Any, record: SearchRecord) -> str:
@@ -146,8 +148,8 @@ def _convergence(ax: Any, record: SearchRecord) -> str:
     if record.best is None:
         return "Convergence: no trial has a score yet."
     return (
-        f"Convergence: the {record.label} of {len(record)} trials and the best so far, "
-        f"which in the end is {record.shown[record.best]:.4g}, of trial "
+        f"Convergence: {record.label} of {len(record)} trials, and the best so far. "
+        f"The best is {record.shown[record.best]:.4g}, of trial "
         f"{record.number[record.best]}."
     )
 
@@ -166,7 +168,7 @@ def _evolution(ax: Any, record: SearchRecord) -> str:
     if not len(display.front):
         return "No trial has a value for every objective yet."
     return (
-        "Fronts after some of the trials, and the hypervolume, which reaches "
+        "Fronts after some of the trials, and the hypervolume. It reaches "
         f"{display.hypervolume[-1]:.3g} of the box after {len(display.values)} trials."
     )
 
@@ -175,20 +177,20 @@ def _tradeoff(ax: Any, source: Any) -> str:
     display = TradeoffDisplay.from_history(source, ax=ax)
     trials = ", ".join(str(display.numbers[row]) for row in display.rows)
     return (
-        f"Score against {display.cost_label} of all trials, and the trials that are "
-        f"the best for some tradeoff, from 0 upwards: {trials}."
+        f"Score against {display.cost_label} of all trials. The best trials for "
+        f"increasing tradeoffs, from 0 on: {trials}."
     )
 
 
 def _stages(ax: Any, record: SearchRecord) -> str:
     StagesDisplay.from_history(record, ax=ax)
     counts = [str(np.sum(record.stage == k)) for k in np.unique(record.stage)]
-    return f"Stages: {' and '.join(counts)} trials, one stage after the other."
+    return f"Scores of the stages, with {' and '.join(counts)} trials."
 
 
 def _rounds(ax: Any, record: SearchRecord) -> str:
     display = RoundsDisplay.from_history(record, ax=ax)
-    text = f"The {record.label} of {len(display.number)} trials after each round"
+    text = f"{record.label} of {len(display.number)} trials after each round"
     if display.best is None:
         return f"{text}."
     chosen, number = display.chosen[display.best], display.number[display.best]
@@ -199,14 +201,17 @@ def _importance(ax: Any, record: SearchRecord) -> str:
     display = ImportanceDisplay.from_history(record, ax=ax)
     parts = list(display.importance.single.items())[:5]
     listed = ", ".join(f"{name} {part:.0%}" for name, part in parts)
-    return f"Share of the variance of the score that each parameter explains: {listed}."
+    return (
+        "Share of the variance of the score that each hyper-parameter explains: "
+        f"{listed}."
+    )
 
 
 def _parallel(ax: Any, record: SearchRecord) -> str:
     ParallelCoordinatesDisplay.from_history(record, ax=ax)
     return (
-        "Parallel coordinates: a line for each trial through the values of its "
-        "parameters; the better the score, the darker."
+        "Parallel coordinates: each trial is a line through the values of its "
+        "hyper-parameters. Lines of better scores are darker."
     )
 
 
@@ -217,18 +222,18 @@ def _dependence(display: PartialDependenceDisplay) -> str:
     }
     widest = max(spans, key=lambda name: spans[name])
     return (
-        "Partial dependence: what the model expects of the score at each value of "
-        "a parameter, averaged over the others, with a band of two standard "
-        f"deviations. It varies most with {widest}, by {spans[widest]:.3g}."
+        "Partial dependence: predicted score at each value of a hyper-parameter, "
+        "averaged over the others, with a band of two standard deviations. The largest "
+        f"range is that of {widest}, {spans[widest]:.3g}."
     )
 
 
 def _slices(ax: Any, record: SearchRecord) -> str:
     SliceDisplay.from_history(record, ax=ax)
-    return "The score of each trial against each of its parameters."
+    return "Score of each trial against each of its hyper-parameters."
 
 
 def _timeline(ax: Any, record: SearchRecord) -> str:
     TimelineDisplay.from_history(record, ax=ax)
     n = record.n_points or "some"
-    return f"When each of {len(record)} trials ran, {n} at a time."
+    return f"Timeline of {len(record)} trials, {n} in parallel."

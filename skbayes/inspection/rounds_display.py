@@ -1,4 +1,4 @@
-"""Learning curves of a search that counts rounds."""
+"""Learning curves of a search with a choice of the number of rounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["RoundsDisplay"]
 
-# Scores of the last rounds are in sight: from one part in so many of the last round on.
+# The vertical axis fits the scores from 1 / LAST_PART of the rounds of a trial on.
 LAST_PART = 4
 
 GROUPS = {
@@ -29,32 +29,32 @@ GROUPS = {
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RoundsDisplay(_Display):
-    """Scores after each round: a line for each trial, and the rounds that were chosen.
+    """Score after each round, and the chosen number of rounds, for each trial.
 
-    A line is the mean over the splits that were fitted, to the end of the shortest fit,
-    with a dot at the number of rounds that was chosen. Pruned trials are dashed, with a
-    dot at their end. The best trial is in color, with a band from its lowest to its
-    highest split, and a star at its number of rounds.
+    Each trial has a line, the mean over its fitted splits up to the end of the shortest
+    fit, with a dot at the chosen number of rounds. Pruned trials are dashed, with a dot
+    at their end. The best trial is in color, with a band from its lowest to its highest
+    split and a star at its number of rounds.
 
-    Use :meth:`from_search` or :meth:`from_history` to make one.
+    Use :meth:`from_search` or :meth:`from_history` to create a display.
 
     Parameters
     ----------
     number : ndarray of shape (n_trials,), int
         Numbers of the trials that have curves.
     rounds : list of ndarray of shape (n_points,)
-        For each trial the numbers of rounds.
+        Numbers of rounds of each trial.
     scores : list of ndarray of shape (n_splits, n_points)
-        For each trial the scores of its splits, as the user knows the metric: errors
-        are positive.
+        Scores of the splits of each trial, on the scale of the metric (errors are
+        positive).
     chosen : ndarray of shape (n_trials,), int
-        Number of rounds at which each trial is scored; 0 for a trial that was pruned
-        after its first rounds.
+        Number of rounds of the score of each trial; 0 for a trial that was pruned after
+        its first rounds.
     group : ndarray of shape (n_trials,), str
-        "complete", "pruned", or "fewer rows, or not finished" for trials that cannot be
-        compared with the best.
+        "complete", "pruned", or "fewer rows, or not finished" for trials that are not
+        comparable with the best one.
     best : int, default=None
-        Place of the best trial.
+        Position of the best trial.
     %(label)s
     name : str, default=None
         Name of the search.
@@ -65,25 +65,26 @@ class RoundsDisplay(_Display):
     %(ax_)s
     %(figure_)s
     lines_ : dict of str to matplotlib.collections.LineCollection
-        The trials, by group.
+        Lines of the trials, by group.
     points_ : matplotlib.collections.PathCollection
-        Numbers of rounds of all trials but the best.
+        Chosen numbers of rounds of all trials except the best.
     best_line_ : matplotlib.lines.Line2D or None
-        The best trial.
+        Line of the best trial.
     band_ : matplotlib.collections.PolyCollection or None
-        From the lowest to the highest score of its splits.
+        Band from the lowest to the highest score of its splits.
     star_ : matplotlib.lines.Line2D or None
-        The number of rounds of the best trial.
+        Chosen number of rounds of the best trial.
 
     Notes
     -----
-    A fitted search, its pickle, its `trials_` and its journal have curves;
-    `cv_results_` and what :func:`skbayes.load_history` returns have none. With more
-    than 20 rounds, the axis of rounds is logarithmic.
+    Learning curves are available from a fitted search, its pickle, its ``trials_``, and
+    its journal, but not from ``cv_results_`` or the output of
+    :func:`skbayes.load_history`. With more than 20 rounds, the axis of rounds is
+    logarithmic.
 
-    Scores much worse than the rest, as those of the first rounds are, are beyond the
-    limits of the axes; ``display.ax_.set_ylim`` and ``set_xlim`` change the limits. A
-    small triangle at the edge marks a dot that is beyond the limits.
+    Scores that are much worse than the others, such as those of the first rounds, are
+    beyond the limits of the axes. A small triangle at the edge marks a dot beyond the
+    limits. Use ``display.ax_.set_ylim`` and ``set_xlim`` to change the limits.
 
     Examples
     --------
@@ -133,7 +134,8 @@ class RoundsDisplay(_Display):
         %(name)s
         %(ax)s
         line_kw : dict or None, default=None
-            Keywords for the line of the best trial, see ``matplotlib.lines.Line2D``.
+            Keyword arguments for the line of the best trial, see
+            ``matplotlib.lines.Line2D``.
 
         Returns
         -------
@@ -164,13 +166,13 @@ class RoundsDisplay(_Display):
         return display.plot(ax, line_kw=line_kw)
 
     def plot(self, ax: Any = None, *, line_kw: dict | None = None) -> Self:
-        """Draw them.
+        """Draw the learning curves.
 
         Parameters
         ----------
         %(ax)s
         line_kw : dict or None, default=None
-            Keywords for the line of the best trial.
+            Keyword arguments for the line of the best trial.
 
         Returns
         -------
@@ -209,7 +211,7 @@ class RoundsDisplay(_Display):
         return ax.add_collection(lines, autolim=False)
 
     def _draw_points(self, ax: Any, means: Sequence[FloatArray]) -> Any:
-        """Draw the number of rounds of each trial but the best."""
+        """Draw the number of rounds of each trial except the best."""
         points = [
             (one[place], mean[place])
             for i, (one, mean) in enumerate(zip(self.rounds, means, strict=True))
@@ -227,7 +229,7 @@ class RoundsDisplay(_Display):
         look = {
             "color": style.tones(ax).series(0).color,
             "linewidth": 2.0,
-            "label": f"best trial ({self.number[best]}), and its splits",
+            "label": f"best trial ({self.number[best]}), range of its splits",
             "zorder": 4,
         }
         (line,) = ax.plot(x, mean, **merged(look, line_kw))
@@ -263,7 +265,7 @@ class RoundsDisplay(_Display):
         ax.legend(ncols=2, fontsize="small", frameon=False, **place)
 
     def _set_xlim(self, ax: Any, means: Sequence[FloatArray]) -> None:
-        """Let the axis begin where the first curve comes into sight."""
+        """Start the axis at the first round with a visible score."""
         from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
         low, high = ax.get_ylim()
@@ -283,13 +285,13 @@ class RoundsDisplay(_Display):
 
 
 def _place(rounds: np.ndarray, chosen: int) -> int:
-    """Return the place of the chosen number; the last one if none was chosen."""
+    """Return the position of the chosen number, or the last one if none was chosen."""
     found = np.flatnonzero(rounds == chosen)
     return int(found[0]) if len(found) else len(rounds) - 1
 
 
 def _groups(record: SearchRecord) -> np.ndarray:
-    """Return for each trial the group in which it is drawn."""
+    """Return the group of each trial."""
     complete, pruned, other = GROUPS
     most = record.train_fraction == record.train_fraction.max(initial=0.0)
     is_pruned = (record.state == "pruned") & most

@@ -1,8 +1,8 @@
-"""Axes of parameters: linear, logarithmic, or options.
+"""Axes of hyper-parameters: linear, logarithmic, or options.
 
-Symbols: ``v`` are values as numbers, of shape (n_trials,): the parameter itself, or the
-place of an option; NaN in trials that do not have the parameter. ``u`` are positions
-along the axis, from 0 to 1.
+Symbols: ``v`` are values as numbers, of shape (n_trials,): the values of a
+hyper-parameter, or the positions of its options; NaN in trials without the
+hyper-parameter. ``u`` are positions along the axis, from 0 to 1.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ __all__ = [
     "parameter_scales",
 ]
 
-# A parameter of which nothing is known but its values has a log scale if these are
-# positive and span this factor, as in the notation of spaces.
+# Without a search space, the scale is logarithmic if the values are positive and span
+# this factor, as in the notation of spaces.
 LOG_SPAN = 100.0
 
-# How many letters have room below a panel.
+# Number of letters that fit below a panel.
 MAX_TEXT = 22
 
-# Of the length of an axis, at either end.
+# Margin at each end, as a share of the length of an axis.
 MARGIN = 0.04
 
-# Up to how many values of an ordered list have a tick each.
+# Maximum number of values of an ordered list that all have a tick.
 MAX_LISTED = 6
 
 
 @dataclass(frozen=True)
 class ParameterScale:
-    """Layout of one parameter along an axis."""
+    """Layout of one hyper-parameter along an axis."""
 
     name: str
     # "linear", "log" or "options".
     kind: str
-    # Where the axis begins and ends, in values; of options their places.
+    # Ends of the axis: values, or positions of options.
     low: float
     high: float
-    # In order; empty for numbers.
+    # Ordered options; empty for numbers.
     options: list[Any]
-    # Whether the numbers are whole ones.
+    # Whether all values are integers.
     whole: bool = False
-    # Numbers that have ticks, if they are few.
+    # Values of the ticks, if there are few values.
     marks: list[float] = field(default_factory=list)
 
     def values(self, params: Sequence[dict[str, Any]]) -> FloatArray:
-        """Return the values in some configurations."""
+        """Return the values of some configurations as numbers."""
         return np.array(
             [
                 self._value(one[self.name]) if self.name in one else math.nan
@@ -77,7 +77,7 @@ class ParameterScale:
         return next(places, math.nan)
 
     def positions(self, v: FloatArray) -> FloatArray:
-        """Return where values lie."""
+        """Return the positions of values along the axis."""
         ends = np.array([self.low, self.high])
         if self.kind == "log":
             v, ends = np.log(v), np.log(ends)
@@ -87,11 +87,11 @@ class ParameterScale:
 
     @property
     def labels(self) -> list[str]:
-        """What to write at each option; empty for numbers."""
+        """Labels of the options; empty for numbers."""
         return [label_of(option) for option in self.options]
 
     def ticks(self) -> tuple[FloatArray, list[str]]:
-        """Return a few values for ticks, and what to write there."""
+        """Return the values of a few ticks, and their labels."""
         if self.kind == "options":
             return np.arange(len(self.options), dtype=float), self.labels
         v: Any
@@ -113,7 +113,7 @@ class ParameterScale:
         return v, number_texts(v)
 
     def lay_out(self, ax: Any) -> None:
-        """Make the parameter the horizontal axis of a panel."""
+        """Set up the horizontal axis of a panel for the hyper-parameter."""
         if self.kind == "options":
             ax.set_xlim(-0.5, len(self.options) - 0.5)
             turned = turn_if_crowded(self.labels, MAX_TEXT)
@@ -144,7 +144,7 @@ def _round_numbers(low: float, high: float) -> Any:
     return v[(v >= low * (1 - 1e-9)) & (v <= high * (1 + 1e-9))]
 
 
-# -- which scale ----------------------------------------------------------------------
+# -- choice of the scale --------------------------------------------------------------
 
 
 def parameter_scales(
@@ -152,7 +152,7 @@ def parameter_scales(
     names: Sequence[str] | None = None,
     params: Sequence[dict[str, Any]] | None = None,
 ) -> list[ParameterScale]:
-    """Return how the parameters of a search are laid out."""
+    """Return the scales of the hyper-parameters of a search."""
     tried = [*record.params, *(one.params for one in record.running), *(params or [])]
     dimensions = _dimensions(record.space, tried)
     if names is None:
@@ -160,18 +160,22 @@ def parameter_scales(
         several = [s for s in scales if s.low != s.high or len(s.options) > 1]
         return several or scales
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"params must be a list of names of parameters, got {names!r}.")
+        raise TypeError(
+            f"params must be a list of names of hyper-parameters, got {names!r}."
+        )
     unknown = [name for name in names if name not in dimensions]
     if unknown or not names:
-        what = f"{unknown[0]!r} is none" if unknown else "there must be one at least"
-        raise ValueError(f"params: {what}; the parameters are {list(dimensions)}.")
+        what = f"{unknown[0]!r} is unknown" if unknown else "the list is empty"
+        raise ValueError(
+            f"params: {what}; the hyper-parameters are {list(dimensions)}."
+        )
     return [_scale(name, dimensions[name], tried) for name in names]
 
 
 def _dimensions(
     space: Space | None, tried: Sequence[dict[str, Any]]
 ) -> dict[str, list[Dimension]]:
-    """Return the dimensions of each parameter: several if it occurs in branches."""
+    """Return the dimensions of each hyper-parameter: several if it is in branches."""
     found: dict[str, list[Dimension]] = {}
     for column in space.columns if space is not None else []:
         if column.name is not None:
@@ -214,38 +218,38 @@ def _options(
 
 
 def _sorted(values: Sequence[Any]) -> list[Any]:
-    """Sort by kind and value, so that a picture does not depend on the order."""
+    """Sort by type and value, so that the plot is independent of the order."""
     return sorted(
         values, key=lambda v: (type(v).__name__, v if is_number(v) else 0, label_of(v))
     )
 
 
 def is_ordered(dimension: Dimension) -> bool:
-    """Whether the values of a dimension are numbers in order."""
+    """Return whether the values of a dimension are ordered numbers."""
     values = dimension.decode(np.array([0.0, 0.5, 1.0]))
     return not dimension.is_categorical and all(map(is_number, values))
 
 
 def _ends(dimension: Dimension) -> list[float]:
-    """Return the bounds; of a distribution what lies between is nearly all of it."""
+    """Return the bounds; for a distribution, the ends of nearly all of its mass."""
     tail = 0.01 if isinstance(dimension, Distribution) else 0.0
     return [float(v) for v in dimension.decode(np.array([tail, 1.0 - tail]))]
 
 
 def are_log(values: Sequence[float]) -> bool:
-    """Whether numbers of an unknown space are taken for chosen on a log scale."""
+    """Return whether values without a search space are shown on a log scale."""
     low, high = min(values), max(values)
     return low > 0 and high / low >= LOG_SPAN
 
 
 def is_log(dimension: Dimension) -> bool:
-    """Whether the axis is logarithmic: the values are, and span a factor of ten."""
+    """Return whether the values are logarithmic and span a factor of ten."""
     least, most = _ends(dimension)
     return dimension.is_log and 0.0 < 10.0 * least <= most
 
 
 def _listed(dimension: Dimension) -> list[float]:
-    """Return the values of a list of numbers; none of a range."""
+    """Return the values of a list of numbers; empty for a range."""
     values = getattr(dimension, "values", ())
     return [float(value) for value in values]
 
@@ -253,10 +257,11 @@ def _listed(dimension: Dimension) -> list[float]:
 def drawn_trials(
     record: SearchRecord, names: Sequence[str] | None = None
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return which trials a picture of scores and parameters shows, and their data.
+    """Return the trials shown in plots of scores and hyper-parameters, and their data.
 
-    Of a search in stages only the trials on the most rows: others are not comparable.
-    Where the training size is chosen from trial to trial, it is one more parameter.
+    For a search in stages, only the trials on the most rows are shown, since others are
+    not comparable. If the training size is chosen for each trial, it is an additional
+    hyper-parameter.
     """
     scales = parameter_scales(record, names)
     chosen = np.ones(len(record), dtype=bool)

@@ -1,4 +1,4 @@
-"""Surrogate of the score: the one that a search has, or one fitted to its trials."""
+"""Surrogate of the score: that of a search, or one fitted to its trials."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ __all__ = ["NothingToLearn", "ScoreModel", "score_model", "space_of_values"]
 
 
 class NothingToLearn(ValueError):
-    """No trial has a score."""
+    """Error if no trial has a score."""
 
 
 @dataclass(frozen=True)
 class ScoreModel:
-    """A fitted surrogate, and the trials that it knows."""
+    """Fitted surrogate, and the trials that it was fitted to."""
 
     record: SearchRecord
-    # How configurations are encoded.
+    # Encoding of the configurations.
     space: Space
     surrogate: Any
-    # Trials of the record that are comparable configurations of the space, and their
-    # parameters by the names of the space.
+    # Rows of the trials in the record that are comparable and in the space, and their
+    # values by the names of the space.
     rows: np.ndarray
     params: list[dict[str, Any]]
-    # A score as it is shown is `unit` times a prediction, plus `offset`.
+    # Displayed score = unit * prediction + offset.
     unit: float
     offset: float
 
     @property
     def floor(self) -> float | None:
-        """The score, as it is shown, that the surrogate takes worse ones for.
+        """Displayed score that replaces all worse scores in the surrogate.
 
-        None if it takes all scores as they are.
+        None if no scores are replaced.
         """
         surrogate = getattr(self.surrogate, "surrogate", self.surrogate)
         floor = getattr(surrogate, "floor_", None)
@@ -66,9 +66,9 @@ def score_model(
     random_state: int = 0,
     name: str | None = None,
 ) -> ScoreModel:
-    """Return the model that a search has, or fit one to its trials.
+    """Return the surrogate of a search, or fit one to its trials.
 
-    `NothingToLearn` is raised if no trial has a score.
+    Raises `NothingToLearn` if no trial has a score.
     """
     _check_surrogate(surrogate)
     record = read_record(source, metric=metric, search_spaces=search_spaces, name=name)
@@ -82,7 +82,7 @@ def score_model(
         surrogate = surrogate if _predicts(surrogate) else "gp"
     with one_blas_thread():
         model = make_surrogate(surrogate, Candidates(space), random_state)
-        # A failure is taken for as bad as the worst score, as in a search.
+        # Failed trials count as the worst score, as in a search.
         y = record.score[rows]
         y = np.where(np.isfinite(y), y, np.min(y[np.isfinite(y)]))
         model = model.fit(space.encode(params), y)
@@ -96,7 +96,7 @@ def _check_surrogate(surrogate: Any) -> None:
     if isinstance(surrogate, str) and surrogate not in registry:
         raise ValueError(f"surrogate must be one of {models}, got {surrogate!r}.")
     raise ValueError(
-        f"surrogate: {surrogate!r} does not predict scores; take one of {models}."
+        f"surrogate: {surrogate!r} does not predict scores; use one of {models}."
     )
 
 
@@ -107,12 +107,12 @@ def _predicts(surrogate: Any) -> bool:
 
 
 def _own_model(source: Any, record: SearchRecord) -> ScoreModel | None:
-    """Return the model of a fitted search, if it has one of this score."""
+    """Return the surrogate of a fitted search if it predicts this score."""
     optimizer = getattr(source, "optimizer_", None)
     if not isinstance(optimizer, Optimizer):
         return None
     guide = getattr(source, "target_metric_", "score")
-    # A single metric is called "score" by the search, by its own name in a picture.
+    # A search calls a single metric "score"; a plot uses the name of the metric.
     own_names = [guide, *([source.scoring] if guide == "score" else [])]
     if record.metric not in own_names:
         return None
@@ -122,7 +122,7 @@ def _own_model(source: Any, record: SearchRecord) -> ScoreModel | None:
         return None
     unit, offset = float(record.sign), 0.0
     if hasattr(source, "score_range"):
-        # It learns scores on the scale on which they are weighed against costs.
+        # The surrogate is fitted to scores on the scale of the tradeoff.
         low, high = source.score_range or (0.0, 1.0)
         unit, offset = unit * (high - low), unit * low
     space, rows, params = _trials(source, record)
@@ -132,15 +132,15 @@ def _own_model(source: Any, record: SearchRecord) -> ScoreModel | None:
 def _trials(
     source: Any, record: SearchRecord
 ) -> tuple[Space, np.ndarray, list[dict[str, Any]]]:
-    """Return the space, and the places and parameters of comparable trials in it."""
+    """Return the space, and the rows and values of comparable trials in it."""
     space, params, fractions = record.space, record.params, record.train_fraction
     if hasattr(source, "_own_trials"):
-        # The search hands over its trials as its optimizer has them: with the size of
-        # the training set as one more parameter.
+        # The optimizer of the search has the size of the training set as an additional
+        # hyper-parameter of the trials.
         space, fractions = source.optimizer_.space, np.ones(len(record))
         proposed = {t.number: t.params for t in source._own_trials(source)}
         params = [proposed[number] for number in record.number]
-    # Scores on smaller shares of the training rows cannot be compared with others.
+    # Scores on smaller shares of the training rows are not comparable.
     finished = np.isin(record.state, ["complete", "failed"])
     scored = record.complete
     comparable = finished & (fractions == fractions[scored].max(initial=0.0))
@@ -148,21 +148,21 @@ def _trials(
         space = space_of_values([params[i] for i in np.flatnonzero(comparable)])
     rows = [i for i in np.flatnonzero(comparable) if params[i] in space]
     if not np.any(scored[rows]):
-        raise NothingToLearn("No trial has a score: there is nothing to learn.")
+        raise NothingToLearn("No trial has a score, so no surrogate can be fitted.")
     return space, np.array(rows, dtype=int), [params[i] for i in rows]
 
 
 def space_of_values(params: Sequence[Mapping[str, Any]], ranges: bool = True) -> Space:
     """Guess a space from configurations that were chosen from it.
 
-    With `ranges`, numbers become ranges, logarithmic if they are positive and span a
-    factor of 100; else lists of the values that occur, as everything else.
+    With `ranges`, numbers become ranges, which are logarithmic if the values are
+    positive and span a factor of 100. All other values become lists.
     """
     names = sorted(set().union(*params))
     for name in names:
         if any(name not in row for row in params):
             raise ValueError(
-                f"search_spaces: it must be given, since {name!r} is not in every "
+                f"search_spaces must be given, because {name!r} is not in every "
                 "configuration."
             )
     make = _range if ranges else _listed

@@ -1,4 +1,4 @@
-"""Slices of a search: the score against each parameter."""
+"""Slices of a search: score against each hyper-parameter."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["SliceDisplay"]
 
-# How far trials of one option are spread, of the distance to the next.
+# Spread of the trials of one option, as a share of the distance to the next option.
 SPREAD = 0.28
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SliceDisplay(_Display):
-    """The score against each parameter, a panel for each; shades tell the order.
+    """Score against each hyper-parameter, with one panel for each.
 
-    Use :meth:`from_search` or :meth:`from_history` to make one.
+    The shades of the points show the order of the trials. Use :meth:`from_search` or
+    :meth:`from_history` to create a display.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ class SliceDisplay(_Display):
     state : ndarray of shape (n_trials,), str
         "complete", "failed", "timed_out", "out_of_memory" or "pruned".
     best : int, default=None
-        Place of the best trial.
+        Position of the best trial.
     %(label)s
     %(sign)s
 
@@ -48,17 +49,18 @@ class SliceDisplay(_Display):
     %(ax_)s
     %(figure_)s
     points_ : list of matplotlib.collections.PathCollection
-        The trials with a score, for each panel.
+        Points of the trials with a score, for each panel.
     failed_points_ : list of matplotlib.collections.PathCollection
-        Failed trials, at the edge, for each panel.
+        Marks of failed trials at the edge, for each panel.
     colorbar_ : matplotlib.colorbar.Colorbar or None
-        Says which shade is which trial; None without any.
+        Color bar of the trial numbers; None if there are no trials.
 
     Notes
     -----
-    A panel shows trials that differ in all parameters, not what the one parameter does
-    by itself. A parameter that depends on another one has fewer points. Of a search in
-    stages the last one is shown, which is on the most rows.
+    The trials in a panel differ in all hyper-parameters, so a panel does not show the
+    effect of one hyper-parameter alone. A conditional hyper-parameter has fewer points.
+    For a search in stages, only the last stage is shown, whose trials use the most
+    rows.
 
     Examples
     --------
@@ -120,7 +122,7 @@ class SliceDisplay(_Display):
     def plot(
         self, ax: Any = None, *, n_cols: int = 3, point_kw: dict | None = None
     ) -> Self:
-        """Draw them.
+        """Draw the panels.
 
         Parameters
         ----------
@@ -133,13 +135,13 @@ class SliceDisplay(_Display):
         %(self)s
         """
         if not isinstance(n_cols, Integral) or n_cols < 1:
-            raise ValueError(f"n_cols must be an int of at least 1, got {n_cols!r}.")
+            raise ValueError(f"n_cols must be an integer >= 1, got {n_cols!r}.")
         size = (2.6, 2.3) if len(self.scales) > 1 else (5.0, 3.4)
         self.points_: list[Any] = []
         self.failed_points_: list[Any] = []
         self.colorbar_ = None
         if not self.scales:
-            # Not even the parameters are known.
+            # Without trials and space, the hyper-parameters are unknown.
             return self._drawn_empty(ax, size)
         self._drawn_on_panels(get_many_axes(ax, len(self.scales), n_cols, size))
         for panel, scale, v in zip(self.axes_, self.scales, self.values, strict=True):
@@ -183,13 +185,13 @@ class SliceDisplay(_Display):
         ax.set_xlabel(name_label(scale.name), fontsize="small")
         style.style_axes(ax, "y")
         ax.grid(axis="x", color=shades.faint, linewidth=0.4, alpha=0.5)
-        # The same scores are in sight in all panels, whatever exists in which trial.
+        # All panels have the same limits, including those of conditional ones.
         style.set_robust_ylim(ax, self.sign, self.score)
         if not np.isfinite(self.score).any():
             style.annotate_empty(ax)
 
     def _spread(self) -> FloatArray:
-        """Shift trials sideways, each by an amount of its own: it never changes."""
+        """Shift each trial sideways by a fixed amount."""
         golden = 0.5 * (np.sqrt(5.0) - 1.0)
         return SPREAD * (2.0 * np.mod(golden * (self.number + 0.5), 1.0) - 1.0)
 

@@ -1,4 +1,4 @@
-"""Stages of a search: the scores of each, and what was carried on."""
+"""Stages of a search: scores of each stage, and configurations of several stages."""
 
 from __future__ import annotations
 
@@ -18,34 +18,36 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["StagesDisplay"]
 
-# How far the trials of a stage are spread to either side, of the distance to the next.
+# Spread of the trials of a stage to each side, as a share of the distance to the next.
 SPREAD = 0.17
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class StagesDisplay(_Display):
-    """The scores of each stage of a search; lines join what was tried in two stages.
+    """Scores of each stage of a search.
 
-    Use :meth:`from_search` or :meth:`from_history` to make one.
+    Lines connect the trials of one configuration in two stages. Use :meth:`from_search`
+    or :meth:`from_history` to create a display.
 
     Parameters
     ----------
     stage : ndarray of shape (n_trials,), int
-        The stage of each trial, from 0.
+        Stage of each trial, from 0.
     %(score)s
     subset : ndarray of shape (n_trials,), int
-        On which of several small samples of its stage each was made.
+        Number of the subset of the training rows, if a stage uses several small ones.
     complete : ndarray of shape (n_trials,), bool
-        Which trials were finished and have a score.
+        Whether each trial is complete and has a score.
     train_fraction : ndarray of shape (n_stages,)
         Share of the training rows of each stage.
     carried : list of tuple of int
-        Places of two trials of the same configuration in successive stages.
+        Positions of the two trials of each configuration in successive stages.
     rank_correlation : ndarray of shape (n_stages - 1,)
-        That of the scores of these, from -1 to 1: how well a stage's ranking predicted
-        the next. NaN where fewer than two were carried on.
+        Rank correlation of the scores of these pairs, from -1 to 1: a high value means
+        that the ranking in a stage predicts the ranking in the next. NaN for fewer than
+        two pairs.
     best : int, default=None
-        Place of the best trial.
+        Position of the best trial.
     %(label)s
     %(sign)s
 
@@ -54,20 +56,21 @@ class StagesDisplay(_Display):
     %(ax_)s
     %(figure_)s
     points_ : list of matplotlib.collections.PathCollection
-        The trials of each stage.
+        Points of the trials of each stage.
     lines_ : matplotlib.collections.LineCollection
-        Joins the trials of one configuration.
+        Lines between trials of one configuration.
     best_point_ : matplotlib.collections.PathCollection or None
-        The best trial.
+        Mark of the best trial.
     texts_ : list of matplotlib.text.Text
-        The rank correlations, between the stages.
+        Rank correlations, between the stages.
 
     Notes
     -----
-    Scores on more rows are better as a rule: the picture is not about their level but
-    about whether lines cross. With a rank correlation near 1, fewer trials on all rows
-    would have done; near 0, the first stage said nothing, and should have more rows, or
-    carry on more configurations.
+    Scores on more rows are usually better. The plot compares the rankings of the stages
+    and not the levels of their scores: lines that cross are changes of the ranking.
+    With a rank correlation near 1, fewer trials on all rows are sufficient. With a rank
+    correlation near 0, the first stage had no information on the second: use more rows
+    in the first stage, or evaluate more of its configurations in the second.
 
     Examples
     --------
@@ -141,7 +144,7 @@ class StagesDisplay(_Display):
         return display.plot(ax, point_kw=point_kw)
 
     def plot(self, ax: Any = None, *, point_kw: dict | None = None) -> Self:
-        """Draw them.
+        """Draw the stages.
 
         Parameters
         ----------
@@ -174,7 +177,7 @@ class StagesDisplay(_Display):
         return self._drawn_on(ax)
 
     def _places(self) -> FloatArray:
-        """Return where trials stand: beside one another, samples apart."""
+        """Return the horizontal positions of the trials, separated by subset."""
         x = self.stage.astype(float)
         for stage in range(len(self.train_fraction)):
             own = np.flatnonzero(self.stage == stage)
@@ -221,7 +224,7 @@ class StagesDisplay(_Display):
         return f"stage {stage + 1}: {share:.0%} of rows\n{n} {trials}{failed}"
 
     def _write_correlations(self, ax: Any) -> list[Any]:
-        """Write between two stages how alike their rankings are."""
+        """Write the rank correlation between two stages."""
         texts = []
         for stage, correlation in enumerate(self.rank_correlation):
             n = len(_pairs_from(self.carried, self.stage, stage))
@@ -235,17 +238,17 @@ class StagesDisplay(_Display):
 
 
 def _carried(record: SearchRecord) -> list[tuple[int, int]]:
-    """Return the places of complete trials of one configuration in two stages."""
+    """Return the positions of complete trials of one configuration in two stages."""
     keys = _keys(record)
     places = np.flatnonzero(record.complete).tolist()
-    # The first of several trials of one configuration in a stage.
+    # First of several trials of one configuration in a stage.
     first = {(record.stage[i], keys[i]): i for i in reversed(places)}
     pairs = [(first.get((record.stage[i] - 1, keys[i])), i) for i in places]
     return [(earlier, later) for earlier, later in pairs if earlier is not None]
 
 
 def _keys(record: SearchRecord) -> list[Any]:
-    """Return what is equal for equal configurations."""
+    """Return keys that are equal for equal configurations."""
     if record.space is not None:
         return [key_of(row) for row in record.space.encode(record.params)]
     return [repr(sorted(params.items())) for params in record.params]
@@ -254,6 +257,6 @@ def _keys(record: SearchRecord) -> list[Any]:
 def _pairs_from(
     carried: list[tuple[int, int]], stages: np.ndarray, stage: int
 ) -> np.ndarray:
-    """Return those that lead on from a stage, shape (n, 2)."""
+    """Return the pairs that begin in a stage, shape (n, 2)."""
     own = [pair for pair in carried if stages[pair[0]] == stage]
     return np.array(own, dtype=int).reshape(-1, 2)

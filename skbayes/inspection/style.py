@@ -1,9 +1,9 @@
-"""Colors and marks of all pictures, and limits of their axes.
+"""Colors and markers of all plots, and limits of their axes.
 
-Colors are those of Okabe & Ito, which color-blind eyes tell apart, in an order in
-which neighbors differ in lightness too; lines and marks differ besides, so that a
-picture can be read in gray. What is black on white in the default style of matplotlib
-is derived from the background of the axes, so that dark styles work, too.
+The colors are from the color-blind safe palette of Okabe & Ito, ordered so that
+neighbors also differ in lightness. Lines and markers differ as well, so that plots are
+readable in gray. Colors that are black on white in matplotlib's default style are
+derived from the background of the axes, which supports dark styles.
 """
 
 from __future__ import annotations
@@ -38,43 +38,43 @@ __all__ = [
     "tones",
 ]
 
-# How much costs must differ to be shown on a logarithmic scale.
+# Minimum ratio of the largest to the smallest cost for a logarithmic scale.
 COST_SPAN = 20.0
 
 RGB = tuple[float, float, float]
 
-# How much of the ink is in gray and in faint lines; the rest is the background.
+# Share of the ink in gray and in faint lines; the rest is the background.
 GREY_SHARE, FAINT_SHARE = 0.57, 0.216
 
-# How much of the ink is in colors on a dark background.
+# Share of the ink in colors on a dark background.
 LIFT = 0.25
 
-# The least contrast of texts, as WCAG 2 defines it.
+# Minimum contrast of texts, as defined by WCAG 2.
 LEAST_CONTRAST = 4.5
 
-# By these gids the marks of a picture are found again when another search joins it:
-# trials that count, those that do not, failed ones, and what stands for trials that are
-# out of sight.
+# Ids by which the artists of a plot are found when another search is added: comparable
+# trials, other trials, failed trials, and marks of points outside the limits.
 TRIALS, OTHERS = "skbayes: trials", "skbayes: trials not compared"
 FAILURES, EDGE = "skbayes: failed", "skbayes: outside"
 
-# How many times further from the median than the best a score may be to be in sight.
+# Worse scores are outside the limits if their distance from the median is more than
+# this multiple of that of the best score.
 REACH = 3.0
 
-# What share of the trials is in sight at least.
+# Minimum share of the trials inside the limits.
 IN_SIGHT = 0.7
 
 
 @dataclass(frozen=True)
 class SeriesStyle:
-    """How one of several searches is drawn."""
+    """Style of one of several searches."""
 
     color: str | RGB
     linestyle: Any
     marker: str
 
 
-# Stands for the ink of the picture.
+# Placeholder for the ink of the plot.
 INK = "#000000"
 
 SERIES = (
@@ -90,7 +90,7 @@ SERIES = (
 
 @dataclass(frozen=True)
 class StateStyle:
-    """How a trial is drawn according to its state."""
+    """Style of a trial in a given state."""
 
     label: str
     color: str | None
@@ -110,19 +110,19 @@ STATES = {
 
 @dataclass(frozen=True)
 class Tones:
-    """What to draw with on a background."""
+    """Colors for drawing on a background."""
 
     paper: RGB
     ink: RGB
 
     @property
     def gray(self) -> RGB:
-        """For what matters less."""
+        """Color of less important elements."""
         return _mixed(self.paper, self.ink, GREY_SHARE)
 
     @property
     def faint(self) -> RGB:
-        """For the lines of a grid."""
+        """Color of grid lines."""
         return _mixed(self.paper, self.ink, FAINT_SHARE)
 
     @property
@@ -131,7 +131,7 @@ class Tones:
         return _luminance(self.paper) < _luminance(self.ink)
 
     def series(self, place: int) -> SeriesStyle:
-        """Return how one of several searches is drawn."""
+        """Return the style of one of several searches."""
         from matplotlib.colors import to_rgb
 
         style = SERIES[place % len(SERIES)]
@@ -143,13 +143,13 @@ class Tones:
 
 
 def tones(where: Any) -> Tones:
-    """Return what to draw with."""
+    """Return the colors for drawing on axes or a figure."""
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb
 
     black, white = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
     texts = to_rgb(rcParams["text.color"])
-    # Nothing is known of what is behind a transparent figure, except by its texts.
+    # The color behind a transparent figure is inferred from its texts.
     behind = white if _contrast(texts, white) > _contrast(texts, black) else black
     paper = _background(where, behind)
     if _contrast(texts, paper) >= LEAST_CONTRAST:
@@ -158,7 +158,7 @@ def tones(where: Any) -> Tones:
 
 
 def _background(where: Any, behind: RGB) -> RGB:
-    """Return the color of axes or a figure, which lets through what is behind it."""
+    """Return the color of axes or a figure, blended with the color behind it."""
     from matplotlib.colors import to_rgba
 
     parent = where.figure
@@ -169,13 +169,13 @@ def _background(where: Any, behind: RGB) -> RGB:
 
 
 def _mixed(one: Sequence[float], other: Sequence[float], share: float) -> RGB:
-    """Return a color with a share of another one in it."""
+    """Return a blend of two colors."""
     r, g, b = ((1.0 - share) * x + share * y for x, y in zip(one, other, strict=True))
     return r, g, b
 
 
 def _luminance(color: RGB) -> float:
-    """Return the relative luminance, as WCAG 2 defines it."""
+    """Return the relative luminance, as defined by WCAG 2."""
     r, g, b = (
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color
     )
@@ -183,15 +183,15 @@ def _luminance(color: RGB) -> float:
 
 
 def _contrast(one: RGB, other: RGB) -> float:
-    """Return the contrast of two colors, from 1 to 21, as WCAG 2 defines it."""
+    """Return the contrast of two colors, from 1 to 21, as defined by WCAG 2."""
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
 def score_colors(dark: bool = False, sign: int = 1) -> Any:
-    """Return the color map of scores: the better, the further from the background.
+    """Return the color map of scores: better scores have a higher contrast.
 
-    In gray, too. `sign` is -1 if the lower of two scores is the better.
+    The same holds in gray. `sign` is -1 if a lower score is better.
     """
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
@@ -203,7 +203,7 @@ def score_colors(dark: bool = False, sign: int = 1) -> Any:
 
 
 def style_axes(ax: Any, grid: str | None = "y") -> None:
-    """Take away the frame, and draw a grid behind everything."""
+    """Remove the frame, and draw a grid in the background."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid is not None:
         ax.grid(axis=grid, color=tones(ax).faint, linewidth=0.6, alpha=0.7)
@@ -211,7 +211,7 @@ def style_axes(ax: Any, grid: str | None = "y") -> None:
 
 
 def robust_limits(scores: FloatArray, sign: int) -> tuple[float, float] | None:
-    """Return between which scores a picture has the ones that matter."""
+    """Return the range of scores that excludes outliers on the bad side."""
     y: FloatArray = sign * scores[np.isfinite(scores)]
     if not len(y):
         return None
@@ -226,7 +226,7 @@ def robust_limits(scores: FloatArray, sign: int) -> tuple[float, float] | None:
 
 
 def set_robust_ylim(ax: Any, sign: int, scores: FloatArray | None = None) -> None:
-    """Let the scores that matter fill the picture; worse ones are shown at the edge."""
+    """Set the limits without bad outliers, which are marked at the edge instead."""
     for old in [x for x in (*ax.collections, *ax.texts) if x.get_gid() == EDGE]:
         old.remove()
     marks = [one for one in ax.collections if one.get_gid() in (TRIALS, OTHERS)]
@@ -251,7 +251,7 @@ def set_robust_ylim(ax: Any, sign: int, scores: FloatArray | None = None) -> Non
 
 
 def mark_failures(ax: Any, x: FloatArray, sign: int, **keywords: Any) -> Any:
-    """Mark failed trials at the edge where the worst scores are."""
+    """Mark failed trials at the edge of the worst scores."""
     x = x[np.isfinite(x)]
     marks = ax.scatter(
         x,
@@ -263,7 +263,7 @@ def mark_failures(ax: Any, x: FloatArray, sign: int, **keywords: Any) -> Any:
         gid=FAILURES,
         **keywords,
     )
-    # Marks that have no score must be in sight, too.
+    # Marks without a score must be inside the horizontal limits, too.
     ax.update_datalim(np.column_stack([x, np.zeros(len(x))]), updatey=False)
     ax.autoscale_view(scaley=False)
     return marks
@@ -276,7 +276,7 @@ def mark_best(ax: Any, x: float, y: float, size: float, width: float) -> Any:
 
 
 def star(ax: Any, size: float, **keywords: Any) -> dict[str, Any]:
-    """Return keywords for the star of the trial that was chosen."""
+    """Return the keywords of the star of the chosen trial."""
     shades = tones(ax)
     edge = {"markeredgecolor": shades.ink, "linestyle": "none", "zorder": 5}
     return {
@@ -289,12 +289,12 @@ def star(ax: Any, size: float, **keywords: Any) -> dict[str, Any]:
 
 
 def has_log_span(values: FloatArray, span: float) -> bool:
-    """Whether numbers are positive and differ by more than a factor."""
+    """Return whether numbers are positive and their ratio exceeds `span`."""
     low, high = np.min(values), np.max(values)
     return bool(low > 0 and high > span * low)
 
 
 def annotate_empty(ax: Any, text: str = "no trial has a score") -> None:
-    """Write in an empty picture why it is empty."""
+    """Write into an empty plot why it is empty."""
     place = {"transform": ax.transAxes, "ha": "center", "gid": EDGE}
     ax.text(0.5, 0.5, text, color=tones(ax).gray, **place)

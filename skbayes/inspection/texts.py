@@ -1,4 +1,4 @@
-"""Texts on axes: values, scores and numbers in few characters."""
+"""Texts on axes: short forms of values, scores and numbers."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = [
     "turn_if_crowded",
 ]
 
-# Longer names of options are cut on an axis.
+# Maximum length of the name of an option on an axis.
 MAX_LABEL = 14
 
-# Longer names of parameters are cut beside a panel.
+# Maximum length of the name of a hyper-parameter at a panel.
 MAX_NAME = 40
 
 
 def plain(text: str) -> str:
-    """Let matplotlib draw a text as it is: without formulas and control characters."""
+    """Escape a text for matplotlib: no formulas and no control characters."""
     return printable(text).replace("$", r"\$")
 
 
 def shorten(text: str, length: int, middle: bool = False) -> str:
-    """Cut a text that is too long, at its end or in its middle."""
+    """Shorten a text that is too long, at its end or in its middle."""
     if len(text) <= length:
         return text
     kept = (length - 1) // 2 if middle else length - 1
@@ -40,7 +40,7 @@ def shorten(text: str, length: int, middle: bool = False) -> str:
 
 
 def label_of(value: Any, length: int = MAX_LABEL) -> str:
-    """Describe an option in a few characters: by its name, or else its text."""
+    """Return a short text for an option: its name, or else its `repr`."""
     name = getattr(value, "__qualname__", None)
     text = name if isinstance(name, str) else value
     text = text if isinstance(text, str) else " ".join(repr(text).split())
@@ -48,23 +48,23 @@ def label_of(value: Any, length: int = MAX_LABEL) -> str:
 
 
 def name_label(name: str, length: int = MAX_NAME) -> str:
-    """Describe a parameter by its name, whose beginning and end tell the most."""
-    # Cut first: half of an escaped character would begin a formula.
+    """Return a short name of a hyper-parameter, which keeps its beginning and end."""
+    # Shorten first: half of an escape sequence would start a formula.
     return plain(shorten(name, length, middle=True))
 
 
 def score_label(label: str) -> str:
-    """Write the label of a score on two lines: what it is, and what is better."""
+    """Return the label of a score on two lines: name and direction."""
     return plain(label).replace(" (", "\n(")
 
 
 def score_name(label: str) -> str:
-    """Return what the score is, without what is better."""
+    """Return the name of a score from its label, without the direction."""
     return plain(label).split(" (")[0]
 
 
 def number_texts(v: FloatArray) -> list[str]:
-    """Write numbers with as few digits as tell them apart."""
+    """Format numbers with as few digits as needed to distinguish them."""
     for digits in range(4, 17):
         texts = [f"{value:.{digits}g}" for value in v]
         if len(set(texts)) == len(v):
@@ -73,11 +73,11 @@ def number_texts(v: FloatArray) -> list[str]:
 
 
 def turn_if_crowded(labels: Sequence[str], room: int) -> dict[str, Any]:
-    """Return keywords that turn labels if there is no room for so many letters."""
+    """Return keywords that rotate labels which do not fit into `room` letters."""
     lengths = list(map(len, labels))
     neighbors = [(a + b) / 2 for a, b in zip(lengths, lengths[1:], strict=False)]
     widest = max(neighbors or lengths, default=0)
-    # Half a letter between two of them, at least.
+    # At least half a letter between two labels.
     if len(labels) * widest + len(labels) / 2 <= room:
         return {}
     return {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}

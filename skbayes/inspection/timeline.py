@@ -1,4 +1,4 @@
-"""Timeline of a search: when each trial ran, and beside which others."""
+"""Timeline of a search: start, end and state of each trial."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["TimelineDisplay"]
 
-# Up to how many trials have their numbers written on them.
+# Maximum number of trials with numbers on their bars.
 MAX_NUMBERED = 40
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TimelineDisplay(_Display):
-    """When each trial ran, one above the other where several were in flight.
+    """Start and end of each trial, with concurrent trials one above the other.
 
-    A bar is a trial, from the first fit's beginning to the last one's end; its color
-    and hatching say how it ended. What is blank between bars is the time in which the
-    next trial was chosen, or in which a place was not taken.
+    The bar of a trial extends from the start of its first fit to the end of its last
+    one. Its color and hatching show its final state. Gaps between bars are times in
+    which the next trial was chosen or fewer trials than possible were running.
 
-    Use :meth:`from_search` or :meth:`from_history` to make one.
+    Use :meth:`from_search` or :meth:`from_history` to create a display.
 
     Parameters
     ----------
     number : ndarray of shape (n_trials,), int
-        Numbers of the trials, in the order in which they began.
+        Numbers of the trials, in the order of their starts.
     started, finished : ndarray of shape (n_trials,)
-        When they began and ended, in seconds since the first one began. Those that have
-        not finished end when the last thing is known to have happened, or later.
+        Start and end of each trial, in seconds since the start of the first one. The
+        end of an unfinished trial is the time of the last known event, or later.
     lane : ndarray of shape (n_trials,), int
-        At which height each is drawn, from 0: the lowest that was free.
+        Vertical position of each trial, from 0: the lowest that was free.
     state : ndarray of shape (n_trials,), str
         "complete", "failed", "timed_out", "out_of_memory",
         "pruned" or "running".
@@ -50,12 +50,13 @@ class TimelineDisplay(_Display):
     %(ax_)s
     %(figure_)s
     bars_ : dict of str to matplotlib.container.BarContainer
-        The trials, by state.
+        Bars of the trials, by state.
 
     Notes
     -----
-    Times are known of searches that were made by a release which records them, and of
-    all journals. Lanes are not workers: the fits of a trial may run on several.
+    Times are available for all journals, and for searches made by a release that
+    records times. Lanes are not workers: the fits of a trial can run on several
+    workers.
 
     Examples
     --------
@@ -94,7 +95,7 @@ class TimelineDisplay(_Display):
         %(name)s
         %(ax)s
         bar_kw : dict or None, default=None
-            Keywords for the bars, see ``matplotlib.axes.Axes.barh``.
+            Keyword arguments for the bars, see ``matplotlib.axes.Axes.barh``.
 
         Returns
         -------
@@ -105,7 +106,7 @@ class TimelineDisplay(_Display):
         record = read_record(search, name=name)
         known = np.isfinite(record.started)
         if len(record) and not known.any():
-            raise ValueError("It is not known when the trials of this search ran.")
+            raise ValueError("The times of the trials of this search are unknown.")
         running = [(r.number, r.started, "running") for r in record.running]
         end = _latest(record)
         number = np.array([*record.number[known], *(r[0] for r in running)], dtype=int)
@@ -128,20 +129,20 @@ class TimelineDisplay(_Display):
         """Share of the time in which no trial ran; NaN if no time has passed."""
         if not len(self.started):
             return float("nan")
-        # Until when everything so far has ended.
+        # Time until which all earlier trials have ended.
         until = np.maximum.accumulate(self.finished)
         gaps = np.maximum(self.started[1:] - until[:-1], 0.0)
         total = until[-1] - self.started[0]
         return float(gaps.sum() / total) if total > 0 else float("nan")
 
     def plot(self, ax: Any = None, *, bar_kw: dict | None = None) -> Self:
-        """Draw it.
+        """Draw the bars.
 
         Parameters
         ----------
         %(ax)s
         bar_kw : dict or None, default=None
-            Keywords for the bars.
+            Keyword arguments for the bars.
 
         Returns
         -------
@@ -173,7 +174,7 @@ class TimelineDisplay(_Display):
         return self._drawn_on(ax)
 
     def _write_numbers(self, ax: Any) -> None:
-        """Write on each bar that is wide enough which trial it is."""
+        """Write the number of each trial on its bar, if the bar is wide enough."""
         from matplotlib.patheffects import withStroke
 
         shades = tones(ax)
@@ -193,11 +194,11 @@ class TimelineDisplay(_Display):
         n = len(self.number)
         text = f"{n} trial{'s' * (n != 1)}"
         if n_lanes > 1:
-            text += f", up to {n_lanes} at a time"
+            text += f", up to {n_lanes} in parallel"
         if np.isfinite(self.idle):
-            text += f"; none ran for {self.idle:.0%} of the time"
+            text += f"; no trial ran for {self.idle:.0%} of the time"
         ax.set_xlabel(f"seconds since the first trial began\n{text}")
-        ax.set_ylabel("trials in flight")
+        ax.set_ylabel("running trials")
         ax.set_ylim(0.4, n_lanes + 0.6)
         ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         style_axes(ax, "x")
@@ -209,10 +210,10 @@ class TimelineDisplay(_Display):
 
 
 def _latest(record: SearchRecord) -> float:
-    """Return until when trials that have not finished are drawn.
+    """Return the displayed end of unfinished trials.
 
-    Nobody knows whether they still run. They took until now at least, if the last thing
-    in the journal is their own beginning, and are given the time that others took.
+    It is unknown whether they still run. They are drawn until the last known event, but
+    at least for the median duration of the finished trials.
     """
     asked = [one.started for one in record.running]
     last = max([0.0, *record.finished[np.isfinite(record.finished)], *asked])
@@ -221,10 +222,10 @@ def _latest(record: SearchRecord) -> float:
 
 
 def _lanes(started: FloatArray, finished: FloatArray) -> np.ndarray:
-    """Give each trial the lowest lane that is free when it begins.
+    """Give each trial the lowest lane that is free at its start.
 
-    `started` is ascending. A trial that was asked for when another was told begins a
-    little before the clock says that the other has ended.
+    `started` is ascending. A trial that replaces a finished one can start slightly
+    before the recorded end of the finished one.
     """
     slack = 1e-3
     lanes = np.zeros(len(started), dtype=int)

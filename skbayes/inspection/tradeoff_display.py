@@ -1,4 +1,4 @@
-"""Score against cost, and what each tradeoff between them would choose."""
+"""Score against cost, and the best trial for each tradeoff between them."""
 
 from __future__ import annotations
 
@@ -17,81 +17,81 @@ from skbayes.space.dimensions import FloatArray, is_number
 
 __all__ = ["TradeoffDisplay"]
 
-# A trial that is the best for a smaller share of the tradeoffs is not named.
+# Trials that are the best for a smaller share of the tradeoffs are not labeled.
 NARROW = 0.07
 
-# What the curve of the tradeoffs shows at least.
+# Minimum range of tradeoffs of the curve.
 LEAST_SHOWN, MOST_SHOWN = 1e-3, 1.0
 
 
 @dataclass(eq=False, repr=False)
 class TradeoffDisplay(_Display):
-    r"""The score and the cost of every trial, and the best trial for each tradeoff.
+    r"""Score and cost of each trial, and the best trial for each tradeoff.
 
-    On the left all trials, the dashed line through those that are the best for some
-    tradeoff :math:`\alpha`, and a line of equal utility: what scores on it is worth as
-    much as the chosen trial. On the right the chosen score and cost for each
-    :math:`\alpha`.
+    The left panel shows all trials. A dashed line connects the trials that are the best
+    for some tradeoff :math:`\alpha`. All points on the line of equal utility are as
+    good as the chosen trial. The right panel shows the score and the cost of the chosen
+    trial for each :math:`\alpha`.
 
-    Use :meth:`from_search` or :meth:`from_history` to make one.
+    Use :meth:`from_search` or :meth:`from_history` to create a display.
 
     Parameters
     ----------
     score : ndarray of shape (n_trials,)
-        Scores, greater is better; NaN for trials that cannot be chosen.
+        Score of each trial, greater is better; NaN for trials that cannot be chosen.
     cost : ndarray of shape (n_trials,)
-        What they cost, 0 or more.
+        Cost of each trial, 0 or more.
     fraction : ndarray of shape (n_trials,)
-        Share of the training rows, relative to the largest on offer.
+        Share of the training rows, relative to the largest possible share.
     numbers : ndarray of shape (n_trials,)
         Numbers of the trials.
     tradeoff : float or None, default=None
-        The :math:`\alpha` that was used; None: none.
+        Tradeoff :math:`\alpha` of the search; None if it has none.
     score_range : tuple of (float, float) or None, default=None
-        What stands for a score of 0 and of 1. None: 0 and 1, or, if scores lie outside,
-        the worst and the best.
+        Scores that are mapped to 0 and 1. None: 0 and 1; if scores are outside of this
+        range, the worst and the best score.
     chosen : int or None, default=None
-        Row of the trial that was chosen. None: the best for `tradeoff`, or, without
-        one, for 0.
+        Row of the chosen trial. None: the best trial for `tradeoff`, or for 0 if
+        `tradeoff` is None.
     label : str, default="score"
-        What the score is.
+        Label of the scores.
     sign : int, default=1
-        -1 to show negated scores, such as losses, by their own values.
+        -1 to show negated scores, such as losses, as positive values.
     cost_label : str, default="cost"
-        What the cost is.
+        Label of the costs.
     name : str or None, default=None
-        What the search is called.
+        Name of the search.
 
     Attributes
     ----------
     rows : ndarray of int
-        Trials that are the best for some tradeoff, that for 0 first.
+        Trials that are the best for some tradeoff, ordered by increasing tradeoff.
     begins : ndarray
-        From which tradeoff on each of them is the best.
+        Smallest tradeoff for which each of these trials is the best.
     relative_cost : ndarray of shape (n_trials,)
-        Costs in units of a typical fit on all rows, 1 at most.
+        Costs in units of a typical fit on all rows, at most 1.
     %(axes_)s
     %(ax_)s
     %(figure_)s
     points_ : matplotlib PathCollection
-        All trials.
+        Points of all trials.
     envelope_ : matplotlib Line2D
-        The line through `rows`.
+        Line through the trials of `rows`.
     utility_ : matplotlib Line2D or None
-        The line of equal utility; None without a tradeoff.
+        Line of equal utility; None without a tradeoff.
     curve_, cost_curve_ : matplotlib Line2D
-        Score and relative cost of the choice for each tradeoff.
+        Score and relative cost of the chosen trial for each tradeoff.
 
     See Also
     --------
-    skbayes.TradeoffSearchCV : Searches for the best tradeoff.
+    skbayes.TradeoffSearchCV : Search for the best tradeoff of score and cost.
 
     Notes
     -----
     The utility of a trial is :math:`L - \alpha \sigma`, where :math:`L` is its score on
     the scale of `score_range` and :math:`\sigma` its relative cost, as for
-    :class:`skbayes.TradeoffSearchCV`. Costs of more than 1 count as 1, where the line
-    of equal utility has a knee.
+    :class:`skbayes.TradeoffSearchCV`. Relative costs above 1 count as 1, which causes a
+    kink in the line of equal utility.
 
     Examples
     --------
@@ -139,12 +139,12 @@ class TradeoffDisplay(_Display):
         Parameters
         ----------
         tradeoff : float
-            The tradeoff, 0 or more.
+            Tradeoff, 0 or more.
 
         Returns
         -------
         row : int
-            The trial.
+            Row of the trial.
 
         Raises
         ------
@@ -176,14 +176,14 @@ class TradeoffDisplay(_Display):
         %(search)s
         %(metric)s
         cost : str or None, default=None
-            Which cost: "fit_time", or another one that was measured. None: the one of
-            the search, or else "fit_time".
+            Name of a measured cost, such as "fit_time". None: the cost of the search,
+            or else "fit_time".
         tradeoff : float or None, default=None
-            The tradeoff to draw the line of equal utility for. None: that of the
-            search, if it has one.
+            Tradeoff for the line of equal utility. None: the tradeoff of the search, if
+            it has one.
         score_range : tuple of (float, float) or None, default=None
-            What stands for a score of 0 and of 1. None: as the search has it, or else 0
-            and 1, or, if scores lie outside, the worst and the best of the trials.
+            Scores that are mapped to 0 and 1. None: the range of the search, or else 0
+            and 1; if scores are outside of this range, the worst and the best score.
         %(name)s
         %(ax)s
         %(plot_options)s
@@ -198,7 +198,7 @@ class TradeoffDisplay(_Display):
         settings = record.settings
         own_cost = settings.get("cost")
         if cost is None:
-            # What a callable measured is called "cost".
+            # The cost of a callable is named "cost".
             cost = own_cost if isinstance(own_cost, str) else "cost"
             cost = cost if cost in record.costs else "fit_time"
         costs = {"fit_time": record.fit_time, **record.costs}
@@ -255,7 +255,7 @@ class TradeoffDisplay(_Display):
 
     def _draw_trials(self, ax: Any) -> None:
         shown, shades = self.sign * self.score, style.tones(ax)
-        # The larger the training set, the further from the background; in gray, too.
+        # Larger training sets have a higher contrast, also in gray.
         look = {"cmap": _greys(shades.dark), "vmin": 0.0, "vmax": 1.0, "s": 26}
         look |= {"edgecolors": shades.gray, "gid": style.TRIALS}
         self.points_ = ax.scatter(self.cost, shown, c=self.fraction, **look)
@@ -281,7 +281,7 @@ class TradeoffDisplay(_Display):
         style.style_axes(ax, "both")
 
     def _draw_utility(self, ax: Any, costs: FloatArray) -> Any:
-        """Draw what is worth as much as the chosen trial, within sight."""
+        """Plot the line of equal utility inside the limits."""
         limits = ax.get_ylim()
         typical = typical_cost(self.cost, self.fraction)
         least, most = costs.min(), costs.max()
@@ -290,7 +290,7 @@ class TradeoffDisplay(_Display):
         sigma = np.minimum(1.0, at / typical) - self.relative_cost[self.chosen]
         low, high = self.score_range
         equal = self.score[self.chosen] + self.tradeoff * sigma * (high - low)
-        label = f"as good, for α = {self.tradeoff:g}"
+        label = f"equal utility at α = {self.tradeoff:g}"
         ink = style.tones(ax).ink
         (line,) = ax.plot(at, self.sign * equal, ":", color=ink, label=label)
         ax.set_ylim(limits)
@@ -319,9 +319,9 @@ class TradeoffDisplay(_Display):
             label = f" α = {self.tradeoff:g}"
             ax.annotate(label, (self.tradeoff, 0.98), **place, **text)
         self._name_choices(ax, at)
-        ax.set_xlabel("α: what the cost of a typical fit is worth")
-        ax.set_ylabel(f"{score_name(self.label)} of the choice")
-        twin.set_ylabel("its relative cost")
+        ax.set_xlabel("tradeoff α (score per cost of a typical fit)")
+        ax.set_ylabel(f"{score_name(self.label)} of the chosen trial")
+        twin.set_ylabel("relative cost")
         twin.set_ylim(0.0, 1.05)
         twin.spines["top"].set_visible(False)
         ax.legend(
@@ -333,7 +333,7 @@ class TradeoffDisplay(_Display):
         style.style_axes(ax)
 
     def _name_choices(self, ax: Any, at: FloatArray) -> None:
-        """Write at the steps which trial it is, where there is room."""
+        """Write the number of the trial on each step that is wide enough."""
         ends = np.log(at)
         widths = np.diff(ends) / (ends[-1] - ends[0])
         for k, row in enumerate(self.rows):
@@ -348,15 +348,15 @@ class TradeoffDisplay(_Display):
 
 _UNITS = {
     "fit_time": "fit time in seconds",
-    "score_time": "time of scoring in seconds",
+    "score_time": "scoring time in seconds",
     "cpu_time": "processor time in seconds",
     "model_size": "size of the model in bytes",
-    "n_features": "features used",
+    "n_features": "number of features",
 }
 
 
 def _greys(dark: bool) -> Any:
-    """Return tones of gray, none of them like the background."""
+    """Return shades of gray that differ from the background."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 

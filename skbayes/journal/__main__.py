@@ -1,8 +1,9 @@
 """Command line that checks a journal and saves its undamaged trials.
 
-``python -m skbayes.journal check FILE`` prints the number of undamaged trials, and
-``--save NEW`` writes them to a new file, from which the search can be continued. The
-journal itself is only read. The exit status is 0 if the journal is undamaged, else 1.
+``python -m skbayes.journal check FILE`` prints the number of undamaged trials. The
+option ``--save NEW`` writes them to a new file, from which you can continue the search.
+The journal itself is only read. The exit status is 0 if the journal is undamaged, else
+1.
 """
 
 from __future__ import annotations
@@ -33,8 +34,7 @@ from skbayes.journal.sqlite_file import (
 
 __all__ = ["check", "main", "save"]
 
-# The name of the row that each run of a search begins with; the first one ends the
-# header.
+# Name of the first row of each run of a search; that of the first run ends the header.
 FIRST_RUN = "run 0"
 
 
@@ -65,7 +65,7 @@ def check(path: str) -> tuple[list[Row], int, list[str]]:
 def save(rows: Sequence[Row], version: int, path: str) -> None:
     """Write rows to a new journal; ValueError if the file exists."""
     if os.path.lexists(path):
-        raise ValueError(f"--save: {path!r} exists, and is left as it is.")
+        raise ValueError(f"--save: {path!r} already exists and was not changed.")
     tables: dict[str, list[tuple]] = {table: [] for table in COLUMNS}
     for row in rows:
         chained = (row.place, row.digest) if version == FORMAT else ()
@@ -86,12 +86,12 @@ def _count(content: Content) -> str:
 
 
 def _is_complete(rows: Sequence[Row], version: int) -> bool:
-    """Whether all that comes before the trials is among the rows."""
+    """Return whether the rows contain everything that precedes the trials."""
     return version != FORMAT or any(row.values[0] == FIRST_RUN for row in rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check a journal; return the status of the program."""
+    """Check a journal; return the exit status of the program."""
     parser = argparse.ArgumentParser(
         prog="python -m skbayes.journal", description=__doc__
     )

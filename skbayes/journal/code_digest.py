@@ -1,11 +1,11 @@
-"""Digests of the code of users: functions and classes, with what they refer to.
+"""Digests of users' code: functions and classes, including the code they refer to.
 
 A digest is computed from the syntax of the source, without comments, docstrings and
-layout, and is the same in all releases of Python. If there is no source, or the source
-is not that of the function in memory, the digest is computed from the bytecode, and
-names the release of Python. It covers default values and closures, the methods and base
-classes of a class, and the functions, classes and constants that the code refers to by
-global names. It does not cover the code of installed packages.
+layout, and is the same in all releases of Python. If there is no source, or it differs
+from the function in memory, the digest is computed from the bytecode and names the
+release of Python. It covers default values and closures, and the methods and base
+classes of a class. It also covers the functions, classes and constants that the code
+refers to by global names, but not the code of installed packages.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from typing import Any
 
 __all__ = ["DECLARED", "code_of", "same_but_for_code"]
 
-# Attribute by which users say which version of the code a function or class is.
+# Attribute with which users declare the version of a function or class.
 DECLARED = "__code_version__"
 
-# Types of constants; what can be changed in place is not compared.
+# Types of constants; mutable values are not compared.
 _CONSTANTS = (bool, int, float, complex, str, bytes, type(None))
 
-# Wrappers of one function that are looked into.
+# Maximum number of nested wrappers of a function that are unwrapped.
 MAX_WRAPPERS = 100
 
-# Instructions that read globals, and that assign globals and attributes.
+# Instructions that read globals, and instructions that assign globals and attributes.
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 STORES = ("STORE_GLOBAL", "STORE_ATTR", "DELETE_GLOBAL", "DELETE_ATTR")
 
@@ -45,7 +45,7 @@ Describe = Callable[[Any], str]
 
 
 def code_of(thing: Any, describe: Describe) -> str | None:
-    """Return a digest of a function or class; None if its code is not a user's.
+    """Return a digest of a function or class; None if it is not a user's code.
 
     `describe` returns a text for any default value or value of a closure.
     """
@@ -70,10 +70,10 @@ def code_of(thing: Any, describe: Describe) -> str | None:
 
 
 def same_but_for_code(stored: str, given: str) -> bool:
-    """Whether descriptions differ only in digests of code that cannot be compared.
+    """Return whether descriptions differ only in digests that are not comparable.
 
-    These are digests of bytecode of two releases of Python, and digests where the
-    stored description has none: it was written by an earlier release of skbayes.
+    These are digests of bytecode from two releases of Python, and digests missing from
+    the stored description because an earlier release of skbayes wrote it.
     """
     if not _CODE.search(stored):
         names = stored.replace(" (not verifiable)", "")
@@ -84,7 +84,7 @@ def same_but_for_code(stored: str, given: str) -> bool:
 
 
 def _of_user(thing: Any) -> Any:
-    """Return a class or function of the user's; None for anything else."""
+    """Return a class or function written by the user; None for anything else."""
     if isinstance(thing, type):
         return None if _is_installed(thing.__module__) else thing
     function = _function(thing)
@@ -96,7 +96,7 @@ def _of_user(thing: Any) -> Any:
 
 
 def _function(thing: Any) -> types.FunctionType | None:
-    """Return the function of Python that a callable is, or wraps."""
+    """Return the Python function that a callable is or wraps."""
     for _ in range(MAX_WRAPPERS):
         if isinstance(thing, types.FunctionType):
             return thing
@@ -108,7 +108,7 @@ def _function(thing: Any) -> types.FunctionType | None:
 
 @functools.cache
 def _is_installed(module: str | None) -> bool:
-    """Whether a module is of the standard library, of skbayes or of another package."""
+    """Return whether a module belongs to the standard library or to a package."""
     top = (module or "").partition(".")[0]
     if top in sys.stdlib_module_names or top == "skbayes":
         return True
@@ -119,18 +119,18 @@ def _is_installed(module: str | None) -> bool:
 
 
 class _Part:
-    """Function or class among those that a digest covers.
+    """Function or class that a digest covers.
 
     Attributes
     ----------
     others : list
-        Functions and classes that it refers to.
+        Functions and classes that the code refers to.
     assigned : set of str
-        Names of globals and attributes that it assigns, which are no constants.
+        Names of globals and attributes that the code assigns; they are not constants.
     is_bytecode : bool
-        Whether its source is unknown.
+        Whether the source is unknown.
     counts : bool
-        Whether it is the user's; decorators of libraries are not.
+        Whether the code is the user's; decorators of libraries do not count.
     """
 
     def __init__(self, thing: Any, describe: Describe) -> None:
@@ -149,7 +149,7 @@ class _Part:
             self._add_function(thing)
 
     def text(self, changing: set[str]) -> str:
-        """Return all that counts, without constants whose name is assigned."""
+        """Return the text to hash, without constants whose names are assigned."""
         constants = [text for name, text in self._constants if name not in changing]
         return repr([*self._texts, *sorted(constants)])
 
@@ -177,7 +177,7 @@ class _Part:
     def _add_names(
         self, names: set[str], scope: dict[str, Any], attributes: set[str]
     ) -> None:
-        """Add what globals stand for, and of modules what attributes stand for."""
+        """Add the values of globals, and the attributes of modules."""
         for name in sorted(names):
             if name not in scope or name.startswith("__"):
                 continue
@@ -192,9 +192,9 @@ class _Part:
                 self._add_library(name, value)
 
     def _add_library(self, name: str, value: Any) -> None:
-        """Add which function of a library a name stands for, and what an object holds.
+        """Add the library function that a name refers to, or the contents of an object.
 
-        Such objects are scorers, and what decorators of libraries return.
+        Such objects are scorers, and the output of decorators of libraries.
         """
         own = getattr(value, "__name__", name)
         if callable(value) and isinstance(own, str) and own != name:
@@ -222,7 +222,7 @@ class _Part:
                 self._add_if_code(value)
 
     def _add_if_code(self, value: Any) -> bool:
-        """Add a function or class of the user's; return whether it is one."""
+        """Add a function or class of the user; return whether it is one."""
         try:
             owned = _of_user(value)
         except Exception:  # raised by the attributes of an object
@@ -260,7 +260,7 @@ def _functions_in(value: Any) -> Iterator[types.FunctionType]:
 
 
 def _is_generated(cls: type, function: types.FunctionType) -> bool:
-    """Whether Python wrote a method, of a data class or a named tuple."""
+    """Return whether a method was generated for a data class or a named tuple."""
     if not (hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields")):
         return False
     made = function.__code__.co_filename == "<string>"
@@ -304,7 +304,7 @@ def _constant_text(value: Any) -> str:
 
 
 def _syntax(code: types.CodeType) -> str | None:
-    """Return the syntax of a function; None if its source is not to be had."""
+    """Return the syntax of a function; None if its source is not available."""
     linecache.checkcache(code.co_filename)
     source = "".join(linecache.getlines(code.co_filename))
     try:
@@ -314,7 +314,7 @@ def _syntax(code: types.CodeType) -> str | None:
             return None
         nodes = [node for node in ast.walk(tree) if _may_be(node, code)]
         if len(nodes) > 1:
-            # Lambdas in one line; of those in one another the inner ones come last.
+            # Lambdas in one line; for nested ones, the inner ones come last.
             nodes = [node for node in nodes if _holds(node, code)][-1:]
         return _dump(nodes[0]) if nodes else None
     except (SyntaxError, ValueError, RecursionError):
@@ -329,7 +329,7 @@ def _compiled(source: str) -> tuple[ast.Module, frozenset[types.CodeType]]:
 
 
 def _may_be(node: ast.AST, code: types.CodeType) -> bool:
-    """Whether a node may be the function of a code object, by name and line."""
+    """Return whether a node may be the function of a code object."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
         return (node.name, first) == (code.co_name, code.co_firstlineno)
@@ -338,7 +338,7 @@ def _may_be(node: ast.AST, code: types.CodeType) -> bool:
 
 
 def _holds(node: Any, code: types.CodeType) -> bool:
-    """Whether the instructions of a lambda are known to lie within its body."""
+    """Return whether the instructions of a lambda are known to be in its body."""
     body = node.body
     places = [
         ((line, column), (end_line, end_column))
@@ -350,7 +350,7 @@ def _holds(node: Any, code: types.CodeType) -> bool:
 
 
 def _dump(value: Any) -> str:
-    """Return a syntax tree as text, without what differs between releases of Python."""
+    """Return a syntax tree as text that is the same in all releases of Python."""
     if isinstance(value, list):
         return f"[{', '.join(_dump(one) for one in value if not _is_remark(one))}]"
     if not isinstance(value, ast.AST):
@@ -364,5 +364,5 @@ def _dump(value: Any) -> str:
 
 
 def _is_remark(node: Any) -> bool:
-    """Whether a statement is a docstring, or another constant without effect."""
+    """Return whether a statement is a docstring or another constant without effect."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -1,9 +1,10 @@
-"""Digests of data, whatever holds them and however they lie in memory.
+"""Digests of data, independent of the container and of the memory layout.
 
-The digest of an array is that of its elements in C order, little-endian; of a sparse
-matrix that of its sorted CSR form; of a data frame that of its columns with their names
-and dtypes, without the index; of text that of its UTF-8 bytes. Large arrays are hashed
-in place, or in blocks where they must be rearranged, and never copied as a whole.
+The digest of an array is that of its elements in C order, little-endian. The digest of
+a sparse matrix is that of its sorted CSR form, and the digest of a data frame that of
+its columns with names and dtypes, without the index. The digest of text is that of its
+UTF-8 bytes. Large arrays are hashed in place, or in blocks if they must be rearranged,
+and are never copied as a whole.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ import scipy.sparse
 
 __all__ = ["Digest", "is_data"]
 
-# Bytes that are rearranged at a time, few enough for the processor's caches.
+# Bytes to rearrange at a time; a block fits into the processor's caches.
 BLOCK = 2**20
 
-# Python objects that are hashed at a time.
+# Number of Python objects to hash at a time.
 CHUNK = 4096
 
-# Kinds of NumPy types whose elements are their bytes.
+# Kinds of NumPy types whose elements are hashed as bytes.
 _NUMERIC = frozenset("biufcmM")
 
-# Columns of a wider frame are counted in the text, not named; all names are hashed.
+# Maximum number of columns named in the description of a frame; all names are hashed.
 MAX_COLUMNS = 30
 
 
 def is_data(value: Any) -> bool:
-    """Whether a value is an array, a sparse matrix, or a data frame or column."""
+    """Return whether a value is an array, a sparse matrix, or a frame or column."""
     if isinstance(value, type | np.generic):
         return False
     if isinstance(value, np.ndarray) or scipy.sparse.issparse(value):
@@ -76,7 +77,7 @@ class Digest:
         return f"array of {_name(array.dtype)} with shape {array.shape}"
 
     def _tag(self, *facts: Any) -> None:
-        """Add how the bytes that follow are to be read."""
+        """Hash the format of the bytes that follow."""
         self._hash.update(repr(facts).encode() + b"\n")
 
     # -- arrays -------------------------------------------------------------------
@@ -100,7 +101,7 @@ class Digest:
         if array.flags.c_contiguous and array.dtype == little:
             self._hash.update(array.reshape(-1).view(np.uint8).data)
             return
-        # The rows one after the other are the C order of any layout.
+        # Successive rows are in C order for any layout.
         rows = np.atleast_1d(array)
         bytes_per_row = max(rows[:1].nbytes, 1)
         step = max(BLOCK // bytes_per_row, 1)
@@ -188,7 +189,7 @@ def _is_numeric(dtype: Any) -> bool:
 
 
 def _name(dtype: np.dtype) -> str:
-    """Name of a type, the same for either order of bytes and any length of text."""
+    """Return the name of a type, without the byte order and the length of texts."""
     if dtype.names is not None:
         fields = ", ".join(f"{name}: {_name(dtype[name])}" for name in dtype.names)
         return f"({fields})"

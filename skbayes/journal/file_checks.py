@@ -1,8 +1,8 @@
-"""Checks of the name of a journal and of the files beside it, before SQLite opens any.
+"""Checks of the path of a journal and of the files next to it, before SQLite opens any.
 
-SQLite acts on the files beside a database as soon as it opens it: it writes a `-wal`
-into the database, undoes what a `-journal` says, and deletes a file that the latter
-names.
+SQLite processes the files next to a database as soon as it opens it. It merges a `-wal`
+into the database, rolls back the changes in a `-journal`, and deletes a file that the
+latter names.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import tempfile
 
 __all__ = ["check_companions", "check_lock_file", "has_locks", "in_wal_mode", "resolve"]
 
-# The longest of the names that SQLite looks for beside a journal.
+# Longest suffix of the files that SQLite looks for next to a journal.
 LONGEST_SUFFIX = "-lock-journal"
 
-# Bytes in a path that SQLite opens.
+# Maximum number of bytes in a path for SQLite.
 MAX_PATH = 512
 
-# Begins a rollback journal; at its end it marks the name of a super-journal.
+# First bytes of a rollback journal; at its end, they mark the name of a super-journal.
 ROLLBACK_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 KINDS = {
@@ -34,9 +34,9 @@ KINDS = {
 
 
 def resolve(path: str | os.PathLike[str]) -> str:
-    """Return the one name of a file, which may be missing; ValueError if it is no file.
+    """Return the canonical path of a file, which may be missing, or raise a ValueError.
 
-    Nothing is opened: opening a named pipe waits, and opening a device may act on it.
+    No file is opened: opening a named pipe waits, and opening a device may affect it.
     """
     name = os.fsdecode(path)
     try:
@@ -61,16 +61,16 @@ def resolve(path: str | os.PathLike[str]) -> str:
 
 
 def in_wal_mode(path: str) -> bool:
-    """Whether the header says that a `-wal` belongs to the file, as in format 4."""
+    """Return whether the header requires a `-wal` file, as in format 4."""
     with open(path, "rb") as file:
         return file.read(20)[18:] == b"\2\2"
 
 
 def check_companions(path: str, with_wal: bool = False) -> None:
-    """Refuse what lies beside a journal and was not written with it; ValueError.
+    """Raise a ValueError for files next to a journal that were not written with it.
 
-    A search that was killed while it wrote leaves a rollback journal, and nothing else;
-    one of format 4 leaves a `-wal` and its index.
+    A search that was killed while writing leaves only a rollback journal. A search with
+    a journal of format 4 leaves a `-wal` and its index.
     """
     if not with_wal:
         _refuse(path, ("-wal", "-shm"))
@@ -87,28 +87,29 @@ def check_companions(path: str, with_wal: bool = False) -> None:
 
 
 def _check_rollback_journal(path: str, beside: str) -> None:
-    """Refuse a rollback journal of another program, or that names another file."""
+    """Reject a rollback journal of another program, or one that names another file."""
     status = _status(os.lstat, beside)
     if status is None:
         return
     try:
         file = open(beside, "rb")
     except FileNotFoundError:
-        return  # The commit of a search that runs has ended.
+        return  # the commit of a running search has ended
     with file:
         begin = file.read(len(ROLLBACK_MAGIC))
         file.seek(max(status.st_size - len(ROLLBACK_MAGIC), 0))
         end = file.read()
-    # SQLite writes zeros in its place first; what begins with them does nothing yet.
+    # SQLite first writes zeros instead; a file that begins with zeros has no effect
+    # yet.
     known = ROLLBACK_MAGIC.startswith(begin.rstrip(b"\0"))
     if not known or end == ROLLBACK_MAGIC:
         raise _not_ours(path, beside)
 
 
 def check_lock_file(path: str, lock_path: str) -> None:
-    """Refuse a file in the place of the lock that was not made to be one; ValueError.
+    """Raise a ValueError for a file at the path of the lock that is not a lock file.
 
-    It is not opened: closing it would release the lock of this process.
+    The file is not opened: closing it would release the lock of this process.
     """
     _refuse(path, ("-lock-journal", "-lock-wal", "-lock-shm"))
     status = _status(os.lstat, lock_path)
@@ -119,7 +120,7 @@ def check_lock_file(path: str, lock_path: str) -> None:
 
 
 def has_locks(folder: str) -> bool:
-    """Whether files in a folder can be locked; SQLite calls them busy if not."""
+    """Return whether files in a folder can be locked; SQLite reports them as busy."""
     try:
         import fcntl
     except ImportError:
@@ -156,14 +157,14 @@ def _refuse(path: str, suffixes: tuple[str, ...]) -> None:
 def _check_regular(path: str, beside: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(
-            f"journal: {path!r} is not opened, because {beside!r} beside it is "
-            f"{_kind(status)}. Remove it, or give the journal another name."
+            f"journal: {path!r} is not opened, because {beside!r} next to it is "
+            f"{_kind(status)}. Remove it, or use another file name for the journal."
         )
 
 
 def _not_ours(path: str, beside: str) -> ValueError:
     return ValueError(
         f"journal: {path!r} is not opened, because skbayes did not write {beside!r} "
-        "beside it, and SQLite could change or delete files because of that file. "
-        "Remove it, or give the journal another name."
+        "next to it, and SQLite could change or delete files because of that file. "
+        "Remove it, or use another file name for the journal."
     )

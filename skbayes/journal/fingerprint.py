@@ -1,10 +1,10 @@
 """Identity of a search as canonical texts, and facts about it as JSON.
 
-A text describes a value, so that two searches can be compared part by part and the
-difference can be named. It is the same in every process: it does not depend on
-addresses, on the hashes of strings, on the layout of arrays, on the state of random
-generators, or on the releases of libraries. Functions and classes that are no part of
-an installed package are described by their names and a digest of their code.
+The texts describe values, so that two searches can be compared part by part and the
+differences can be named. They are the same in every process: they do not depend on
+addresses, hashes of strings, layouts of arrays, states of random generators, or
+releases of libraries. Functions and classes that are not part of an installed package
+are described by their names and a digest of their code.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from skbayes.utils.optuna_study import results_of_study, study_of
 
 __all__ = ["describe", "describe_search", "search_facts", "splits_are_reproducible"]
 
-# Parameters of a search that change how long it runs, where, and what is made of its
-# trials, or that the journal compares otherwise.
+# Parameters of a search that do not change its trials (only time, place or use of the
+# trials), or that the journal compares separately.
 NOT_OF_THE_SEARCH = frozenset(
     {
         "best_of",
@@ -57,26 +57,26 @@ NOT_OF_THE_SEARCH = frozenset(
     }
 )
 
-# Parameters that have parts of their own.
+# Parameters with separate parts in the description.
 _PARTS = frozenset(
     {"constraint", "cv", "estimator", "scoring", "search_spaces", "target_metric"}
 )
 
-# Parameters that are left out while they are None: journals of releases that did not
-# have them can be continued.
+# Parameters that are omitted if they are None, so that journals of releases without
+# them can be continued.
 ABSENT_IF_NONE = frozenset({"constraints", "rounds", "trial_memory"})
 
-# Parameters of estimators that do not change what is fitted. A cache is another object
-# in each process.
+# Parameters of estimators that do not change the fit. A cache is a different object in
+# each process.
 NOT_OF_AN_ESTIMATOR = frozenset({"memory", "n_jobs", "verbose"})
 
-# What the states of objects hold besides, different in each release of a library.
+# Further entries in the states of objects, which differ between releases of a library.
 _NOT_OF_A_STATE = frozenset({"__doc__", "_sklearn_version"})
 
-# A longer list is described by its digest.
+# Maximum length of a list that is described in full; longer ones have a digest.
 MAX_ITEMS = 200
 
-# Values that are nested deeper are not described.
+# Maximum depth of nested values that are described.
 MAX_DEPTH = 50
 
 _GENERATORS = (
@@ -87,20 +87,20 @@ _GENERATORS = (
 )
 
 
-# Parameters of searches that readers of a journal use.
+# Parameters of searches for readers of a journal.
 _FACTS = ("tradeoff", "cost", "score_range")
 
 
 def describe_search(
     search: Any, space: Space, X: Any, y: Any, fit_params: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Describe, part by part, all that decides which trials a search makes.
+    """Describe the parts of a search that determine its trials.
 
-    That is its class, its parameters but for `NOT_OF_THE_SEARCH`, the data and the
-    arguments of `fit`. Of `refit` the metric that guides the search counts. Of
-    estimators, the parameters in `NOT_OF_AN_ESTIMATOR` do not count at any depth, and
-    scikit-learn's own are described by the parameters that are not at their defaults.
-    Warns about values that cannot be pickled, which are taken to be equal.
+    These are its class, its parameters except `NOT_OF_THE_SEARCH`, the data and the
+    arguments of `fit`. For `refit`, only the metric that guides the search counts. For
+    estimators, the parameters in `NOT_OF_AN_ESTIMATOR` do not count at any depth.
+    Estimators of scikit-learn are described by the parameters that differ from the
+    defaults. Values that cannot be pickled count as equal, with a warning.
     """
     params = search.get_params(deep=False)
     parts: dict[str, Any] = {
@@ -124,7 +124,7 @@ def describe_search(
     for part, value in parts.items():
         describer.part = part
         data = part in ("X", "y") or part.startswith("fit_params")
-        # Lists of data are described by their digest, however short.
+        # Lists of data of any length are described by their digest.
         digest = data and isinstance(value, list | tuple)
         identity[part] = Digest(describer).text(value) if digest else describer(value)
     describer.warn()
@@ -132,11 +132,12 @@ def describe_search(
 
 
 def search_facts(search: Any) -> dict[str, Any]:
-    """Return the facts about a search that readers of its journal use, as plain JSON.
+    """Return the facts about a search for readers of its journal, as plain JSON.
 
-    These are the name of its class (`search`), `scoring` and `target_metric`, None
-    unless they are names, the direction of each of its `objectives`, those of its
-    `settings` that are numbers or names, and whether it `chooses_train_size`.
+    These are the name of its class (`search`), `scoring` and `target_metric` if they
+    are names (otherwise None), and the direction of each of its `objectives`. Further
+    facts are its `settings` that are numbers or names, and whether it
+    `chooses_train_size`.
     """
     params = search.get_params(deep=False)
     settings = {name: _plain(params[name]) for name in _FACTS if name in params}
@@ -163,7 +164,7 @@ def _plain(value: Any) -> Any:
 
 
 def describe(value: Any) -> str:
-    """Describe any value by a text that is the same in another process.
+    """Describe any value by a text that is the same in every process.
 
     Warns about values that cannot be pickled.
 
@@ -181,7 +182,7 @@ def describe(value: Any) -> str:
 
 
 def splits_are_reproducible(cv: Any) -> bool:
-    """Whether a `cv` draws the same splits again, in this process or another.
+    """Return whether a `cv` draws the same splits again, in any process.
 
     False for a splitter that shuffles without a seed, and for an iterator.
     """
@@ -195,14 +196,14 @@ def splits_are_reproducible(cv: Any) -> bool:
 
 
 def _splitter(cv: Any) -> Any:
-    """Return what is to be described of a `cv` whose splits the journal keeps."""
+    """Return the description of a `cv` whose splits are stored in the journal."""
     if splits_are_reproducible(cv):
         return "compared one by one"
     return "an iterator" if isinstance(cv, Iterator) else cv
 
 
 def _target_metric(params: Mapping[str, Any]) -> Any:
-    """Return which of several metrics guides the search."""
+    """Return the name of the metric that guides the search."""
     scoring, refit = params.get("scoring"), params.get("refit")
     wanted = params.get("target_metric")
     if scoring is None or isinstance(scoring, str):
@@ -215,9 +216,9 @@ def _target_metric(params: Mapping[str, Any]) -> Any:
 
 
 def _knowledge(source: Any) -> Any:
-    """Return the results of a warm start without times, which no two runs share.
+    """Return the results of a warm start without times, which differ between runs.
 
-    Of a list of searches on other data, journals are described by their trials.
+    Journals in a list of searches on other data are described by their trials.
     """
     if isinstance(source, list | tuple):
         return [
@@ -228,7 +229,7 @@ def _knowledge(source: Any) -> Any:
         ]
     study = study_of(source)
     if study is not None:
-        # A study that is loaded again is another object.
+        # A study that is loaded again is a different object.
         return results_of_study(study)
     results = getattr(source, "cv_results_", source)
     if not isinstance(results, Mapping):
@@ -246,8 +247,8 @@ def _journal_scores(path: Any) -> list[tuple]:
 def _parameters(estimator: Any) -> dict[str, Any]:
     """Return the parameters that describe an estimator.
 
-    Of scikit-learn's own, those that are not at their defaults: releases differ in the
-    others, and in how a default is written.
+    For estimators of scikit-learn, these are the parameters that differ from the
+    defaults. Releases have different other parameters and notations of defaults.
     """
     params = estimator.get_params(deep=False)
     defaults: dict[str, Any] = {}
@@ -262,7 +263,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 
 
 def _qualified(thing: Any) -> str:
-    """Name of a class or function with the public parts of its module's name."""
+    """Return the name of a class or function with the public parts of its module."""
     module = getattr(thing, "__module__", None) or ""
     parts = [
         part
@@ -273,24 +274,24 @@ def _qualified(thing: Any) -> str:
 
 
 class _Describer:
-    """Descriptions of values, with those of `part` that cannot be compared."""
+    """Describer of values, with the list of those that cannot be compared."""
 
     def __init__(self) -> None:
         self.part = "value"
         self._unverifiable: list[str] = []
         self._codes: dict[int, tuple[Any, str]] = {}
-        # Values whose description is under way: a value may hold itself.
+        # Values that are being described: a value may contain itself.
         self._open: list[Any] = []
-        # Whether the state of fitted estimators counts.
+        # Whether the states of fitted estimators count.
         self._whole = False
 
     def warn(self) -> None:
-        """Warn, once, of all values that cannot be compared."""
+        """Warn once about all values that cannot be compared."""
         if self._unverifiable:
             listed = ", ".join(dict.fromkeys(self._unverifiable))
             warnings.warn(
-                f"journal: not verifiable, and taken to be what they were: {listed}. "
-                "Functions, and objects that can be pickled, are compared.",
+                f"journal: not verifiable, and assumed to be unchanged: {listed}. "
+                "Only functions, and objects that can be pickled, are compared.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -300,11 +301,11 @@ class _Describer:
         return f"{name} (not verifiable)"
 
     def _named_thing(self, thing: Any) -> str:
-        """Describe a class or function by its name and the code of a user's."""
+        """Describe a class or function by its name and, for a user's, its code."""
         if id(thing) not in self._codes:
             code = code_of(thing, self)
             text = _qualified(thing) + ("" if code is None else f" [code {code}]")
-            # The thing is kept too, so that its id is not given to another one.
+            # The object is kept too, so that its id is not reused.
             self._codes[id(thing)] = thing, text
         return self._codes[id(thing)][1]
 
@@ -370,7 +371,7 @@ class _Describer:
         return text if plain else f"{self._named_thing(type(value))}{text}"
 
     def _space(self, space: Space) -> str:
-        """Describe a space with all that its options open."""
+        """Describe a space with all conditional dimensions."""
 
         def branch(tree: Iterable[tuple[int, list]]) -> str:
             return f"{{{', '.join(entry(*pair) for pair in tree)}}}"
@@ -413,7 +414,7 @@ class _Describer:
         """Describe a frozen distribution of scipy.stats."""
         dist = frozen.dist
         known = type(dist).__module__.startswith("scipy.stats")
-        # Some have data of their own, such as rv_histogram.
+        # Some contain data, such as rv_histogram.
         known = known and type(dist).__name__.endswith("_gen")
         arguments = [*map(self, frozen.args), *self._named(frozen.kwds)]
         name = dist.name if known else self._object(dist)
@@ -426,7 +427,7 @@ class _Describer:
         return self._named_thing(function)
 
     def _object(self, value: Any) -> str:
-        """Describe any other object by what its pickle would hold."""
+        """Describe any other object by the contents of its pickle."""
         name = self._named_thing(type(value))
         try:
             reduced = value.__reduce_ex__(4)
@@ -441,7 +442,7 @@ class _Describer:
             parts.insert(0, self(function))
         state, *items = rest or [None]
         if isinstance(state, dict) and all(isinstance(key, str) for key in state):
-            # What is None in one release may be absent in another.
+            # Attributes that are None in one release may be missing in another.
             names = state.keys() - _NOT_OF_A_STATE
             own = {name: state[name] for name in names if state[name] is not None}
             parts += self._named(own)

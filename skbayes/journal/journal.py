@@ -1,4 +1,4 @@
-"""Journal of a search: its trials on disk, from which a killed search is continued."""
+"""Journal of a search: file of its trials, from which a killed search is continued."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ __all__ = ["Journal"]
 
 Splits = Sequence[tuple[Any, Any]]
 
-# Descriptions up to this length are shown whole; of longer ones this much is shown
-# before and after the place where they begin to differ.
+# Descriptions up to this length are shown in full. Longer ones are shown from this many
+# characters before to this many after the first difference.
 MAX_SHOWN, BEFORE, AFTER = 160, 40, 80
 
 
 class Journal:
-    """Trials of one search in a file, open for the length of one `fit`.
+    """File with the trials of a search, open during one `fit`.
 
-    Opened by :meth:`open`, as a context manager. A proposal is durable before it is
-    evaluated, a result before a proposal is made from it.
+    Use :meth:`open` as a context manager. A proposal is durable before its evaluation,
+    and a result is durable before the next proposal is made from it.
 
     Attributes
     ----------
@@ -49,17 +49,17 @@ class Journal:
     n_points : int
         Largest number of trials in flight.
     identity : dict of str to str
-        Descriptions of the parts of the search, which a later run must equal.
+        Descriptions of the parts of the search, which must be equal in a later run.
     splits : list of (train, test)
-        Splits that all trials share.
+        Splits of all trials.
     proposals : list of dict
-        Parameters of the trials that earlier runs asked for, in order.
+        Configurations proposed by earlier runs, in order.
     expected_improvements : list of float or None
-        What the model expected of each.
+        Improvement that the surrogate expected of each proposal.
     results : dict of int to Trial
-        Trials that earlier runs finished, by number.
+        Finished trials of earlier runs, by number.
     stages : dict of int to int
-        First trial of each stage that has begun, but for the first stage.
+        First trial of each stage that has begun, except the first stage.
     """
 
     def __init__(self, file: JournalFile, space: Space) -> None:
@@ -94,34 +94,34 @@ class Journal:
         facts: Mapping[str, Any] | None = None,
         n_samples: int | None = None,
     ) -> Journal:
-        """Begin a journal, or continue one of the same search.
+        """Start a journal, or continue a journal of the same search.
 
         Parameters
         ----------
         path : str or os.PathLike
-            The file. If it is missing or empty it becomes a journal.
+            Path of the journal. A missing or empty file becomes a journal.
         space : Space
             Search space.
         identity : dict of str to str
-            What :func:`skbayes.journal.fingerprint.describe_search` returns.
+            Output of :func:`skbayes.journal.fingerprint.describe_search`.
         seed : int or None
-            Seed of the proposals; None for that of the journal.
+            Seed of the proposals; None for the seed in the journal.
         n_points : int or None
-            Largest number of trials in flight; None for that of the journal.
+            Largest number of trials in flight; None for the number in the journal.
         splits : sequence of (train, test)
-            Splits as drawn now, index arrays or boolean masks.
+            Splits of this run, as index arrays or boolean masks.
         reproducible_splits : bool
             Whether `splits` must equal those of the journal. If not, those of the
             journal are used.
         drawn_seed : int, default=0
-            Seed of a new journal where `seed` is None.
+            Seed of a new journal if `seed` is None.
         default_n_points : int, default=1
-            `n_points` of a new journal where it is None.
+            `n_points` of a new journal if `n_points` is None.
         facts : dict or None, default=None
-            What :func:`skbayes.journal.fingerprint.search_facts` returns, for readers
-            of a new journal.
+            Output of :func:`skbayes.journal.fingerprint.search_facts`, for readers of a
+            new journal.
         n_samples : int or None, default=None
-            Number of rows that splits choose from; None to accept any indices.
+            Number of rows that the splits refer to; None to accept any indices.
 
         Raises
         ------
@@ -130,10 +130,10 @@ class Journal:
         RuntimeError
             If another search is using it.
         TypeError
-            If the splits are no index arrays.
+            If the splits are not index arrays or masks.
         ValueError
-            If the file is no journal, of another format, damaged, or of another search;
-            it is left as it is.
+            If the file is not a journal, has another format, is damaged, or belongs to
+            another search. The file is not changed.
         """
         packed = [(pack_split(train), pack_split(test)) for train, test in splits]
         file = JournalFile(path)
@@ -169,7 +169,7 @@ class Journal:
         return journal
 
     def _load_splits(self, given: Splits, n_samples: int | None) -> None:
-        """Unpack the splits; they have the size of those that are `given`, about."""
+        """Unpack the splits; their sizes are limited by those of `given`."""
         longest = max((len(part) for pair in given for part in pair), default=0)
         unpack = functools.partial(
             unpack_split, max_items=4 * longest + 1000, n_samples=n_samples
@@ -187,14 +187,14 @@ class Journal:
                     self.results[stored.number] = stored.trial(params)
 
     def _append(self, table: str, values: tuple) -> None:
-        """Write a row that is chained to the one before it."""
+        """Write a row with a checksum that includes the row before it."""
         with self._mutex:
             row = self._chain.link(table, values)
             self._file.insert(table, (*row.values, row.place, row.digest))
             self._chain.append(row)
 
     def record_stage(self, stage: int, first: int) -> None:
-        """Write down the number of a stage's first trial, unless it is known."""
+        """Record the number of the first trial of a stage, if it is new."""
         if stage not in self.stages:
             self._append("search", (f"stage {stage}", first))
             self.stages[stage] = first
@@ -205,10 +205,10 @@ class Journal:
         params: Mapping[str, Any] | Configuration,
         expected_improvement: float | None,
     ) -> None:
-        """Write down what trial `number` is to evaluate; numbers have no gaps.
+        """Record the configuration of trial `number`; numbers have no gaps.
 
-        OSError if it cannot be written, ValueError if `params` is not of the space or
-        the number was recorded before. What was written before is kept.
+        OSError if it cannot be written. ValueError if `params` is outside of the space
+        or the number was recorded before. Earlier records are kept.
         """
         record = json.dumps(to_record(self._space, params))
         expected = expected_improvement
@@ -216,15 +216,15 @@ class Journal:
         self._append("proposals", (number, record, expected, time.time()))
 
     def record_result(self, trial: Trial) -> None:
-        """Write a finished trial to the file before returning.
+        """Record a finished trial; it is in the file on return.
 
-        OSError if it cannot be written, TypeError if it holds something that is neither
-        a number nor text, ValueError if it was recorded before.
+        OSError if it cannot be written. TypeError if it contains anything other than
+        numbers and texts. ValueError if it was recorded before.
         """
         self._append("results", trial_row(trial))
 
     def close(self) -> None:
-        """Close the file; no other file is left beside it."""
+        """Close the file and remove the files next to it."""
         self._file.close()
 
     def __enter__(self) -> Journal:
@@ -242,7 +242,7 @@ def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
     if "[code " in listed:
         listed += (
             "\nA function or class with a different [code ...] was edited, or other "
-            "code that it refers to. If its results are the same as before, set its "
+            "code that it refers to. If its results have not changed, set its "
             f"{DECLARED} to the code in the journal."
         )
     hint = ""
@@ -250,8 +250,8 @@ def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
     if "X" in parts and parts <= {"X", "y", "splits"}:
         hint = "In nested cross-validation, leave journal=None. "
     return ValueError(
-        f"journal: {path!r} is the journal of another search. It was left as it is; "
-        f"give the journal of this one another name. {hint}What differs:{listed}"
+        f"journal: {path!r} is the journal of another search and was not changed. Use "
+        f"another file name for this search. {hint}Differences:{listed}"
     )
 
 
@@ -282,7 +282,7 @@ def _parts_that_differ(
 
 
 def _excerpts(one: str, other: str) -> tuple[str, str]:
-    """Shorten long descriptions to the place where they begin to differ."""
+    """Shorten long descriptions to the region of their first difference."""
     if max(len(one), len(other)) <= MAX_SHOWN:
         return one, other
     start = max(len(os.path.commonprefix([one, other])) - BEFORE, 0)
@@ -301,5 +301,5 @@ def _splits_that_differ(stored: Splits, given: Splits, all_of_it: bool) -> list[
     if all_of_it:
         for i, pairs in enumerate(zip(stored, given, strict=True)):
             if not all(map(np.array_equal, *pairs)):
-                return [f"splits: the training or test set of split {i} is another one"]
+                return [f"splits: the training or test set of split {i} differs"]
     return []

@@ -1,9 +1,9 @@
-"""Configurations as plain JSON: numbers exactly, options by their place in the list.
+"""Configurations as plain JSON: numbers exactly, options by their positions.
 
-A record maps each parameter's name to a number, or, for a dimension that is a list of
-values, to a dict: the `column` of the space, the place of the `option` in its list, and
-for the reader the `value`, or a short `text` if it is no plain value. No object is
-written, and reading a record makes none.
+A record maps the name of each hyper-parameter to a number or a dict. The dict is for a
+dimension that is a list of values, and has the `column` of the space and the position
+of the `option` in its list. It also has the `value` for readers, or a short `text` if
+it is not a plain value. No object is written, and reading a record creates none.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = [
     "to_record",
 ]
 
-# Texts that stand for objects, and strings shown as they are, are no longer than this.
+# Maximum length of texts that represent objects, and of strings shown in full.
 MAX_TEXT = 120
 
 
 def to_record(
     space: Space, params: Mapping[str, Any] | Configuration
 ) -> dict[str, Any]:
-    """Return a configuration of the space as a record; ValueError for another dict."""
+    """Return a configuration of the space as a record, or raise a ValueError."""
     configuration = Configuration.of(space, params)
     entries = {}
     for place, position in enumerate(configuration.row.tolist()):
@@ -57,12 +57,12 @@ def _entry(place: int, dimension: Dimension, value: Any, position: float) -> Any
 
 
 def shown(value: Any) -> dict[str, Any]:
-    """Return what a reader sees of an option: its `value` or a short `text`."""
+    """Return the readable form of an option: its `value` or a short `text`."""
     return {"value": value} if _is_plain(value) else {"text": _short_text(value)}
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is short and the same in every reader of JSON."""
+    """Return whether a value is short and the same in every reader of JSON."""
     if type(value) is str:
         return len(value) <= MAX_TEXT
     if type(value) is float:
@@ -71,7 +71,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _short_text(value: Any) -> str:
-    """Describe any object in one short line, without its address in memory."""
+    """Describe any object in one short line, without its memory address."""
     try:
         name = getattr(value, "__qualname__", None)
         text = name if isinstance(name, str) else " ".join(repr(value).split())
@@ -81,7 +81,7 @@ def _short_text(value: Any) -> str:
 
 
 def from_record(space: Space, record: Mapping[str, Any]) -> Params:
-    """Return the configuration of a record, with the options that `space` holds.
+    """Return the configuration of a record, with the options of `space`.
 
     ValueError for a record of another space.
     """
@@ -110,10 +110,10 @@ def _value(space: Space, name: str, entry: Any) -> Any:
 
 
 def adapt_record(space: Space, record: Mapping[str, Any]) -> Params | None:
-    """Find the configuration of any space that a record stands for; None without one.
+    """Return the configuration of any space that equals a record, or None.
 
-    Plain values are looked for by themselves, other options by their texts, of which
-    each must fit one option.
+    Plain values are compared directly, other options by their texts. Each text must
+    match exactly one option.
     """
     params = {}
     for name, entry in record.items():
@@ -143,14 +143,14 @@ def _options_with_text(space: Space, name: str, text: Any) -> list[Any]:
 
 
 def readable(entry: Any) -> Any:
-    """Return what to show of one parameter of a record: its value or a short text."""
+    """Return one entry of a record for display: its value or a short text."""
     if not isinstance(entry, Mapping):
         return entry
     return entry["value"] if "value" in entry else entry.get("text")
 
 
 def readable_by(space: Space, name: str, entry: Any) -> Any:
-    """Return the value of one parameter of a record that any space has, or a text."""
+    """Return the value of one entry of a record in any space, or a text."""
     if isinstance(entry, Mapping) and "value" not in entry:
         found = _options_with_text(space, name, entry.get("text"))
         if len(found) == 1:

@@ -1,15 +1,16 @@
 """Search spaces as plain JSON.
 
-An outline is a list of entries, each a dict with the parameter's `name` and a `kind`:
+An outline is a list of entries. Each entry is a dict with the `name` of the
+hyper-parameter and a `kind`:
 
 - "Real" and "Integer" with `low`, `high` and `prior`;
-- "Ordinal" with `values` and `scale`, "Categorical" with `values`, of which each is a
-  dict with the `value`, or a `text` in place of an object;
-- "Choice" with `values` and, for each of them, the outline that it `opens`. One without
-  a name is the choice among the dicts of a list.
+- "Ordinal" with `values` and `scale`, and "Categorical" with `values`. Each value is a
+  dict with the `value`, or a `text` instead of an object;
+- "Choice" with `values` and, for each value, the outline that it `opens`. A choice
+  without a name is the choice among the dicts of a list.
 
-Objects become texts and constraints are left out, so that a space that is read again
-serves for axes and models of a journal's trials, not for proposals.
+Objects become texts and constraints are omitted. A space that is read again is
+therefore suitable for axes and models of a journal's trials, but not for proposals.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from skbayes.space.lists import Progression
 
 __all__ = ["from_outline", "to_outline"]
 
-# An Integer may have so many values on either scale.
+# Maximum number of values of an Integer on either scale.
 MAX_INTEGERS = 2**43
 
 Outline = list[dict[str, Any]]
 
 
 def to_outline(space: Space) -> Outline | None:
-    """Return the outline of a space; None if a dimension has none."""
+    """Return the outline of a space; None if a dimension cannot be described."""
 
     def branch(tree: Sequence[tuple[int, list]]) -> Outline:
         return [entry(place, options) for place, options in tree]
@@ -84,7 +85,7 @@ def _of_distribution(dimension: Distribution) -> dict[str, Any]:
 
 
 def _range(low: float, high: float, dimension: Dimension) -> dict[str, Any]:
-    """Return a range between the bounds of a dimension, on the nearer scale."""
+    """Return a range between the bounds of a dimension, on the more similar scale."""
     whole = math.isfinite(dimension.n_values) and high - low < MAX_INTEGERS
     return {
         "kind": "Integer" if whole else "Real",
@@ -95,7 +96,7 @@ def _range(low: float, high: float, dimension: Dimension) -> dict[str, Any]:
 
 
 def from_outline(outline: Any) -> Space:
-    """Return the space of an outline, in which texts stand for objects.
+    """Return the space of an outline, with texts instead of objects.
 
     ValueError for anything else, and if two options have the same text.
     """

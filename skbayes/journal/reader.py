@@ -1,4 +1,4 @@
-"""Readers of journals, of searches that run, were killed, or have ended."""
+"""Readers of journals of running, killed and finished searches."""
 
 from __future__ import annotations
 
@@ -29,47 +29,48 @@ __all__ = ["load_history", "read_journal", "read_trials", "while_running"]
 
 
 def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Load the trials in a journal, also while the search goes on.
+    """Load the trials in a journal as a data frame, also during the search.
 
-    The journal is only read. Neither the estimator nor the data are needed, and nothing
-    in the file is executed.
+    The journal is only read. Loading needs neither the estimator nor the data, and
+    executes no code from the file.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The `journal` of a search.
+        Path of the `journal` of a search.
 
     Returns
     -------
     history : pandas.DataFrame
-        One row per trial, in the order they were asked for, with the columns
+        Data frame with one row per trial, in the order of their proposals. Columns:
 
-        - `number`, `state` ("unfinished" for a trial that runs, or ran when the search
-          was killed), `score` and `expected_improvement`;
-        - `param_<name>` for each parameter: its value, or a short text in place of an
-          object; missing where the parameter does not exist;
-        - `mean_test_<metric>` over the splits that were fitted, and
-          `split<i>_test_<metric>`, the same for `train` if it was asked for,
-          `mean_fit_time` and `mean_score_time` in seconds;
-        - `stage`, `train_fraction` and `subset`, what a finished trial was made on, if
-          not all of them were made on all training rows in one stage;
+        - `number`, `state`, `score` and `expected_improvement`. The state "unfinished"
+          is that of a running trial, or of a trial interrupted by the end of a killed
+          search.
+        - `param_<name>` for each hyper-parameter: its value, or a short text instead of
+          an object. Missing if the trial does not have the hyper-parameter.
+        - `mean_test_<metric>` over the fitted splits, and `split<i>_test_<metric>`; the
+          same for `train` if training scores were requested. `mean_fit_time` and
+          `mean_score_time` in seconds.
+        - `stage`, `train_fraction` and `subset` of a finished trial. The columns are
+          omitted if all trials were made on all training rows in one stage.
         - `started` and `finished` (UTC), `duration` in seconds, and `error`, the first
           traceback.
 
-        ``history.attrs`` holds facts about the search: its `seed`, `n_points`,
-        `n_splits`, class (`search`), `scoring`, `target_metric` and `objectives` where
-        they have names, some `settings`, and the `space` as
-        ``skbayes.journal.json_space`` writes it, None where that cannot be written;
-        also `identity`, the descriptions that a later run is compared with.
+        ``history.attrs`` contains facts about the search: its `seed`, `n_points`,
+        `n_splits`, class (`search`) and some `settings`. It also contains `scoring`,
+        `target_metric` and `objectives`, if they have names. The `space` has the format
+        of ``skbayes.journal.json_space``, or is None if it has no such format. The
+        `identity` contains the descriptions that a later run is compared with.
 
     Raises
     ------
     ImportError
         If pandas is not installed.
     OSError
-        If there is no such file, or it cannot be read.
+        If there is no such file, or the file cannot be read.
     ValueError
-        If it is no journal, of another format, or damaged.
+        If the file is not a journal, has another format, or is damaged.
 
     Examples
     --------
@@ -92,8 +93,8 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
         import pandas as pd
     except ImportError as error:
         raise ImportError(
-            "load_history returns a pandas DataFrame, and pandas is not installed; "
-            "`pip install pandas` does that."
+            "load_history returns a pandas DataFrame, but pandas is not installed; run "
+            "`pip install pandas`."
         ) from error
     facts, trials = read_journal(path)
     with guard_against_damage(os.fspath(path)):
@@ -108,7 +109,7 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
 def read_journal(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], list[StoredTrial]]:
-    """Read the facts about the search and all its trials, in order of their numbers."""
+    """Return the facts about a search and all its trials, in order of their numbers."""
     content = _read(path)
     facts = {
         "seed": content.seed,
@@ -121,10 +122,10 @@ def read_journal(
 
 
 def while_running(source: Any, refresh: float | None) -> Iterator[bool]:
-    """Yield whether the search of a journal runs, every `refresh` seconds.
+    """Yield whether the search of a journal is running, every `refresh` seconds.
 
-    The last value is False, and is yielded after the last trial is in the journal. With
-    None it is the only one.
+    The last value is False, and is yielded after the last trial is in the journal. If
+    `refresh` is None, it is the only value.
     """
     if refresh is None:
         return iter([False])
@@ -136,8 +137,8 @@ def while_running(source: Any, refresh: float | None) -> Iterator[bool]:
         raise ValueError(f"refresh must be a positive number, got {refresh!r}.")
     if not isinstance(source, str | os.PathLike):
         raise TypeError(
-            "refresh needs the path of a journal that a running search writes to, "
-            f"got {type(source).__name__}."
+            "refresh needs the path of the journal of a running search, got "
+            f"{type(source).__name__}."
         )
     return _looks(source, float(refresh))
 
@@ -152,8 +153,8 @@ def _looks(path: str | os.PathLike[str], seconds: float) -> Iterator[bool]:
 def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial], int]:
     """Read the finished trials that belong to a space, and count the others.
 
-    The space need not be that of the journal: numbers and strings are looked for by
-    themselves, other options by the texts that stand for them.
+    The space can differ from that of the journal: numbers and strings are compared
+    directly, other options by their texts.
     """
     found = []
     n_dropped = 0
@@ -181,7 +182,7 @@ _FIDELITY = {"stage": 0, "train_fraction": 1.0, "subset": 0}
 
 
 def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return one dict a trial, without what it does not have, and all columns."""
+    """Return a dict for each trial, without missing values, and all column names."""
     trials = [None if one.details is None else one.trial({}) for one in stored]
     finished = [trial for trial in trials if trial is not None]
     params = [
@@ -220,14 +221,14 @@ def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _started(stored: StoredTrial, trial: Trial) -> float:
-    """Time at which the fits began, of a resumed trial the last time."""
+    """Return the last start of the fits; a resumed trial has several."""
     if trial.started is not None:
         return trial.started
     return stored.asked if stored.finished is None else stored.finished - trial.duration
 
 
 def _measures(trial: Trial, finished: list[Trial]) -> dict[str, float]:
-    """Scores and times of one trial, by column."""
+    """Return the scores and times of one trial, by column."""
     fitted = trial.fitted
     columns: dict[str, float] = {}
     for kind in ("test", "train"):
@@ -244,7 +245,7 @@ def _measures(trial: Trial, finished: list[Trial]) -> dict[str, float]:
 
 
 def _scores(trial: Trial, finished: list[Trial], kind: str) -> dict[str, np.ndarray]:
-    """Scores by metric; a trial that failed wholly may not know the metrics."""
+    """Return scores by metric, including metrics that a failed trial does not have."""
     own = trial.scores if kind == "test" else trial.train_scores
     if trial.state != TrialState.FAILED or own.keys() != {"score"}:
         return own

@@ -1,8 +1,8 @@
-"""Rows of a journal: splits as bytes, trials as JSON, and checksums that chain them.
+"""Rows of a journal: splits as bytes, trials as JSON, and chained checksums.
 
 Rows are numbered by their `place`, in the order in which they were written to any of
-the tables. The `digest` of a row is over its content and the digest of the row before
-it, so that a row that changes, is lost, or is moved does not verify.
+the tables. The `digest` of a row covers its content and the digest of the row before
+it. A row that is changed, lost or moved is therefore detected.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
     "whole_rows",
 ]
 
-# The columns of each table, but for `place` and `digest`.
+# The columns of each table, without `place` and `digest`.
 COLUMNS = {
     "search": "name, value",
     "identity": "part, text",
@@ -55,7 +55,7 @@ COLUMNS = {
     "results": "number, state, score, details, finished",
 }
 
-# The names of the rows of the table `search` that each journal has.
+# Names of the rows in the table `search` that each journal has.
 HEADER = ("seed", "n_points", "created", "facts")
 
 
@@ -75,10 +75,11 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class StoredTrial:
-    """Trial as it stands in the journal; `asked` and `finished` are seconds since 1970.
+    """Trial in the journal; `asked` and `finished` are seconds since 1970.
 
-    `record` holds the parameters as :mod:`skbayes.journal.json_params` writes them,
-    `details` the other fields of the trial, None if it is not finished.
+    `record` contains the configuration in the format of
+    :mod:`skbayes.journal.json_params`. `details` contains the other fields of the
+    trial, and is None for an unfinished trial.
     """
 
     number: int
@@ -89,7 +90,7 @@ class StoredTrial:
     finished: float | None
 
     def trial(self, params: dict[str, Any]) -> Trial:
-        """Return the finished trial; `params` are what `record` stands for."""
+        """Return the finished trial, given the configuration of `record`."""
         assert self.details is not None
         folds = [FoldResult(**fold) for fold in self.details["folds"]]
         details = {**self.details, "folds": folds}
@@ -98,7 +99,7 @@ class StoredTrial:
 
 @dataclasses.dataclass(frozen=True)
 class Content:
-    """What a journal holds, checked; `splits` are pairs as `pack_split` made them.
+    """Checked content of a journal; `splits` are pairs in the format of `pack_split`.
 
     `stages` are the numbers of the first trials of stages.
     """
@@ -117,22 +118,22 @@ class Content:
 
 
 class Chain:
-    """Digests of rows in the order of their places; `place` is that of the next one."""
+    """Digests of rows in the order of their places; `place` is the next one."""
 
     def __init__(self) -> None:
         self.place = 0
-        # In the place of the digest of a row before the first one.
+        # Initial value instead of the digest of the row before.
         self.digest = "journal of skbayes, format 5"
 
     def link(self, table: str, values: Iterable[Any]) -> Row:
-        """Return a row that comes next, as SQLite will hold it."""
+        """Return the next row, with its values as SQLite stores them."""
         stored = tuple(map(_stored, values))
         content = [self.digest, self.place, table, *map(_hashed, stored)]
         digest = hashlib.blake2b(_encode(content).encode(), digest_size=16).hexdigest()
         return Row(table, stored, self.place, digest)
 
     def append(self, row: Row) -> None:
-        """Take note that a row was written."""
+        """Register a row that was written."""
         self.place, self.digest = self.place + 1, row.digest
 
     def tables(self, tables: Mapping[str, Iterable[tuple]]) -> dict[str, list[tuple]]:
@@ -148,19 +149,19 @@ class Chain:
 
 
 def _stored(value: Any) -> Any:
-    """Return what SQLite gives back for a value: it has no NaN, and one zero."""
+    """Return a value as SQLite returns it: without NaN and negative zero."""
     if isinstance(value, float):
         return None if math.isnan(value) else float(value) + 0.0
     return value
 
 
 def _hashed(value: Any) -> Any:
-    """Return bytes as their digest, anything else as it is."""
+    """Return the digest of bytes; other values are not changed."""
     return hashlib.blake2b(value).hexdigest() if type(value) is bytes else value
 
 
 def whole_rows(rows: Iterable[Row]) -> tuple[list[Row], Chain]:
-    """Return the rows, in order, before the first one that does not verify."""
+    """Return the rows, in order, before the first invalid one."""
     chain = Chain()
     whole: list[Row] = []
     for row in sorted(rows, key=_place):
@@ -176,7 +177,7 @@ def _place(row: Row) -> float:
 
 
 def first_fault(rows: list[Row], n_whole: int) -> str | None:
-    """Say what is wrong with the row after the whole ones; None if all are whole."""
+    """Describe the fault of the row after the valid ones; None if all are valid."""
     if n_whole == len(rows):
         return None
     row = sorted(rows, key=_place)[n_whole]
@@ -219,7 +220,7 @@ def read_rows(
 
 
 def parse_content(rows: Iterable[Row]) -> Content:
-    """Return what rows hold; ValueError, with the name of the row, for a bad one."""
+    """Parse the content of rows; a ValueError names the first invalid row."""
     tables: dict[str, dict[Any, Any]] = {table: {} for table in COLUMNS}
     for row in rows:
         try:
@@ -259,7 +260,7 @@ def parse_content(rows: Iterable[Row]) -> Content:
 
 
 def _parsed(row: Row) -> Any:
-    """Return what a row holds besides the first column."""
+    """Parse the values of a row except the first column."""
     values = row.values
     if row.table == "search":
         if values[0] == "facts":
@@ -279,18 +280,18 @@ def _parsed(row: Row) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return the Python number that a NumPy one, or an array of one, stands for."""
+    """Return the Python number for a NumPy number or an array of one element."""
     if not hasattr(value, "item"):
-        raise TypeError(f"journal: {value!r} in the results of a trial is no number.")
+        raise TypeError(f"journal: {value!r} in the results of a trial is not numeric.")
     return value.item()
 
 
-# One encoder for all trials: json.dumps makes one for each call.
+# A shared encoder for all trials: json.dumps creates one for each call.
 _encode = json.JSONEncoder(default=_plain).encode
 
 
 def _filled(fold: FoldResult) -> dict[str, Any]:
-    """Return the fields of a fold, without those that it does not have."""
+    """Return the fields of a fold, without empty ones."""
     optional = ("outcomes", "curves", "train_curves", "max_rounds")
     return {
         name: value
@@ -302,7 +303,7 @@ def _filled(fold: FoldResult) -> dict[str, Any]:
 def trial_row(trial: Trial) -> tuple:
     """Return the row of a finished trial in the table of results."""
     details = {**vars(trial), "folds": [_filled(fold) for fold in trial.folds]}
-    # These are kept with the proposal.
+    # These fields are stored with the proposal.
     del details["number"], details["params"]
     for name in ("violation", "rounds"):
         if details[name] is None:
@@ -312,7 +313,7 @@ def trial_row(trial: Trial) -> tuple:
         parse_details(text)
     except ValueError as error:
         raise ValueError(
-            f"journal: trial {trial.number} cannot be kept: {error}"
+            f"journal: trial {trial.number} cannot be stored: {error}"
         ) from error
     return trial.number, str(trial.state), float(trial.score), text, time.time()
 
@@ -324,11 +325,11 @@ def pack_split(indices: Any) -> bytes:
         array = array.astype(np.intp)
     if array.ndim != 1 or array.dtype.kind not in "iub":
         raise TypeError(
-            "journal: each split must be a pair of arrays of indices or boolean masks "
-            f"to be kept in a journal, got {array!r}."
+            "journal: each split must be a pair of index arrays or boolean masks, got "
+            f"{array!r}."
         )
     if array.dtype.kind != "b":
-        # The steps of ascending indices are nearly all alike, and compress well.
+        # The differences of ascending indices are mostly equal, and compress well.
         array = np.diff(array, prepend=array.dtype.type(0))
     file = io.BytesIO()
     np.save(file, array, allow_pickle=False)

@@ -1,9 +1,9 @@
-"""Schema of what a journal holds: types, ranges, lengths and sizes, checked on reading.
+"""Schema of the content of a journal: types, ranges, lengths and sizes.
 
 A journal may come from another person, or have damage that no checksum detects. Each
-function here takes a value from SQLite or JSON, and returns it, parsed if it is text.
-It raises a ValueError with the reason if the value is invalid. No function uses much
-more memory or time than the content of the file requires.
+function takes a value from SQLite or JSON and returns it, parsed if it is text. It
+raises a ValueError with the reason if the value is invalid. No function uses much more
+memory or time than the content of the file requires.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ __all__ = [
     "unpack_split",
 ]
 
-# Places and numbers of trials; parameters of a space; metrics of a journal.
+# Maximum numbers of: places and trials; hyper-parameters of a space; metrics.
 MAX_NUMBER, MAX_PARAMETERS, MAX_METRICS = 10**9, 10_000, 1_000
 
-# Cells of a table that trials do not fill themselves.
+# Maximum number of cells in a table beyond those filled by trials.
 MAX_CELLS = 5_000_000
 
-# The last time that pandas can write, in seconds since 1970.
+# Latest time that pandas supports, in seconds since 1970.
 MAX_TIME = 9.2e9
 
-# Integers up to this one are numbers that a float can hold.
+# Integers up to this one can be represented by a float.
 MAX_INT = 2**1000
 
-# Lists and dicts in one another, as deep as a space may be.
+# Maximum depth of nested lists and dicts, which is that of a space.
 MAX_DEPTH = 100
 
 Test = Callable[[Any], bool]
 
 
 def excerpt(value: Any) -> str:
-    """Show the beginning of any value, in bounded time."""
+    """Return the beginning of the text of any value, in bounded time."""
     value = value[:60] if isinstance(value, str | bytes) else value
     plain = value is None or isinstance(value, str | bytes | int | float)
     text = repr(value) if plain and not _is_huge(value) else type(value).__name__
@@ -92,7 +92,7 @@ def _is_bool(value: Any) -> bool:
 
 
 def _is_score(value: Any) -> bool:
-    """Whether it is a number or, from a scorer that returns one, a bool."""
+    """Return whether a value is a number or a bool, which some scorers return."""
     return _is_real(value) or _is_bool(value)
 
 
@@ -130,7 +130,7 @@ def _curve(value: Any) -> bool:
 
 # -- rows of the tables -----------------------------------------------------------
 
-# Tests of the columns, but for the last two, which chain the rows.
+# Tests of the columns, without the last two, which chain the rows.
 _COLUMNS: dict[str, tuple[Test, ...]] = {
     "identity": (_is_text, _is_text),
     "splits": (_is_number, lambda v: type(v) is bytes, lambda v: type(v) is bytes),
@@ -138,7 +138,7 @@ _COLUMNS: dict[str, tuple[Test, ...]] = {
     "results": (_is_number, _is_text, _maybe(_is_real), _is_text, _is_time),
 }
 
-# Tests of what the table `search` holds by name, or by the beginning of the name.
+# Tests of the values in the table `search`, by name or by the first word of the name.
 _SEARCH: dict[str, Test] = {
     "seed": lambda v: type(v) is str and bool(re.fullmatch("-?[0-9]{1,1000}", v)),
     "n_points": lambda v: _is_number(v) and v > 0,
@@ -198,9 +198,9 @@ def _check_fields(value: Any, tests: Mapping[str, Test], needed: Iterable[str]) 
 
 
 def _is_outline(value: Any) -> bool:
-    """Whether it is plain JSON that is not nested too deep.
+    """Return whether a value is plain JSON of limited depth.
 
-    What is no space otherwise is left out by readers of spaces.
+    Readers of spaces omit values that are not spaces for other reasons.
     """
     layer = [value]
     for _ in range(MAX_DEPTH):
@@ -246,7 +246,7 @@ _OPTION: dict[str, Test] = {
 
 
 def parse_params(text: str) -> dict[str, Any]:
-    """Return the parameters of a trial as `json_params` writes them."""
+    """Return the configuration of a trial in the format of `json_params`."""
     record = _parse(text)
     if len(record) > MAX_PARAMETERS:
         raise ValueError(f"it has too many parameters: {len(record)}")
@@ -322,7 +322,7 @@ def check_folds(details: Mapping[str, Any], n_splits: int) -> None:
 def check_metrics(finished: Iterable[Mapping[str, Any]]) -> None:
     """Check that the trials of a journal have the same metrics.
 
-    In place of all metrics, a fold that failed may have one number.
+    A failed fold may have one number instead of all metrics.
     """
     folds = [fold for one in finished for fold in one["folds"]]
     for kind in ("test_scores", "train_scores"):
@@ -339,7 +339,7 @@ def _n_inside(scores: Iterable[Any]) -> int:
 
 
 def check_parameters(records: Sequence[Mapping[str, Any]]) -> None:
-    """Check that the trials do not have too many different parameters."""
+    """Check that the trials do not have too many hyper-parameters in total."""
     names: set[str] = set().union(*records)
     if len(names) * len(records) > max(MAX_CELLS, 100 * sum(map(len, records))):
         raise ValueError(f"its trials have too many parameters: {len(names)}")
@@ -353,8 +353,8 @@ def unpack_split(
 ) -> np.ndarray:
     """Return the indices or the mask that `pack_split` compressed.
 
-    ValueError if there are more than `max_items` of them, or some are not among
-    `n_samples` rows.
+    ValueError if there are more than `max_items`, or if some are outside of `n_samples`
+    rows.
     """
     # NumPy's header has up to 2 ** 16 bytes.
     max_bytes = 2**16 + 8 * max_items
@@ -378,7 +378,7 @@ def unpack_split(
 
 
 def _array(file: io.BytesIO) -> np.ndarray:
-    """Read one row of numbers from a file of NumPy; no array is made of other files."""
+    """Read one row of numbers from a NumPy file, without reading other arrays."""
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("it has another version of NumPy's format")
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)

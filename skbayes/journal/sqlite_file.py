@@ -1,9 +1,9 @@
-"""SQLite files of journals: locked by the one writer, open to readers, never trusted.
+"""SQLite files of journals, with a lock for the writer and checks for all readers.
 
-A file that is missing or empty becomes a journal; one that holds a journal of this
-format is continued; one of format 4 is only read; any other file is left as it is. The
-writer holds an exclusive lock on a second file beside the journal until the search
-ends; readers need no lock.
+A missing or empty file becomes a journal. A journal of this format is continued, and
+one of format 4 is only read. All other files are not changed. The writer holds an
+exclusive lock on a second file next to the journal until the search ends; readers need
+no lock.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ __all__ = [
     "reader",
 ]
 
-# In the header of the file: "skby", and the version of the tables below.
+# Values in the header of the file: "skby", and the version of the tables below.
 APPLICATION_ID = 0x736B6279
 FORMAT = 5
 
-# `details` holds every field of a trial exactly; `state` and `score` repeat two of them
-# for users of the sqlite3 shell. `skbayes.journal.rows` says what `place` and `digest`
-# are; format 4 has neither.
+# `details` contains every field of a trial exactly; `state` and `score` repeat two of
+# them for users of the sqlite3 shell. `place` and `digest` are described in
+# `skbayes.journal.rows`; format 4 has neither.
 SCHEMA = {
     "search": "CREATE TABLE search (name TEXT PRIMARY KEY, value, "
     "place INTEGER, digest TEXT) WITHOUT ROWID",
@@ -64,33 +64,34 @@ SCHEMAS = {
     FORMAT: SCHEMA,
 }
 
-# Seconds that the writer waits for readers.
+# Seconds for which the writer waits for readers.
 PATIENCE = 30.0
 
-# Seconds between the commits that wait for the disk.
+# Seconds between commits that are synchronized with the disk.
 SYNC_INTERVAL = 5.0
 
-# Attempts to take the lock, or to read, while other processes change the files.
+# Number of attempts to lock or read while other processes change the files.
 MAX_TRIES = 20
 
-# Bytes of a journal and what lies beside it, up to which a killed search is read.
+# Maximum bytes of the files of a killed search for reading from a copy.
 MAX_COPY = 2**28
 
-# Files that this process writes. Closing one that was opened again, except by SQLite,
-# would release the locks on it.
+# Files that this process writes. Closing another handle of such a file, except by
+# SQLite, would release its locks.
 _written: set[tuple[int, int] | None] = set()
 
 
 class JournalFile:
-    """Journal opened for writing, locked against any other writer.
+    """Journal opened for writing, locked against other writers.
 
-    A commit is in the one file on return, and survives the death of the process. Every
-    five seconds one waits for the disk, and survives a power cut with all before it. A
-    process that was forked from the one that opened the file writes nothing.
+    A commit is in the file on return, and survives the death of the process. Every five
+    seconds, a commit is synchronized with the disk. It and all earlier ones then
+    survive a power failure. A process forked from the one that opened the file writes
+    nothing.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        # All names of a file share one lock.
+        # All names of a file have the same lock.
         self.path = resolve(path)
         if not os.path.isdir(os.path.dirname(self.path)):
             raise FileNotFoundError(
@@ -107,7 +108,7 @@ class JournalFile:
             with _explained(self.path):
                 self._connection = _connect(self.path, "rwc")
             undo.callback(self._connection.close)
-            # The first bytes on disk are the header, whenever the process is killed.
+            # The header is the first write, if the process is killed at any time.
             self.execute("PRAGMA cache_spill=OFF")
             self.is_new = self.execute("PRAGMA page_count") == [(0,)]
             if not self.is_new:
@@ -119,7 +120,7 @@ class JournalFile:
         _written.add(self._inode)
 
     def create(self, rows: Mapping[str, Iterable[tuple]]) -> None:
-        """Create the tables and their first rows, all or nothing."""
+        """Create the tables and their first rows in one transaction."""
         self.execute("BEGIN IMMEDIATE")
         try:
             self.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -136,10 +137,10 @@ class JournalFile:
             raise
 
     def start_writing(self) -> None:
-        """Let commits no longer wait for the disk."""
-        # If the process dies in a commit, SQLite undoes it by a rollback journal, which
-        # lies beside the file for the length of a commit only. With a write-ahead log
-        # the last trials would not be in the file.
+        """Disable waiting for the disk in commits."""
+        # If the process dies during a commit, SQLite rolls it back with a rollback
+        # journal, which exists next to the file only during a commit. With a
+        # write-ahead log, the last trials would not be in the file.
         self.execute("PRAGMA journal_mode=DELETE")
         self.execute("PRAGMA synchronous=OFF")
 
@@ -151,7 +152,7 @@ class JournalFile:
             return self._connection.execute(statement, values).fetchall()
 
     def insert(self, table: str, row: tuple) -> None:
-        """Add a row; except in a transaction it is in the file on return."""
+        """Add a row; outside of a transaction, it is in the file on return."""
         marks = ", ".join("?" * len(row))
         statement = f"INSERT INTO {table} VALUES ({marks})"
         recently = time.monotonic() - self._synced < SYNC_INTERVAL
@@ -166,7 +167,7 @@ class JournalFile:
         self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Wait for the disk, and release the lock."""
+        """Synchronize with the disk, and release the lock."""
         if self._lock is None or os.getpid() != self._pid:
             return
         with contextlib.suppress(sqlite3.Error):
@@ -188,7 +189,7 @@ class JournalFile:
 
 
 def _connect(path: str, mode: str, patience: float | None = None) -> sqlite3.Connection:
-    """Open a database without executing or trusting what its schema holds."""
+    """Open a database without executing or trusting its schema."""
     connection = sqlite3.connect(
         f"{Path(path).as_uri()}?mode={mode}",
         uri=True,
@@ -209,8 +210,8 @@ def _connect(path: str, mode: str, patience: float | None = None) -> sqlite3.Con
 def _hold(lock_path: str, path: str) -> sqlite3.Connection:
     """Take the lock, and return the connection that holds it.
 
-    SQLite's locks are free at once when their process dies, even if a child of it
-    lives on, and they keep out a second connection of the same process as well.
+    SQLite's locks are released at once when their process dies, even if a child process
+    survives. They also exclude a second connection of the same process.
     """
     check_lock_file(path, lock_path)
     for _ in range(MAX_TRIES):
@@ -219,7 +220,7 @@ def _hold(lock_path: str, path: str) -> sqlite3.Connection:
         try:
             lock = _connect(lock_path, "rwc", patience=0.0)
             seen.append(_identity(lock_path))
-            # Nothing is written to the lock file; it needs no journal of its own.
+            # Nothing is written to the lock file, so it needs no journal file.
             lock.execute("PRAGMA journal_mode=MEMORY")
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.DatabaseError as error:
@@ -231,11 +232,13 @@ def _hold(lock_path: str, path: str) -> sqlite3.Connection:
         if seen[0] is not None and seen[0] == seen[1] == seen[2]:
             return lock
         lock.close()
-    raise RuntimeError(f"journal: {lock_path!r} comes and goes; try again.")
+    raise RuntimeError(
+        f"journal: {lock_path!r} is repeatedly created and removed; try again."
+    )
 
 
 def is_held(path: str | os.PathLike[str]) -> bool:
-    """Whether a search, of this process or another one, writes to a journal now."""
+    """Return whether a search, in any process, is writing to a journal."""
     path = resolve(path)
     lock_path = path + "-lock"
     if not os.path.exists(lock_path):
@@ -245,7 +248,7 @@ def is_held(path: str | os.PathLike[str]) -> bool:
         with contextlib.closing(_connect(lock_path, "ro", patience=0.0)) as lock:
             lock.execute("SELECT count(*) FROM sqlite_master")
     except sqlite3.DatabaseError as error:
-        # It may have been removed in the meantime, or be no lock.
+        # The file may have been removed in the meantime, or not be a lock.
         return _is_busy(error)
     return False
 
@@ -254,13 +257,13 @@ def _no_lock(error: sqlite3.DatabaseError, lock_path: str, path: str) -> Excepti
     folder = os.path.dirname(path)
     if not has_locks(folder):
         return OSError(
-            f"journal: {path!r} cannot be locked: the file system of {folder!r} has no "
-            "locks. Give the journal a name on a local disk."
+            f"journal: {path!r} cannot be locked: the file system of {folder!r} does "
+            "not support locks. Use a path on a local disk."
         )
     if _is_busy(error):
         return RuntimeError(
-            f"journal: {path!r} is in use by another search, of another process or of "
-            "this one. Wait for its end, or give the journal another name; in nested "
+            f"journal: {path!r} is in use by another search, in this process or "
+            "another one. Wait until it ends, or use another file name; in nested "
             "cross-validation, leave journal=None."
         )
     return OSError(
@@ -287,7 +290,7 @@ def _identity(path: str) -> tuple[int, int, int] | None:
         status = os.stat(path)
     except FileNotFoundError:
         return None
-    # Inode numbers are reused, hence the time.
+    # The time is needed because inode numbers are reused.
     return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
@@ -295,10 +298,10 @@ def _identity(path: str) -> tuple[int, int, int] | None:
 
 
 def _check_bytes(path: str, writable: bool) -> bool:
-    """Whether a file may be a journal; False if it is missing or empty, else refused.
+    """Return whether a file may be a journal; False if it is missing or empty.
 
-    One that is `writable` must be of this format. The header is read as bytes, so that
-    SQLite never opens a foreign file.
+    Raises an error for other files, and if `writable`, for other formats. The header is
+    read as bytes, so that SQLite never opens a foreign file.
     """
     try:
         with open(path, "rb") as file:
@@ -314,7 +317,7 @@ def _check_bytes(path: str, writable: bool) -> bool:
     schema, version, application_id = struct.unpack(">44xI12xI4xI", header[:72])
     if application_id != APPLICATION_ID:
         raise _foreign(path)
-    # SQLite would say that it may not write, or that it does not support the format.
+    # SQLite's own messages would be misleading: no write access, or unknown format.
     if not {1, 2}.issuperset(header[18:20]) or schema > 4:
         raise _damaged(path, ValueError("no release of SQLite writes such a header"))
     if version != FORMAT and (writable or version not in SCHEMAS):
@@ -326,21 +329,21 @@ def _check_bytes(path: str, writable: bool) -> bool:
             )
         raise ValueError(
             f"journal: {path!r} was written by another release of skbayes (its format "
-            f"is {version}, this release continues {FORMAT} only). It was left as it "
-            f"is; give the journal another name{hint}."
+            f"is {version}, this release continues {FORMAT} only). It was not changed; "
+            f"use another file name{hint}."
         )
     return True
 
 
 def _foreign(path: str) -> ValueError:
     return ValueError(
-        f"journal: {path!r} is not a journal of skbayes. It was left as it is; give "
-        "the journal another name."
+        f"journal: {path!r} is not a journal of skbayes. It was not changed; use "
+        "another file name."
     )
 
 
 def _check_tables(connection: sqlite3.Connection) -> None:
-    """Check that the file holds the tables of a journal only, undamaged."""
+    """Check that the file contains only the tables of a journal, undamaged."""
     check_schema(connection)
     for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
         if verdict != "ok":
@@ -353,7 +356,7 @@ def format_of(connection: sqlite3.Connection) -> int:
 
 
 def check_schema(connection: sqlite3.Connection) -> None:
-    """Check that the file holds the tables of a journal only."""
+    """Check that the file contains only the tables of a journal."""
     tables = SCHEMAS[format_of(connection)]
     found = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     if set(found) != {("table", name, sql) for name, sql in tables.items()}:
@@ -367,9 +370,9 @@ def check_schema(connection: sqlite3.Connection) -> None:
 def reader(
     path: str | os.PathLike[str], allow_damage: bool = False
 ) -> Iterator[sqlite3.Connection]:
-    """Open a journal for reading in one transaction, without taking it from a search.
+    """Open a journal for reading in one transaction, also during its search.
 
-    It is opened read-only. Nothing is written beside it, and nothing there is removed.
+    It is opened read-only. Files next to it are neither written nor removed.
     """
     path = resolve(path)
     if not os.path.exists(path):
@@ -392,7 +395,7 @@ def reader(
 def _open_reader(
     path: str, with_wal: bool, stack: contextlib.ExitStack
 ) -> sqlite3.Connection:
-    """Begin to read; after a kill from a copy, which SQLite may repair."""
+    """Start reading; after a kill, from a copy, which SQLite may repair."""
     failure: Exception | None = None
     for _ in range(MAX_TRIES):
         check_companions(path, with_wal)
@@ -403,7 +406,7 @@ def _open_reader(
             except sqlite3.OperationalError as error:
                 failure = error
             if not _may_be_written(path):
-                # It needs no lock, and its file system may have none.
+                # This needs no lock, which the file system may not support.
                 return _begin_reading(path, "ro&immutable=1")
         copy = _copy(path, with_wal, stack)
         if copy is not None:
@@ -434,15 +437,15 @@ def _begin_reading(
 
 
 def _copy(path: str, with_wal: bool, stack: contextlib.ExitStack) -> str | None:
-    """Copy the files of a killed search; None if it is not killed, and they change."""
+    """Copy the files of a killed search; None if they change because it is running."""
     sources = [path, path + "-journal", *([path + "-wal"] if with_wal else [])]
     before = list(map(_version, sources))
     if not any(before[1:]):
         return None
     if sum(version[1] for version in before if version) > MAX_COPY:
         raise ValueError(
-            f"journal: {path!r} and the files beside it are larger than {MAX_COPY} "
-            "bytes. Continue its search, or remove the files beside it."
+            f"journal: {path!r} and the files next to it are larger than {MAX_COPY} "
+            "bytes. Continue its search, or remove the files next to it."
         )
     folder = stack.enter_context(tempfile.TemporaryDirectory())
     copy = os.path.join(folder, "journal")
@@ -469,8 +472,8 @@ def _version(path: str) -> tuple[int, int, int] | None:
 
 def _damaged(path: str, error: Exception) -> ValueError:
     return ValueError(
-        f"journal: {path!r} is damaged: {error}. It was left as it is; give the "
-        "journal another name, or restore a copy. To save its undamaged trials, run "
+        f"journal: {path!r} is damaged: {error}. It was not changed; use another file "
+        "name, or restore a copy. To save its undamaged trials, run "
         "`python -m skbayes.journal check FILE --save NEW`."
     )
 
@@ -480,7 +483,7 @@ _DAMAGE = (sqlite3.DatabaseError, ValueError, LookupError, TypeError, RecursionE
 
 @contextlib.contextmanager
 def guard_against_damage(path: str) -> Iterator[None]:
-    """Turn the errors of reading a damaged journal into a ValueError that says so."""
+    """Turn errors from reading a damaged journal into a ValueError with advice."""
     try:
         yield
     except sqlite3.OperationalError:
@@ -491,11 +494,11 @@ def guard_against_damage(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Turn the errors of SQLite into errors that name the journal."""
+    """Turn SQLite errors into errors that name the journal."""
     try:
         yield
     except sqlite3.IntegrityError as error:
-        raise ValueError(f"journal: {path!r} has it already: {error}") from error
+        raise ValueError(f"journal: {path!r} has this row already: {error}") from error
     except sqlite3.OperationalError as error:
         reason = str(error)
         if _is_busy(error):
@@ -506,6 +509,6 @@ def _explained(path: str) -> Iterator[None]:
             f"journal: {path!r} cannot be used: {reason}. The trials in it are kept."
         ) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        # The latter is raised by SQLite for a name in a message.
+        # SQLite raises the latter for a name in a message.
         foreign = getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB"
         raise (_foreign(path) if foreign else _damaged(path, error)) from error

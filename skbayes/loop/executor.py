@@ -1,8 +1,8 @@
-"""Executor of trials: in the calling thread, or several of them in flight.
+"""Executor of trials: in the calling thread, or several trials in parallel.
 
-joblib decides where a fit runs, as for every estimator of scikit-learn. Here is only
-what lets several of its calls be under way together: a few threads, each with a joblib
-backend of its own and with the settings of the thread that called `fit`.
+joblib decides where a fit runs, as for every estimator of scikit-learn. This module
+only lets several joblib calls run at the same time: a few threads, each with a separate
+joblib backend and the settings of the thread that called `fit`.
 """
 
 from __future__ import annotations
@@ -29,20 +29,19 @@ __all__ = ["TrialExecutor", "ExecutionContext"]
 
 Task = Callable[[Parallel], Any]
 
-# Seconds between looks at whether Ctrl-C was pressed, where waiting cannot be
-# interrupted.
+# Seconds between checks for Ctrl-C, if waiting cannot be interrupted.
 PATIENCE = 0.2
 
-# Fits in flight per worker, without those of one more trial, that keep the workers
-# busy: a trial waits until all trials before it are told, the slowest of them too.
+# Number of fits in flight per worker (without those of one more trial) that keeps the
+# workers busy: a trial waits until all trials before it are observed.
 FITS_PER_WORKER = 1.5
 
 
 class ExecutionContext:
-    """What a thread has to know of the thread that called `fit`.
+    """Settings of the thread that called `fit`, for use in other threads.
 
-    scikit-learn's configuration, joblib's and NumPy's error state belong to a thread,
-    and others start without them.
+    The configurations of scikit-learn and joblib and NumPy's error state belong to a
+    thread, and new threads start with the defaults.
 
     Parameters
     ----------
@@ -54,9 +53,9 @@ class ExecutionContext:
     Attributes
     ----------
     n_workers : int
-        How many fits can run at a time.
+        Number of fits that can run in parallel.
     backend : joblib backend
-        Where.
+        Backend that runs the fits.
     """
 
     def __init__(self, n_jobs: int | None, pre_dispatch: int | str) -> None:
@@ -70,34 +69,34 @@ class ExecutionContext:
 
     @property
     def transport(self) -> str:
-        """Transport of the data to the fits, as `data_transfer.ship` names it."""
-        # joblib runs what there is but one worker for in the calling thread.
+        """Transport of the data to the fits, by its name in `data_transfer.ship`."""
+        # With one worker, joblib runs everything in the calling thread.
         if self.n_workers == 1 or getattr(self.backend, "supports_sharedmem", False):
             return "memory"
         if hasattr(getattr(self.backend, "client", None), "scatter"):
             return "scatter"
         kind = type(self.backend)
-        # Others, derived from them, may run on another machine.
+        # Derived backends may run on another machine.
         of_joblib = kind.__module__.partition(".")[0] == "joblib"
         return "disk" if of_joblib else "value"
 
     @property
     def temp_folder(self) -> str | None:
-        """Where joblib was told to keep temporary files."""
+        """Folder that joblib uses for temporary files, if it is configured."""
         return self._joblib.get("temp_folder")
 
     @property
     def max_nbytes(self) -> float:
-        """From which size on joblib was told to map arrays into memory."""
+        """Size in bytes from which joblib maps arrays into memory."""
         limit = self._joblib.get("max_nbytes", "1M")
         if limit is None:
             return np.inf
         return float(memstr_to_bytes(limit) if isinstance(limit, str) else limit)
 
     def bounded_blas(self) -> contextlib.AbstractContextManager:
-        """Share the processors among fits that are threads of this process.
+        """Divide the processors among fits that are threads of this process.
 
-        Processes are told so by joblib and Dask.
+        joblib and Dask do the same for processes.
         """
         if self.n_workers == 1 or self.transport != "memory":
             return contextlib.nullcontext()
@@ -105,9 +104,9 @@ class ExecutionContext:
 
     @property
     def can_overlap(self) -> bool:
-        """Whether several trials can be under way together.
+        """Whether several trials can run at the same time.
 
-        Not if each of them would start as many processes as there should be in all.
+        False if each of them would start as many processes as are allowed in total.
         """
         return (
             self.n_workers > 1
@@ -122,9 +121,9 @@ class ExecutionContext:
         return math.ceil(FITS_PER_WORKER * self.n_workers / n_tasks) + 1
 
     def parallel(self, n_tasks: int) -> Parallel:
-        """Make a parallel call for trials of so many fits."""
+        """Create a parallel call for trials with `n_tasks` fits."""
         few = n_tasks <= 4 * self.n_workers
-        # The number itself: to joblib 1.3.0 None means 1, whatever was configured.
+        # The number itself: in joblib 1.3.0, None means 1 for any configuration.
         return compat.PromptParallel(
             n_jobs=self.n_workers,
             pre_dispatch=self._pre_dispatch,
@@ -132,10 +131,10 @@ class ExecutionContext:
         )
 
     def run(self, function: Callable[[], Any]) -> Any:
-        """Call a function as in the thread that called `fit`."""
+        """Call a function with the settings of the thread that called `fit`."""
         settings = dict(self._joblib)
         if settings.get("backend") is not None:
-            # Where there can be no other, no other thread uses this one.
+            # If no separate backend is possible, no other thread uses this one.
             settings["backend"] = compat.own_backend(self.backend) or self.backend
 
         def entered() -> Any:
@@ -150,7 +149,7 @@ class ExecutionContext:
 
 
 class _SharedWorkers:
-    """Calls to the workers that all searches of a process share: many, or one alone."""
+    """Calls to the workers of all searches of a process: concurrent or exclusive."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -158,10 +157,10 @@ class _SharedWorkers:
 
     @contextlib.contextmanager
     def call(self, alone: bool) -> Iterator[None]:
-        """Wait until a call may begin; the block is the call."""
+        """Wait until a call may begin; the body of the context is the call."""
         with self._changed:
             if alone:
-                # From now on no other call begins.
+                # No other call begins from here on.
                 self._n_alone += 1
                 self._changed.wait_for(lambda: self._n_calls == 0)
             else:
@@ -180,20 +179,20 @@ _SHARED_WORKERS = _SharedWorkers()
 
 
 class TrialExecutor:
-    """Runs tasks, at most `size` at a time; a context manager.
+    """Context manager that runs tasks, at most `size` in parallel.
 
-    With one worker, tasks run in the calling thread when their result is wanted, the
-    first one first: the results are the same, and debuggers, warnings and Ctrl-C
+    With one worker, a task runs in the calling thread when its result is requested, in
+    the order of the tasks. The results are the same, and debuggers, warnings and Ctrl-C
     behave as in a loop.
 
     Parameters
     ----------
     context : ExecutionContext
-        Where the fits run.
+        Settings for the fits.
     size : int
-        The most tasks under way.
+        Maximum number of tasks in parallel.
     n_tasks : int
-        Fits of a task.
+        Number of fits in a task.
 
     Attributes
     ----------
@@ -227,13 +226,13 @@ class TrialExecutor:
 
     @property
     def under_way(self) -> list[int]:
-        """Numbers of the tasks that were started and not handed back."""
+        """Numbers of the tasks that have started and were not returned."""
         return sorted(self._futures)
 
     def start(self, number: int, task: Task, alone: bool = False) -> None:
-        """Let a task run as soon as there is room.
+        """Run a task as soon as a slot is free.
 
-        With `alone` it runs while no other search of this process uses its workers.
+        With `alone`, it runs while no other search of this process uses its workers.
         """
         future: Future = Future()
         self._futures[number] = future
@@ -242,7 +241,7 @@ class TrialExecutor:
             return
         self._waiting.put((task, future, alone))
         if len(self._threads) < min(self._size, len(self._futures)):
-            # A daemon: after a second Ctrl-C nobody waits for it.
+            # A daemon thread: a second Ctrl-C does not wait for it.
             self._threads.append(threading.Thread(target=self._work, daemon=True))
             self._threads[-1].start()
 
@@ -266,9 +265,10 @@ class TrialExecutor:
 
     @contextlib.contextmanager
     def _lasting(self) -> Iterator[Parallel | None]:
-        """Hold the workers of a backend that would start them anew for every call.
+        """Keep the workers of a backend that would start them for every call.
 
-        Others need not be held, and loky's would be held on to even if one died.
+        Other backends do not need it, and loky's workers would be kept even if one
+        died.
         """
         if compat.outlive_calls(self._context.backend):
             yield None
@@ -277,12 +277,12 @@ class TrialExecutor:
             yield parallel
 
     def finished(self) -> dict[int, Future]:
-        """Wait for at least one task to end, and hand back those that did."""
+        """Wait for at least one task to end, and return the finished ones."""
         if self.in_this_thread:
             number = min(self._futures)
             if self._parallel is None:
                 self._parallel = self._make()
-            # An exception is raised here, where it can be debugged.
+            # An exception is raised here, which simplifies debugging.
             self._futures[number].set_result(self._tasks[number](self._parallel))
         else:
             done: set[Future] = set()
@@ -294,14 +294,14 @@ class TrialExecutor:
         return {number: self._futures.pop(number) for number in ended}
 
     def drop(self) -> None:
-        """Drop the tasks that wait for the calling thread."""
+        """Drop the tasks that have not run in the calling thread."""
         if self.in_this_thread:
             self._futures.clear()
             self._tasks.clear()
 
 
 def _settle(future: Future, task: Task, parallel: Parallel) -> None:
-    """Run a task; its exception becomes that of the future."""
+    """Run a task, and store its result or its exception in the future."""
     try:
         future.set_result(task(parallel))
     except BaseException as error:

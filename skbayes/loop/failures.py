@@ -1,4 +1,4 @@
-"""Tests for searches in which every fit fails, and for deaths of workers."""
+"""Tests for searches in which every fit fails, and for crashes of workers."""
 
 from __future__ import annotations
 
@@ -17,31 +17,32 @@ from skbayes.space.equality import same
 
 __all__ = ["FailingStart", "is_death", "is_unreadable", "was_retried"]
 
-# So many trials must fail alike before it is asked why.
+# Number of trials with the same failure after which the cause is tested.
 N_TRIALS = 3
 
-# From so many random configurations one is chosen that is unlike those that failed.
+# Number of random configurations to choose from; the choice differs most from the
+# failed ones.
 N_CANDIDATES = 64
 
 Params = dict[str, Any]
 
 
 class FailingStart:
-    """Raises what all fits of the first trials raise, if the data are at fault.
+    """Stopper that raises the exception of the first trials if the data cause it.
 
-    Called with the trials after each one, as a stopper. When all fits of the first
-    three fail alike, but for fits without a score, two fits on one of the splits tell
-    data that cannot be learned from unlucky configurations: one with the estimator's
-    own parameters (unless estimators are searched, for which it may have a
-    placeholder), and one with a configuration that differs from the three as much as
-    possible. Only if these fail in the same way, the exception is raised.
+    It is called with the trials after each one. If all fits of the first three trials
+    fail in the same way, except for fits without a score, two fits on one split follow.
+    One uses the estimator's own parameters, unless the search sets estimators (for
+    which the own one can be a placeholder). The other uses a configuration that differs
+    as much as possible from the three. The exception is raised only if both fail in the
+    same way; otherwise, the configurations were the cause and not the data.
 
     Parameters
     ----------
     space : Space
-        What is searched.
+        Search space.
     assigned : callable
-        Given a configuration, returns the parameters that are set.
+        Function that returns the parameters to set for a configuration.
     fit : callable
         ``fit(params, split)`` fits the estimator with some parameters set, on the
         training rows of a split.
@@ -58,7 +59,7 @@ class FailingStart:
         self._fit = fit
 
     def __call__(self, trials: Sequence[Trial]) -> bool:
-        """Return False, or raise."""
+        """Return False, or raise the exception."""
         if len(trials) != N_TRIALS or trials[0].number != 0:
             return False
         errors = [_errors(trial) for trial in trials]
@@ -72,7 +73,7 @@ class FailingStart:
             if error is None or _kind(_text(error)) not in kinds:
                 return False
             first = first or error
-        if first is None:  # there was nothing to try
+        if first is None:  # there was no configuration to test
             return False
         n_failed = sum(map(len, errors))
         n_fits = sum(len(_fitted(trial)) for trial in trials)
@@ -80,7 +81,7 @@ class FailingStart:
         first.add_note(
             f"\n{which} fits of the first {N_TRIALS} trials failed in this "
             "way, and so did a fit with very different parameters. The search was "
-            "stopped: what is wrong does not depend on the parameters that are "
+            "stopped, because the cause does not depend on the parameters that are "
             "searched."
         )
         raise first
@@ -109,7 +110,7 @@ class FailingStart:
             )
 
     def _sets_estimators(self) -> bool:
-        """Return whether a step is searched; the estimator's own is a placeholder."""
+        """Return whether the search sets a step, whose own value is a placeholder."""
         return any(
             hasattr(value, "fit")
             for column in self._space.columns
@@ -117,7 +118,7 @@ class FailingStart:
         )
 
     def _fixed(self) -> Params:
-        """Return the parameters for which there is one value in the whole space."""
+        """Return the parameters with a single value in the whole space."""
         examples = [self._assigned(one) for one in self._space.covering_sample()]
         first, *others = examples
         varied = {c.name for c in self._space.columns if c.dimension.n_values > 1}
@@ -130,15 +131,15 @@ class FailingStart:
 
 
 def _fitted(trial: Trial) -> dict[int, FoldResult]:
-    """Return the folds whose fits were made, by number."""
+    """Return the folds that were fitted, by number."""
     return {i: fold for i, fold in enumerate(trial.folds) if not fold.skipped}
 
 
 def _errors(trial: Trial) -> dict[int, str | None]:
-    """Return the tracebacks of the fits by fold, None for those that worked.
+    """Return the tracebacks of the fits by fold, None for successful fits.
 
-    A fit that worked and has no score is left out: its training rows may lack the value
-    that no fit can learn from, and its test rows have it.
+    Successful fits without a score are omitted: their test rows may contain the value
+    that makes the fits fail, and their training rows not.
     """
     return {
         i: fold.fit_error
@@ -159,8 +160,8 @@ def _text(error: Exception) -> str:
 def _kind(text: str | None) -> str | None:
     """Return the type and first line of an exception, without numbers and quotations.
 
-    These differ by the rows and parameters: "could not convert string to float: 'a'".
-    None if nothing was raised, as where a worker died.
+    Numbers and quotations differ between rows and parameters, as in "could not convert
+    string to float: 'a'". Returns None without an exception, such as after a crash.
     """
     _, found, last = (text or "").rpartition("Traceback (most recent call last):\n")
     lines = [line for line in last.splitlines() if line[:1].strip()]
@@ -170,7 +171,7 @@ def _kind(text: str | None) -> str | None:
 
 
 def _n_unlike(one: Params, other: Params) -> int:
-    """Count the parameters that one of two configurations lacks, or has otherwise."""
+    """Count the parameters that differ between two configurations, or are missing."""
     names = one.keys() | other.keys()
     return sum(
         name not in one or name not in other or not same(one[name], other[name])
@@ -178,15 +179,15 @@ def _n_unlike(one: Params, other: Params) -> int:
     )
 
 
-# -- deaths of workers ---------------------------------------------------------------
+# -- crashes of workers --------------------------------------------------------------
 
 
 def is_death(error: BaseException) -> bool:
-    """Whether an exception says that the workers ended, not that the work failed.
+    """Return whether an exception means that workers crashed, not that a fit failed.
 
-    Dask cancels what it cannot compute any more as the data died with the workers. A
-    call that fails shuts down loky's pool, under the calls of other threads too. An
-    error raised while joblib cleans up after a death counts as that death.
+    Dask cancels tasks if their data were lost with the workers. A failing call shuts
+    down loky's pool, also for the calls of other threads. An error raised while joblib
+    cleans up after a crash counts as that crash.
     """
     if isinstance(error, BrokenExecutor | compat.ShutdownExecutorError):
         return True
@@ -196,7 +197,7 @@ def is_death(error: BaseException) -> bool:
 
 
 def was_retried(error: BaseException) -> bool:
-    """Whether Dask has run the work on several workers, and all of them died."""
+    """Return whether Dask ran a task on several workers, and all of them crashed."""
     return _kind_of_dask(error) == "KilledWorker"
 
 
@@ -207,5 +208,5 @@ def _kind_of_dask(error: BaseException) -> str | None:
 
 
 def is_unreadable(error: BaseException) -> bool:
-    """Whether loky's pool broke because something could not be unpickled."""
+    """Return whether loky's pool broke because an object could not be unpickled."""
     return isinstance(error, BrokenExecutor) and "un-serialize" in str(error)

@@ -1,4 +1,4 @@
-"""Messages about constraints on outcomes that no trial keeps."""
+"""Messages about constraints on outcomes that no trial satisfies."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from skbayes.utils.optional import warn_or_log
 
 __all__ = ["FeasibilityMessages", "unreachable_bounds"]
 
-# Complete trials after which it is told that none of them keeps a bound.
+# Number of complete trials after which unsatisfied constraints are reported.
 N_FIRST = 10
 
 
 def unreachable_bounds(constraints: Constraints, trials: History) -> list[str]:
-    """Return a sentence for each bound that no complete trial keeps, with figures.
+    """Return a sentence for each bound that no complete trial satisfies, with values.
 
-    Trials of the last stage count.
+    Only trials of the last stage count.
     """
     complete = [one for one in trials if one.state == TrialState.COMPLETE]
     last = max((one.stage for one in complete), default=0)
@@ -44,15 +44,15 @@ def _sentence(bound: Bound, values: np.ndarray) -> str:
 
 
 class FeasibilityMessages:
-    """Warns once, after the first trials of a stage, of bounds that none of them keeps.
+    """Callback that warns once, after the first trials of a stage, of unmet bounds.
 
     Parameters
     ----------
     constraints : Constraints
         The constraints.
     tell : callable, default=None
-        Called with the message. None: it is a warning, or a message of the logger
-        ``skbayes`` if warnings are errors.
+        Called with the message. None: the message is a warning, or is logged by the
+        logger ``skbayes`` if warnings are errors.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class FeasibilityMessages:
         self._told = False
 
     def __call__(self, trial: Trial, history: History) -> None:
-        """Look at the trials after each one."""
+        """Check the trials after each one."""
         n_complete = sum(one.state == TrialState.COMPLETE for one in history)
         if self._told or n_complete < N_FIRST:
             return

@@ -1,4 +1,4 @@
-"""Progress of a running search: a line per trial, or a bar."""
+"""Progress of a running search: one line for each trial, or a progress bar."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _best_so_far(history: History) -> str:
 
 
 def in_minutes(seconds: float) -> str:
-    """Write a time as minutes and seconds, or as hours and minutes."""
+    """Format a time as minutes and seconds, or as hours and minutes."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
@@ -49,16 +49,16 @@ def _score(trial: Trial) -> str:
 
 @dataclass(frozen=True)
 class PlannedStage:
-    """What is known of a stage before it begins.
+    """Facts about a stage before it begins.
 
     Parameters
     ----------
     n_trials : int
-        The most trials.
+        Maximum number of trials.
     weight : float, default=1.0
-        What a trial is expected to take, relative to those of other stages.
+        Expected time of a trial, relative to trials of other stages.
     n_in_flight : int, default=1
-        How many trials run at a time.
+        Number of trials in parallel.
     """
 
     n_trials: int
@@ -67,10 +67,10 @@ class PlannedStage:
 
 
 class _TimeLeft:
-    """Estimates the time left from the trials that ran, not from the recalled ones.
+    """Estimator of the time left, from the trials of this run.
 
     A stage takes (trials left) * (mean duration / trials in flight + idle time). Idle
-    time is what elapsed beyond the trials, per trial: mostly the time of the proposals.
+    time is the elapsed time per trial in which no trial ran: mostly proposals.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class _TimeLeft:
             self._n_left[self._stage(trial)] -= 1
 
     def after(self, trial: Trial, now: float) -> float:
-        """Return the seconds left after a trial was told."""
+        """Return the estimated seconds left after a trial."""
         if trial.number not in self._recalled:
             self._run.append(trial)
             self._n_left[self._stage(trial)] -= 1
@@ -101,13 +101,14 @@ class _TimeLeft:
         )
 
     def _stage(self, trial: Trial) -> int:
-        # A journal may hold more stages than are planned now.
+        # A journal may contain more stages than are planned now.
         return min(trial.stage, len(self._plan) - 1)
 
     def _seconds_per_trial(self) -> list[float]:
         """Return the mean duration by stage, estimated by weights for later stages.
 
-        Only the later half of the trials counts: the first ones start the workers.
+        Only the later half of the trials counts, because the first ones include the
+        start of the workers.
         """
         known = self._run or list(self._recalled.values())
         known = known[len(known) // 2 :]
@@ -123,7 +124,7 @@ class _TimeLeft:
         if not self._run:
             return 0.0
         n_in_flight = self._plan[stage].n_in_flight
-        # No trial ends before one duration has passed, however many run.
+        # No trial ends before one duration has passed, for any number in parallel.
         busy = seconds[stage] * (1.0 - 1.0 / n_in_flight)
         busy += sum(
             trial.duration / self._plan[self._stage(trial)].n_in_flight
@@ -133,20 +134,20 @@ class _TimeLeft:
 
 
 class Lines:
-    """Prints a line per trial: score, best so far, time elapsed and time left.
+    """Callback that prints a line for each trial: scores, time elapsed and left.
 
     Parameters
     ----------
     plan : sequence of PlannedStage
         The stages of the search.
     timeout : float or None
-        The most seconds there will be.
+        Time limit in seconds.
     recalled : dict of int to Trial, default={}
-        The trials, by number, that an earlier run made: telling them takes no time.
+        Trials of an earlier run, by number; they take no time.
     with_params : bool, default=False
-        Whether the parameters are printed, too.
+        Whether to print the configurations, too.
     clock : callable, default=time.perf_counter
-        Returns the time in seconds.
+        Function that returns the time in seconds.
     """
 
     def __init__(
@@ -165,7 +166,7 @@ class Lines:
         self._time_left = _TimeLeft(plan, recalled, self._begin)
 
     def __call__(self, trial: Trial, history: History) -> None:
-        """Print the line of a trial that was just told."""
+        """Print the line of a trial."""
         now = self._clock()
         elapsed = now - self._begin
         left = self._time_left.after(trial, now)
@@ -184,9 +185,9 @@ class Lines:
 def progress_bar(
     n_planned: int, recalled: Mapping[int, Trial] = MappingProxyType({})
 ) -> Iterator[Report]:
-    """Show a bar that grows by each trial; in notebooks a widget."""
+    """Return a callback that shows a progress bar, or a widget in notebooks."""
     kept = frozenset(recalled)
-    # Trials in flight end in bursts; without smoothing the rate is that of all of them.
+    # Parallel trials end in bursts; without smoothing, the rate averages over them.
     bar = _tqdm()(
         total=n_planned,
         initial=min(len(kept), n_planned),

@@ -1,10 +1,11 @@
-"""Scheduler of trials: ask, evaluate, tell, until a budget is spent.
+"""Scheduler of trials: ask, evaluate and tell until a budget is spent.
 
 Symbols: ``q`` is the number of trials in flight, ``n_points``.
 
-Trial k is proposed from the results of the trials 0 … k - q exactly, with the q - 1
-after them pending, even if some of those have finished: results are told in the order
-in which the trials were asked for. So what is tried depends on q, never on timing.
+Trial k is proposed from the results of exactly the trials 0 … k - q. The next q - 1
+trials are pending, even if some of them have finished, because the optimizer observes
+results in the order of the trials. The trials therefore depend on q, but never on
+timing.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ __all__ = ["Budget", "NullJournal", "Scheduler", "StopReason"]
 
 logger = logging.getLogger("skbayes")
 
-# Deaths of its worker, with nothing else under way, after which a trial is failed.
+# Number of crashes of a worker, while running nothing else, after which a trial fails.
 MAX_DEATHS = 2
 
 
 class StopReason:
-    """Values of `stop_reason_` that no stopper chose."""
+    """Values of `stop_reason_` that are not from stoppers."""
 
     N_ITER = "n_iter"
     TIMEOUT = "timeout"
@@ -59,22 +60,22 @@ class _AskTell(Protocol):
 
 
 class NullJournal:
-    """Journal that records nothing.
+    """Journal without a file, which records nothing.
 
     Attributes
     ----------
     seed, n_points : int or None
-        Those of the run that began the journal.
+        Values of the run that started the journal.
     splits : list of (train, test)
-        Its splits.
+        Splits of the search.
     proposals : list of dict
-        Parameters of the trials that an earlier run asked for, in order.
+        Configurations proposed by earlier runs, in order.
     expected_improvements : list of float or None
-        Improvement that the model expected of each.
+        Improvement that the surrogate expected of each proposal.
     results : dict of int to Trial
-        Those of them that finished.
+        Finished trials of earlier runs, by number.
     stages : dict of int to int
-        First trial of each stage after the first that has begun.
+        First trial of each stage that has begun, except the first stage.
     """
 
     seed: int | None = None
@@ -88,15 +89,15 @@ class NullJournal:
         self.stages: dict[int, int] = {}
 
     def record_stage(self, stage: int, first: int) -> None:
-        """Record where a stage begins, before its first proposal."""
+        """Record the start of a stage, before its first proposal."""
 
     def record_proposal(
         self, number: int, params: Configuration, expected_improvement: float | None
     ) -> None:
-        """Record what was asked for, before it is begun."""
+        """Record a proposal before its evaluation begins."""
 
     def record_result(self, trial: Trial) -> None:
-        """Record a finished trial, before its successor is asked for."""
+        """Record a finished trial before its successor is proposed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,16 +107,16 @@ class Budget:
     Parameters
     ----------
     n_iter : int
-        Most trials.
+        Maximum number of trials.
     timeout : float or None, default=None
-        Seconds. No trial is started that is expected to overrun, but one that is not,
-        if the optimizer finds any; the first always is.
+        Time limit in seconds. If a trial is expected to exceed it, a shorter trial is
+        started instead if the optimizer finds one. The first trial is always started.
     n_configurations : float, default=inf
         Size of the search space.
     stoppers : sequence of callable, default=()
-        Called with the history after each trial was told; True ends the search.
+        Functions called with the history after each trial; True ends the search.
     clock : callable, default=time.perf_counter
-        Returns the time in seconds.
+        Function that returns the time in seconds.
     """
 
     n_iter: int
@@ -128,32 +129,32 @@ class Budget:
 
 
 class Scheduler:
-    """Runs trials, up to `n_points` of them at a time.
+    """Runner of trials, with up to `n_points` of them in parallel.
 
     Parameters
     ----------
     optimizer : Optimizer
-        Proposes configurations and learns their scores.
+        Optimizer that proposes configurations and observes their scores.
     evaluator : CandidateEvaluator
-        Makes trials of them.
+        Evaluator of the configurations.
     executor : TrialExecutor
-        Runs them.
+        Executor of the trials.
     budget : Budget
-        Ends the search.
+        Limits of the search.
     n_points : int, default=1
-        Trials in flight.
+        Number of trials in flight.
     journal : NullJournal or Journal, default=None
-        Records proposals and results; what it holds already is not done again.
+        Journal of proposals and results; recorded trials are not run again.
     report : callable, default=None
-        Called after each trial was told, with the trial and the history.
+        Called after each trial with the trial and the history.
     score_of : callable, default=None
-        Returns what the optimizer is told of a trial. None: its score.
+        Returns the score that the optimizer observes for a trial. None: its score.
     constraints_of : callable, default=None
-        Returns what the optimizer is told of the constraints on a trial's outcomes.
-        None: there are none.
+        Returns the constraint values that the optimizer observes for a trial. None:
+        there are no constraints.
     history : History, default=None
-        Trials of earlier stages; new ones are added, and their numbers go on. Budgets
-        and stoppers are about the new ones.
+        Trials of earlier stages. New trials are added, and their numbers continue.
+        Budgets and stoppers only count the new ones.
     """
 
     def __init__(
@@ -183,7 +184,7 @@ class Scheduler:
         self._first = self._n_asked = len(self.history)
         self._asked: dict[int, tuple[Configuration, float | None]] = {}
         self._evaluations: dict[int, Evaluation] = {}
-        # Finished, and waiting for their turn to be told.
+        # Finished trials that the optimizer has not observed.
         self._done: dict[int, Trial] = {}
         self._reason: str | None = None
 
@@ -192,11 +193,11 @@ class Scheduler:
         on_interrupt: Callable[[], None] = lambda: None,
         on_death: Callable[[], None] = lambda: None,
     ) -> str:
-        """Run trials until a budget is spent; return why no further one was run.
+        """Run trials until a budget is spent; return the stop reason.
 
-        `on_interrupt` keeps fits that have not begun from running, `on_death` is called
-        before anything runs again. KeyboardInterrupt is raised if the user interrupts
-        before any trial has finished, or twice.
+        `on_interrupt` prevents fits that have not begun from running. `on_death` is
+        called after a crash, before anything runs again. KeyboardInterrupt is raised if
+        the user interrupts before any trial has finished, or twice.
         """
         self._start = self.budget.clock()
         self._on_death = on_death
@@ -219,13 +220,13 @@ class Scheduler:
     # -- asking -------------------------------------------------------------------
 
     def _ask_for_room(self) -> bool:
-        """Start trials while there is room; return whether any is under way."""
+        """Start trials while slots are free; return whether any trial is running."""
         while self._reason is None and len(self._asked) < self.n_points:
             self._ask()
         return bool(self._asked)
 
     def _ask(self) -> None:
-        """Start one more trial, or set the reason why not."""
+        """Start one more trial, or set the reason for not starting one."""
         number = self._n_asked
         n_asked = number - self._first
         if n_asked >= min(self.budget.n_configurations, self.budget.n_iter):
@@ -246,7 +247,7 @@ class Scheduler:
                 self._reason = StopReason.EXHAUSTED
                 return
             improvement = self.optimizer.last_expected_improvement
-        # Before anything else, so that an interrupt finds it.
+        # First, so that it is found after an interrupt.
         self._asked[number] = configuration, improvement
         if number in self.journal.results:
             self._n_asked += 1
@@ -269,7 +270,7 @@ class Scheduler:
         logger.debug("trial %d started: %r", number, params)
 
     def _would_overrun(self, configuration: Configuration) -> bool:
-        # What an earlier run had begun is finished, so that no number is left out.
+        # Trials of an earlier run are finished, so that no number is missing.
         sure = max(self._first + 1, len(self.journal.proposals))
         if self.budget.timeout is None or self._n_asked < sure:
             return False
@@ -280,9 +281,9 @@ class Scheduler:
     def _propose_shorter(
         self, number: int
     ) -> tuple[Configuration, float | None] | None:
-        """Ask for a trial that is expected to end in time; None if there is none.
+        """Propose a trial that is expected to end in time; None if there is none.
 
-        Which one depends on the time that is left: it is the only proposal that does.
+        This is the only proposal that depends on the remaining time.
         """
         assert self.budget.timeout is not None
         left = self.budget.timeout - (self.budget.clock() - self._start)
@@ -301,9 +302,9 @@ class Scheduler:
     # -- finishing ----------------------------------------------------------------
 
     def _keep_finished(self, futures: Mapping[int, Any]) -> dict[int, BaseException]:
-        """Keep the trials that finished; return those whose workers died.
+        """Store the finished trials; return those whose workers crashed.
 
-        What one of them raises is raised when the others have been kept.
+        An exception of one trial is raised after the others have been stored.
         """
         dead: dict[int, BaseException] = {}
         raised: BaseException | None = None
@@ -325,7 +326,7 @@ class Scheduler:
     def _finish(self, number: int, outcomes: Any) -> None:
         trial = self.evaluator.conclude(self._evaluations[number], outcomes)
         if trial is None:
-            # A worker was interrupted; so, from a terminal, are all.
+            # A worker was interrupted; Ctrl-C in a terminal interrupts all.
             raise KeyboardInterrupt
         self._keep(trial)
 
@@ -337,12 +338,12 @@ class Scheduler:
         del self._evaluations[trial.number]
 
     def _recover(self, dead: dict[int, BaseException]) -> None:
-        """Run the trials again whose workers died, each of them alone.
+        """Run the trials whose workers crashed again, each of them alone.
 
-        The death of one worker takes down the pool, and with it all trials in flight,
-        those of other searches too; and a worker may be killed from outside. So only a
-        trial that dies alone, and twice, is failed. Which it is does not change what is
-        proposed.
+        The crash of one worker takes down the pool with all trials in flight, also
+        those of other searches. A worker can also be killed from outside. Only a trial
+        that crashes alone, and twice, is failed. The proposals do not depend on which
+        trial it is.
         """
         while self.executor.under_way:
             dead |= self._keep_finished(self.executor.finished())
@@ -356,7 +357,7 @@ class Scheduler:
                 self._keep(self.evaluator.failed(self._evaluations[number], text))
 
     def _run_alone(self, number: int, n_deaths: int) -> BaseException | None:
-        """Run a trial until it ends, or return its last death if there are too many."""
+        """Run a trial until it ends, or return its last crash if there are too many."""
         while True:
             self.executor.start(number, self._evaluations[number], alone=True)
             error = self._keep_finished(self.executor.finished()).get(number)
@@ -386,7 +387,7 @@ class Scheduler:
         self.optimizer.tell(configuration, self.score_of(trial), **more)
         self.evaluator.learn(trial)
         self.history.append(trial)
-        logger.info("trial %d told: %s, score %r", number, trial.state, trial.score)
+        logger.info("trial %d finished: %s, score %r", number, trial.state, trial.score)
         if self.report is not None:
             self.report(trial, self.history)
         if self._reason is None:
@@ -420,13 +421,13 @@ class Scheduler:
         )
 
     def _withdraw(self, number: int) -> None:
-        """Forget a trial that was asked for."""
+        """Remove a trial that was proposed."""
         configuration, _ = self._asked.pop(number)
         self._evaluations.pop(number, None)
         self.optimizer.forget(configuration)
 
     def _drain(self) -> None:
-        """Let running fits end; keep the trials that finished, forget the others."""
+        """Let running fits end; store the finished trials, remove the others."""
         self.executor.drop()
         while self.executor.under_way:
             for number, future in self.executor.finished().items():
@@ -436,7 +437,7 @@ class Scheduler:
                 try:
                     trial = self.evaluator.conclude(evaluation, future.result())
                 except (Exception, SystemExit):
-                    continue  # a fit that failed while all was being stopped
+                    continue  # a fit that failed during the shutdown
                 if trial is not None:
                     self._keep(trial)
         for number in sorted(self._asked):
@@ -446,7 +447,7 @@ class Scheduler:
                 self._withdraw(number)
 
     def _abandon(self, on_interrupt: Callable[[], None]) -> None:
-        """Wait for the trials in flight, whatever they give."""
+        """Wait for the trials in flight, and ignore their results."""
         on_interrupt()
         self.executor.drop()
         while self.executor.under_way:

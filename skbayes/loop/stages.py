@@ -1,8 +1,8 @@
-"""Stages of a search: one loop after another, on the same workers and in one journal.
+"""Stages of a search: successive loops on the same workers and in one journal.
 
-A stage begins when the one before has ended, so that whatever it is made of (the best
-configurations so far, a model of all trials) does not depend on the timing. Numbers of
-trials go on from stage to stage.
+A stage begins after the end of the stage before. Its inputs (such as the best
+configurations so far, or a model of all trials) therefore do not depend on timing. The
+numbers of trials continue from stage to stage.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True)
 class Stage:
-    """Part of a search with an optimizer of its own.
+    """Part of a search with a separate optimizer.
 
     Parameters
     ----------
     make_optimizer : callable
-        ``make_optimizer(seed, history)``, called when the stage begins, with the trials
-        of all stages before it.
+        ``make_optimizer(seed, history)``, called at the start of the stage with the
+        trials of all earlier stages.
     n_trials : int
-        Most trials, at least 1.
+        Maximum number of trials, at least 1.
     assign : callable, default=on_full_data
-        ``assign(k, params)``: for the stage's k-th trial, from 0, and what was proposed
-        for it, the parameters to set and the
+        ``assign(k, params)``. For the k-th trial of the stage, from 0, and its proposed
+        configuration, it returns the parameters to set and the
         :class:`~skbayes.evaluation.subsets.Fidelity`, whose `stage` is filled in.
     fidelities : sequence of Fidelity, default=(FULL_DATA,)
-        All that `assign` may return.
+        All fidelities that `assign` can return.
     weight : float or None, default=None
         Expected time of a trial, relative to those of other stages. None: the share of
         the training rows.
     n_points : int, default=1
-        Trials under way at a time, if that is more than in the search at large.
+        Number of trials in parallel, if larger than that of the search.
     """
 
     make_optimizer: Callable[[int, History], Any]
@@ -66,18 +66,18 @@ class Stage:
 
 @dataclass
 class Outcome:
-    """Outcome of all stages.
+    """Outcome of a search with all its stages.
 
     Parameters
     ----------
     optimizers : list of object
-        Those of the stages that began.
+        Optimizers of the stages that have begun.
     history : History
         Trials of all stages.
     kept : dict of int to list
-        Fitted estimators, by the trial's number.
+        Fitted estimators, by trial number.
     stop_reason : str
-        Why the last stage that began has ended.
+        Stop reason of the last stage that has begun.
     """
 
     optimizers: list[Any]
@@ -95,10 +95,10 @@ def run_stages(
     budget: Budget,
     report: Callable | None = None,
 ) -> Outcome:
-    """Run one stage after the other, each with a copy of the evaluator.
+    """Run the stages in order, each with a copy of the evaluator.
 
-    Each stage may take its share of the time that is left, by trials and weight. A
-    stopper sees the trials of one stage, and ends that one; a callback ends the search.
+    Each stage has a share of the remaining time, by trials and weight. A stopper
+    observes the trials of one stage and ends that stage; a callback ends the search.
     """
     start = budget.clock()
     journal = run.journal
@@ -117,7 +117,7 @@ def run_stages(
             timeout=_share(run, stages[index:], budget, start),
         )
         if index + 1 in journal.stages:
-            # It has ended before, for whatever reason.
+            # The stage ended in an earlier run.
             its_budget = Budget(journal.stages[index + 1] - first)
         its_evaluator = dataclasses.replace(
             evaluator, assign=_in_stage(stage, index, first)
@@ -151,7 +151,7 @@ def run_stages(
 def _share(
     run: SearchRun, stages: Sequence[Stage], budget: Budget, start: float
 ) -> float | None:
-    """Seconds that the first of the stages to come may take."""
+    """Return the seconds available to the first of the remaining stages."""
     if budget.timeout is None:
         return None
     left = budget.timeout - (budget.clock() - start)

@@ -1,9 +1,9 @@
-"""Stopping rules, which end a search before its budget is spent.
+"""Stopping rules that end a search before its budget is spent.
 
 A stopper is called with the trials after each one, and ends the search by returning
-True; any callable ``stopper(trials) -> bool`` will do. Its `reason` becomes the
-`stop_reason_`. The stoppers here look at nothing but the trials, so that a search that
-was interrupted and resumed ends where it would have ended anyway.
+True. Any callable ``stopper(trials) -> bool`` is a stopper; its `reason` becomes the
+`stop_reason_`. The stoppers in this module only use the trials, so that an interrupted
+and resumed search ends after the same trial.
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ __all__ = ["ExpectedImprovementBelow", "NoImprovement", "TargetScore"]
 
 @dataclass(frozen=True)
 class NoImprovement:
-    """End the search when the last trials have not improved on the best before them.
+    """Stopper for a number of trials without an improvement.
 
     Parameters
     ----------
     n_trials : int
-        How many trials in a row without an improvement are enough. Failed trials, and
-        those that were not scored on all folds, count as no improvement.
+        Number of successive trials without an improvement after which the search ends.
+        Failed trials and trials that were not scored on all folds count as no
+        improvement.
     min_delta : float, default=0.0
-        What counts as an improvement: the best of these trials is better than the best
-        before them by more than this, in units of the score.
+        Minimum improvement, in units of the score. The best of these trials must be
+        better than the best earlier trial by more than this.
 
     Attributes
     ----------
     reason : str
-        "no_improvement".
+        Value of ``stop_reason_``: "no_improvement".
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is wrong.
+        If an argument is invalid.
 
     Examples
     --------
@@ -65,12 +66,12 @@ class NoImprovement:
             raise ValueError(f"min_delta must be 0 or more, got {self.min_delta!r}")
 
     def __call__(self, trials: Sequence[Trial]) -> bool:
-        """Decide.
+        """Return whether to end the search.
 
         Parameters
         ----------
         trials : History
-            The trials so far.
+            Trials so far.
 
         Returns
         -------
@@ -85,30 +86,30 @@ class NoImprovement:
 
 @dataclass(frozen=True)
 class ExpectedImprovementBelow:
-    """End the search when the model expects hardly any improvement.
+    """Stopper for a small expected improvement.
 
     Parameters
     ----------
     threshold : float
-        The expected improvement, in units of the score, that is not worth a trial.
+        Expected improvement, in units of the score, below which the search ends.
     n_trials : int, default=1
-        How many trials in a row must have been expected to improve by less, among
-        those the model proposed; initial points do not count.
+        Number of successive trials with a smaller expected improvement after which the
+        search ends. Only trials proposed by the surrogate count, not initial points.
 
     Attributes
     ----------
     reason : str
-        "expected_improvement".
+        Value of ``stop_reason_``: "expected_improvement".
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is wrong.
+        If an argument is invalid.
 
     Notes
     -----
-    It is the improvement that the model expected of a trial when it proposed it. A
-    model of few trials may be sure of itself too early: ask for several in a row.
+    The expected improvement of a trial is computed when it is proposed. With few
+    trials, the surrogate can be overconfident: use several successive trials.
 
     Examples
     --------
@@ -129,12 +130,12 @@ class ExpectedImprovementBelow:
         _check_count("n_trials", self.n_trials)
 
     def __call__(self, trials: Sequence[Trial]) -> bool:
-        """Decide.
+        """Return whether to end the search.
 
         Parameters
         ----------
         trials : History
-            The trials so far.
+            Trials so far.
 
         Returns
         -------
@@ -149,18 +150,18 @@ class ExpectedImprovementBelow:
 
 @dataclass(frozen=True)
 class TargetScore:
-    """End the search when a trial has reached a score.
+    """Stopper for a target score.
 
     Parameters
     ----------
     score : float
-        The score to reach, of the metric that guides the search. Greater is better, so
-        that it is negative for a metric like "neg_mean_squared_error".
+        Target for the metric that guides the search. Greater is better, so the target
+        is negative for a metric such as "neg_mean_squared_error".
 
     Attributes
     ----------
     reason : str
-        "target_score".
+        Value of ``stop_reason_``: "target_score".
 
     Raises
     ------
@@ -183,12 +184,12 @@ class TargetScore:
         _check_number("score", self.score)
 
     def __call__(self, trials: Sequence[Trial]) -> bool:
-        """Decide.
+        """Return whether to end the search.
 
         Parameters
         ----------
         trials : History
-            The trials so far.
+            Trials so far.
 
         Returns
         -------
@@ -199,7 +200,7 @@ class TargetScore:
 
 
 def _best_score(trials: Sequence[Trial]) -> float:
-    """Best score among those scored on all folds, minus infinity if there is none.
+    """Return the best score among trials scored on all folds, else minus infinity.
 
     Trials that violate constraints on outcomes do not count.
     """

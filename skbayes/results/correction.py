@@ -1,7 +1,7 @@
-"""Correction of the best score for having been chosen as the best.
+"""Correction of the best score for the selection of the best candidate.
 
-Symbols: ``s`` of shape (n_candidates, n_splits) are the scores of one metric, a row a
-candidate, a column a fold.
+Symbols: ``s`` of shape (n_candidates, n_splits) are the scores of one metric, with one
+row for each candidate and one column for each fold.
 """
 
 from __future__ import annotations
@@ -22,65 +22,67 @@ def corrected_best_score(
     n_splits: int,
     metric: str = "score",
 ) -> float:
-    r"""Correct the score of the best candidate for having been chosen as the best.
+    r"""Correct the score of the best candidate for its selection among many.
 
-    The highest of many cross-validated scores is partly luck: on new data the winner
-    does less well, the more so the more candidates there were and the closer they are.
-    This estimates how much from the scores of the folds, without another fit.
+    The highest of many cross-validated scores is too optimistic: on new data, the best
+    candidate usually scores lower. The difference is larger for many candidates and for
+    candidates with similar scores. This function estimates the difference from the
+    scores of the folds, without additional fits.
 
     Parameters
     ----------
     cv_results : dict
-        The `cv_results_` of a search. Candidates whose score is NaN on any fold are
-        left out, and so are those that a successive halving dropped.
+        ``cv_results_`` of a search. Candidates with a NaN score on any fold are
+        omitted, and so are candidates that a successive halving has eliminated.
     index : int
-        Row of the chosen candidate. If it is not the one with the highest mean, the
-        same amount is taken off, which is then more than its due.
+        Row of the chosen candidate. The correction is estimated for the candidate with
+        the highest mean score; for any other candidate, it is too large.
     n_splits : int
         Number of splits.
     metric : str, default="score"
-        Name of the metric, "score" where there is only one.
+        Name of the metric; "score" if there is only one.
 
     Returns
     -------
     score : float
-        The corrected score, never above the mean score. NaN if the candidate has no
-        score on some fold, or if there is one split only, which says nothing on luck.
+        Corrected score, never above the mean score. NaN if the candidate has no score
+        on some fold, or if there is only one split.
 
     Raises
     ------
     ValueError
-        If there are no such scores, or `index` is not a row.
+        If there are no scores for `metric`, or `index` is not a row.
 
     Notes
     -----
     The method is that of [1]_. Let :math:`s_k(j)` be the score of candidate :math:`j`
-    on fold :math:`k` of :math:`K`, :math:`\bar s(j)` its mean and
-    :math:`\hat\jmath` the candidate with the best mean. On each fold it is compared
-    with the candidate that happens to be the best there:
+    on fold :math:`k` of :math:`K`, :math:`\bar s(j)` its mean, and :math:`\hat\jmath`
+    the candidate with the best mean. On each fold, it is compared with the candidate
+    that is the best on this fold:
 
     .. math::
 
         \text{corrected score} = \bar s(\hat\jmath) - \frac1K \sum_{k=1}^K
         \Bigl( \max_j s_k(j) - s_k(\hat\jmath) \Bigr).
 
-    The luck of being the best on one fold stands for the luck of being the best on
-    average, as if the two were equally large. Where all candidates are equally good and
-    all scores independent and normal, the expected correction is
-    :math:`\sqrt K - 1` times the optimism: 0.73 of it for three folds, 1.24 for five,
-    2.16 for ten. On real data the folds are not independent, since a candidate that
-    suits this data set by chance does so on all of them, and less is taken off.
-    Measured by ``benchmarks/corrected_score.py`` on random searches over support vector
-    machines for 100 rows: with five folds it removes 65 % of the optimism where the
-    labels are random, and all of it where there is something to learn; with ten, 117 %
-    and 143 %, so that the corrected score is somewhat too low. If one candidate is the
-    best on every fold, nothing is corrected.
+    The method assumes that the optimism of the best candidate on one fold equals the
+    optimism of the best mean. If all candidates are equally good and all scores are
+    independent and normal, the expected correction is :math:`\sqrt K - 1` times the
+    optimism. This factor is 0.73 for three folds, 1.24 for five, and 2.16 for ten.
+    The folds of real data are not independent: a candidate that fits the data set by
+    chance scores well on all folds, and the correction is smaller.
 
-    The candidates are taken as given beforehand, where a Bayesian search has chosen the
-    later ones by the scores of the earlier ones; repeated cross-validation tests on the
-    same rows again. Nothing corrects what is wrong with the splits themselves, such as
-    groups torn apart. A nested cross-validation, at many times the cost, or a test set
-    kept aside is the better answer where the number itself matters.
+    We measured the correction with ``benchmarks/corrected_score.py`` on random searches
+    over support vector machines with 100 rows. With five folds, it removes 65% of the
+    optimism for random labels, and all of it for informative data. With ten folds, it
+    removes 117% and 143%, so the corrected score is slightly too low. If one candidate
+    is the best on every fold, the correction is zero.
+
+    The method assumes a fixed list of candidates, but a Bayesian search chooses later
+    candidates by the scores of earlier ones. Repeated cross-validation tests on the
+    same rows several times. The correction does not account for invalid splits, such as
+    splits that separate the rows of a group. If you need an accurate score, use nested
+    cross-validation, which is many times more expensive, or a separate test set.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Learning curves of trials, where rounds are counted."""
+"""Learning curves of trials: scores after each boosting round or epoch."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class TrialCurves:
     Parameters
     ----------
     rounds : ndarray of shape (n_points,), int
-        Numbers of rounds, to the end of the shortest fit.
+        Numbers of rounds, up to the end of the shortest fit.
     scores : ndarray of shape (n_curves, n_points)
-        Test scores of each split that was fitted; the higher, the better.
+        Test scores of each fitted split; greater is better.
     chosen : int or None
-        Number of rounds at which the trial is scored; None for a trial that was pruned
-        after its first rounds.
+        Number of rounds of the trial's score; None for a trial that was pruned after
+        its first rounds.
     """
 
     rounds: np.ndarray
@@ -34,16 +34,16 @@ class TrialCurves:
 
 
 def curves_of(trial: Trial, metric: str, direction: int = 1) -> TrialCurves | None:
-    """Return the curves of one metric; None of a failed trial, or one without rounds.
+    """Return the curves of one metric; None for a failed trial or without rounds.
 
     Parameters
     ----------
     trial : Trial
-        A finished trial.
+        Finished trial.
     metric : str
-        Name of the metric; ignored if there is one only.
+        Name of the metric; ignored if there is only one.
     direction : int, default=1
-        -1 for a metric whose lower value is the better.
+        -1 for a metric for which lower is better.
     """
     watched = [fold for fold in trial.folds if fold.curves]
     curves = [_curve(fold, metric) for fold in watched]

@@ -1,6 +1,6 @@
-"""Data frames of the results of searches, and the scores in them.
+"""Data frames of the results of searches, and access to their scores.
 
-Each function takes the `cv_results_` of any search of scikit-learn as well.
+All functions also accept the `cv_results_` of scikit-learn's searches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["FrameAttribute", "results_frame"]
 
 _MEAN = "mean_test_"
 
-# The largest int that a column of a data frame holds.
+# Largest integer in a column of a data frame.
 _MAX_INT = 2**63 - 1
 
 
@@ -26,11 +26,11 @@ _MAX_INT = 2**63 - 1
 
 
 def mean_scores(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
-    """Mean test scores, NaN for candidates that are not to be compared with the others.
+    """Return mean test scores, with NaN for candidates that are not comparable.
 
-    These are the failed ones, those that a successive halving has scored with fewer
-    resources than its last candidates, and those that were fitted on a smaller share of
-    the training sets than others.
+    These are failed candidates, candidates that a successive halving scored with fewer
+    resources than its last ones, and candidates fitted on a smaller share of the
+    training sets than others.
     """
     if _MEAN + metric not in cv_results:
         raise ValueError(
@@ -53,7 +53,7 @@ def _metrics(cv_results: Mapping[str, Any]) -> list[str]:
 def fold_scores(
     cv_results: Mapping[str, Any], metric: str, n_splits: int | None = None
 ) -> FloatArray:
-    """Test scores of every fold, of shape (n_candidates, n_splits)."""
+    """Return the test scores of every fold, of shape (n_candidates, n_splits)."""
     folds: list[FloatArray] = []
     while n_splits is None or len(folds) < n_splits:
         key = f"split{len(folds)}_test_{metric}"
@@ -75,34 +75,34 @@ def results_frame(
     sort_by: str | None = None,
     params: bool = False,
 ) -> Any:
-    """Turn `cv_results_` into a data frame.
+    """Convert ``cv_results_`` to a data frame.
 
     Parameters
     ----------
     cv_results : dict
-        The `cv_results_` of a search.
+        ``cv_results_`` of a search.
     library : {"pandas", "polars"}, default="pandas"
-        Whose data frame to make. It is imported when this is called.
+        Library of the data frame. It is imported when the function is called.
     sort_by : str or None, default=None
-        Name of the metric by whose rank to sort, the best first; "score" where there is
-        only one metric. None keeps the order of the search.
+        Name of the metric whose rank the rows are sorted by, the best first; "score" if
+        there is only one metric. None keeps the order of the search.
     params : bool, default=False
-        Whether to keep the column `params` of dicts, which says once more what the
-        columns `param_*` say.
+        Whether to keep the column `params` of dicts, whose values are also in the
+        columns `param_*`.
 
     Returns
     -------
     frame : pandas.DataFrame or polars.DataFrame
-        One row per candidate. Parameters have the dtype that suits their values:
-        bool, int, float or text; with pandas the nullable one where a parameter does
-        not exist in each candidate, and object where values are mixed. Polars has no
-        such column: there mixed values and objects are written as text, and None is
-        a missing value.
+        Data frame with one row for each candidate. Columns of hyper-parameters have the
+        dtype of their values: bool, int, float or text. In pandas, it is the nullable
+        dtype if some candidates do not have the hyper-parameter, and object for mixed
+        types. In polars, mixed types and objects are converted to text, and None is a
+        missing value.
 
     Raises
     ------
     ValueError
-        If `library` is neither, or there is no metric `sort_by`.
+        If `library` is not supported, or `sort_by` is not a metric.
     ImportError
         If the library is not installed.
 
@@ -126,8 +126,8 @@ def results_frame(
         module = importlib.import_module(library)
     except ImportError as error:
         raise ImportError(
-            f"a data frame of {library} needs {library}, which is not installed; "
-            f"`pip install {library}` does that"
+            f"a data frame of {library} needs {library}, which is not installed; run "
+            f"`pip install {library}`"
         ) from error
     order = _order(cv_results, sort_by)
     make = _COLUMNS[library]
@@ -146,9 +146,9 @@ def results_frame(
 def as_frame(
     columns: Mapping[str, Any], cv_results: Mapping[str, Any] | None = None
 ) -> Any:
-    """Return a data frame of pandas, or a dict of arrays where it is not installed.
+    """Return a pandas data frame, or a dict of arrays if pandas is not installed.
 
-    With `cv_results`, columns with the parameters of its rows in column "trial" follow.
+    With `cv_results`, the hyper-parameters of the rows in column "trial" are appended.
     """
     results = {k: v for k, v in (cv_results or {}).items() if k.startswith("param")}
     try:
@@ -164,10 +164,10 @@ def as_frame(
 
 
 class FrameAttribute:
-    """Attribute of a fitted search that is kept as arrays, and read as a data frame.
+    """Attribute of a fitted search that is stored as arrays and read as a data frame.
 
-    A search that holds a data frame could not be unpickled without pandas. With
-    `with_params` the parameters of the trials in column "trial" are added.
+    A stored data frame would prevent unpickling the search without pandas. With
+    `with_params`, the hyper-parameters of the trials in column "trial" are added.
     """
 
     def __init__(self, with_params: bool = False) -> None:
@@ -191,7 +191,7 @@ class FrameAttribute:
 
 
 def _order(cv_results: Mapping[str, Any], sort_by: str | None) -> np.ndarray:
-    """Return the rows in the order in which they are shown."""
+    """Return the rows in the order of the data frame."""
     if sort_by is None:
         return np.arange(len(next(iter(cv_results.values()))))
     key = f"rank_test_{sort_by}"
@@ -203,7 +203,7 @@ def _order(cv_results: Mapping[str, Any], sort_by: str | None) -> np.ndarray:
 
 
 def _values(column: Any, order: np.ndarray) -> tuple[list[Any], np.ndarray]:
-    """Return plain Python values, and which of them are missing."""
+    """Return plain Python values, and a mask of the missing ones."""
     if not np.ma.isMA(column):
         return [native(column[row]) for row in order], np.zeros(len(order), dtype=bool)
     values = [native(column.data[row]) for row in order]
@@ -211,7 +211,7 @@ def _values(column: Any, order: np.ndarray) -> tuple[list[Any], np.ndarray]:
 
 
 def _type_of(values: list[Any]) -> type:
-    """Return the one type that holds all values: bool, int, float, str or object."""
+    """Return the type that holds all values: bool, int, float, str or object."""
     types = {type(value) for value in values}
     if types == {int, float}:
         types = {float}

@@ -1,4 +1,4 @@
-"""Readers of searches, histories, journals and `cv_results_` as one kind of record."""
+"""Readers of searches, histories, journals and `cv_results_` as records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from skbayes.space.dimensions import native
 
 __all__ = ["open_source", "read_record"]
 
-# Parameters of a search with which its pictures are drawn.
+# Parameters of a search that its plots use.
 _SETTINGS = ("tradeoff", "cost", "score_range")
 
 _TEST = re.compile(r"split\d+_test_(.*)")
@@ -36,34 +36,34 @@ def read_record(
     search_spaces: Any = None,
     name: str | None = None,
 ) -> SearchRecord:
-    """Read the trials of a search, wherever they are.
+    """Read the trials of a search from any source.
 
     Parameters
     ----------
     source : estimator, History, dict, DataFrame, str or os.PathLike
-        A fitted search, also one that was unpickled or one of scikit-learn's; its
-        `trials_` or `cv_results_`; the path of a journal, also of a search that still
-        runs; or what :func:`skbayes.load_history` returned for it. A
-        :class:`SearchRecord` is returned as it is, but for its name.
+        Fitted search of skbayes or scikit-learn, its ``trials_`` or ``cv_results_``,
+        the path of its journal (the search can still be running), or the output of
+        :func:`skbayes.load_history`. A :class:`SearchRecord` is returned as is, with
+        `name` if it is given.
     metric : str or None, default=None
-        Which score of several. None: the one that guided the search.
+        Name of the metric. None: the metric that guided the search.
     search_spaces : dict, list of dict, Space or None, default=None
-        What the parameters were chosen from, in any notation. None: as the search or
-        the journal has it; a history does not.
+        Search space, in any notation. None: the space of the search or of its journal;
+        a history has none.
     name : str or None, default=None
-        What to call the search. None: by its class or the name of the journal.
+        Name of the search. None: the name of its class or of its journal.
 
     Returns
     -------
     record : SearchRecord
-        The trials.
+        Trials of the search as arrays.
 
     Raises
     ------
     TypeError
-        If `source` is none of these.
+        If `source` has an unsupported type.
     ValueError
-        If there is no such metric, or `search_spaces` is wrong.
+        If there is no such metric, or `search_spaces` is invalid.
     OSError
         If the journal cannot be read.
     sklearn.exceptions.NotFittedError
@@ -83,14 +83,14 @@ def read_record(
     if isinstance(source, SearchRecord):
         if metric not in (None, source.metric):
             raise ValueError(
-                f"metric={metric!r}, but the record is about {source.metric!r}."
+                f"metric={metric!r}, but the record contains {source.metric!r}."
             )
         return source if name is None else dataclasses.replace(source, name=name)
     return make_record(open_source(source, search_spaces), metric, name)
 
 
 def open_source(source: Any, search_spaces: Any = None) -> Source:
-    """Read trials wherever they are, and what is known of their search."""
+    """Read the trials of any source, and the known facts about their search."""
     space = None if search_spaces is None else Space.from_notation(search_spaces)
     if isinstance(source, str | os.PathLike):
         found = _from_journal(source, space)
@@ -105,7 +105,7 @@ def open_source(source: Any, search_spaces: Any = None) -> Source:
     else:
         raise TypeError(
             "source must be a fitted search, its trials_ or cv_results_, the path of "
-            f"its journal or what load_history returns, got {type(source).__name__}."
+            f"its journal or the output of load_history, got {type(source).__name__}."
         )
     if space is not None:
         for trial in found.trials:
@@ -119,7 +119,7 @@ def _check_is_of(space: Space, trial: Trial) -> None:
         space.encode([trial.params])
     except ValueError as error:
         raise ValueError(
-            f"search_spaces does not have what trial {trial.number} tried: {error}"
+            f"search_spaces does not have the values of trial {trial.number}: {error}"
         ) from error
 
 
@@ -157,7 +157,7 @@ def _from_search(search: Any) -> Source:
 
 
 def _space_of(search: Any, trials: Sequence[Trial]) -> Space | None:
-    """Return the space of a search, as its optimizer has it or as it was written."""
+    """Return the space of a search: that of its optimizer, or its own parameter."""
     written = ("search_spaces_", "search_spaces", "param_grid", "param_distributions")
     spaces = [getattr(search, name, None) for name in written]
     for space in [getattr(getattr(search, "optimizer_", None), "space", None), *spaces]:
@@ -171,7 +171,7 @@ def _space_of(search: Any, trials: Sequence[Trial]) -> Space | None:
 
 
 def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[Trial]:
-    """Make trials of `cv_results_`."""
+    """Convert `cv_results_` to trials."""
     columns = {name: list(results[name]) for name in results if name != "params"}
     sizes = results.get("n_resources", results.get("train_fraction", [1.0]))
     shares = np.asarray(sizes, dtype=float) / np.max(sizes, initial=0.0)
@@ -198,7 +198,7 @@ def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[T
 
 
 def _violation_of_row(row: Mapping[str, Any]) -> float | None:
-    """Return 0 for a trial that keeps its constraints, infinity for any other."""
+    """Return 0 for a trial that satisfies its constraints, else infinity."""
     kept = row.get("feasible")
     if kept is None or kept != kept:
         return None
@@ -206,7 +206,7 @@ def _violation_of_row(row: Mapping[str, Any]) -> float | None:
 
 
 def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
-    """Make folds of the columns `split<i>_test_<metric>` of one row."""
+    """Return the folds in the columns `split<i>_test_<metric>` of one row."""
     metrics = {m[1] for name in row if (m := _TEST.fullmatch(name))}
     times = {
         time: float(row.get(f"mean_{time}", math.nan))
@@ -225,7 +225,7 @@ def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
 def _score_of_row(
     row: Mapping[str, Any], folds: Sequence[FoldResult], metric: str | None
 ) -> float:
-    """Return the mean of one metric, the first if none is named; NaN if it is none."""
+    """Return the mean of one metric, or of the first; NaN if there is none."""
     scores = folds[0].test_scores if folds else None
     if not isinstance(scores, Mapping):
         metric = "score"
@@ -234,7 +234,7 @@ def _score_of_row(
     return float(row.get(f"mean_test_{metric}", math.nan))
 
 
-# -- journals, and what is loaded of them ---------------------------------------------
+# -- journals and their data frames ---------------------------------------------------
 
 
 def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Source:
@@ -256,7 +256,7 @@ def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Source:
 
 
 def _with_facts(facts: Mapping[str, Any]) -> Source:
-    """Return what a journal says of the search, without its trials."""
+    """Return the facts about a search in a journal, without its trials."""
     objectives = facts.get("objectives", {})
     return Source(
         [],
@@ -270,7 +270,7 @@ def _with_facts(facts: Mapping[str, Any]) -> Source:
 
 
 def _add_space(found: Source, facts: Mapping[str, Any]) -> None:
-    """Add the search space if the journal has it, and all of it can be read."""
+    """Add the search space, if the journal has it and all of it can be decoded."""
     outline = facts.get("space")
     if outline is None:
         return
@@ -285,7 +285,7 @@ def _add_space(found: Source, facts: Mapping[str, Any]) -> None:
 
 
 def _without_entry(outline: list, name: str) -> list:
-    """Leave out a parameter of every dict of an outline."""
+    """Omit a hyper-parameter from every dict of an outline."""
     if len(outline) == 1 and outline[0]["name"] is None:
         opens = [_without_entry(branch, name) for branch in outline[0]["opens"]]
         return [{**outline[0], "opens": opens}]
@@ -293,25 +293,25 @@ def _without_entry(outline: list, name: str) -> list:
 
 
 def _without_size(params: dict[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the size of a training set, which is no parameter of the estimator."""
+    """Omit the size of a training set, which is no parameter of the estimator."""
     if not facts.get("chooses_train_size"):
         return params
     return {name: value for name, value in params.items() if name != "train_size"}
 
 
 def _from_frame(frame: Any) -> Source:
-    """Read what load_history returned."""
+    """Read the output of load_history."""
     missing = [name for name in ("number", "state", "started") if name not in frame]
     if missing or "identity" not in frame.attrs:
         raise TypeError(
-            "source: a data frame must be what load_history returns; "
+            "source: a data frame must be the output of load_history; "
             f"{'it has no ' + repr(missing[0]) if missing else 'its attrs are lost'}."
         )
     found = _with_facts(frame.attrs)
     outline = frame.attrs.get("space") or []
     everywhere = {f"param_{entry['name']}" for entry in outline}
     for row in frame.to_dict("records"):
-        # A value that does not exist is NaN, and so is None among numbers or texts.
+        # Missing values are NaN, and so is None among numbers or texts.
         params = {
             name.removeprefix("param_"): native(value) if value == value else None
             for name, value in row.items()

@@ -22,16 +22,16 @@ __all__ = ["RunningTrial", "SearchRecord", "Source", "make_record"]
 
 @dataclass(frozen=True)
 class RunningTrial:
-    """A trial that has not finished.
+    """Trial that has not finished.
 
     Parameters
     ----------
     number : int
-        Its number.
+        Number of the trial.
     params : dict of str to object
-        Its parameters.
+        Configuration of the trial.
     started : float
-        When it was asked for, in seconds since the first trial began.
+        Start of the trial, in seconds since the start of the first trial.
     """
 
     number: int
@@ -43,71 +43,70 @@ class RunningTrial:
 class SearchRecord:
     """The finished trials of a search, in order of their numbers, as arrays.
 
-    Made by :func:`skbayes.inspection.read_record`.
+    Created by :func:`skbayes.inspection.read_record`.
 
     Parameters
     ----------
     number : ndarray of shape (n_trials,), int
-        Numbers of the trials; some are missing while earlier ones run.
+        Numbers of the trials. Numbers of running trials are missing.
     params : list of dict
-        Their parameters; where a journal holds only a text of a value, that text.
+        Configurations. Values that a journal stores only as text are texts.
     score : ndarray of shape (n_trials,)
-        Mean of `metric` over the splits; the higher, the better. NaN for failed trials;
-        for those that were pruned or timed out what their first folds predict.
+        Mean of `metric` over the splits; greater is better. NaN for failed trials. For
+        pruned and timed out trials, an estimate from their first folds.
     std : ndarray of shape (n_trials,)
-        Its standard deviation over the splits.
+        Standard deviation of `metric` over the splits.
     scores : dict of str to ndarray
-        Means by metric, as the metric has them.
+        Mean of each metric over the splits, on the scale of the scorer.
     state : ndarray of shape (n_trials,), str
         "complete", "failed", "timed_out", "out_of_memory" or "pruned".
     stage : ndarray of shape (n_trials,), int
-        The stage of the search, from 0.
+        Stage of the search, from 0.
     train_fraction : ndarray of shape (n_trials,)
         Share of the rows of the training sets.
     subset : ndarray of shape (n_trials,), int
-        Which of several subsets of that size.
+        Number of the subset, if there are several of the same size.
     started, finished : ndarray of shape (n_trials,)
-        When the fits began and ended, in seconds since the first trial began; NaN where
-        that is not known. The time between two runs of a search that was interrupted
-        counts.
+        Start of the first fit and end of the last one, in seconds since the start of
+        the first trial. NaN if unknown. The time between an interruption of a search
+        and its continuation counts.
     duration : ndarray of shape (n_trials,)
         Wall time of the fits in seconds.
     fit_time : ndarray of shape (n_trials,)
         Mean time of one fit in seconds.
     costs : dict of str to ndarray
-        What was measured of the fits beside scores, by name.
+        Costs of the fits, by name.
     outcomes : dict of str to ndarray
-        Means of the outcomes on which there are constraints, by name.
+        Means of the outcomes with constraints, by name.
     violation : ndarray of shape (n_trials,) or None
-        By how much trials violate the constraints on their outcomes, 0 if not at all;
-        None if there are none.
+        Violation of the constraints on outcomes, 0 if all are satisfied; None if there
+        are no constraints.
     curves : list of TrialCurves or None
-        Scores of each trial after each round, where rounds are counted; None where they
-        are not known.
+        Learning curves of each trial, if rounds are counted; None for trials without.
     running : list of RunningTrial
-        Trials that were asked for and have not finished.
+        Trials that have started and not finished.
     space : Space or None
-        What the parameters were chosen from; None if that is not known. Of a journal
-        texts stand for objects.
+        Search space; None if unknown. The space of a journal contains texts instead of
+        objects.
     metric : str
-        The metric of `score`; "score" if it has no name.
+        Metric of `score`; "score" if it has no name.
     name : str
-        What to call the search in a legend.
+        Name of the search in legends.
     method : str
-        Name of its class, "" if that is not known.
+        Name of the class of the search; "" if unknown.
     n_points : int or None
-        How many trials were in flight at a time; None if that is not known.
+        Number of trials in parallel; None if unknown.
     sign : int
-        -1 if the metric is one that is to be small: a score called ``neg_…``, an
-        objective to minimize. ``sign * score`` is what a user knows it by.
+        -1 if the metric is a negated one (a score called ``neg_…``, or an objective to
+        minimize), else 1. ``sign * score`` is the metric itself.
     directions : dict of str to int
-        For each of several objectives 1 or -1, as it is to be large or small; empty for
-        a search with one.
+        For each of several objectives, 1 to maximize it or -1 to minimize it; empty for
+        a search with one objective.
     settings : dict of str to object
-        Those of `tradeoff`, `cost` and `score_range` that the search has.
+        Values of `tradeoff`, `cost` and `score_range`, if the search has them.
     best : int or None
-        Place of the best trial in these arrays: the one that the search has chosen, or
-        else the first eligible one with the highest score. None before there is one.
+        Position of the best trial in the arrays: the trial chosen by the search, or
+        else the first eligible one with the highest score. None if there is none.
     """
 
     number: np.ndarray
@@ -143,12 +142,12 @@ class SearchRecord:
 
     @property
     def shown(self) -> FloatArray:
-        """Scores as a user knows them, shape (n_trials,): errors are positive."""
+        """Scores on the scale of the metric, shape (n_trials,); errors are positive."""
         return self.sign * self.score
 
     @property
     def label(self) -> str:
-        """What to write on an axis of `shown`, with the direction that is better."""
+        """Label of `shown` for an axis, with the better direction."""
         name = self.metric
         if self.sign < 0:
             name = name.removeprefix("neg_")
@@ -157,23 +156,23 @@ class SearchRecord:
 
     @property
     def complete(self) -> np.ndarray:
-        """Which trials were finished and have a score, shape (n_trials,)."""
+        """Mask of complete trials with a score, shape (n_trials,)."""
         return (self.state == "complete") & np.isfinite(self.score)
 
     @property
     def comparable(self) -> np.ndarray:
-        """Which trials can be compared: complete, and on the most training rows."""
+        """Mask of comparable trials: complete, and on the most training rows."""
         shares = self.train_fraction[self.complete]
         return self.complete & (self.train_fraction == shares.max(initial=0.0))
 
     @property
     def eligible(self) -> np.ndarray:
-        """Which trials may be the best: comparable, with the least violation of all."""
+        """Mask of possible best trials: comparable, with the smallest violation."""
         return self._least_violating(self.comparable)
 
     @property
     def allowed(self) -> np.ndarray:
-        """Which trials may be on a front: complete, with the least violation of all."""
+        """Mask of possible trials on a front: complete, with the smallest violation."""
         return self._least_violating(self.complete)
 
     def _least_violating(self, usable: np.ndarray) -> np.ndarray:
@@ -184,13 +183,13 @@ class SearchRecord:
 
 @dataclass
 class Source:
-    """Trials as a reader found them, and what is known of the search that made them."""
+    """Trials as read from a source, and the known facts about their search."""
 
     trials: list[Trial]
-    # Number, parameters and time (seconds since 1970) of trials that run.
+    # Number, configuration and start (seconds since 1970) of running trials.
     running: list[tuple[int, dict[str, Any], float]] = field(default_factory=list)
     space: Space | None = None
-    # The metric that guided the search, and what a metric called "score" stands for.
+    # The metric that guided the search, and the name of a metric called "score".
     metric: str | None = None
     scoring: str | None = None
     name: str = "search"
@@ -198,14 +197,14 @@ class Source:
     n_points: int | None = None
     directions: dict[str, int] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
-    # Number of the trial that the search has chosen.
+    # Number of the trial chosen by the search.
     best: int | None = None
 
 
 def make_record(
     found: Source, metric: str | None = None, name: str | None = None
 ) -> SearchRecord:
-    """Turn trials into arrays, with the scores of one metric."""
+    """Convert trials to arrays, with the scores of one metric."""
     trials = sorted(found.trials, key=lambda trial: trial.number)
 
     def column(name: str, kind: Any = float) -> np.ndarray:
@@ -264,7 +263,7 @@ def _score_table(
     trials: Sequence[Trial], usable: FloatArray, found: Source
 ) -> tuple[str, dict[str, FloatArray]]:
     """Return the name of the guiding metric, and the mean scores by metric."""
-    # The scores of a trial are a new dict of arrays each time they are asked for.
+    # `Trial.scores` builds a new dict of arrays at each access.
     tables = [{} if t.state == TrialState.FAILED else t.scores for t in trials]
     fitted = [trial.fitted for trial in trials]
     names = list(dict.fromkeys(name for table in tables for name in table)) or ["score"]
@@ -295,7 +294,7 @@ def _score_table(
 def _check_metric(
     metric: str | None, guide: str, table: Mapping[str, FloatArray]
 ) -> str:
-    # With one metric "score" is its name in `cv_results_`.
+    # A single metric is called "score" in `cv_results_`.
     if metric is None or (metric == "score" and len(table) == 1):
         return guide
     if not isinstance(metric, str):
@@ -308,15 +307,15 @@ def _check_metric(
 
 
 def _direction(score: FloatArray, mean: FloatArray) -> int:
-    """Return -1 if what is maximized is the negated metric, else 1."""
-    # A history does not name the direction, but has the metric and the score.
+    """Return -1 if the search maximizes the negated metric, else 1."""
+    # A history does not contain the direction, but both the metric and the score.
     usable = np.isfinite(score) & (score != 0.0)
     opposite = np.sign(mean[usable]) == -np.sign(score[usable])
     return -1 if usable.any() and opposite.all() else 1
 
 
 def _fitted(trial: Trial, metric: str, default: str = "score") -> FloatArray:
-    """Return the scores of the folds that were fitted; none of a failed trial."""
+    """Return the scores of the fitted folds; none for a failed trial."""
     name = metric if metric in trial.scores else default
     if trial.state == TrialState.FAILED or name not in trial.scores:
         return np.empty(0)
@@ -328,7 +327,7 @@ def _reduce(function: Any, values: FloatArray) -> float:
 
 
 def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
-    """Return what was measured apart from the scores, by name."""
+    """Return the measured costs by name."""
     folds = [fold.costs or {} for trial in trials for fold in trial.folds]
     names = list(dict.fromkeys(name for costs in folds for name in costs))
     shares = np.array([trial.train_fraction for trial in trials])
@@ -350,12 +349,12 @@ def _outcomes(trials: Sequence[Trial]) -> dict[str, FloatArray]:
 
 
 def _violation(trials: Sequence[Trial]) -> FloatArray | None:
-    """Return the violations of constraints; None if no trial has any constraint."""
+    """Return the violations of constraints; None if no trial has constraints."""
     if all(trial.violation is None for trial in trials):
         return None
     return np.array([trial.violation or 0.0 for trial in trials], dtype=np.float64)
 
 
 def _unnamed(estimator: Any) -> float:
-    """Stand for a cost that has no name; it was measured when the trial was made."""
+    """Represent a cost without a name, which was measured with the trial."""
     return math.nan

@@ -1,7 +1,7 @@
-"""Refit rules, which choose a simple or fast candidate among the best ones.
+"""Refit rules that choose a simple or fast candidate among the best ones.
 
-A rule is called with `cv_results_` and returns a row of it, as scikit-learn expects of
-a callable `refit`. Candidates without a score (NaN) are never chosen.
+A rule is called with `cv_results_` and returns the index of a row, as scikit-learn
+expects of a callable `refit`. Candidates with a NaN score are never chosen.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ Time = Literal["mean_fit_time", "mean_score_time"]
 
 @dataclass(frozen=True)
 class OneStandardError:
-    """Choose the simplest candidate within one standard error of the best.
+    """Rule that chooses the simplest candidate within one standard error of the best.
 
-    Scores that close cannot be told apart by the splits at hand; of models that are as
-    good as the best for all one knows, the simplest is the safer choice.
+    The splits cannot distinguish scores this close. Among candidates that may be as
+    good as the best one, the simplest is the safest choice.
 
     Parameters
     ----------
     by : str, callable or None, default=None
-        What makes a candidate simple: the name of a parameter that is a number, a
-        callable ``by(params)`` that returns a number, or None for the mean time of a
-        fit. The smallest is the simplest. Candidates that do not have the parameter, or
-        for which it is None, count as the least simple; of equally simple ones the best
-        is chosen.
+        Measure of complexity: the name of a numeric hyper-parameter, or a callable
+        ``by(params)`` that returns a number. None: the mean fit time. The candidate
+        with the smallest value is the simplest. Candidates without the hyper-parameter,
+        or with the value None, are the least simple. Ties go to the best score.
     largest : bool, default=False
-        Whether the largest is the simplest instead: True for the `alpha` of a ridge
-        regression, whose larger values mean more regularization.
+        Whether the largest value is the simplest. Use True for the `alpha` of a ridge
+        regression, for which larger values mean more regularization.
     metric : str, default="score"
-        Name of the metric, "score" where there is only one.
+        Name of the metric; "score" if there is only one.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is wrong. When called, if there is no such metric or parameter,
-        if a parameter is no number, if no candidate has a score, or if there is one
-        split only, which has no standard error.
+        If an argument is invalid. When called: if the metric or hyper-parameter does
+        not exist, if the hyper-parameter is not numeric, if no candidate has a score,
+        or if there is only one split, which has no standard error.
 
     See Also
     --------
-    FastestWithin : Accepts a loss that you name.
+    FastestWithin : Rule with a loss that you choose.
 
     Notes
     -----
-    The standard error is that of the best candidate, the standard deviation of its
-    scores over the splits (with one degree of freedom less) divided by the square root
-    of their number, as in [1]_. The splits share training data, so that it is too small
-    rather than too large.
+    The standard error is that of the best candidate, as in [1]_. It is the standard
+    deviation of the scores over the splits (with one degree of freedom less), divided
+    by the square root of their number. The training sets of the splits overlap, so the
+    standard error is more likely too small than too large.
 
-    With a callable `refit`, scikit-learn sets `best_index_` and `best_params_`, but not
-    `best_score_`; the score is ``cv_results_["mean_test_score"][best_index_]``. Its
-    halving searches ignore a callable `refit` and take the best of the last round.
+    With a callable `refit`, scikit-learn sets ``best_index_`` and ``best_params_``, but
+    not ``best_score_``; the score is
+    ``cv_results_["mean_test_score"][best_index_]``. Its halving searches ignore a
+    callable `refit` and choose the best candidate of the last round.
 
     References
     ----------
@@ -97,7 +97,7 @@ class OneStandardError:
         _check_metric(self.metric)
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
-        """Return the row of `cv_results` that is chosen."""
+        """Return the chosen row of `cv_results`."""
         means = _usable_means(cv_results, self.metric)
         best = fold_scores(cv_results, self.metric)[np.nanargmax(means)]
         if len(best) < 2:
@@ -107,7 +107,7 @@ class OneStandardError:
         return _cheapest(costs, means, np.nanmax(means) - standard_error)
 
     def _costs(self, cv_results: Mapping[str, Any]) -> FloatArray:
-        """Return how far from simple each candidate is."""
+        """Return the complexity of each candidate."""
         if self.by is None:
             costs = np.array(cv_results["mean_fit_time"], dtype=float)
         else:
@@ -117,40 +117,40 @@ class OneStandardError:
 
 @dataclass(frozen=True)
 class FastestWithin:
-    """Choose the fastest candidate whose score is at most `epsilon` below the best.
+    """Rule that chooses the fastest candidate at most `epsilon` below the best score.
 
     Parameters
     ----------
     epsilon : float
-        How much may be lost, in units of the score.
+        Maximum loss, in units of the score.
     relative : bool, default=False
-        Whether `epsilon` is a fraction of the best score's absolute value instead: 0.01
-        allows 0.891 where the best is 0.9, and -101 where it is -100.
+        Whether `epsilon` is a fraction of the absolute value of the best score. For
+        example, 0.01 allows 0.891 if the best is 0.9, and -101 if the best is -100.
     time : {"mean_fit_time", "mean_score_time"}, default="mean_fit_time"
-        Which time is to be short: that of fitting, or that of scoring, which is mostly
-        predicting.
+        Time to minimize: the fit time, or the score time, which is mostly prediction.
     metric : str, default="score"
-        Name of the metric, "score" where there is only one.
+        Name of the metric; "score" if there is only one.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is wrong. When called, if there is no such metric, or no
+        If an argument is invalid. When called: if the metric does not exist, or no
         candidate has a score.
 
     See Also
     --------
-    OneStandardError : Accepts what the splits cannot tell apart.
+    OneStandardError : Rule with a loss that depends on the variation of the scores.
 
     Notes
     -----
-    Times are measured, so that the choice between candidates that take about as long is
-    left to chance, and may be another when the search is run again. Compare times only
-    among fits that ran under the same load, on the same kind of machine.
+    Times are measured, so the choice between candidates with similar times is random
+    and can differ between runs. Only compare times of fits under the same load and on
+    the same type of machine.
 
-    With a callable `refit`, scikit-learn sets `best_index_` and `best_params_`, but not
-    `best_score_`; the score is ``cv_results_["mean_test_score"][best_index_]``. Its
-    halving searches ignore a callable `refit` and take the best of the last round.
+    With a callable `refit`, scikit-learn sets ``best_index_`` and ``best_params_``, but
+    not ``best_score_``; the score is
+    ``cv_results_["mean_test_score"][best_index_]``. Its halving searches ignore a
+    callable `refit` and choose the best candidate of the last round.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class FastestWithin:
         _check_metric(self.metric)
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
-        """Return the row of `cv_results` that is chosen."""
+        """Return the chosen row of `cv_results`."""
         means = _usable_means(cv_results, self.metric)
         best = np.nanmax(means)
         margin = self.epsilon * (abs(best) if self.relative else 1.0)
@@ -202,19 +202,19 @@ def _check_metric(metric: Any) -> None:
 
 
 def _numbers(by: str | Callable, params: Sequence[dict[str, Any]]) -> FloatArray:
-    """Return what `by` makes of each candidate's parameters, NaN for None."""
+    """Return the value of `by` for each candidate, NaN for None."""
     found = []
     for one in params:
         value = native(by(one) if callable(by) else one.get(by))
         if not (value is None or isinstance(value, bool) or is_number(value)):
             raise ValueError(
                 f"by={by!r} must give numbers, got {value!r} for {one!r}; pass a "
-                "callable that says how simple a candidate is"
+                "callable that returns the complexity of a candidate"
             )
         found.append(math.nan if value is None else float(value))
     if isinstance(by, str) and not any(by in one for one in params):
         names = sorted({name for one in params for name in one})
-        raise ValueError(f"by={by!r} is none of the parameters, which are {names}")
+        raise ValueError(f"by={by!r} is not a hyper-parameter; they are {names}")
     return np.array(found)
 
 
@@ -227,16 +227,15 @@ def _usable_means(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
             means[~kept] = np.nan
     if not np.isfinite(means).any():
         raise ValueError(
-            f"no candidate has a finite score {metric!r}, so that there is none to "
-            "choose"
+            f"no candidate has a finite score {metric!r}, so none can be chosen"
         )
     return means
 
 
 def _cheapest(costs: FloatArray, means: FloatArray, lowest: float) -> int:
-    """Return the cheapest row among those whose mean score is not below `lowest`.
+    """Return the cheapest row among those with a mean score of at least `lowest`.
 
-    Ties go to the better score, then to the first row; an unknown cost comes last.
+    Ties go to the better score, then to the first row. Unknown costs come last.
     """
     rows = np.flatnonzero(means >= lowest)
     costs = np.where(np.isnan(costs), np.inf, costs)[rows]

@@ -28,11 +28,11 @@ _COLUMNS = (
 def stage_correlation(
     history: History, optimizers: Sequence[Any], train_fractions: Sequence[float]
 ) -> dict[str, np.ndarray]:
-    """Compare each stage of a search with the next that has trials.
+    """Compare each stage of a search with the next stage that has trials.
 
-    The columns are those of `stage_correlation_` of
-    :class:`~skbayes.MultiStageSearchCV`; `train_fractions` are the stages' shares of
-    the training rows.
+    The result has the columns of ``stage_correlation_`` in
+    :class:`~skbayes.MultiStageSearchCV`. `train_fractions` are the shares of the
+    training rows used by the stages.
     """
     rows = []
     for stage in range(len(optimizers) - 1):
@@ -65,7 +65,7 @@ def stage_correlation(
 def _pairs(
     own: list[Trial], following: list[Trial], optimizer: Any
 ) -> list[tuple[float, float]]:
-    """Return the scores of the configurations that both stages tried."""
+    """Return the scores of the configurations that were tried in both stages."""
     keys = [
         list(map(key_of, optimizer.space.encode([t.params for t in trials])))
         for trials in (own, following)
@@ -79,7 +79,7 @@ def _pairs(
 
 
 def _expected(trials: list[Trial], optimizer: Any) -> np.ndarray | None:
-    """Return the scores that a stage's model predicts; None if it has no model."""
+    """Return the scores predicted by the surrogate of a stage; None without one."""
     try:
         mean: np.ndarray = optimizer.predict([trial.params for trial in trials])[0]
     except ValueError:
@@ -88,7 +88,7 @@ def _expected(trials: list[Trial], optimizer: Any) -> np.ndarray | None:
 
 
 def spearman(one: Any, other: Any) -> float:
-    """Return the rank correlation of two lists, NaN where nothing is ranked."""
+    """Return the rank correlation of two lists; NaN if one is constant or too short."""
     if one is None or len(one) < 2:
         return float("nan")
     ranks = np.array([rankdata(one), rankdata(other)])

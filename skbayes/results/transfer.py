@@ -1,4 +1,4 @@
-"""Earlier searches on other data, as sources of knowledge for a new search."""
+"""Earlier searches on other data, as prior information for a new search."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ Params = Mapping[str, Any]
 
 
 def is_list_of_sources(value: Any) -> bool:
-    """Whether a `warm_start_from` lists searches on other data."""
+    """Return whether `warm_start_from` is a list of searches on other data."""
     if not isinstance(value, list | tuple) or not value:
         return False
     return not any(isinstance(one, Trial) for one in value)
 
 
 def read_sources(values: Sequence[Any], space: Space, metric: str) -> list[Source]:
-    """Read searches on other data, and encode their trials by a space.
+    """Read searches on other data, and encode their trials in a space.
 
-    Of each trial the parameters count that the space has. A trial with a value that the
-    space does not offer is left out.
+    Only the hyper-parameters of the space are used. Trials with values outside of the
+    space are omitted.
 
     Parameters
     ----------
     values : sequence
-        Fitted searches, their `cv_results_`, data frames of these, trials, studies of
-        Optuna, results of scikit-optimize, or paths of journals.
+        Fitted searches, their ``cv_results_``, data frames of these, trials, Optuna
+        studies, scikit-optimize results, or paths of journals.
     space : Space
-        The space of the search to come.
+        Space of the new search.
     metric : str
         Name of the metric, as in ``mean_test_<metric>``.
 
     Returns
     -------
     sources : list of Source
-        Those with at least three finite scores.
+        Sources with at least three finite scores.
 
     Raises
     ------
     TypeError, ValueError, OSError
-        If one cannot be read; the message names it as ``warm_start_from[i]``.
+        If a source cannot be read; the message names it as ``warm_start_from[i]``.
 
     Warns
     -----
     UserWarning
-        If one has fewer scores, and is ignored.
+        If a source has fewer scores, and is ignored.
     """
     sources = []
     for place, value in enumerate(values):
@@ -91,13 +91,13 @@ def read_sources(values: Sequence[Any], space: Space, metric: str) -> list[Sourc
 
 
 def _plain_type(error: Exception) -> type[Exception]:
-    """Return the class of an error, or a base of it that takes one message."""
+    """Return the class of an error, or a base class that takes one message."""
     own = (FileNotFoundError, PermissionError, OSError, TypeError)
     return next((kind for kind in own if isinstance(error, kind)), ValueError)
 
 
 def _rows(value: Any, space: Space, metric: str) -> Sequence[tuple]:
-    """Return parameters and scores of all trials, NaN for those without a score."""
+    """Return configurations and scores of all trials, NaN for missing scores."""
     if not isinstance(value, str | os.PathLike):
         return known_rows(value, metric)
     try:
@@ -119,7 +119,7 @@ def _finite(rows: Sequence[tuple]) -> Iterator[tuple[Params, float]]:
 
 
 def _encode(space: Space, params: Params) -> FloatArray | None:
-    """Encode what a space knows of parameters; None if it is nothing, or outside."""
+    """Encode the known part of a configuration; None if it is empty or outside."""
     try:
         return space.encode([own_params(space, params)])[0]
     except ValueError:

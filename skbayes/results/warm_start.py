@@ -28,7 +28,7 @@ Known = tuple[Params, float, float | None]
 
 
 class KnownTrial(NamedTuple):
-    """What is known of an earlier trial; the score of one that failed is NaN."""
+    """Earlier trial; the score is NaN if it failed."""
 
     params: Params
     score: float
@@ -37,59 +37,59 @@ class KnownTrial(NamedTuple):
     failed: bool = False
 
 
-# Digits that two spellings of one number have in common: np.logspace(-5, 0, 6) begins
-# with 9.999999999999999e-06 on some machines.
+# Number of digits by which numbers are compared: np.logspace(-5, 0, 6) begins with
+# 9.999999999999999e-06 on some machines.
 _DIGITS = 12
 
 
 def known_results(source: Any, space: Space, metric: str = "score") -> list[Known]:
-    """Collect what an earlier search found out about the configurations of a space.
+    """Collect the known scores of the configurations of a space.
 
     Parameters
     ----------
     source : search, dict, data frame, study or iterable of Trial
-        A fitted search, scikit-learn's or ours, its `cv_results_`, a data frame of
-        these, trials, an Optuna study with one objective, a fitted OptunaSearchCV, or
-        a result of scikit-optimize.
+        Fitted search of scikit-learn or skbayes, its ``cv_results_``, a data frame of
+        these, trials, an Optuna study with one objective, a fitted OptunaSearchCV, or a
+        scikit-optimize result.
     space : Space
-        The space of the search to come, which may differ from the earlier one.
+        Space of the new search, which can differ from that of the earlier one.
     metric : str, default="score"
         Name of the metric, as in ``mean_test_<metric>``.
 
     Returns
     -------
     known : list of (params, score, noise)
-        The configurations of `space` among the earlier ones, in their order and with
-        plain Python values, and their mean scores. `noise` is the extra variance of the
-        score of a trial that was not scored on all folds; it is None otherwise.
+        Configurations of `space` among the earlier ones, in their order and with plain
+        Python values, and their mean scores. `noise` is the additional variance of the
+        score of a trial that was not scored on all folds, otherwise None.
 
     Raises
     ------
     TypeError
-        If `source` is none of these.
+        If `source` has an unsupported type.
     ValueError
-        If it is not fitted, lacks parameters or the metric, or is a study with several
-        objectives.
+        If `source` is not fitted, lacks hyper-parameters or the metric, or is a study
+        with several objectives.
 
     Warns
     -----
     UserWarning
-        If some are left out: those outside of the space, which lack one of its
-        parameters, have a value that it does not offer or a parameter that it does not
-        have; those without a finite score; those that a successive halving scored with
-        fewer resources than its last candidates, or that were fitted on a smaller share
-        of the training sets than others; failed and pruned trials of a study.
+        If some configurations are omitted. These are configurations outside of the
+        space: they lack one of its hyper-parameters, have an additional one, or have a
+        value that it does not contain. Trials without a finite score are also omitted,
+        and so are failed or pruned trials of a study. The same holds for candidates
+        that a successive halving scored with fewer resources than its last candidates,
+        and for those fitted on a smaller share of the training sets than others.
 
     Notes
     -----
-    The values of a study are taken for scores by `metric`, of which greater is better.
-    Those of a study that minimizes are negated, as scorers such as "neg_log_loss" do;
-    the values of a result of scikit-optimize are negated, too.
+    Values of a study are scores of `metric`, and greater is better. Values of a study
+    that minimizes are negated, as for scorers such as "neg_log_loss". Values of a
+    scikit-optimize result are negated, too.
 
     Numbers are compared to twelve digits, so that the ends of a grid made by
     `numpy.logspace` belong to the range between them. The constraint of the space is
-    not asked: what is known of a configuration is worth knowing even if it may not be
-    proposed.
+    not checked: scores of forbidden configurations are also informative.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
 def known_trials(
     source: Any, space: Space, metric: str = "score", failures: bool = True
 ) -> list[KnownTrial]:
-    """Collect as `known_results` does, with the costs and failures of studies."""
+    """Return the output of `known_results`, with the costs and failures of studies."""
     rows = [KnownTrial(*row) for row in known_rows(source, metric)]
     known: list[KnownTrial] = []
     n_outside = 0
@@ -142,7 +142,7 @@ def known_trials(
 
 
 def own_params(space: Space, params: Any) -> Params:
-    """Return the configuration of `space` that `params` is, or ValueError."""
+    """Return `params` as a configuration of `space`, or raise a ValueError."""
     try:
         return space.canonicalize(params)
     except ValueError:
@@ -156,7 +156,7 @@ def own_params(space: Space, params: Any) -> Params:
 
 
 def known_rows(source: Any, metric: str) -> Sequence[tuple]:
-    """Return everything known; of what has no score it is NaN."""
+    """Return all known trials; missing scores are NaN."""
     study = study_of(source)
     if study is not None:
         return results_of_study(study)
@@ -188,7 +188,7 @@ def known_rows(source: Any, metric: str) -> Sequence[tuple]:
 
 
 def _rows_of_skopt(result: Any) -> list[KnownTrial]:
-    """Return the calls of scikit-optimize, which minimizes."""
+    """Return the evaluations of scikit-optimize, which minimizes."""
     names = [dimension.name for dimension in result.space.dimensions]
     if None in names:
         raise ValueError(
@@ -223,7 +223,7 @@ def _rows_of_results(results: Mapping[str, Any], metric: str) -> list[Known]:
 
 
 def _params_of(results: Mapping[str, Any]) -> list[Any]:
-    """Return the dicts of parameters, made of their columns if need be."""
+    """Return the dicts of configurations, from their columns if necessary."""
     if "params" in results:
         return list(results["params"])
     columns = {
@@ -249,12 +249,12 @@ def _params_of(results: Mapping[str, Any]) -> list[Any]:
 def _is_missing(value: Any) -> bool:
     if isinstance(value, float):
         return bool(np.isnan(value))
-    # The missing value of pandas's nullable dtypes.
+    # The missing value of pandas' nullable dtypes.
     return type(value).__name__ == "NAType"
 
 
 def rows_of_trials(trials: Iterable[Trial], metric: str, guiding: str) -> list[Known]:
-    """Return rows of trials; `guiding` names the metric that `Trial.score` is of."""
+    """Return rows of trials; `guiding` is the name of the metric of `Trial.score`."""
     trials = list(trials)
     whole = max((trial.train_fraction for trial in trials), default=1.0)
     rows: list[Known] = []
@@ -273,6 +273,6 @@ def rows_of_trials(trials: Iterable[Trial], metric: str, guiding: str) -> list[K
         elif complete and scores:
             rows.append((trial.params, float(scores[metric].mean()), None))
         else:
-            # The noise of a partial mean is known for the guiding metric alone.
+            # The noise of a partial mean is only known for the guiding metric.
             rows.append((trial.params, np.nan, None))
     return rows

@@ -1,4 +1,4 @@
-"""Autologging by MLflow: a search is one run, and its fits are not logged."""
+"""Autologging to MLflow: one run for each search, and none for its fits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skbayes.tracking.mlflow_runs import log_search
 
 __all__ = ["autologged"]
 
-# Rows of the data from which the signature of a model is inferred, as in MLflow.
+# Number of rows from which the signature of a model is inferred, as in MLflow.
 N_SIGNATURE_ROWS = 5
 
 
@@ -21,8 +21,8 @@ N_SIGNATURE_ROWS = 5
 def autologged(search: Any, X: Any) -> Iterator[None]:
     """Log the search that is fitted here if ``mlflow.sklearn.autolog()`` is on.
 
-    MLflow logs the classes of scikit-learn only: without this, each fit would be a run
-    and the search none. MLflow is never imported here.
+    MLflow itself logs only classes of scikit-learn: it would log each fit as a run, and
+    the search not at all. MLflow is never imported here.
     """
     autologging = sys.modules.get("mlflow.utils.autologging_utils")
     if autologging is None or not _is_on(autologging):
@@ -41,7 +41,7 @@ def autologged(search: Any, X: Any) -> Iterator[None]:
                 **(option("extra_tags", None) or {}),
             }
             stack.enter_context(mlflow.start_run(tags=tags))
-        # For all threads, and for the processes forked from this one. Fits in other
+        # For all threads, and for processes forked from this one. Fits in other
         # processes are not logged, because MLflow is not imported there.
         stack.enter_context(autologging.disable_autologging())
         yield
@@ -52,7 +52,7 @@ def autologged(search: Any, X: Any) -> Iterator[None]:
             if option("log_models", True):
                 _log_models(mlflow, search, X, option)
         except Exception as error:
-            # The search is there, whatever becomes of its log.
+            # A logging error must not affect the search.
             warnings.warn(
                 f"The search was not logged completely to MLflow: {error!r}",
                 UserWarning,
@@ -61,21 +61,22 @@ def autologged(search: Any, X: Any) -> Iterator[None]:
 
 
 def _is_on(autologging: Any) -> bool:
-    """Whether a fit that begins now is to be logged."""
+    """Return whether a fit that starts now is to be logged."""
     # `disable_autologging` cannot be nested: the inner block ends the outer one.
-    # Within the fit of something that MLflow logs, a pipeline say, nothing is logged.
+    # Nothing is logged inside the fit of an object that MLflow logs, such as a
+    # pipeline.
     off = getattr(autologging, "_AUTOLOGGING_GLOBALLY_DISABLED", False)
     within = getattr(autologging, "_has_active_training_session", bool)()
     return not (off or within or autologging.autologging_is_disabled("sklearn"))
 
 
 def _log_models(mlflow: Any, search: Any, X: Any, option: Any) -> None:
-    """Log the search and its best estimator under the names that GridSearchCV has."""
+    """Log the search and its best estimator under the names used for GridSearchCV."""
     if not hasattr(search, "best_estimator_"):
         return
     log_model = mlflow.sklearn.log_model
     known = inspect.signature(log_model).parameters
-    # MLflow 2 calls it `artifact_path`.
+    # The name of the argument in MLflow 2 is `artifact_path`.
     name = "name" if "name" in known else "artifact_path"
     more = {"serialization_format": option("serialization_format", "cloudpickle")}
     if option("log_model_signatures", True):
@@ -88,7 +89,7 @@ def _log_models(mlflow: Any, search: Any, X: Any, option: Any) -> None:
 
 
 def _signature(mlflow: Any, search: Any, X: Any) -> Any:
-    """Infer the signature of the search; None for what MLflow has no type for."""
+    """Infer the signature of the search; None for types unsupported by MLflow."""
     try:
         rows = X[:N_SIGNATURE_ROWS]
         return mlflow.models.infer_signature(rows, search.predict(rows))

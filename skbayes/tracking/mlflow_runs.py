@@ -1,4 +1,4 @@
-"""MLflow runs: a search is the parent run, and its trials are the child runs."""
+"""MLflow runs: a parent run for the search, and child runs for its trials."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from skbayes.utils.optional import import_optional
 
 __all__ = ["log_search", "log_to_mlflow"]
 
-# Most characters of a value, and most parameters of one call, that all servers take.
+# Limits of all servers: characters of a value, and parameters of one call.
 LONGEST_VALUE = 500
 MOST_PARAMS = 100
 
-# Tags of the parent that its children share.
+# Tags that the children copy from their parent.
 _ORIGIN = ("mlflow.user", "mlflow.source.name", "mlflow.source.type")
 
 
@@ -35,23 +35,23 @@ def log_to_mlflow(
     """Log a finished search, or the journal of a running search, to MLflow.
 
     The search is logged as the active run, or as a new run if there is none. Each trial
-    is logged as a child run with its parameters, mean scores, times and state.
+    is logged as a child run with its configuration, mean scores, times and state.
 
-    Trials that the run already has are not logged again, so that a journal can be
-    logged repeatedly: ``with mlflow.start_run(run_id=...): log_to_mlflow(path)``.
+    Trials that are already in the run are not logged again. You can therefore log a
+    journal repeatedly: ``with mlflow.start_run(run_id=...): log_to_mlflow(path)``.
 
     Parameters
     ----------
     source : estimator, History, DataFrame, str or path-like
-        A fitted search of skbayes or scikit-learn; its `trials_`; the path of a
-        journal, also of a running search; or the result of
+        Fitted search of skbayes or scikit-learn, its ``trials_``, the path of its
+        journal (the search can still be running), or the output of
         :func:`skbayes.load_history`.
     search_spaces : dict, list of dicts, Space or None, default=None
-        Search space of the search. None: the space in the journal. With a space, values
-        that a journal stores only as text are logged as the values themselves.
+        Search space. None: the space stored in the journal. With a space, values that
+        the journal stores only as text are logged as the values themselves.
     refresh : float or None, default=None
-        Seconds between two reads of the journal of a running search. The function
-        returns when the search has ended. None: the journal is read once.
+        Interval in seconds between two reads of the journal of a running search. The
+        function returns when the search ends. None: the journal is read once.
 
     Returns
     -------
@@ -63,9 +63,9 @@ def log_to_mlflow(
     ImportError
         If MLflow is not installed.
     OSError
-        If a journal cannot be read.
+        If the journal cannot be read.
     TypeError, ValueError
-        If an argument is invalid, or the active run has other parameter values.
+        If an argument is invalid, or the active run has different parameter values.
 
     See Also
     --------
@@ -73,7 +73,7 @@ def log_to_mlflow(
 
     Notes
     -----
-    Under ``mlflow.sklearn.autolog()`` searches are logged without this function.
+    Under ``mlflow.sklearn.autolog()``, searches are logged without this function.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def log_to_mlflow(
     """
     looks = while_running(source, refresh)
     mlflow = import_optional("mlflow", extra="tracking", purpose="log_to_mlflow")
-    open_source(source, search_spaces)  # mistakes are found before there is a run
+    open_source(source, search_spaces)  # raise errors before a run is created
     with contextlib.ExitStack() as stack:
         run = mlflow.active_run()
         if run is None:
@@ -101,9 +101,9 @@ def log_search(
     max_trials: int | None = None,
     logged: Set[int] = frozenset(),
 ) -> set[int]:
-    """Log trials as children of the active run, which becomes that of the search.
+    """Log trials as children of the active run, which is the run of the search.
 
-    Returns their numbers. They are the best `max_trials`; those `logged` are left out.
+    Logs the best `max_trials`, except those in `logged`, and returns their numbers.
     """
     found = open_source(source, search_spaces)
     record = make_record(found)
@@ -135,7 +135,7 @@ def log_search(
 
 
 def _logged(mlflow: Any, run: Any) -> set[int]:
-    """Return the numbers of the trials that a run has."""
+    """Return the numbers of the trials that are already in a run."""
     children = mlflow.search_runs(
         experiment_ids=[run.info.experiment_id],
         filter_string=f"tags.`mlflow.parentRunId` = '{run.info.run_id}'",
@@ -158,7 +158,7 @@ def _log_parent(mlflow: Any, run: Any, source: Any, record: SearchRecord) -> Non
         params = {**source.get_params(deep=False), **best}
         tags |= _tags_of(source)
     else:
-        # The parameters of a run are final, and there may be a better trial.
+        # Parameters of a run cannot be changed, and a better trial may follow.
         tags |= {name: _text(value) for name, value in best.items()}
     _log_batch(mlflow, client, run_id, {}, params, tags)
     now = int(time.time() * 1000)
@@ -173,7 +173,7 @@ def _log_parent(mlflow: Any, run: Any, source: Any, record: SearchRecord) -> Non
 
 
 def _incumbents(record: SearchRecord) -> Iterator[tuple[int, float]]:
-    """Yield the numbers of the trials that were better than all before, and scores."""
+    """Yield numbers and scores of the trials that were better than all before."""
     best = -math.inf
     if record.directions:
         return
@@ -224,7 +224,7 @@ def _log_trial(
 
 
 def _best_first(record: SearchRecord) -> list[int]:
-    """Return the numbers of the trials, the best of those that can be compared first.
+    """Return the numbers of the trials, the best of the comparable ones first.
 
     The chosen trial comes before all others.
     """
@@ -235,9 +235,9 @@ def _best_first(record: SearchRecord) -> list[int]:
 
 
 def _metrics(trial: Trial) -> dict[str, float]:
-    """Return means and standard deviations over the splits, as `cv_results_` has them.
+    """Return means and standard deviations over the splits, as in `cv_results_`.
 
-    What is not finite is left out later.
+    Values that are not finite are omitted later.
     """
     fitted = trial.fitted
     columns = {f"test_{name}": values for name, values in trial.scores.items()}
@@ -252,7 +252,7 @@ def _metrics(trial: Trial) -> dict[str, float]:
 
 
 def _ranks(source: Any, numbers: Sequence[int]) -> dict[int, dict[str, float]]:
-    """Return the ranks of a finished search, by the trials' numbers."""
+    """Return the ranks of the trials of a finished search by trial number."""
     results = getattr(source, "cv_results_", {})
     numbers = getattr(source, "_ranked_numbers", numbers)
     columns = {n: v for n, v in results.items() if n.startswith("rank_test_")}
@@ -263,7 +263,7 @@ def _ranks(source: Any, numbers: Sequence[int]) -> dict[int, dict[str, float]]:
 
 
 def _params_of_estimator(source: Any) -> dict[str, Any]:
-    """Return the parameters that a trial has if it does not choose others."""
+    """Return the parameters of the estimator, for trials that do not change them."""
     estimator = getattr(source, "estimator", None)
     return {} if estimator is None else estimator.get_params(deep=True)
 
@@ -275,7 +275,7 @@ def _shared_tags(run: Any, source: Any) -> dict[str, str]:
 
 
 def _tags_of(estimator: Any) -> dict[str, str]:
-    """Return the tags by which MLflow names an estimator."""
+    """Return the tags that MLflow uses for an estimator."""
     kind = type(estimator)
     return {
         "estimator_name": kind.__name__,
@@ -283,7 +283,7 @@ def _tags_of(estimator: Any) -> dict[str, str]:
     }
 
 
-# -- what MLflow takes -----------------------------------------------------------------
+# -- limits of MLflow ------------------------------------------------------------------
 
 
 def _log_batch(
@@ -294,7 +294,7 @@ def _log_batch(
     params: Mapping[str, Any],
     tags: Mapping[str, str],
 ) -> None:
-    """Log to a run; values that are not finite are left out."""
+    """Log to a run, without values that are not finite."""
     entities = mlflow.entities
     now = int(time.time() * 1000)
     listed = [
@@ -305,7 +305,7 @@ def _log_batch(
     pairs = [entities.Param(_name(name), _text(v)) for name, v in params.items()]
     for part in _parts(pairs, MOST_PARAMS):
         client.log_batch(run_id, params=part)
-    # The tags come last, so that a trial counts as logged only if all of it is.
+    # The tags are logged last: a trial counts as logged only if it is complete.
     marks = [entities.RunTag(name, value) for name, value in tags.items()]
     client.log_batch(run_id, metrics=listed, tags=marks)
 
@@ -316,7 +316,7 @@ def _parts(items: list, size: int) -> Iterator[list]:
 
 
 def _name(name: str) -> str:
-    """Return a name without characters that MLflow refuses."""
+    """Return a name without characters that MLflow rejects."""
     return re.sub(r"[^\w\-. /]", "_", name)
 
 

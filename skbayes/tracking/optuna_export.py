@@ -17,7 +17,7 @@ from skbayes.utils.optional import import_optional
 
 __all__ = ["export_to_optuna"]
 
-# Attribute of a trial that says which one of the search it is.
+# User attribute with the number of the trial in the search.
 _NUMBER = "skbayes_trial"
 
 
@@ -30,28 +30,28 @@ def export_to_optuna(
 ) -> Any:
     """Export the trials of a search to an Optuna study.
 
-    The plots of Optuna and optuna-dashboard show studies. Trials that the study already
-    has are not added again, so that the journal of a running search can be exported
-    repeatedly.
+    Use it to show a search with the plots of Optuna or with optuna-dashboard. Trials
+    that are already in the study are not added again. You can therefore export the
+    journal of a running search repeatedly.
 
     Parameters
     ----------
     source : estimator, History, DataFrame, str or path-like
-        A fitted search of skbayes or scikit-learn; its `trials_`; the path of a
-        journal, also of a running search; or the result of
+        Fitted search of skbayes or scikit-learn, its ``trials_``, the path of its
+        journal (the search can still be running), or the output of
         :func:`skbayes.load_history`.
     study_name : str or None, default=None
-        Name of a new or existing study. None: a new study that Optuna names.
+        Name of a new or existing study. None: a new study with a name from Optuna.
     storage : str, optuna.storages.BaseStorage or None, default=None
-        Where the study is kept, such as ``"sqlite:///studies.db"``. None: in memory.
+        Storage of the study, such as ``"sqlite:///studies.db"``. None: in memory.
     search_spaces : dict, list of dicts, Space or None, default=None
-        Search space of the search. None: the space in the search or the journal.
+        Search space. None: the space of the search or of the journal.
 
     Returns
     -------
     study : optuna.study.Study
-        The study. Its values are the scores, which are maximized, or the objectives
-        with their directions. Parameter values that Optuna cannot store, such as
+        Study with the scores as values, which are maximized, or with the objectives and
+        their directions. Hyper-parameter values that Optuna cannot store, such as
         estimators and tuples, are exported as text.
 
     Raises
@@ -59,9 +59,9 @@ def export_to_optuna(
     ImportError
         If Optuna is not installed.
     OSError
-        If a journal cannot be read.
+        If the journal cannot be read.
     TypeError, ValueError
-        If an argument is invalid, or the study has other directions.
+        If an argument is invalid, or the study has different directions.
 
     See Also
     --------
@@ -96,7 +96,7 @@ def export_to_optuna(
             "those of the search; choose another name."
         )
     with warnings.catch_warnings():
-        # Optuna calls the names of metrics experimental.
+        # Optuna marks the names of metrics as experimental.
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         study.set_metric_names(list(record.directions) or [record.metric])
     study.set_user_attr("skbayes_search", record.method or record.name)
@@ -140,12 +140,12 @@ def _frozen(
     more: dict[str, Any] = {}
     if trial.violation is not None:
         attributes["feasible"] = trial.feasible
-        # The key by which Optuna finds the values of constraints, <= 0 where kept.
+        # Key of the values of constraints in Optuna, <= 0 if satisfied.
         more["constraints"] = [float(trial.violation)]
     if trial.error is not None:
         attributes["error"] = trial.error.strip().rpartition("\n")[2]
     return optuna.trial.FrozenTrial(
-        number=-1,  # the study numbers it
+        number=-1,  # set by the study
         trial_id=-1,
         state=state,
         value=None,
@@ -160,17 +160,17 @@ def _frozen(
     )
 
 
-# -- parameters ------------------------------------------------------------------------
+# -- hyper-parameters ------------------------------------------------------------------
 
 
 def _stored(value: Any) -> Any:
-    """Return what Optuna stores for a value of a parameter."""
+    """Return the value that Optuna stores for a value of a hyper-parameter."""
     plain = value is None or isinstance(value, bool | int | float | str)
     return value if plain and value == value else repr(value)
 
 
 def _distributions(optuna: Any, record: SearchRecord) -> dict[str, Any]:
-    """Return the distribution of each parameter that a trial has."""
+    """Return the distribution of each hyper-parameter that a trial has."""
     values: dict[str, list[Any]] = {}
     for params in record.params:
         for name, value in params.items():
@@ -183,7 +183,7 @@ def _distributions(optuna: Any, record: SearchRecord) -> dict[str, Any]:
 
 
 def _dimensions(space: Space | None) -> dict[str, list[Dimension]]:
-    """Return the dimensions of a space by name; one name may have several."""
+    """Return the dimensions of a space by name; several for one name are possible."""
     found: dict[str, list[Dimension]] = {}
     for column in [] if space is None else space.columns:
         if column.name is not None:
@@ -194,7 +194,7 @@ def _dimensions(space: Space | None) -> dict[str, list[Dimension]]:
 def _distribution(
     optuna: Any, dimensions: Sequence[Dimension], tried: Sequence[Any]
 ) -> Any:
-    """Return the range of the only dimension, or what was offered and tried."""
+    """Return the range of the only dimension, or a list of all possible values."""
     kinds = optuna.distributions
     if len(dimensions) == 1 and isinstance(dimensions[0], Real | Integer):
         one = dimensions[0]

@@ -32,7 +32,7 @@ def proposer(labels="linear", **arguments):
 
 
 def harmonic(labeled, labels):
-    """f, with no update of any rank."""
+    """Return the harmonic function f without rank-one updates."""
     free = np.setdiff1d(np.arange(len(NODES)), labeled)
     delta = GRAPH.laplacian
     f = np.empty(len(NODES))
@@ -44,7 +44,7 @@ def harmonic(labeled, labels):
 
 
 def by_definition(labels, weight=None, unlabeled_only=False):
-    """a(k), by labeling each node with 0 and with 1."""
+    """Return a(k) by labeling each node with 0 and with 1."""
     f = harmonic(LABELED, labels)
     weight = f if weight is None else weight
     worth = np.full(len(NODES), -np.inf)
@@ -81,7 +81,7 @@ def test_the_best_alone():
 
 
 def test_what_a_random_walk_reaches():
-    """Walks from the best node to each other one, until they are there or back."""
+    """Random walks from the best node to each other one and back."""
     best, labels = LABELED[1], []
     for node in LABELED:
         if node == best:
@@ -109,7 +109,7 @@ def test_the_way_of_the_released_code():
 
 
 def test_a_formula_for_all_nodes_at_once():
-    """Two nodes, of which one is labeled 0.4 and the other's neighbor."""
+    """Graph of two nodes, one of which is labeled 0.4."""
     f, influence = np.array([0.4, 0.4]), np.array([1.0, 1.0])
     everything = np.ones(2, dtype=bool)
     worth = expected_influence(f, f, influence, everything)

@@ -7,7 +7,7 @@ from skbayes.surrogates.random_search import sobol
 
 
 class Peak:
-    """A smooth peak in ordered columns, a bonus for one option of each unordered."""
+    """Smooth peak in ordered columns, with a bonus for one option per unordered one."""
 
     has_gradients = True
 

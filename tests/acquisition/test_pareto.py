@@ -115,7 +115,7 @@ def test_each_objective_may_fail_for_itself():
 
 
 class Plain:
-    """A model without gradients, and without samples of anything."""
+    """Surrogate without gradients and without samples."""
 
     has_gradients = False
 

@@ -24,7 +24,7 @@ class Bump(LogTerm):
 
 
 class DrawnBump(Bump):
-    """A bump without gradients that draws its center."""
+    """Bump without gradients whose center is drawn at random."""
 
     has_gradients = False
 

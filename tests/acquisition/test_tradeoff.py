@@ -1,4 +1,4 @@
-"""Scores weighed against costs: closed forms beside integrals, and derivatives."""
+"""Scores minus costs: closed forms compared with integrals, and derivatives."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ SIGMA = {
 
 
 def _expectation(function, mean, sd, breaks):
-    """Integrate over a normal variable, piece by piece between the breaks."""
+    """Integrate over a normal variable, piecewise between the breaks."""
     ends = [mean - 12 * sd, *sorted(breaks), mean + 12 * sd]
     ends = np.clip(ends, mean - 12 * sd, mean + 12 * sd)
     return sum(

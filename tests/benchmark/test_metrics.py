@@ -148,7 +148,7 @@ def test_expectations_in_closed_form(pair):
 
 @pytest.mark.parametrize("n_objectives", [1, 2])
 def test_harness_gives_random_search_what_is_expected(n_objectives):
-    """Four standard errors are left to chance."""
+    """Deviations of up to four standard errors are allowed."""
     table = load_nmt("zh-en").first(n_objectives)
     summary = summarize(benchmark(["random"], [table], 225, cap=90), table)
     for name, expected in expected_of_random(table, 90).items():

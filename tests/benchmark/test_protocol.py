@@ -22,7 +22,7 @@ def small():
 
 
 class Recorder(RandomSearch):
-    """Remembers what it was told and whether it was asked too early."""
+    """Method that records its observations and whether `ask` was called too early."""
 
     told: list = []
 
@@ -40,7 +40,7 @@ class Recorder(RandomSearch):
 
 
 class Stubborn:
-    """Always proposes the same, which is no row."""
+    """Method that always proposes the same point, which is not a row."""
 
     def __init__(self, table, seed):
         pass

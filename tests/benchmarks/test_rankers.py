@@ -22,7 +22,7 @@ from skbayes import BayesSearchCV
 
 
 class Recorder(BaseEstimator):
-    """Remembers how it was fitted; ranks by the first column."""
+    """Ranker that records the arguments of its fit; it ranks by the first column."""
 
     def __init__(self, power=1.0):
         self.power = power
@@ -38,7 +38,7 @@ class Recorder(BaseEstimator):
 
 @pytest.fixture
 def queries():
-    """Rows of 12 queries, shuffled; relevant is where the first column is largest."""
+    """Return shuffled rows of 12 queries; rows with the largest value are relevant."""
     rng = np.random.default_rng(0)
     qid = rng.permutation(np.repeat(np.arange(12), rng.integers(2, 7, size=12)))
     X = rng.random((len(qid), 3))
@@ -216,7 +216,7 @@ def test_lightgbm_in_a_search(queries):
 
 
 class TreeRanker(DecisionTreeRegressor):
-    """A regressor that takes groups."""
+    """Regressor that accepts groups."""
 
     def fit(self, X, y, group=None, sample_weight=None):
         assert sum(group) == len(y)
@@ -224,7 +224,7 @@ class TreeRanker(DecisionTreeRegressor):
 
 
 class OneQuery(QueryRanker):
-    """All rows are of one query, as scikit-learn's checks know none."""
+    """Ranker in which all rows belong to one query, for scikit-learn's checks."""
 
     def fit(self, X, y, sample_weight=None):
         return super().fit(

@@ -1,4 +1,4 @@
-"""The documentation's tables say what the committed results say, and survive others."""
+"""Tables of the documentation compared with the committed results."""
 
 import copy
 import json
@@ -84,7 +84,7 @@ def test_liblinear_fallback_is_summarized():
 
 
 def test_other_tasks_and_methods_do_no_harm():
-    """Figures are measured anew now and then, and not always all of them."""
+    """Results of other tasks and methods are supported, because they change."""
     hypertune = tables.load("hypertune")
     task = next(name for name in hypertune if "end" in hypertune[name])
     fewer = copy.deepcopy({"versions": {}, task: hypertune[task]})

@@ -1,4 +1,4 @@
-"""The link checker finds what is broken, and nothing else."""
+"""Checker of internal links of the documentation."""
 
 import subprocess
 import sys

@@ -1,9 +1,9 @@
-"""Public means documented, and all code in the documentation runs.
+"""Completeness of the documentation, and execution of its code.
 
-Documentation is README.md and the pages of docs/. The blocks of one page run one after
-the other, as for a reader who pastes them into a session: ``python`` blocks, ``pycon``
-blocks (whose output is compared), and ``diff`` blocks, of which both sides must run.
-Comments that begin with ``check`` hold assertions that readers do not see.
+The documentation is README.md and the pages of docs/. The blocks of one page run in one
+session: ``python`` blocks, ``pycon`` blocks (whose output is compared), and ``diff``
+blocks, of which both sides must run. Comments that begin with ``check`` contain
+assertions that are not rendered.
 """
 
 import ast
@@ -60,7 +60,7 @@ NOT_REQUIRED_OF_ALL = {"PR01", "RT01"}
 
 
 def _documented():
-    """Dotted names that the reference lists."""
+    """Return the dotted names that are listed in the reference."""
     listed = []
     module = ""
     for line in API_PAGE.read_text(encoding="utf-8").splitlines():
@@ -72,13 +72,13 @@ def _documented():
 
 
 def _resolve(name):
-    """The object of a dotted name; a function may be called like its module."""
+    """Return the object of a dotted name; a function may be named like its module."""
     module, _, public = name.rpartition(".")
     return getattr(importlib.import_module(module), public)
 
 
 def _public_objects():
-    """Classes and functions that the reference lists, by where they are defined."""
+    """Return the classes and functions of the reference, by where they are defined."""
     things = map(_resolve, _documented())
     return {
         f"{thing.__module__}.{thing.__qualname__}": thing
@@ -88,7 +88,7 @@ def _public_objects():
 
 
 def _public_members(objects):
-    """Public methods and properties that our classes define, by dotted name."""
+    """Return the public methods and properties of our classes, by dotted name."""
     return {
         f"{class_name}.{name}": getattr(cls, name)
         for class_name, cls in objects.items()
@@ -104,7 +104,7 @@ MEMBERS = _public_members(OBJECTS)
 
 
 def _problems(name):
-    """What numpydoc finds, by its codes."""
+    """Return the problems that numpydoc reports, by code."""
     validate = pytest.importorskip("numpydoc.validate").validate
     found = {code: message for code, message in validate(name)["errors"]}
     return {code: found[code] for code in sorted(set(found) - set(NOT_REQUIRED))}
@@ -206,7 +206,7 @@ SPHINX_SETTINGS = {
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
-    """The folder of the pages of the searches, as Sphinx builds them."""
+    """Build the pages of the searches with Sphinx and return their folder."""
     pytest.importorskip("numpydoc")
     folder = tmp_path_factory.mktemp("reference")
     index = [".. currentmodule:: skbayes", ".. autosummary::", "   :toctree: .", ""]
@@ -263,7 +263,7 @@ def test_docstring_examples(name):
 
 
 class Block(NamedTuple):
-    """A block of code of a page."""
+    """Code block of a page."""
 
     line: int  # of its first line of code, from 0
     language: str
@@ -288,7 +288,7 @@ TOLERANCE = 0.1
 
 
 class ApproximateOutput(doctest.OutputChecker):
-    """Compares output, with a relative tolerance for numbers with a decimal point."""
+    """Comparison of outputs with a relative tolerance for decimal numbers."""
 
     def check_output(self, want, got, optionflags):
         if super().check_output(want, got, optionflags):
@@ -303,7 +303,7 @@ class ApproximateOutput(doctest.OutputChecker):
 
 
 def _blocks(page):
-    """Blocks of code of a page, in order."""
+    """Return the code blocks of a page in order."""
     text = page.read_text(encoding="utf-8")
     return [
         Block(
@@ -334,7 +334,7 @@ def _run_block(block, page, namespace):
 
 
 def _run_page(page):
-    """Run the blocks of a page; return the names they left."""
+    """Run the blocks of a page; return the names that they define."""
     namespace = {"__name__": "__main__"}
     for block in _blocks(page):
         _run_block(block, page, namespace)
@@ -362,7 +362,7 @@ def test_the_snippet_with_a_cluster_is_a_script(tmp_path):
 
 
 def _sides(block):
-    """What a diff changes, and what it becomes."""
+    """Return the code before and after a diff."""
     lines = block.code.splitlines()
     return {
         side: "\n".join(line[1:] for line in lines if not line.startswith(other))
@@ -381,7 +381,7 @@ DIFFS = [
 
 @pytest.fixture(scope="module")
 def iris():
-    """What the pages that show a diff set up."""
+    """Return the names that pages with a diff require."""
     from sklearn.datasets import load_iris
     from sklearn.svm import SVC
 
@@ -390,7 +390,7 @@ def iris():
 
 
 def _imported(code):
-    """Top-level packages that a piece of code imports."""
+    """Return the top-level packages that a piece of code imports."""
     return {
         node.module.partition(".")[0]
         for node in ast.walk(ast.parse(code))

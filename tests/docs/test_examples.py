@@ -1,160 +1,275 @@
-"""The examples run, with budgets cut down through their own options."""
+"""The examples run from top to bottom, print results and draw figures."""
 
+import ast
 import runpy
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+plt = pytest.importorskip("matplotlib.pyplot")
 
-# Options that keep each example short.
-OPTIONS = {
-    "ask_and_tell.py": ["--n-iter", "8"],
-    "conditional_pipeline.py": ["--n-iter", "5", "--n-jobs", "1"],
-    "hypertune.py": ["--n-iter", "16", "--n-jobs", "1", "--rows", "300"],
-    "many_workers.py": [],
-    "model.py": [],
-    "multi_stage.py": ["--n-iter", "8", "--rows", "200", "--max-iter", "2"],
-    "other_libraries.py": ["--n-iter", "1"],
-    "own_method.py": ["--seeds", "3"],
-    "pareto.py": ["--n-iter", "6", "--n-jobs", "1", "--rows", "300"],
-    "tradeoff.py": ["--n-iter", "8", "--n-jobs", "1", "--rows", "300"],
-    "quickstart.py": ["--n-iter", "5", "--n-jobs", "1", "--rows", "120"],
-    "text.py": [],
-}
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PATHS = sorted(EXAMPLES.rglob("*.py"))
 
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
-    """Run an example as a script in an empty directory; return what it prints."""
+    """Run an example in an empty folder; return its output and its variables."""
 
     def run_example(name):
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", [name, *OPTIONS[name]])
-        run_example.names = runpy.run_path(str(EXAMPLES / name), run_name="__main__")
-        return capsys.readouterr().out
+        monkeypatch.setenv("OMP_NUM_THREADS", "1")
+        monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
+        plt.switch_backend("agg")
+        plt.close("all")
+        names = runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        figures = [plt.figure(number) for number in plt.get_fignums()]
+        assert figures
+        for figure in figures:
+            figure.canvas.draw()
+            pixels = np.asarray(figure.canvas.buffer_rgba()).reshape(-1, 4)
+            # Lines, text and background.
+            assert len(np.unique(pixels, axis=0)) > 20
+        plt.close("all")
+        output = capsys.readouterr()
+        assert output.err == ""
+        return output.out, names
 
     return run_example
 
 
-def test_every_example_is_run():
-    assert sorted(OPTIONS) == sorted(path.name for path in EXAMPLES.glob("*.py"))
+@pytest.fixture
+def fewer_rows(monkeypatch):
+    """Reduce the rows of the breast cancer data."""
+    from sklearn import datasets
+
+    load = datasets.load_breast_cancer
+
+    def load_fewer(**options):
+        X, y = load(**options)
+        return X[::6], y[::6]
+
+    monkeypatch.setattr(datasets, "load_breast_cancer", load_fewer)
 
 
-def test_quickstart(run, tmp_path):
-    rows = [line.split() for line in run("quickstart.py").splitlines()]
-    lines = {" ".join(row[:-2]): row[-2:] for row in rows}
-    assert lines["candidates"] == ["64", "5"]
-    assert lines["fits"] == ["320", "25"]
-    for row in ("svr__C", "svr__epsilon", "svr__gamma", "error (RMSE)"):
-        assert all(float(cell) > 0 for cell in lines[row])
-
-    from matplotlib.image import imread
-
-    picture = imread(tmp_path / "quickstart.png")
-    # Lines, text and background: a picture with something in it.
-    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
-
-    # What it expects of a grid is what the orders of a grid give.
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=7)
-    orders = [np.maximum.accumulate(rng.permutation(scores)) for _ in range(20_000)]
-    expected = run.names["expected_best"](scores)
-    np.testing.assert_allclose(expected, np.mean(orders, axis=0), atol=0.03)
-    assert expected[-1] == pytest.approx(scores.max())
+def _number_after(text, label):
+    """Return the number that follows a label in the output."""
+    return float(text.split(label)[1].split()[0].strip(",:"))
 
 
-def test_ask_and_tell(run):
-    printed = run("ask_and_tell.py")
-    assert "best of 8" in printed
-    assert "evaluations: " in printed
+# -- form -----------------------------------------------------------------------------
 
 
-def test_model(run, tmp_path):
-    best, truth = (
-        float(line.split("x = ")[1]) for line in run("model.py").splitlines()
-    )
-    assert abs(best - truth) < 0.1
-    from matplotlib.image import imread
+def _documentation(tree):
+    """Return the line numbers of all docstrings."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docstrings = [
+        node.body[0]
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and ast.get_docstring(node)
+    ]
+    return {n for d in docstrings for n in range(d.lineno, d.end_lineno + 1)}
 
-    picture = imread(tmp_path / "model.png")
-    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_is_short(path):
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    lines = source.splitlines()
+    skipped = _documentation(tree)
+    code = [
+        line
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.strip().startswith("#") and number not in skipped
+    ]
+    assert len(code) <= 40
+    assert len(lines) <= 85
+    imported = {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (getattr(node, "module", None), *(n.name for n in node.names))
+    }
+    assert "argparse" not in imported
+    assert "# %%\n" in source
 
 
-def test_many_workers(run):
-    # It compares the trials itself.
-    lines = run("many_workers.py").splitlines()
-    assert sum("same trials: True" in line for line in lines) >= 4
-    assert lines[-1].endswith("of 60 trials: no_improvement")
+def test_gallery_has_all_examples():
+    pytest.importorskip("sphinx")
+    extensions = pytest.importorskip("extensions")
+    assert sorted(extensions.EXAMPLES) == sorted(path.stem for path in PATHS)
+    for folder in {path.parent for path in PATHS}:
+        assert (folder / "GALLERY_HEADER.rst").is_file()
+
+
+# -- results --------------------------------------------------------------------------
+
+
+def test_quickstart(run, fewer_rows, tmp_path):
+    printed, names = run("quickstart")
+    assert "GridSearchCV: 81 fits" in printed
+    assert "BayesSearchCV: 36 fits" in printed
+    assert printed.count("log loss 0.") == 2
+    assert (tmp_path / "quickstart.png").stat().st_size > 10_000
+    # The line of the grid begins at the mean of all scores, and ends at the best.
+    losses = -names["grid"].cv_results_["mean_test_score"]
+    assert names["grid_best"][0] == pytest.approx(losses.mean(), rel=0.2)
+    assert names["grid_best"][-1] == pytest.approx(losses.min())
+    assert names["bayes_best"][-1] == pytest.approx(-names["bayes"].best_score_)
 
 
 def test_conditional_pipeline(run):
-    printed = run("conditional_pipeline.py")
-    assert "SVC: " in printed
-    assert "of 5 candidates" in printed
-    assert "model = " in printed
+    _, names = run("basics/conditional_pipeline")
+    search = names["search"]
+    assert search.best_score_ > 0.96
+    tried = search.cv_results_["params"]
+    assert len(tried) == 24
+    assert len({type(params["model"]) for params in tried}) == 3
+    assert all(map(names["allowed"], tried))
+    for params in tried:
+        assert ("model__gamma" in params) == (params.get("model__kernel") == "rbf")
 
 
-def test_own_method(run):
-    lines = dict(line.split(": ") for line in run("own_method.py").splitlines())
-    assert list(lines) == ["near the best", "random", "random, exact"]
-    assert lines["random, exact"] == "88.5"
+def test_resuming(run):
+    printed, names = run("basics/resuming")
+    assert "same configurations as without the interruption: True" in printed
+    assert _number_after(printed, "best accuracy: ") > 0.9
+    assert len(names["history"]) == 6
+    assert len(names["resumed"].trials_) == 12
 
 
-def test_other_libraries(run):
-    names = ["TunedThresholdClassifierCV", "CalibratedClassifierCV"]
-    names.append("StackingClassifier")
-    more = {"xgboost": "XGBClassifier", "catboost": "CatBoostClassifier"}
-    names += [name for library, name in more.items() if find_spec(library)]
-    names += ["Pipeline"] if find_spec("skorch") and find_spec("torch") else []
-    lines = dict(line.split(": ") for line in run("other_libraries.py").splitlines())
-    assert list(lines) == names
-    del lines["CalibratedClassifierCV"]  # negative log loss
-    assert all(float(line.split()[0]) > 0.6 for line in lines.values())
+def test_mixed_columns(run):
+    pytest.importorskip("lightgbm")
+    pytest.importorskip("pandas")
+    _, names = run("data/mixed_columns")
+    assert names["search"].best_score_ > 0.7  # R2
+    encoders = {
+        type(p["columns__encode"]) for p in names["search"].cv_results_["params"]
+    }
+    assert len(encoders) == 3
+    assert names["frame"]["temperature"].isna().any()
 
 
-def test_pareto(run, tmp_path):
-    printed = run("pareto.py")
-    assert "of 6 forests are on the front" in printed
-    assert "knee: " in printed
-    from matplotlib.image import imread
-
-    picture = imread(tmp_path / "pareto.png")
-    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
-
-
-def test_hypertune(run):
-    lines = run("hypertune.py").splitlines()
-    assert sum(line.startswith("best on a small sample") for line in lines) == 5
-    assert "signs: {'C': 1, 'gamma': 1}" in "\n".join(lines)
-    scores = [line.split()[2] for line in lines[-10:]]
-    assert float(scores[-1]) > 0.8
+def test_groups(run):
+    printed, names = run("data/groups")
+    assert _number_after(printed, "AUC with groups: ") < _number_after(
+        printed, "AUC with random splits: "
+    )
+    assert names["grouped"].target_metric_ == "roc_auc"
+    assert "mean_test_neg_log_loss" in names["grouped"].cv_results_
 
 
-def test_multi_stage(run, tmp_path):
-    lines = run("multi_stage.py").splitlines()
-    for line, name in zip(lines, ("all rows", "in stages"), strict=False):
-        assert line.startswith(f"{name}: 8 trials in ")
-    assert -1 <= float(lines[3].split(": ")[1]) <= 1
-    from matplotlib.image import imread
-
-    picture = imread(tmp_path / "multi_stage.png")
-    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
-
-
-def test_tradeoff(run, tmp_path):
-    printed = run("tradeoff.py")
-    assert "tradeoff 0.0: " in printed and "tradeoff 0.1: " in printed
-    from matplotlib.image import imread
-
-    picture = imread(tmp_path / "tradeoff.png")
-    assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
+def test_time_series(run):
+    printed, names = run("data/time_series")
+    # The noise has a mean absolute error of 3.2.
+    assert 2.5 < _number_after(printed, "mean absolute error ") < 4
+    assert 2.5 < _number_after(printed, "mean absolute error of the forecast: ") < 4
+    assert names["search"].best_params_["waves__per_week"] >= 2
 
 
 def test_text(run):
-    lines = run("text.py").splitlines()
-    alone, searched = (float(line.split(": ")[1][:5]) for line in lines[:2])
-    assert searched > alone + 0.1
+    printed, _ = run("data/text")
+    tuned = _number_after(printed, "with the tuned representation: ")
+    assert tuned > _number_after(printed, "with counts of words: ") + 0.02
+    assert "vectorizer__ngram_range = (" in printed
+
+
+def test_imbalanced(run):
+    printed, names = run("data/imbalanced")
+    assert _number_after(printed, "recall ") >= 0.75
+    feasible = names["results"]["feasible"]
+    assert 0 < feasible.sum() < len(feasible)
+    assert names["precision"][feasible].max() == names["search"].best_score_
+
+
+def test_neural_network(run):
+    printed, names = run("data/neural_network")
+    assert _number_after(printed, "log loss ") < 0.4
+    assert 1 < names["search"].best_params_["max_iter"] <= 40
+    assert names["search"].score(names["X"], names["y"]) > -0.2
+
+
+def test_model(run):
+    printed, names = run("methods/model")
+    best = _number_after(printed, "best of 9 trials: x = ")
+    assert abs(best - _number_after(printed, "true function: x = ")) < 0.1
+    assert list(names["predictions"]) == [3, 5, 9]
+
+
+def test_multi_stage(run):
+    printed, names = run("methods/multi_stage")
+    assert printed.count("24 trials in ") == 2
+    assert names["staged"].score(names["X_test"], names["y_test"]) > 0.97
+    assert [trial.stage for trial in names["staged"].trials_].count(0) == 18
+
+
+def test_hypertune(run):
+    printed, names = run("methods/hypertune")
+    assert "signs: {'C': 1, 'gamma': 1}" in printed
+    assert len(names["small"]) == 5
+    assert names["search"].best_score_ > 0.95
+
+
+def test_tradeoff(run):
+    printed, _ = run("methods/tradeoff")
+    assert _number_after(printed, "tradeoff 0.0: accuracy ") > 0.96
+    sizes = [int(part.split()[-1]) for part in printed.split(" kB")[:-1]]
+    assert sizes[1] < sizes[0]
+
+
+def test_pareto(run):
+    printed, names = run("methods/pareto")
+    accuracies = [
+        _number_after(printed, f"{choice}: accuracy ")
+        for choice in ("{'accuracy': 1, 'model_size': 3}", "knee", "accuracy")
+    ]
+    assert accuracies == sorted(accuracies)
+    assert names["search"].pareto_front_["model_size"].is_monotonic_decreasing
+
+
+def test_ask_and_tell(run):
+    printed, names = run("methods/ask_and_tell")
+    assert _number_after(printed, "error ") < 1e-5
+    assert names["n_evaluations"] < 5000
+    assert "'method': " in printed
+
+
+def test_own_method(run):
+    printed, _ = run("methods/own_method")
+    near = _number_after(printed, "near the best: ")
+    assert near < _number_after(printed, "\nrandom: ")
+    assert _number_after(printed, "random, exact: ") == 88.5
+
+
+def test_own_method_is_imported_without_a_run(capsys):
+    names = runpy.run_path(str(EXAMPLES / "methods/own_method.py"), run_name="imported")
+    assert "±" not in capsys.readouterr().out
+    assert names["NearTheBest"]
+
+
+def test_many_workers(run):
+    pytest.importorskip("distributed")
+    printed, names = run("deployment/many_workers")
+    assert "same configurations: True" in printed
+    assert len(names["tried"]) == 9
+
+
+def test_other_libraries(run):
+    printed, _ = run("deployment/other_libraries")
+    expected = ["StackingClassifier"]
+    more = {"xgboost": "XGBClassifier", "catboost": "CatBoostClassifier"}
+    expected += [name for library, name in more.items() if find_spec(library)]
+    expected += ["Pipeline"] if find_spec("skorch") and find_spec("torch") else []
+    lines = dict(line.split(": ", 1) for line in printed.splitlines())
+    assert list(lines) == expected
+    assert all(float(line.split()[0]) > 0.85 for line in lines.values())
+
+
+def test_service(run):
+    printed, names = run("deployment/service")
+    assert "1600 predictions" in printed
+    expected = names["search"].predict_proba(names["rows"])[:, 1]
+    np.testing.assert_allclose(names["probabilities"], expected)
+    assert names["server"].socket.fileno() == -1  # closed

@@ -1,6 +1,7 @@
-"""The notebooks run from top to bottom, each in a fresh kernel."""
+"""Execution of the notebooks, each in a new kernel."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,21 @@ def test_there_are_five():
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_is_committed_is_clean(path):
+def test_headings(path):
+    texts = [cell.source for cell in _read(path).cells if cell.cell_type == "markdown"]
+    levels = [
+        len(mark) for text in texts for mark in re.findall("^#+(?= )", text, re.M)
+    ]
+    assert texts[0].startswith("# ")
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in zip(levels, levels[1:], strict=False))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_committed_notebook_has_no_outputs(path):
     notebook = _read(path)
     assert notebook.nbformat == 4
-    assert notebook.cells[0].source.startswith("# ")
+    assert notebook.cells[0].cell_type == "markdown"
     for cell in notebook.cells:
         assert cell.source.strip()
         if cell.cell_type == "code":
@@ -53,5 +65,5 @@ def test_runs_from_top_to_bottom(path, monkeypatch, tmp_path):
         out for c in notebook.cells if c.cell_type == "code" for out in c.outputs
     ]
     assert outputs
-    # No warning, as nothing here deserves one.
+    # No warnings.
     assert not [out.text for out in outputs if out.get("name") == "stderr"]

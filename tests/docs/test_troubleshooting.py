@@ -1,4 +1,4 @@
-"""The table of mistakes in the documentation: each gets the message it shows."""
+"""Messages in the troubleshooting tables compared with the actual messages."""
 
 import re
 from pathlib import Path
@@ -38,7 +38,7 @@ ROWS = _rows()
 
 @pytest.fixture(scope="module")
 def names():
-    """What the page sets up."""
+    """Return the names that the page defines first."""
     page = PAGE.read_text(encoding="utf-8")
     (setup,) = re.findall(r"code-block:: python\n\n((?:(?: {3}.*)?\n)+)", page)
     namespace = {}
@@ -47,13 +47,13 @@ def names():
 
 
 def _pattern(message):
-    """What the message must match; the ellipsis stands for anything."""
+    """Return a pattern for a message, in which an ellipsis matches anything."""
     return ".*".join(map(re.escape, message.split("…")))
 
 
 @pytest.fixture
 def fits(monkeypatch):
-    """The estimators that were fitted."""
+    """Record the estimators that are fitted."""
     fitted = []
     fit = SVC.fit
 

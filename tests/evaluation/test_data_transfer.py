@@ -26,7 +26,7 @@ def inputs(X, y=None, **kwargs):
 
 
 def arrived(handle):
-    """Load what a worker would, which gets the handle pickled."""
+    """Return the data that a worker gets from the pickled handle."""
     data_transfer._loaded.clear()
     return pickle.loads(pickle.dumps(handle)).load()
 
@@ -139,7 +139,7 @@ def test_a_worker_maps_the_data_once():
 
 
 def resident_bytes(path):
-    """How much of a file this process has in its memory."""
+    """Return the number of bytes of a file that are in the memory of this process."""
     lines = Path("/proc/self/smaps").read_text().splitlines()
     begin = next(i for i, line in enumerate(lines) if line.endswith(str(path)))
     size = next(line for line in lines[begin:] if line.startswith("Rss:"))

@@ -1,4 +1,4 @@
-"""One configuration on all splits."""
+"""Evaluation of one configuration on all splits."""
 
 import math
 import sys
@@ -41,7 +41,7 @@ class NoTasks:
 
 
 class Score:
-    """Objective of one score."""
+    """Objective with one score."""
 
     name, measures, separate_costs = "score", {}, False
     __call__ = staticmethod(float)
@@ -167,7 +167,7 @@ def test_error_scores_of_several_metrics_are_told_apart():
 
 
 class Workers:
-    """Takes so many seconds for each fold, after any wait."""
+    """Executor that takes a given time for each fold, after an optional delay."""
 
     def __init__(self, n_jobs, seconds):
         self.n_jobs = n_jobs
@@ -277,7 +277,7 @@ def test_fits_are_kept(keep, expected):
 
 
 class Leaves(Sometimes):
-    """Ends the program in its fit."""
+    """Estimator that ends the program in its fit."""
 
     def fit(self, X, y):
         sys.exit("enough")

@@ -1,4 +1,4 @@
-"""Scores of one fold, of whatever type of number."""
+"""Scores of one fold for all types of numbers."""
 
 import warnings
 from decimal import Decimal
@@ -19,7 +19,7 @@ WORTH = {"prior": 0.25, "uniform": 0.75}
 
 
 class Scorer:
-    """Returns one number, or two, of a type."""
+    """Scorer that returns one or two numbers of a type."""
 
     def __init__(self, kind, several):
         self.kind, self.several = kind, several

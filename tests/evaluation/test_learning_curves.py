@@ -1,4 +1,4 @@
-"""The grid of rounds, the choice of rounds, patience, and the race of curves."""
+"""Learning curves: grid of rounds, choice of rounds, patience, and racing."""
 
 import pickle
 
@@ -19,14 +19,15 @@ from skbayes.evaluation.racing import Race
 
 
 def curve(rate, top, cap=500, start=0.3):
-    """A curve that begins at `start` and approaches `top` like exp(-rate rounds)."""
+    """Return a curve that goes from `start` to `top` like exp(-rate rounds)."""
     return top - (top - start) * np.exp(-rate * round_grid(cap))
 
 
 def search(rng, n, cap=500):
-    """Curves of configurations with learning rates a factor of 100 apart.
+    """Return curves of configurations with learning rates a factor of 100 apart.
 
-    They overfit: after its best point a curve falls, the sooner the larger its rate is.
+    The curves overfit: after its best point a curve decreases, earlier for larger
+    rates.
     """
     grid = round_grid(cap)
     rates = np.exp(rng.uniform(np.log(0.005), np.log(0.5), n))
@@ -42,7 +43,7 @@ def search(rng, n, cap=500):
 
 
 def race_of(curves, scores=None, others=1e-3, folds=5):
-    """A race of trials whose other folds differ from the first by about `others`."""
+    """Return a race of trials whose folds differ from the first by about `others`."""
     scores = [c.max() for c in curves] if scores is None else scores
     shifts = np.random.default_rng(0).normal(scale=others, size=(len(curves), folds))
     shifts[:, :1] = 0.0
@@ -271,7 +272,7 @@ def test_a_higher_curve_of_the_same_shape_has_a_better_chance(better, seed):
 
 
 def fold_search(rng, n, folds=5):
-    """Curves of `n` trials on all folds, which differ by far less than good trials."""
+    """Return curves of `n` trials, with small differences between the folds."""
     hardness = rng.normal(scale=0.05, size=folds)
     return [
         np.array([c + h + e for h, e in zip(hardness, own, strict=True)])

@@ -163,7 +163,7 @@ def test_on_a_full_disk_arrays_are_made_again(store, monkeypatch, what):
 
 
 def test_without_locks_arrays_are_stored_at_once(store, monkeypatch):
-    """Nobody waits for a lock that cannot be had."""
+    """Arrays are stored without waiting if locks are not supported."""
 
     def locked(path, timeout, **kwargs):
         assert timeout == 0.0

@@ -1,4 +1,4 @@
-"""What the first folds say about all of them, against simulation."""
+"""Predictions from the first folds compared with simulations."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Chromium by its debugging pipe, with nothing but the standard library."""
+"""Control of Chromium through its debugging pipe, with the standard library only."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ PATIENCE = 600.0
 
 
 class Page:
-    """One page: what it shows, and what it complains of."""
+    """Page of the browser with its content and errors."""
 
     def __init__(self, browser, session):
         self._browser, self._session = browser, session
@@ -37,7 +37,7 @@ class Page:
 
     @property
     def complaints(self):
-        """Messages on the console, exceptions, and what was refused."""
+        """Messages on the console, exceptions, and blocked requests."""
         kinds = (
             "Runtime.consoleAPICalled",
             "Runtime.exceptionThrown",
@@ -47,7 +47,7 @@ class Page:
 
     @property
     def requests(self):
-        """Addresses of all that was asked for."""
+        """Addresses of all requests."""
         return [
             event["params"]["request"]["url"]
             for event in self._events
@@ -60,7 +60,7 @@ class Page:
 
 
 class Browser:
-    """A headless browser; use it in a with statement."""
+    """Headless browser, for use in a with statement."""
 
     def __enter__(self):
         self._cleanup = contextlib.ExitStack()

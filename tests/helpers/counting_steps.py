@@ -1,4 +1,4 @@
-"""Transformers that write down how often they are fitted and applied."""
+"""Transformers that record the numbers of their fits and transforms."""
 
 import os
 
@@ -50,7 +50,7 @@ def count(path, letter):
 
 
 class DuckScaler:
-    """Transformer without a base class, and so without tags."""
+    """Transformer without a base class, and therefore without tags."""
 
     def get_params(self, deep=True):
         return {}
@@ -83,7 +83,7 @@ class SlotScaler(TransformerMixin, BaseEstimator):
 
 
 class Stacking(TransformerMixin, BaseEstimator):
-    """Makes a matrix of rows of objects, in which a missing value is a zero."""
+    """Transformer that stacks rows of objects, with zeros for missing values."""
 
     def fit(self, X, y=None):
         self.fitted_ = True

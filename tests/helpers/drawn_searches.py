@@ -1,4 +1,4 @@
-"""Searches to draw: one of each kind, made once; and histories without any fit."""
+"""Searches for tests of displays, one of each kind, and histories without fits."""
 
 import functools
 import math
@@ -40,7 +40,7 @@ SPACES = {
 
 @functools.cache
 def search(kind="bayes", journal=None):
-    """A fitted search of a kind."""
+    """Return a fitted search of a kind."""
     common = {"cv": 3, "random_state": 0, "journal": journal}
     C = {"C": (1e-2, 1e3, "log-uniform")}
     if kind == "bayes":
@@ -104,7 +104,7 @@ def fold(score, **more):
 
 
 def trial(number, score=None, params=None, **more):
-    """A trial that was never made; without a score it failed."""
+    """Return a made-up trial; without a score it is a failed one."""
     failed = score is None
     folds = [fold(math.nan if failed else score + d) for d in (-0.01, 0.01)]
     folds = more.pop("folds", folds)
@@ -114,14 +114,14 @@ def trial(number, score=None, params=None, **more):
 
 
 def history(*scores, begin=1000.0, **more):
-    """Trials of these scores, one after the other, a second each."""
+    """Return sequential trials with these scores, of one second each."""
     return History(
         [trial(k, s, started=begin + k, **more) for k, s in enumerate(scores)]
     )
 
 
 def running_journal(path, n_done=2, n_running=2):
-    """Write the journal of a search that still runs; return what it was given."""
+    """Write the journal of a running search; return the data of the search."""
     space = Space.from_notation({"C": (1e-2, 1e3, "log-uniform"), "k": ["a", "b"]})
     params = space.decode(space.from_uniform(np.random.default_rng(0).random((9, 2))))
     with Journal.open(

@@ -1,15 +1,15 @@
-"""A pytest plugin that puts another search in the place of scikit-learn's two.
+"""Pytest plugin that replaces the two searches of scikit-learn by another search.
 
 Loaded with ``-p drop_in_plugin`` before scikit-learn's own test modules are imported,
-it replaces GridSearchCV and RandomizedSearchCV in `sklearn.model_selection`, keeps the
-tests that construct one of the two, and writes what became of them to the file that
-the environment variable ``DROP_IN_REPORT`` names.
+it replaces GridSearchCV and RandomizedSearchCV in `sklearn.model_selection`. It selects
+the tests that construct one of the two, and writes their outcomes to the file in the
+environment variable ``DROP_IN_REPORT``.
 
-``DROP_IN_SEARCH`` says what takes their place: "skbayes", "skopt" or "optuna";
-"sklearn" leaves them where they are, as a check of the method. Without it nothing is
-replaced.
+The variable ``DROP_IN_SEARCH`` is the name of the replacement: "skbayes", "skopt" or
+"optuna". With "sklearn", the classes are not replaced, as a check of the method.
+Without the variable, the plugin has no effect.
 
-With ``DROP_IN_REWORD`` set, the tests in `REWORDED` run with some words changed.
+If ``DROP_IN_REWORD`` is set, the tests in `REWORDED` run with some words changed.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _note_construction() -> None:
 
 
 def _grid_size(grid) -> int:
-    """Size of a parameter grid; 10 where the notation is wrong, to see it refused."""
+    """Return the size of a parameter grid; 10 for wrong notations."""
     try:
         return max(1, len(ParameterGrid(grid)))
     except (TypeError, ValueError):
@@ -101,7 +101,7 @@ def _grid_size(grid) -> int:
 
 
 def _adapters(base, constraints, spaces_attribute, n_attribute):
-    """Make the two classes over `base`, with scikit-learn's constructors.
+    """Return the two classes over `base`, with the constructors of scikit-learn.
 
     `base` reads its space from `spaces_attribute` and its budget from `n_attribute`.
     """
@@ -165,9 +165,9 @@ def _adapters(base, constraints, spaces_attribute, n_attribute):
 
 
 def _with_defaults(cls: type) -> type:
-    """Subclass `cls` with its arguments' defaults as attributes.
+    """Return a subclass of `cls` with the defaults of its arguments as attributes.
 
-    The adapters' constructors set those arguments alone that scikit-learn's have.
+    The constructors of the adapters only set the arguments of scikit-learn.
     """
     base = type("Base", (cls,), {})
     for name, parameter in inspect.signature(cls.__init__).parameters.items():
@@ -185,7 +185,7 @@ def _skbayes():
 
 
 def _as_categories(spaces, category):
-    """Wrap each list of values, which would mean something else there."""
+    """Wrap each list of values, which would have a different meaning in the library."""
     if isinstance(spaces, dict):
         listed = (list, tuple, range, np.ndarray)
         return {
@@ -261,7 +261,7 @@ ADAPTERS: tuple[type, ...] = _install(_kind) if _kind else ()
 
 @functools.cache
 def _tests_that_mention(path: str) -> frozenset[str]:
-    """Names of the module's top-level definitions that lead to one of the two."""
+    """Return the top-level names of the module that lead to one of the two classes."""
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read())
     mentions: dict[str, set[str]] = {}
@@ -292,7 +292,7 @@ def _tests_that_mention(path: str) -> frozenset[str]:
 
 
 def pytest_collection_modifyitems(config, items):
-    """Keep the tests whose code leads to one of the two."""
+    """Select the tests whose code leads to one of the two classes."""
     keep, drop = [], []
     for item in items:
         name = getattr(item, "originalname", item.name)
@@ -307,7 +307,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _reword(item, changes):
-    """Put a test with other words in the place of a function without decorators."""
+    """Replace a function without decorators by a test with other words."""
     if not changes:
         return
     source = textwrap.dedent(inspect.getsource(item.obj))
@@ -332,7 +332,7 @@ _outcomes: dict[str, str] = {}
 
 
 def pytest_runtest_setup(item):
-    """Note which test is running, and whether it is handed one of the two."""
+    """Record which test is running, and whether it gets one of the two classes."""
     _current[:] = [item.nodeid]
     callspec = getattr(item, "callspec", None)
     if callspec and any(map(_is_or_holds_adapter, callspec.params.values())):
@@ -340,7 +340,7 @@ def pytest_runtest_setup(item):
 
 
 def pytest_runtest_logreport(report):
-    """Keep the worst outcome of a test's phases."""
+    """Record the worst outcome of the phases of a test."""
     if report.when == "call" or report.outcome != "passed":
         if _outcomes.get(report.nodeid) != "failed":
             outcome = report.outcome
@@ -350,7 +350,7 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_sessionfinish(session):
-    """Write the outcomes of the tests that did construct one of the two."""
+    """Write the outcomes of the tests that have constructed one of the two classes."""
     path = os.environ.get("DROP_IN_REPORT")
     if path:
         chosen = {k: v for k, v in _outcomes.items() if k in _constructed}

@@ -1,4 +1,4 @@
-"""One small search of each kind; imports nothing that is no dependency."""
+"""One small search of each kind, without imports of optional dependencies."""
 
 import warnings
 
@@ -48,7 +48,7 @@ MORE = {
 
 
 def make(kind, **more):
-    """Return a search of some class that is not fitted."""
+    """Return an unfitted search of a class."""
     text = kind is TextRepresentationSearchCV
     arguments = {
         "estimator": LogisticRegression() if text else DecisionTreeClassifier(),
@@ -63,7 +63,7 @@ def make(kind, **more):
 
 
 def data(kind):
-    """Return what a search of this class is fitted on."""
+    """Return the data for a search of this class."""
     return (TEXTS, LABELS) if kind is TextRepresentationSearchCV else (X, y)
 
 

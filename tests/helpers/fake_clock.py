@@ -1,10 +1,10 @@
-"""A clock that only estimators move, so that a busy machine changes nothing."""
+"""Clock that is advanced by estimators only, so that other load has no effect."""
 
 from grid_comparison import Sometimes
 
 
 class FakeClock:
-    """Stands for the module `time` where trials are timed."""
+    """Substitute for the module `time` in the modules that time trials."""
 
     def __init__(self):
         self.now = 1e9
@@ -19,9 +19,9 @@ CLOCK = FakeClock()
 
 
 class TakesTime(Sometimes):
-    """Takes some seconds by `CLOCK` for high qualities, none on all 150 rows.
+    """Estimator with slow fits by `CLOCK` for high qualities, except on 150 rows.
 
-    `together` is a barrier that fits wait at before the time passes; None: no barrier.
+    `together` is a barrier at which fits wait before the time passes, or None.
     """
 
     seconds, together = 1.2, None

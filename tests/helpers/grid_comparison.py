@@ -15,7 +15,7 @@ ENOUGH = 200
 
 
 def searches(estimator, grid, **kwargs):
-    """Return our search and GridSearchCV, with the same arguments."""
+    """Return a search of skbayes and GridSearchCV with the same arguments."""
     ours = BayesSearchCV(
         clone(estimator), grid, n_iter=ENOUGH, random_state=0, **kwargs
     )
@@ -31,7 +31,7 @@ def fit_both(estimator, grid, X, y=None, *, fit_params=None, **kwargs):
 
 
 def assert_same_results(ours, theirs):
-    """Check everything in `cv_results_` but the times, and what was chosen."""
+    """Check everything in `cv_results_` except the times, and the choice."""
     a, b = ours.cv_results_, theirs.cv_results_
     assert set(a) == set(b)
     assert a["params"] == b["params"]
@@ -52,7 +52,7 @@ def assert_same_results(ours, theirs):
 
 
 def assert_same_tables(a, b):
-    """Check that two `cv_results_` are equal but for the times."""
+    """Check that two `cv_results_` are equal except for the times."""
     assert a.keys() == b.keys()
     for key in a:
         if not key.endswith("_time"):
@@ -60,10 +60,10 @@ def assert_same_tables(a, b):
 
 
 class Sometimes(ClassifierMixin, BaseEstimator):
-    """A classifier that predicts the first class, and fails to fit when told so.
+    """Classifier that predicts the first class, and may fail to fit.
 
     `bad` is None, "fit", "some" (fails on every second training set) or "params" (is
-    refused by `set_params`).
+    rejected by `set_params`).
     """
 
     def __init__(self, quality=0.5, bad=None):
@@ -92,9 +92,9 @@ class Sometimes(ClassifierMixin, BaseEstimator):
 
 
 class Noting(Sometimes):
-    """Takes its time over a part of the rows, and notes when it begins and ends.
+    """Classifier that sleeps on a subset of the rows, and records begin and end.
 
-    Ten minutes if the folder holds a file called "slowly".
+    It sleeps for ten minutes if the folder contains a file called "slowly".
     """
 
     def __init__(self, quality=0.5, bad=None, folder=None):
@@ -114,7 +114,7 @@ class Noting(Sometimes):
 
 
 class Slow(Sometimes):
-    """Takes its time over a part of the rows, and none over all 150."""
+    """Classifier that sleeps on a subset of the rows, but not on all 150."""
 
     def fit(self, X, y):
         if len(X) < 150:
@@ -123,12 +123,12 @@ class Slow(Sometimes):
 
 
 def n_leaves(tree):
-    """Measure a decision tree; here, where workers can import it."""
+    """Return the number of leaves of a decision tree; importable by workers."""
     return tree.get_n_leaves()
 
 
 class Sized(Sometimes):
-    """Scores the number of rows it was fitted on, and its quality behind the point."""
+    """Estimator that scores its number of training rows plus 0.4 × quality."""
 
     def fit(self, X, y):
         self.n_rows_ = len(X)
@@ -139,7 +139,7 @@ class Sized(Sometimes):
 
 
 class Growing(Sized):
-    """Whose best quality is the share of 100 rows that it was fitted on."""
+    """Estimator whose best quality is the share of 100 rows in its training set."""
 
     def __init__(self, quality=0.5, bad=None, other=0.5):
         super().__init__(quality, bad)

@@ -1,7 +1,8 @@
 """Searches with the private names of scikit-learn and joblib hidden, one at a time.
 
-Run as a program, it prints a line of JSON for each name, and for none and all of them:
-where the name is, the warnings of the import, what is lost, and scores of a search.
+Run as a program, it prints a line of JSON for each name, for none and for all of them.
+The line contains the location of the name, warnings of the import, lost features, and
+scores of a search.
 """
 
 import json
@@ -42,7 +43,7 @@ def dependents():
 
 
 def search_anew(modules):
-    """Import some modules anew; return warnings, what is lost, and scores."""
+    """Import some modules again; return warnings, lost features, and scores."""
     for name in modules:
         sys.modules.pop(name, None)
         package, _, last = name.rpartition(".")
@@ -78,7 +79,7 @@ CALLERS = {"_check_refit_for_multimetric": ["_get_scorers"]}
 
 
 def hide(stack, owner, name):
-    """Hide a private name; return whether this release has it."""
+    """Hide a private name; return whether it exists in this release."""
     if isinstance(owner, str):
         # A copy, so that scikit-learn and joblib themselves still have the name.
         module = sys.modules[owner]

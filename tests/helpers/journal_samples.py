@@ -1,4 +1,4 @@
-"""A journal to test with: its space, splits and trials, and programs that use it."""
+"""Sample journal: its space, splits and trials, and programs that use it."""
 
 import contextlib
 import os
@@ -72,7 +72,7 @@ def record(journal, numbers):
 
 
 def exact(trial):
-    """Everything of a trial as text, in which NaN equals NaN and 0.0 is not -0.0."""
+    """Return a trial as text, in which NaN equals NaN and 0.0 differs from -0.0."""
     return repr(asdict(trial))
 
 
@@ -85,7 +85,7 @@ def run(program, *args, **kwargs):
 
 @contextlib.contextmanager
 def running(program, *args):
-    """Run a program until the end of the context; its first line was read."""
+    """Run a program until the end of the context, and wait for its first line."""
     command = [sys.executable, "-c", program, os.path.dirname(__file__)]
     with subprocess.Popen(
         [*command, *map(str, args)],

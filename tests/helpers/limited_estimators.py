@@ -1,4 +1,4 @@
-"""Estimators whose fits do not end, take all memory, or leave processes behind."""
+"""Estimators whose fits do not end, use all memory, or leave processes behind."""
 
 import functools
 import os
@@ -14,24 +14,24 @@ from grid_comparison import Sometimes
 
 
 def note(folder, way):
-    """Leave the number of this process in a folder."""
+    """Write the id of this process to a folder."""
     if folder is not None:
         Path(folder, f"{os.getpid()}-{way}").touch()
 
 
 def sleep():
-    """Wait without end."""
+    """Sleep forever."""
     while True:
         time.sleep(60)
 
 
 def compute():
-    """Hold the interpreter without end, in C."""
+    """Hold the interpreter lock forever, in C code."""
     re.match("(a+)+$", 64 * "a" + "b")
 
 
 def allocate():
-    """Take more and more memory."""
+    """Allocate memory without end."""
     taken = []
     while True:
         taken.append(np.ones(2_000_000))
@@ -39,12 +39,12 @@ def allocate():
 
 
 def reserve():
-    """Take more memory at once than any machine has."""
+    """Allocate more memory at once than any machine has."""
     np.ones(1 << 50)
 
 
 class Limited(Sometimes):
-    """Behaves as `way` says in its fit, and notes the processes in a folder."""
+    """Classifier whose fit behaves as given by `way`, and records its processes."""
 
     def __init__(self, quality=0.5, bad=None, way="good", folder=None):
         super().__init__(quality, bad)
@@ -78,7 +78,7 @@ class Limited(Sometimes):
         return super().fit(X, y)
 
     def _fork(self):
-        """Start a child, one in a session of its own, and one with another program."""
+        """Start a child process, one in a new session, and another program."""
         for own_session in (False, True):
             if os.fork() == 0:
                 if own_session:
@@ -94,7 +94,7 @@ class Limited(Sometimes):
 
 @functools.cache
 def memory_before_fits():
-    """Return the bytes that a process for fits has in memory at first."""
+    """Return the initial memory of a process for fits in bytes."""
     program = "import skbayes.evaluation.fit_process, psutil; "
     program += "print(psutil.Process().memory_info().rss)"
     done = subprocess.run(

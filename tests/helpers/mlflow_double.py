@@ -1,4 +1,4 @@
-"""The part of MLflow that a search calls, in memory."""
+"""In-memory substitute for the part of MLflow that a search uses."""
 
 import contextlib
 import itertools
@@ -6,7 +6,7 @@ import types
 
 
 class Run:
-    """A run: its data as MLflow shows them."""
+    """Run with its data in the format of MLflow."""
 
     def __init__(self, run_id, tags, name=None):
         self.info = types.SimpleNamespace(
@@ -18,7 +18,7 @@ class Run:
 
 
 class Mlflow(types.ModuleType):
-    """Stands for the module `mlflow`, and for its clients."""
+    """Substitute for the module `mlflow` and its clients."""
 
     def __init__(self):
         super().__init__("mlflow")
@@ -106,7 +106,7 @@ def parent_of(run):
 
 
 class Autologging(types.ModuleType):
-    """Stands for `mlflow.utils.autologging_utils`, with the options of `autolog`."""
+    """Substitute for `mlflow.utils.autologging_utils` with options of `autolog`."""
 
     def __init__(self, **options):
         super().__init__("mlflow.utils.autologging_utils")

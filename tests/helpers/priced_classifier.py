@@ -1,11 +1,11 @@
-"""A classifier whose score and cost are functions of its parameters; importable."""
+"""Importable classifier whose score and cost are functions of its parameters."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 
 class Priced(ClassifierMixin, BaseEstimator):
-    """Scores best at x = 0.6 and with many rows; costs rows times (0.1 + x)."""
+    """Classifier that is best at x = 0.6 with many rows; it costs rows × (0.1 + x)."""
 
     def __init__(self, x=0.5, fails_above=np.inf):
         self.x = x

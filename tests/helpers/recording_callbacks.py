@@ -1,10 +1,10 @@
-"""Callbacks for the tests; in a module of their own, so that workers can import it."""
+"""Callbacks for the tests, in a separate module that workers can import."""
 
 from collections import defaultdict
 
 
 class Recorder:
-    """Keeps what the hooks are called with, in the process of the search."""
+    """Callback that records the arguments of its hooks in the process of the search."""
 
     def __init__(self):
         self.events = []
@@ -38,13 +38,13 @@ class Recorder:
 
 
 class PropagatedRecorder(Recorder):
-    """The same, handed on to inner estimators."""
+    """Recorder that is propagated to inner estimators."""
 
     max_propagation_depth = None
 
 
 class Stopper:
-    """Asks to stop at the end of the evaluation with the number `task`."""
+    """Callback that stops the search after the evaluation with the number `task`."""
 
     def __init__(self, task):
         self.task = task
@@ -64,7 +64,7 @@ class Stopper:
 
 
 class PropagatedStopper(Stopper):
-    """The same, handed on to inner estimators."""
+    """Stopper that is propagated to inner estimators."""
 
     max_propagation_depth = None
 

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info
 
 
 class Restless(Sometimes):
-    """Takes a different time for each fit."""
+    """Estimator whose fits take different times."""
 
     def fit(self, X, y):
         time.sleep(np.random.default_rng().uniform(0.0, 0.03))
@@ -26,10 +26,10 @@ class Restless(Sometimes):
 
 
 class Fatal(Restless):
-    """Ends badly for one value of `quality`.
+    """Estimator that fails for one value of `quality`.
 
-    `end` is "raise" or "kill", which takes the process with it. If there is a file
-    called `mark`, it ends well, else the file is made.
+    `end` is "raise" or "kill", which ends the process. If a file called `mark` exists,
+    the fit succeeds; otherwise the file is created.
     """
 
     def __init__(self, quality=0.5, bad=None, fatal=None, end="raise", mark=None):
@@ -49,7 +49,7 @@ class Fatal(Restless):
 
 
 class Crowd(Sometimes):
-    """Its score is how many fits were seen to run at once, in any process."""
+    """Estimator whose score is the number of simultaneous fits in all processes."""
 
     def __init__(self, quality=0.5, bad=None, folder=None):
         super().__init__(quality, bad)
@@ -68,7 +68,7 @@ class Crowd(Sometimes):
 
 
 class Inside(Sometimes):
-    """Its score tells what joblib would do inside of the fit."""
+    """Estimator whose score describes the joblib backend inside of its fit."""
 
     def fit(self, X, y):
         backend, n_jobs = get_active_backend()
@@ -81,7 +81,7 @@ class Inside(Sometimes):
 
 
 class Threads(Sometimes):
-    """Its score is the number of threads that linear algebra may use in the fit."""
+    """Estimator whose score is the number of threads for linear algebra in its fit."""
 
     def fit(self, X, y):
         self.seen_ = max(lib["num_threads"] for lib in threadpool_info())
@@ -92,7 +92,7 @@ class Threads(Sometimes):
 
 
 class NeedsFrame(TransformerMixin, BaseEstimator):
-    """Refuses what is no data frame."""
+    """Estimator that accepts data frames only."""
 
     def fit(self, X, y=None):
         assert hasattr(X, "columns")
@@ -104,14 +104,14 @@ class NeedsFrame(TransformerMixin, BaseEstimator):
 
 
 class Intricate(Exception):
-    """Can be pickled, but not loaded again."""
+    """Exception that can be pickled, but not unpickled."""
 
     def __init__(self, one, two):
         super().__init__(f"{one} and {two}")
 
 
 class RaisesIntricate(Sometimes):
-    """Fails in a way that cannot leave its process."""
+    """Estimator that raises an exception which cannot be unpickled."""
 
     def fit(self, X, y):
         raise Intricate(1, 2)

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def make_many(store, n, tally):
-    """Ask a store for n arrays; note in a file which of them were made here."""
+    """Get n arrays from a store; write to a file which of them were computed here."""
 
     def make(i):
         with open(tally, "a") as file:

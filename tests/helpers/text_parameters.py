@@ -1,4 +1,4 @@
-"""An estimator whose parameters are any texts, and which fails for some of them."""
+"""Estimator whose parameters are arbitrary texts, and which fails for some of them."""
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB

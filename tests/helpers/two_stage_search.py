@@ -1,4 +1,4 @@
-"""Search in two stages for tests; workers can import it."""
+"""Search in two stages for tests, importable by workers."""
 
 from skbayes import BayesSearchCV
 from skbayes.evaluation.subsets import Fidelity
@@ -7,7 +7,7 @@ from skbayes.optimizer import Optimizer
 
 
 class InTwoStages(BayesSearchCV):
-    """On two subsets in turn, then the best two and others on everything."""
+    """Search on two alternating subsets, then on all rows from the best two on."""
 
     def _stages(self, run):
         first, second = self.n_iter // 2, self.n_iter - self.n_iter // 2

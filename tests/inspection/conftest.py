@@ -1,4 +1,4 @@
-"""Pictures are drawn without a screen, and change no setting."""
+"""Plots without a screen and without changes of settings."""
 
 import matplotlib
 import pytest

@@ -26,12 +26,12 @@ def history(params, scores):
 
 
 def about(space, best, others):
-    """Advice on trials of which the first is the best."""
+    """Return the advice on trials of which the first is the best."""
     params = [best, *others]
     found = advice(
         history(params, -np.arange(len(params), dtype=float)), search_spaces=space
     )
-    return [one for one in found if " few for " not in one]
+    return [one for one in found if " only " not in one]
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_few_trials_are_few_for_many_parameters():
     params = [{"a": k / 20, "b": k / 25, "c": k / 30} for k in range(1, 17)]
     few = advice(history(params[:14], -np.arange(14.0)), search_spaces=space)
     assert few == [
-        "14 finished trials are few for 3 parameters: importances and pictures are "
-        "unreliable with fewer than 15 trials."
+        "The search has only 14 finished trials for 3 hyper-parameters: importances "
+        "and plots are unreliable with fewer than 15 trials."
     ]
     assert advice(history(params[:15], -np.arange(15.0)), search_spaces=space) == []
     # Without the space the same is said.
@@ -167,8 +167,8 @@ def test_ties_are_counted():
         history(params, [0.5] * 9 + [0.75] * 3), search_spaces={"a": (0.0, 2.0)}
     )
     assert found == [
-        "3 trials share the best score, 0.75: more splits or a finer metric would tell "
-        "them apart."
+        "3 trials share the best score, 0.75: more splits or a finer metric can "
+        "distinguish them."
     ]
 
 
@@ -178,14 +178,14 @@ def test_all_trials_alike():
         history(params, [0.5] * 12), search_spaces={"a": (0.0, 2.0), "b": ["fixed"]}
     )
     assert found == [
-        "All 12 trials have the same score, 0.5: nothing that was tried changes it."
+        "All 12 trials have the same score, 0.5: no value that was tried changes it."
     ]
 
 
 def test_what_has_one_value_is_no_parameter():
     params = [{"a": k, "b": "fixed"} for k in range(1, 4)]
     (few,) = advice(history(params, [1.0, 3.0, 2.0]))
-    assert few.startswith("3 finished trials are few for 1 parameter:")
+    assert few.startswith("The search has only 3 finished trials for 1 hyper-param")
 
 
 def test_without_a_score_there_is_no_advice():
@@ -214,7 +214,7 @@ def test_advice_is_where_users_look(tmp_path, capsys):
     for one in found:
         assert one in search._repr_html_()
         assert one in page
-    assert "<dt>in all</dt>" in page
+    assert "<dt>total time</dt>" in page
 
 
 def test_where_there_is_no_advice_nothing_is_shown(capsys):

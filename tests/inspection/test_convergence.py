@@ -1,4 +1,4 @@
-"""The best score so far."""
+"""Display of the best score so far."""
 
 import dataclasses
 
@@ -100,6 +100,6 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match="by must be 'trials' or 'seconds'"):
         ConvergenceDisplay.from_history(drawn.history(0.5), by="minutes")
     untimed = History([drawn.trial(0, 0.5)])
-    with pytest.raises(ValueError, match="by='seconds': it is not known"):
+    with pytest.raises(ValueError, match="by='seconds': the times"):
         ConvergenceDisplay.from_history(untimed, by="seconds")
     assert not plt.get_fignums()

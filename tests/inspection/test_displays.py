@@ -1,4 +1,4 @@
-"""What holds for every picture of a search."""
+"""Common properties of all displays."""
 
 import dataclasses
 import inspect
@@ -54,19 +54,19 @@ each_case = pytest.mark.parametrize(
 
 
 def arrays(display):
-    """What is drawn: everything that the constructor takes."""
+    """Return all attributes that are arguments of the constructor."""
     names = inspect.signature(type(display).__init__).parameters
     return {name: getattr(display, name) for name in names if name != "self"}
 
 
 def taken_apart(stored):
-    """The same without objects that are equal to themselves alone."""
+    """Return the attributes without objects that have identity comparison."""
     parts = stored.pop("dependences", [])
     return stored | {f"panel {k}": vars(part) for k, part in enumerate(parts)}
 
 
 def assert_drawn(made):
-    """It is a picture, and nothing in it is written in a way that cannot be drawn."""
+    """Check that there is a figure, and that all of its texts can be drawn."""
     assert made.ax_.figure is made.figure_
     made.figure_.canvas.draw()
 
@@ -113,13 +113,13 @@ def test_few_trials_or_failed_ones_can_be_drawn(display, scores):
 
 
 def luminance(color):
-    """Relative luminance as WCAG 2 defines it."""
+    """Return the relative luminance of a color as defined by WCAG 2."""
     linear = np.where(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4)
     return linear @ [0.2126, 0.7152, 0.0722]
 
 
 def contrast(colors, paper):
-    """Contrast of each color with what it is drawn on, from 1 to 21."""
+    """Return the contrast of each color with its background, from 1 to 21."""
     rgba = to_rgba_array(colors)
     share = rgba[:, 3:]
     shades = luminance(share * rgba[:, :3] + (1 - share) * paper)
@@ -128,7 +128,7 @@ def contrast(colors, paper):
 
 
 def shown(artist):
-    """Colors of an artist: of areas without what is meant to be faint."""
+    """Return the colors of an artist, without intentionally faint areas."""
     if isinstance(artist, Text):
         return [artist.get_color()] if artist.get_text().strip() else []
     if isinstance(artist, Line2D):
@@ -153,7 +153,7 @@ def shown(artist):
 
 
 def hardly_seen(figure):
-    """What stands out less than it should from what is behind it."""
+    """Return the elements with too little contrast to their background."""
     figure.canvas.draw()
     faint = []
     for ax in figure.axes:
@@ -271,7 +271,7 @@ def test_a_search_of_scikit_learn(display):
     )
     other.fit(drawn.X, drawn.y)
     if display is TimelineDisplay:
-        with pytest.raises(ValueError, match="not known when the trials"):
+        with pytest.raises(ValueError, match="times of the trials"):
             display.from_search(other)
     else:
         assert_drawn(display.from_search(other))

@@ -17,7 +17,7 @@ from skbayes.space import Space
 
 
 def parts_by_definition(f, weights):
-    """Variances of all sets of columns of a function on a grid, the slow way."""
+    """Return the variances of all sets of columns on a grid, by definition."""
     D = f.ndim
     joint = np.ones(())
     for w in weights:
@@ -96,7 +96,7 @@ def test_continuous_columns_by_a_fine_grid():
 
 
 def test_function_whose_parts_are_known():
-    """On a complete grid that trees learn by heart: a, 3 b, and b c."""
+    """The trees fit a complete grid exactly; the parts are a, 3 b, and b c."""
     levels = [-1.0, 1.0]
     params = [dict(zip("abcd", x, strict=True)) for x in product(levels, repeat=4)]
     y = [p["a"] + 3 * p["b"] + 2 * p["b"] * p["c"] for p in params]
@@ -159,7 +159,7 @@ def _grid(table):
 
 
 def test_top_looks_at_the_best_alone():
-    """Below the middle everything depends on a, above it on b."""
+    """In the lower half everything depends on a, in the upper half on b."""
     params = [{"a": a, "b": b} for a in range(8) for b in range(8)]
     y = [p["b"] if p["a"] > 3 else 10 * p["a"] - 100 for p in params]
     table = LookupTable(params, {"y": y}, {"y": "max"})

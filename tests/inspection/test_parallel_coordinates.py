@@ -1,4 +1,4 @@
-"""Trials as lines."""
+"""Display of trials as lines."""
 
 import drawn_searches as drawn
 import numpy as np

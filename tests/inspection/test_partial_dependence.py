@@ -1,4 +1,4 @@
-"""Partial dependence against averages by hand, and its pictures."""
+"""Partial dependence compared with explicit averages, and its displays."""
 
 import itertools
 import pickle
@@ -53,7 +53,7 @@ def history_of(space, n, value=score):
 
 
 def every(space, **fixed):
-    """All configurations of a space without conditions, with some values given."""
+    """Return all configurations of a space without conditions, some values fixed."""
     names = sorted(space)
     rows = [
         dict(zip(names, v, strict=True))
@@ -81,7 +81,7 @@ def test_it_is_the_mean_over_all_others(surrogate):
 
 
 def test_uncertainty_is_that_of_the_mean_by_draws_from_the_process():
-    """The averages of joint draws vary as the band says."""
+    """The averages of joint draws have the variance of the band."""
     model = score_model(
         history_of(GRID, 12), surrogate=GaussianProcess(n_samples=0), search_spaces=GRID
     )
@@ -138,7 +138,7 @@ def test_cells_that_cannot_be_are_empty():
     model = score_model(history_of(TREE, 12), search_spaces=TREE)
     (pair,) = dependences(model, [("kind", "c")])
     assert np.isfinite(pair.mean[0]).all() and np.isnan(pair.mean[1:]).all()
-    with pytest.raises(ValueError, match="'c' and 'd' never meet"):
+    with pytest.raises(ValueError, match="'c' and 'd' never occur"):
         dependences(model, [("c", "d")])
 
 
@@ -286,7 +286,7 @@ def test_a_pickled_search_shows_the_same(searches):
 def test_a_history_without_a_space(searches):
     model = score_model(searches["gp"].trials_)
     assert set(model.space.parameter_names) == {"var_smoothing", "priors"}
-    with pytest.raises(ValueError, match="search_spaces: it must be given"):
+    with pytest.raises(ValueError, match="search_spaces must be given"):
         space_of_values([{"a": 1}, {"b": 2}])
 
 
@@ -305,7 +305,7 @@ def test_the_picture_says_which_scores_were_raised():
     trials = [trial(i, {"a": i}, score) for i, score in enumerate(scores)]
     display = PartialDependenceDisplay.from_history(History(trials), resolution=4)
     assert display.floor == pytest.approx(np.min(winsorize_low(np.array(scores))))
-    assert f"below {display.floor:.4g} counted" in display.ax_.get_title(loc="left")
+    assert f"below {display.floor:.4g} count as" in display.ax_.get_title(loc="left")
     plain = GaussianProcess(winsorize_scores=False)
     assert score_model(History(trials), surrogate=plain).floor is None
     assert score_model(History(trials[:-1])).floor is None
@@ -327,7 +327,7 @@ def test_the_picture_says_what_the_search_did_with_trials_given_up():
     )
     display = PartialDependenceDisplay.from_search(search)
     assert display.floor == pytest.approx(np.min(winsorize_low(learned)))
-    assert f"below {display.floor:.4g} counted" in display.ax_.get_title(loc="left")
+    assert f"below {display.floor:.4g} count as" in display.ax_.get_title(loc="left")
 
 
 def test_the_picture_counts_failures_as_the_search_does():
@@ -417,7 +417,7 @@ def test_many_parameters_show_those_that_matter():
 @pytest.mark.parametrize(
     "parameters, options, error, match",
     [
-        (["nope"], {}, ValueError, "params: 'nope' is none of"),
+        (["nope"], {}, ValueError, "params: 'nope' is not one of"),
         ("a", {}, TypeError, "params must be a list"),
         ([3], {}, TypeError, "params must be names"),
         ([("a", "a")], {}, ValueError, "a pair needs two different"),

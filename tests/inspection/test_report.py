@@ -1,4 +1,4 @@
-"""The page about a search, as HTML; test_report_browser.py opens it."""
+"""HTML report of a search; test_report_browser.py opens it in a browser."""
 
 import ast
 import html.parser
@@ -43,7 +43,7 @@ VOID = {"meta", "link", "img", "br"}
 
 
 class Reader(html.parser.HTMLParser):
-    """Reads a page, and sees to it that what is opened is closed."""
+    """Parser of a page that checks whether all elements are closed."""
 
     def __init__(self, page):
         super().__init__()
@@ -85,7 +85,7 @@ def page(search, tmp_path_factory):
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Pages without pictures, which take the most time."""
+    """Report without figures, which take most of the time."""
     monkeypatch.setattr("skbayes.inspection.report.pictures", lambda *_: [])
 
 
@@ -99,7 +99,11 @@ def test_it_says_what_was_found(page, search):
 
 def test_it_says_what_was_spent(page):
     facts = dict(zip(page.texts["dt"], page.texts["dd"], strict=True))
-    assert (facts["trials"], facts["fits"], facts["ended by"]) == ("6", "12", "n_iter")
+    assert (facts["trials"], facts["fits"], facts["stop reason"]) == (
+        "6",
+        "12",
+        "n_iter",
+    )
     assert facts["scikit-learn"] == __import__("sklearn").__version__
 
 
@@ -151,7 +155,7 @@ def test_a_picture_that_fails_does_not_take_the_page_with_it(
 
     monkeypatch.setattr(ImportanceDisplay, "plot", fails)
     page = read(search.report(tmp_path / "report.html"))
-    note = "Not drawn: Importance of the parameters (RuntimeError: <i>no</i>)"
+    note = "Not drawn: Importance of the hyper-parameters (RuntimeError: <i>no</i>)"
     assert note in page.texts["p"] and len(page.all("img")) >= 2
 
 
@@ -212,7 +216,7 @@ def test_searches_of_all_kinds(tmp_path):
         titles[type(search).__name__] = page.texts["b"]
         assert not [line for line in page.texts["p"] if "Not drawn" in line]
     assert "Score against cost" in titles["TradeoffSearchCV"]
-    assert "How the front came about" in titles["ParetoSearchCV"]
+    assert "Evolution of the front" in titles["ParetoSearchCV"]
     assert "Stages" in titles["MultiStageSearchCV"]
 
 
@@ -351,7 +355,7 @@ def test_no_planted_link_is_followed(search, tmp_path, undrawn):
     write_report(search, path)
     link = tmp_path / "link.html"
     link.symlink_to(victim)
-    with pytest.raises(ValueError, match=r"path must be a regular file.*link\.html"):
+    with pytest.raises(ValueError, match=r"path must be a regular.*link\.html"):
         write_report(search, link)
     assert victim.read_text() == "precious" and link.is_symlink()
     assert len(list(tmp_path.iterdir())) == 4
@@ -362,7 +366,7 @@ def test_only_regular_files_are_replaced(search, tmp_path, undrawn):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (pipe, os.devnull):
-        with pytest.raises(ValueError, match="path must be a regular file"):
+        with pytest.raises(ValueError, match="path must be a regular or a new file"):
             write_report(search, path)
     assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
 
@@ -378,7 +382,7 @@ def test_a_file_keeps_its_mode(search, tmp_path, undrawn):
 
 
 def test_texts_of_all_pictures_are_no_formulas():
-    """Names and options of one search, drawn as they are, whatever they hold."""
+    """Names and options of a search are not interpreted, whatever they contain."""
     names = [r"$x_$", r"\frac{", "\x1b[31m<b>"]
     folds = [FoldResult(0.5, 0.1, 0.0)]
     values = [(k, "$y_$", f"\n{k % 2}") for k in range(6)]
@@ -413,5 +417,5 @@ def test_a_page_of_a_finished_search_does_not_refresh_itself(tmp_path):
         record(journal, [0])
     path = report_history(tmp_path / "a.journal", tmp_path / "page.html", refresh=1)
     assert 'http-equiv="refresh"' not in path.read_text(encoding="utf-8")
-    with pytest.raises(TypeError, match="refresh needs the path of a journal"):
+    with pytest.raises(TypeError, match="refresh needs the path of the journal"):
         report_history(load_history(tmp_path / "a.journal"), path, refresh=1)

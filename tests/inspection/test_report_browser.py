@@ -1,4 +1,4 @@
-"""The report in a real browser, where there is one."""
+"""HTML report in a browser, if one is installed."""
 
 import warnings
 
@@ -41,7 +41,7 @@ def browser():
 
 @pytest.fixture(scope="module", params=[1280, 390])
 def page(request, browser, path):
-    """The page at the width of a desktop and of a phone; not to be changed."""
+    """Return the page at the widths of a desktop and of a phone; read-only."""
     return browser.open(path, request.param)
 
 

@@ -1,4 +1,4 @@
-"""Learning curves; test_displays.py has what holds for every picture."""
+"""Display of learning curves; test_displays.py tests common properties."""
 
 import pickle
 
@@ -18,7 +18,7 @@ from skbayes.inspection.style import EDGE
 
 
 def trial(number, *curves, **more):
-    """A trial whose splits have these curves, of at most 400 rounds."""
+    """Return a trial whose splits have these curves, of at most 400 rounds."""
     mean = np.mean([one[: min(map(len, curves))] for one in curves], axis=0)
     place = int(np.argmax(mean))
     folds = [

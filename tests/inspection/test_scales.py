@@ -1,4 +1,4 @@
-"""How parameters are laid out."""
+"""Scales of parameters on axes."""
 
 import drawn_searches as drawn
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ def scales_of(params, spaces=None, **kwargs):
 
 
 def only(values, dimension=None):
-    """The scale of one parameter that had these values."""
+    """Return the scale of one parameter with these values."""
     spaces = None if dimension is None else {"a": dimension}
     (scale,) = scales_of([{"a": value} for value in values], spaces)
     return scale

@@ -1,4 +1,4 @@
-"""Scores against parameters."""
+"""Display of scores by parameter."""
 
 import drawn_searches as drawn
 import matplotlib.pyplot as plt
@@ -61,9 +61,9 @@ def test_panels_of_the_user():
 
 def test_wrong_arguments():
     for n_cols in (0, 1.5, "2"):
-        with pytest.raises(ValueError, match="n_cols must be an int"):
+        with pytest.raises(ValueError, match="n_cols must be an integer"):
             SliceDisplay.from_history(drawn.history(0.5), n_cols=n_cols)
-    with pytest.raises(ValueError, match="params: 'gama' is none"):
+    with pytest.raises(ValueError, match="params: 'gama' is unknown"):
         SliceDisplay.from_search(drawn.search("bayes"), params=["gama"])
 
 

@@ -1,4 +1,4 @@
-"""What was carried from stage to stage."""
+"""Display of the configurations promoted from stage to stage."""
 
 import drawn_searches as drawn
 import numpy as np
@@ -27,7 +27,7 @@ def test_it_is_the_correlation_that_the_search_says():
 
 
 def stages(first, second):
-    """Two stages, in which the same configurations had these scores."""
+    """Return two stages in which the same configurations have these scores."""
     trials = [
         drawn.trial(k, score, {"a": k}, stage=0, train_fraction=0.5)
         for k, score in enumerate(first)

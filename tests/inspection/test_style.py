@@ -1,4 +1,4 @@
-"""What all pictures have in common."""
+"""Common style of all figures."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,7 +9,7 @@ from skbayes.inspection import style
 
 
 def lightness(color):
-    """Perceived lightness, from 0 to 100 (CIE L*)."""
+    """Return the perceived lightness, from 0 to 100 (CIE L*)."""
     r, g, b = (
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
         for c in to_rgb(color)

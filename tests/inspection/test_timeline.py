@@ -1,4 +1,4 @@
-"""When trials ran."""
+"""Timeline of trials."""
 
 import drawn_searches as drawn
 import numpy as np
@@ -55,7 +55,9 @@ def test_bars_are_the_trials():
 def test_time_in_which_nothing_ran():
     assert timeline((0, 1), (3, 4)).idle == pytest.approx(0.5)
     assert timeline((0, 4), (1, 2), (4, 5)).idle == 0.0
-    assert "none ran for 50% of the time" in timeline((0, 1), (3, 4)).ax_.get_xlabel()
+    assert (
+        "no trial ran for 50% of the time" in timeline((0, 1), (3, 4)).ax_.get_xlabel()
+    )
     assert np.isnan(TimelineDisplay.from_history(History()).idle)
 
 
@@ -78,5 +80,5 @@ def test_a_search_in_this_process():
 
 
 def test_nothing_is_known_of_times():
-    with pytest.raises(ValueError, match="not known when the trials"):
+    with pytest.raises(ValueError, match="times of the trials"):
         TimelineDisplay.from_history(History([drawn.trial(0, 0.5)]))

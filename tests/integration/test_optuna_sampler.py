@@ -1,4 +1,4 @@
-"""Sampler of Optuna, also by Optuna's own tests."""
+"""Sampler for Optuna, including Optuna's own tests."""
 
 import warnings
 

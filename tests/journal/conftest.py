@@ -1,4 +1,4 @@
-"""Journals that several test modules of this folder begin with."""
+"""Journals that are shared by the test modules of this folder."""
 
 import pytest
 from journal_samples import open_journal, record
@@ -11,7 +11,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def written(path):
-    """A journal that was ended after three trials."""
+    """Return a journal that was closed after three trials."""
     with open_journal(path) as journal:
         record(journal, range(3))
     return path

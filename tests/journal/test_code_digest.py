@@ -1,4 +1,4 @@
-"""Digests of code: what changes them, and what must not."""
+"""Digests of code: changes that affect them, and changes that do not."""
 
 import dataclasses
 import functools
@@ -68,7 +68,7 @@ numbers = itertools.count()
 
 
 def module(folder, source=SOURCE):
-    """Import a module that holds some source."""
+    """Import a module with the given source code."""
     path = folder / f"code_of_a_user_{next(numbers)}.py"
     path.write_text(source)
     spec = importlib.util.spec_from_file_location("code_of_a_user", path)

@@ -1,4 +1,4 @@
-"""Names that no journal can have, files beside a journal, and processes that fork."""
+"""Invalid names of journals, files next to a journal, and processes that fork."""
 
 import contextlib
 import errno
@@ -41,7 +41,7 @@ every_reader = pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 
 
 def assert_refused(read, path, match):
-    """Nothing beside the journal changes."""
+    """Check that a journal is refused and that no file next to it changes."""
     folder = path.parent
     before = {p: p.lstat().st_size for p in folder.iterdir()}
     with pytest.raises(ValueError, match=match) as caught:
@@ -132,7 +132,7 @@ def test_a_search_refuses_before_any_fit(name, tmp_path):
 
 
 def super_journal(victim, n_pages, page_size=4096):
-    """A rollback journal with which SQLite deletes the victim."""
+    """Return a rollback journal that makes SQLite delete the victim file."""
     name = os.fsencode(victim)
     numbers = (0, 1, n_pages, 512, page_size)
     header = struct.pack(">8s5I", ROLLBACK_MAGIC, *numbers).ljust(512, b"\0")
@@ -243,7 +243,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.fixture
 def torn(path):
-    """A journal whose writer was killed in a commit."""
+    """Return a journal whose writer was killed in a commit."""
     outcome = run(TORN_WRITER, path)
     assert outcome.returncode == -9, outcome.stderr
     assert os.path.getsize(f"{path}-journal")
@@ -266,7 +266,7 @@ def test_a_commit_that_was_killed_is_undone(torn):
 
 
 def test_a_write_ahead_log_is_read_and_not_touched(written, tmp_path):
-    """A search of an older release that was killed leaves its last trials there."""
+    """A killed search of an older release leaves trials in a write-ahead log."""
     sent = tmp_path / "sent"
     sent.mkdir()
     with contextlib.closing(sqlite3.connect(written)) as connection:
@@ -293,7 +293,9 @@ def test_a_file_system_without_locks_is_named(path, monkeypatch):
         with pytest.raises(RuntimeError, match="is in use"):
             open_journal(path)
         monkeypatch.setattr(fcntl, "lockf", refuse)
-        with pytest.raises(OSError, match="the file system of .* has no locks"):
+        with pytest.raises(
+            OSError, match="the file system of .* does not support locks"
+        ):
             open_journal(path)
 
 
@@ -325,7 +327,7 @@ def test_a_journal_that_was_moved_is_not_written_silently(path, gone):
 
 
 def test_a_journal_without_locks_can_be_read(written, monkeypatch):
-    """As where the file system has none: any lock fails."""
+    """On a file system without locks, every lock fails."""
     plain = sqlite_file._connect
 
     def connect(path, mode, *args):

@@ -1,4 +1,4 @@
-"""Canonical texts: what changes them, and what must not."""
+"""Canonical texts: changes that affect them, and changes that do not."""
 
 import copy
 import enum
@@ -73,14 +73,14 @@ class Color(enum.Enum):
 
 
 class Mine(BaseEstimator):
-    """An estimator whose default its author may change."""
+    """Estimator whose default may be changed by its author."""
 
     def __init__(self, alpha=1.0):
         self.alpha = alpha
 
 
 class Thing:
-    """An object without a repr, which holds whatever it is given."""
+    """Object without a repr that stores any value."""
 
     def __init__(self, **attributes):
         self.__dict__.update(attributes)
@@ -236,7 +236,7 @@ def test_data_have_a_text_of_their_own(kind):
 
 
 def altered(kind):
-    """Yield data that differ a little from those of the same name."""
+    """Yield data that differ slightly from those of the same name."""
     data = data_holders()[kind]
     if isinstance(data, np.ndarray):
         yield data[:-1]
@@ -561,7 +561,7 @@ def test_the_metric_that_guides_counts():
 
 
 class Warm(BayesSearchCV):
-    """A search that starts from what another one found."""
+    """Search with a warm start from another search."""
 
     def __init__(self, estimator, search_spaces, *, warm_start_from=None):
         super().__init__(estimator, search_spaces)

@@ -1,4 +1,4 @@
-"""The journal: what is kept, how it survives, and what is refused."""
+"""Journal: content, robustness, and refused files."""
 
 import contextlib
 import io
@@ -50,7 +50,7 @@ TEXTS = st.one_of(st.none(), st.text(st.characters(exclude_categories=[])))
 
 @st.composite
 def lists_of_trials(draw):
-    """Trials with the same metrics."""
+    """Return trials with the same metrics."""
     names = draw(st.lists(st.text(), max_size=3, unique=True))
     scores = st.fixed_dictionaries(dict.fromkeys(names, NUMBERS)) if names else NUMBERS
     folds = st.builds(
@@ -449,7 +449,7 @@ def test_the_lock_ends_with_its_holder_though_a_child_lives(path):
 
 
 def test_the_lock_passes_on_through_many_hands(path):
-    """Threads that open and close as fast as they can never hold it together."""
+    """Threads that open and close as fast as possible never hold the lock together."""
     held, most, turns = [0], [0], [0]
     mutex = threading.Lock()
 
@@ -533,7 +533,7 @@ def test_a_file_that_may_not_grow_loses_nothing(path, limit):
 
 @pytest.fixture
 def open_folder():
-    """A folder of one's own, without the rights of the superuser."""
+    """Return a folder, and run the test without superuser rights."""
     if os.name != "posix":
         pytest.skip("rights of POSIX")
     with tempfile.TemporaryDirectory() as name:
@@ -603,7 +603,7 @@ def other_database(path):
 
 
 def assert_refused(path, match):
-    """Neither the journal nor the loading of it touches the file."""
+    """Check that neither the journal nor loading it changes the file."""
     before = path.read_bytes()
     with pytest.raises(ValueError, match=match) as caught:
         open_journal(path)
@@ -658,7 +658,7 @@ def test_a_truncated_file_is_refused(written, keep):
 
 
 def test_damage_is_noticed_or_does_not_matter(written):
-    """Wherever a block of noise falls, nothing false is read."""
+    """Random noise at any position never leads to wrong results."""
     data = written.read_bytes()
     noise = np.random.default_rng(0).bytes(64)
     refused = 0
@@ -715,7 +715,7 @@ def test_what_does_not_fit_is_damage(written, statement):
 
 
 class Bomb:
-    """Creates a file when it is unpickled."""
+    """Object that creates a file when it is unpickled."""
 
     def __init__(self, path):
         self.path = path

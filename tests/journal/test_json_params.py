@@ -1,4 +1,4 @@
-"""Records: configurations as JSON and back."""
+"""Conversion of configurations to JSON and back."""
 
 import json
 import math
@@ -49,7 +49,7 @@ LEAVES = [
 
 @st.composite
 def trees(draw, depth=2, prefix="p"):
-    """Draw a dict of notations, with choices inside choices."""
+    """Draw a dict of notations with nested choices."""
     space = {
         f"{prefix}{place}": draw(st.sampled_from(LEAVES))
         for place in range(draw(st.integers(1, 3)))
@@ -65,7 +65,7 @@ NOTATIONS = st.one_of(trees(), st.lists(trees(depth=1), min_size=1, max_size=3))
 
 
 def assert_same(one, other):
-    """Equal, of the same types, in the same order, and options the same objects."""
+    """Check equality of values, types and order, and identity of the options."""
     assert list(one) == list(other)
     for name in one:
         assert type(one[name]) is type(other[name])
@@ -123,7 +123,7 @@ def test_overlapping_alternatives_keep_the_type(value):
 
 
 class Letters(Dimension):
-    """A dimension of the user's own: neither numbers nor a list."""
+    """Custom dimension that is neither numeric nor a list."""
 
     n_values = 3
     is_categorical = True

@@ -1,4 +1,4 @@
-"""Spaces as plain JSON."""
+"""Spaces as JSON."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The check of a journal from the command line."""
+"""Command-line check of a journal."""
 
 import contextlib
 import sqlite3
@@ -28,7 +28,7 @@ def execute(path, *statements):
 
 
 def of_format_4(written):
-    """Rewrite a journal as an earlier release wrote it."""
+    """Convert a journal to the format of an earlier release."""
     with contextlib.closing(sqlite3.connect(written)) as connection:
         for table, columns in COLUMNS.items():
             rows = connection.execute(f"SELECT {columns} FROM {table}").fetchall()
@@ -77,7 +77,7 @@ def test_what_comes_before_the_damage_is_saved(written, tmp_path, capsys):
 
 
 def test_pages_that_are_lost_are_told(written, tmp_path, capsys):
-    """A whole page of zeros: SQLite reads nothing of its table."""
+    """With a page of zeros, SQLite reads no rows of its table."""
     with contextlib.closing(sqlite3.connect(written)) as connection:
         query = "SELECT rootpage FROM sqlite_master WHERE name = 'results'"
         ((page,),) = connection.execute(query).fetchall()
@@ -114,7 +114,7 @@ def test_a_search_that_was_killed_at_its_very_beginning(written, capsys):
 def test_a_file_that_exists_is_not_replaced(written, capsys):
     before = written.read_bytes()
     assert main(["check", str(written), "--save", str(written)]) == 1
-    assert "exists, and is left as it is" in capsys.readouterr().out
+    assert "already exists and was not changed" in capsys.readouterr().out
     assert written.read_bytes() == before
 
 

@@ -1,4 +1,4 @@
-"""Looking at journals from outside."""
+"""Reading of journals by other processes."""
 
 import math
 import os
@@ -243,7 +243,7 @@ def test_trials_for_another_space(path):
 
 
 def test_no_connection_stays_open(path):
-    """Whoever looked at the journal keeps nobody from ending it."""
+    """A process that has read the journal does not block its writer."""
     with open_journal(path) as journal:
         record(journal, range(2))
         load_history(path)

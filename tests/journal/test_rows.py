@@ -1,4 +1,4 @@
-"""Checksums of rows: what does not verify is refused, with the row named."""
+"""Checksums of rows: errors that name the row."""
 
 import contextlib
 import sqlite3
@@ -15,7 +15,7 @@ pytest.importorskip("pandas")
 
 @pytest.fixture
 def written(tmp_path):
-    """A journal of two runs, with two trials in flight."""
+    """Return a journal of two runs, with two trials in flight."""
     path = tmp_path / "search.journal"
     with open_journal(path) as journal:
         record(journal, range(3))
@@ -129,7 +129,7 @@ def test_a_flipped_bit_is_noticed_or_does_not_matter(written):
 
 
 def test_numbers_come_back_as_they_were_hashed(tmp_path):
-    """SQLite has no NaN, one zero, and keeps whole numbers as integers."""
+    """SQLite has no NaN, only one zero, and stores whole numbers as integers."""
     path = tmp_path / "journal"
     scores = [float("nan"), -0.0, 1.0, float("inf"), 2.0**70, 5e-324]
     with open_journal(path) as journal:

@@ -1,4 +1,4 @@
-"""The schema of a journal: what strangers may not send."""
+"""Schema of a journal: rejected input."""
 
 import json
 import random
@@ -196,7 +196,7 @@ def test_a_trial_that_could_not_be_read_again_is_not_written(tmp_path):
         record(journal, [0])
         journal.record_proposal(1, params_of(1), None)
         with pytest.raises(
-            ValueError, match="journal: trial 1 cannot be kept: 'score'"
+            ValueError, match="journal: trial 1 cannot be stored: 'score'"
         ):
             journal.record_result(trial_of(1, score=10**200 * 10**200))
         journal.record_result(trial_of(1))

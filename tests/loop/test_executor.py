@@ -1,4 +1,4 @@
-"""Threads that know what the thread that called `fit` knew; a executor of them."""
+"""Threads with the context of the thread that called `fit`, and their executor."""
 
 import contextlib
 import contextvars
@@ -29,7 +29,7 @@ def environment(n_jobs=2, **settings):
 
 
 def in_a_thread(function):
-    """Call a function in a thread of its own."""
+    """Call a function in a new thread."""
     result = []
     thread = threading.Thread(target=lambda: result.append(function()))
     thread.start()
@@ -41,7 +41,7 @@ def in_a_thread(function):
 
 
 def seen():
-    """Return everything that belongs to a thread."""
+    """Return all settings that are specific to a thread."""
     backend, n_jobs = get_active_backend()
     return {
         "sklearn": sklearn.get_config(),
@@ -90,7 +90,7 @@ def test_no_two_threads_share_a_backend():
 
 
 class Particular(SequentialBackend):
-    """A backend with settings of its own."""
+    """Backend with custom settings."""
 
     supports_sharedmem = False
 
@@ -103,7 +103,7 @@ class Particular(SequentialBackend):
 
 
 class Unrepeatable(Particular):
-    """A backend that cannot be made anew."""
+    """Backend that cannot be created again."""
 
     def __init__(self, secret):
         super().__init__(color=secret)
@@ -202,7 +202,7 @@ def test_fits_that_are_threads_share_those_of_blas(backend, before, inside):
 
 
 class Task:
-    """A trial of two fits that waits until it is let go; notes how many run."""
+    """Trial of two fits that waits for a signal, and records how many run."""
 
     running, most = 0, 0
     lock = threading.Lock()

@@ -256,7 +256,7 @@ def test_infinite_scores_are_failures_to_the_model():
 
 
 class Sealed:
-    """Can be copied, but not unpickled."""
+    """Object that can be copied, but not unpickled."""
 
     def __deepcopy__(self, memo):
         return Sealed()
@@ -288,7 +288,7 @@ SVC_SPACE = {"C": (0.1, 10.0), "kernel": ["rbf", "linear"]}
 
 
 class Unlearnable(ClassifierMixin):
-    """Fails in the same way whatever its parameters, in a message with a number."""
+    """Estimator that always fails in the same way, with a number in the message."""
 
     n_fits = 0
 

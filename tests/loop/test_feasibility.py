@@ -1,4 +1,4 @@
-"""Messages about bounds that no trial keeps."""
+"""Messages about bounds that no trial meets."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Lines and bars."""
+"""Progress lines and progress bars."""
 
 import math
 import sys
@@ -16,7 +16,7 @@ X, y = load_iris(return_X_y=True)
 
 
 class Clock:
-    """Tells the times given, one after the other."""
+    """Clock that returns given times one after the other."""
 
     def __init__(self, *times):
         self.times = list(times)
@@ -26,7 +26,7 @@ class Clock:
 
 
 def told(lines, trials):
-    """Report trials, and return what each printed."""
+    """Report trials, and return the output for each of them."""
     history = History()
     for trial in trials:
         history.append(trial)
@@ -34,12 +34,12 @@ def told(lines, trials):
 
 
 def ran(number, seconds, stage=0):
-    """Return a trial that took so long."""
+    """Return a trial with the given duration."""
     return Trial(number, {}, [FOLD], 0.5, duration=seconds, stage=stage)
 
 
 def times_left(capsys):
-    """Return the times left that were printed."""
+    """Return the printed remaining times."""
     lines = capsys.readouterr().out.splitlines()
     return [float(line.rpartition("left ")[2].rstrip("s")) for line in lines]
 
@@ -153,7 +153,7 @@ def test_no_text_of_a_user_controls_the_terminal(capsys):
 
 @pytest.fixture
 def bars(monkeypatch):
-    """Keep what tqdm is told."""
+    """Record the calls of tqdm."""
     tqdm = pytest.importorskip("tqdm.auto")
     made = []
 

@@ -1,4 +1,4 @@
-"""The loop, with optimizer, evaluator, executor and clock of the tests' own."""
+"""Scheduler with fake optimizer, evaluator, executor and clock."""
 
 import math
 import warnings
@@ -17,10 +17,10 @@ from skbayes.space.configuration import Configuration
 
 
 class Fake:
-    """All parts of a search at once; trial k takes `seconds[k]`, or one second.
+    """Fake of all parts of a search; trial k takes `seconds[k]`, or one second.
 
-    An executor that lets trials end in the order that `order` chooses, and an optimizer
-    that proposes 0, 1, 2, …, up to `size`, and remembers what it knew when it did.
+    Its executor ends trials in the order that `order` chooses. Its optimizer proposes
+    0, 1, 2, …, up to `size`, and records which trials had been observed.
     """
 
     last_expected_improvement = None
@@ -122,7 +122,7 @@ class Fake:
         return {number: future}
 
     def drop(self):
-        """Give up what was not begun: all, if work does not go on by itself."""
+        """Cancel trials that were not begun: all, if they run in this thread."""
         if self.events.get("in_this_thread"):
             self.futures.clear()
 
@@ -176,7 +176,7 @@ def test_a_log_continues_where_it_ended(seed, n_points, killed_after):
     rng = np.random.default_rng(seed)
 
     class Memory(NullJournal):
-        """Dies when it has kept so many results."""
+        """Journal that ends the program after a number of results."""
 
         def record_proposal(self, number, params, expected_improvement):
             assert number == len(self.proposals)
@@ -256,7 +256,7 @@ def test_trials_that_were_ended_for_their_memory_are_told_so(state):
 
 
 class Planner(Fake):
-    """Proposes trials of 4 seconds, and one of `short` seconds if asked for one."""
+    """Optimizer that proposes trials of 4 seconds, or of `short` seconds on request."""
 
     short = 1.0
 

@@ -1,4 +1,4 @@
-"""One loop after another, with a searcher of two stages made for these tests."""
+"""Consecutive loops in a searcher with two stages."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The ready-made stoppers."""
+"""Stopping criteria."""
 
 import copy
 import math
@@ -13,7 +13,7 @@ from skbayes.loop.stopping import ExpectedImprovementBelow, NoImprovement, Targe
 
 
 def history(*scores, state="complete"):
-    """Trials with these scores; a pair gives the state as well."""
+    """Return trials with these scores; a pair also gives the state."""
     made = []
     for number, score in enumerate(scores):
         score, own = score if isinstance(score, tuple) else (score, state)

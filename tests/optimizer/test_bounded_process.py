@@ -7,7 +7,7 @@ from skbayes.surrogates import GaussianProcess
 
 
 def fitted(n=10, D=1, seed=0, noise=0.05):
-    """Values that are known, and a process with given hyper-parameters."""
+    """Return known values, and a process with given hyper-parameters."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, D))
     y = 10.0 + 3.0 * np.sin(4 * X[:, 0])

@@ -21,7 +21,7 @@ def expected(model, X):
 
 
 def make_data(n, D=2, seed=0):
-    """Costs that grow a thousandfold from one side of the space to the other."""
+    """Return costs that increase by a factor of 1,000 across the space."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, D))
     return X, 10 ** (3 * X[:, 0] - 2 + 0.03 * rng.standard_normal(n)), rng
@@ -38,7 +38,7 @@ def test_truncated_means_are_scipys():
 
 
 def test_truncated_means_at_the_extremes():
-    """A bound far below says nothing; one far above is nearly the value itself."""
+    """A very low bound has no effect; a very high bound is close to the value."""
     bound = np.array([-1e200, -50.0, 50.0, 1e6, 1e200])
     values = truncated_mean(np.zeros(5), np.ones(5), bound)
     np.testing.assert_allclose(values, [0.0, 0.0, 50.02, 1e6, 1e200], rtol=1e-4)
@@ -68,7 +68,7 @@ def test_costs_are_learned_where_they_differ():
 
 
 def test_cheap_configurations_are_known_as_well_as_expensive_ones():
-    """One option costs a thousandth: an outlier among scores, a fact among costs."""
+    """One option costs a thousandth, which is an outlier of scores but not of costs."""
     X = np.column_stack([np.linspace(0, 1, 12), np.arange(12) % 6 == 0])
     model = make(X, np.where(X[:, 1], 1e-3, 1.0), n_options=[0, 2])
     np.testing.assert_allclose(
@@ -95,7 +95,7 @@ def test_the_unit_of_costs_does_not_matter(unit):
 
 @pytest.mark.parametrize("D", [1, 2, 4])
 def test_a_slow_first_trial_does_not_make_the_others_expensive(D):
-    """Imports and caches: the first of equal trials took ten times as long."""
+    """Imports and caches make the first of equal trials ten times as long."""
     rng = np.random.default_rng(1)
     X = np.vstack([np.full((1, D), 0.5), rng.random((9, D))])
     costs = 0.1 * np.exp(0.1 * rng.standard_normal(10))
@@ -105,7 +105,7 @@ def test_a_slow_first_trial_does_not_make_the_others_expensive(D):
 
 
 def test_ignorance_is_not_expensive():
-    """Far from what is known nothing is expected beyond what was seen."""
+    """Far from the observations, the expected cost is at most the largest cost."""
     X, costs, _ = make_data(12, D=1)
     model = make(0.1 * X, costs)
     assert costs.min() / 2 < model.expected(np.array([1.0])) < 2 * costs.max()
@@ -153,7 +153,7 @@ def test_censored_costs_are_worth_more_than_their_bounds_and_than_nothing():
 
 
 def test_censored_costs_raise_one_another():
-    """Two cut short near each other, at the smaller and at the greater cost."""
+    """Two censored costs near each other, at the smaller and at the larger limit."""
     X, costs, _ = make_data(16, D=1)
     low, high = 0.98, 1.0
     X = np.vstack([X, [[low], [high]]])

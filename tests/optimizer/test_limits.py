@@ -12,7 +12,7 @@ from skbayes.space.candidates import SpaceExhausted
 def run(n, surrogate="gp", limit=1.0, never=("c",), told="cost", score=np.nan):
     """Search where some options never end; return how often these were tried.
 
-    What is ended has a score, maybe, as of the folds that were finished.
+    Ended trials optionally have the score of their finished folds.
     """
     space = {"kind": ["a", "b", "c"], "x": (0.0, 1.0)}
     optimizer = Optimizer(space, surrogate=surrogate, random_state=0)
@@ -105,7 +105,7 @@ def test_where_nothing_ever_ends_a_continuous_space_still_has_proposals():
 
 
 def slow_and_fast(acquisition, budget=None, seed=1):
-    """Mean cost of trials of a score that hardly depends on what is expensive."""
+    """Return the mean cost of trials with a score that hardly depends on the cost."""
     optimizer = Optimizer(
         {"x": (0.0, 1.0), "y": (0.0, 1.0)}, acquisition=acquisition, random_state=seed
     )

@@ -128,7 +128,7 @@ def test_several_at_once_are_as_many_asked_one_by_one():
 
 
 def test_pending_configurations_keep_others_away():
-    """A batch spreads out, also where the model expects one place to be the best."""
+    """A batch is spread out, even if the surrogate expects a single best position."""
     spreads = []
     for seed in range(4):
         optimizer = Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, random_state=seed)
@@ -198,7 +198,7 @@ def test_overlapping_alternatives_are_visited_once():
 
 
 def test_a_large_finite_space_is_scanned_to_its_end():
-    """Only two cells are allowed, far too few to be met by chance."""
+    """Only two cells are feasible, which are too few to be drawn at random."""
     optimizer = Optimizer(
         {"a": (1, 300), "b": (1, 300)},
         constraint=lambda p: p["a"] == 300 and p["b"] >= 299,
@@ -470,7 +470,7 @@ def test_wrong_things_to_tell(params, score, details, error, message):
 
 
 def test_a_score_told_with_much_noise_misleads_less():
-    """A lucky score at one end draws the proposals, unless it is doubtful."""
+    """A high score by chance attracts proposals, unless its noise is large."""
     near = {}
     for noise in (None, 25.0):
         optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
@@ -492,7 +492,7 @@ def test_noise_of_zero_is_no_noise():
 
 
 class Minimal:
-    """A surrogate of the first days, which knows no noise."""
+    """Surrogate with the original interface, which does not support noise."""
 
     def __init__(self):
         self._model = GaussianProcess(n_samples=0)
@@ -636,7 +636,7 @@ def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces, when):
         return score(params) if spaces is MIXED else params["a"] - len(params["b"])
 
     def go_on(optimizer, in_flight, n):
-        """Tell the oldest, ask for another; what was done, in order."""
+        """Report the oldest trial and propose another; return the calls in order."""
         record = []
         for _ in range(n):
             params = in_flight.pop(0)
@@ -774,7 +774,7 @@ def test_it_does_not_matter_when_something_was_learned():
 
 
 def test_what_was_learned_and_told_is_known_twice():
-    """Two scores of one configuration: the model is between them."""
+    """With two scores of one configuration, the prediction is between them."""
     improvements = []
     for scores in ([0.0], [0.0, 4.0], [4.0]):
         optimizer = Optimizer({"a": [1, 2, 3, 4]}, n_initial_points=0, random_state=0)
@@ -800,7 +800,7 @@ def test_failures_of_an_earlier_search_steer_away():
 
 
 def test_noise_belongs_to_the_score_it_came_with():
-    """Learned with their noise, or told with it: the model is the same."""
+    """Transferred and reported scores with the same noise give the same surrogate."""
     X, y = np.linspace(0, 1, 6)[:, None], np.array([0.0, 3.0, 1.0, 1.5, 2.0, 0.5])
     noise = np.array([0.0, 4.0, 0.0, 0.1, 0.0, 2.0])
     model = WarpedGaussianProcess(n_options=[0], random_state=0).fit(X, y, noise)
@@ -837,7 +837,7 @@ def test_wrong_things_to_learn():
 
 @pytest.mark.parametrize("acquisition", ["ei", "pi", "ucb"])
 def test_the_expected_improvement_is_that_of_the_proposal(acquisition):
-    """Compared with the definition, sample by sample of the hyper-parameters."""
+    """Comparison with the definition, for each sample of the hyper-parameters."""
     optimizer = Optimizer({"x": (0.0, 1.0)}, acquisition=acquisition, random_state=0)
     points = [{"x": float(x)} for x in (0.05, 0.3, 0.55, 0.9)]
     for params in points:
@@ -918,7 +918,7 @@ def test_a_copy_keeps_costs_noise_and_knowledge():
 
 
 def two(params):
-    """A point of a tradeoff: near to 0.2, near to 0.8, and not wide."""
+    """Return two objectives with a tradeoff: distances from 0.2 and from 0.8."""
     x, z = params["x"], params["z"]
     return [-((x - 0.2) ** 2) - z, -((x - 0.8) ** 2) - z]
 

@@ -1,4 +1,4 @@
-"""Constraints on outcomes that an optimizer is told."""
+"""Constraints on outcomes that are reported to an optimizer."""
 
 import copy
 import math
@@ -16,7 +16,7 @@ def score_of(params):
 
 
 def slack_of(params):
-    """Keep x + 2 y below 1.2: the best is at (0.74, 0.38)."""
+    """Return the slack of x + 2 y < 1.2; the best feasible point is (0.74, 0.38)."""
     return params["x"] + 2.0 * params["y"] - 1.2
 
 

@@ -1,4 +1,4 @@
-"""Optimizers that know earlier searches on other data."""
+"""Optimizers with a warm start from searches on other data."""
 
 import numpy as np
 import pytest

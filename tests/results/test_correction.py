@@ -16,7 +16,7 @@ X, y = load_iris(return_X_y=True)
 
 
 def as_results(s, metric="score"):
-    """`cv_results_` of an array of scores, a row a candidate."""
+    """Return `cv_results_` of an array of scores with one row per candidate."""
     folds = {f"split{k}_test_{metric}": column for k, column in enumerate(s.T)}
     return {f"mean_test_{metric}": s.mean(axis=1), **folds}
 
@@ -79,7 +79,7 @@ def test_one_split_says_nothing():
 
 
 def biases(n_splits, n_candidates, spread=0.0, n_searches=1500):
-    """Bias of the plain and of the corrected score of the winner, by simulation."""
+    """Return the bias of the plain and the corrected best score, by simulation."""
     rng = np.random.default_rng(0)
     errors = np.empty((n_searches, 2))
     for search in range(n_searches):

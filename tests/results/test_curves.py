@@ -9,7 +9,7 @@ from skbayes.results.curves import curves_of
 
 
 def trial(*curves, **more):
-    """A trial whose splits have these curves, of at most 200 rounds."""
+    """Return a trial whose splits have these curves, of at most 200 rounds."""
     folds = [
         drawn.fold(0.5, curves=one and {"score": one}, max_rounds=200) for one in curves
     ]

@@ -19,7 +19,7 @@ X, y = load_iris(return_X_y=True)
 
 
 class Anything(ClassifierMixin, BaseEstimator):
-    """Takes parameters of every kind; `count` is its score."""
+    """Estimator with parameters of every kind; its score is `count`."""
 
     def __init__(
         self, count=0, share=0.5, flag=True, name="a", mixed=1, none=None, part=None

@@ -1,4 +1,4 @@
-"""Attributes that are data frames, and searches where pandas is not installed."""
+"""Attributes that are data frames, and searches without pandas."""
 
 import os
 import pickle

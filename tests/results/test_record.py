@@ -1,4 +1,4 @@
-"""Every source of trials gives the same arrays."""
+"""Arrays of trials from all sources."""
 
 import dataclasses
 import math
@@ -31,7 +31,7 @@ def plain_curves(curves):
 
 
 def assert_alike(one, other, leave_out=(), atol=0.0):
-    """The same numbers in all arrays."""
+    """Check that all arrays have the same numbers."""
     for field in dataclasses.fields(SearchRecord):
         if field.name in {"space", "name", "method", "n_points", *leave_out}:
             continue
@@ -221,7 +221,7 @@ def test_options_that_are_objects_come_back_with_the_space(tmp_path):
 
 
 class Holder(SVC):
-    """Takes anything for C, and does not use it."""
+    """Estimator that accepts any value of C, and ignores it."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -280,7 +280,7 @@ def test_wrong_arguments():
         read_record(history, metric=3)
     with pytest.raises(TypeError, match="name must be a string"):
         read_record(history, name=3)
-    with pytest.raises(ValueError, match="search_spaces does not have what trial 1"):
+    with pytest.raises(ValueError, match="search_spaces does not have the values"):
         read_record(history, search_spaces={"C": [1.0]})
     assert isinstance(
         read_record(history, search_spaces={"C": [1.0, 10.0]}).space, Space

@@ -1,4 +1,4 @@
-"""The rules that choose the candidate to refit."""
+"""Rules for the choice of the candidate to refit."""
 
 import copy
 import math
@@ -29,7 +29,7 @@ RULES = [
 
 
 def results(scores, metric="score", fit_time=None, score_time=None, params=None):
-    """`cv_results_` of candidates with these scores on each split."""
+    """Return `cv_results_` of candidates with these scores on each split."""
     scores = np.array(scores, dtype=float)
     n = len(scores)
     folds = {f"split{k}_test_{metric}": column for k, column in enumerate(scores.T)}

@@ -1,4 +1,4 @@
-"""What an earlier search knows of the configurations of a space."""
+"""Warm starts from results of earlier searches."""
 
 import enum
 import math
@@ -30,7 +30,7 @@ X, y = load_iris(return_X_y=True)
 
 @pytest.fixture(scope="module")
 def coarse():
-    """A coarse grid, as from a script that was there before."""
+    """Return a fitted search on a coarse grid."""
     grid = {"C": np.logspace(-1, 2, 4), "gamma": [0.01, 0.1]}
     return GridSearchCV(SVC(), grid, cv=2).fit(X, y)
 
@@ -44,7 +44,7 @@ def rows_of(scores, params):
 
 
 def one(value, fine):
-    """What is known of a row with this value of x."""
+    """Return the observation of a row with this value of x."""
     return known_results(rows_of([1.0], [{"x": value}]), fine)
 
 
@@ -250,14 +250,14 @@ def test_partial_trials_of_several_metrics_count_for_the_guiding_one():
 
 
 class Direction(enum.Enum):
-    """As Optuna has it."""
+    """Study direction of Optuna."""
 
     MINIMIZE = 1
     MAXIMIZE = 2
 
 
 def study(*trials, direction=Direction.MAXIMIZE, **more):
-    """A study of Optuna, as far as it is looked at: state, params and value of each."""
+    """Return a minimal Optuna study: state, params and value of each trial."""
     trials = [
         SimpleNamespace(state=SimpleNamespace(name=state), params=params, value=value)
         for state, params, value in trials
@@ -320,7 +320,7 @@ def test_failures_and_times_of_a_study():
 
 
 def minimized(*calls, names=("x",), **more):
-    """A result of scikit-optimize, as far as it is looked at: points and values."""
+    """Return a minimal result of scikit-optimize: points and values."""
     points, values = zip(*calls, strict=True)
     dimensions = [SimpleNamespace(name=name) for name in names]
     return SimpleNamespace(

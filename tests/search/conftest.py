@@ -1,4 +1,4 @@
-"""What all tests of the searches share."""
+"""Shared fixtures of the tests of the searches."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ OLD_RELEASE = "ignore:scipy.optimize. The `disp` and `iprint`:DeprecationWarning
 
 @pytest.fixture
 def fake_clock(monkeypatch):
-    """Trials in this process take as long as their estimators say."""
+    """Set the durations of trials in this process by their estimators."""
     for module in (evaluation, fold, scheduling):
         monkeypatch.setattr(module, "time", CLOCK)
     return CLOCK

@@ -1,4 +1,4 @@
-"""Constraints on outcomes, in every search."""
+"""Constraints on outcomes in all searches."""
 
 import warnings
 
@@ -36,7 +36,7 @@ LEAVES = {"leaves": (n_leaves, "<= 4")}
 
 
 def limits(kind):
-    """Return constraints that some configurations keep, and others do not."""
+    """Return constraints that some configurations meet, and others violate."""
     if kind is TextRepresentationSearchCV:
         return {"letters": (n_letters, "<= 20"), "n_features": "<= 20"}
     return {"leaves": (n_leaves, "<= 4"), "recall_macro": ">= 0.6"}
@@ -48,7 +48,7 @@ def search(kind=BayesSearchCV, **more):
 
 
 def tree_values(params):
-    """Measure a trial of `search` by hand: mean score and mean number of leaves."""
+    """Return mean score and mean number of leaves of a trial of `search`."""
     scores, leaves = [], []
     for train, test in StratifiedKFold(3).split(X, y):
         tree = DecisionTreeClassifier(random_state=0, **params).fit(X[train], y[train])
@@ -332,7 +332,7 @@ def test_scorers_of_outcomes_get_their_metadata(backend):
 
 
 class Unfitted(DecisionTreeClassifier):
-    """Must not be fitted."""
+    """Estimator that must not be fitted."""
 
     def fit(self, X, y, sample_weight=None, check_input=True):
         raise AssertionError("a fit was paid for")

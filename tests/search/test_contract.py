@@ -40,7 +40,7 @@ fitted = functools.cache(every_search.fitted)
 
 
 def assert_same_search(search, expected):
-    """Check that two fitted searches made the same trials and go on alike."""
+    """Check that two fitted searches have the same trials and next proposals."""
     for one, other in zip(search.trials_, expected.trials_, strict=True):
         assert (one.params, one.score, one.state) == (
             other.params,
@@ -58,7 +58,7 @@ def assert_same_search(search, expected):
 
 
 def _next(search):
-    """Return what a copy of the optimizer asks for."""
+    """Return the proposals of a copy of the optimizer."""
     return copy.deepcopy(search.optimizer_).ask()
 
 

@@ -1,4 +1,4 @@
-"""Entries of docstrings that the searches share."""
+"""Shared entries in the docstrings of the searches."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Which metric guides a search whose `refit` is a rule of ours."""
+"""Metric of the optimizer if `refit` is a rule of skbayes."""
 
 import pytest
 from sklearn.datasets import load_iris

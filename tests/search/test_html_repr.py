@@ -35,7 +35,7 @@ def fitted():
 
 
 def _cells(search):
-    """The block as a reader sees it: labels, and the text beside them."""
+    """Return the visible labels of the block, and the text next to them."""
     rows = re.findall(r"<tr.*?</tr>", result_html(search), re.DOTALL)
     cells = [re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL) for row in rows]
     return {_text(label): _text(value) for label, value in cells}
@@ -153,7 +153,7 @@ def test_what_the_other_searches_add():
 
 
 class AnyNames(ClassifierMixin, BaseEstimator):
-    """A classifier with parameters of any name."""
+    """Classifier with parameters of any name."""
 
     def __init__(self, **params):
         self.params = params

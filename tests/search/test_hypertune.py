@@ -1,4 +1,4 @@
-"""HyperTuneSearchCV: its two parts, what it says of them, and that it is a search."""
+"""HyperTuneSearchCV: its two parts, its messages, and its interface."""
 
 import inspect
 import warnings
@@ -271,7 +271,7 @@ def test_failing_small_samples_leave_plain_search():
 
 
 class FailsOnFew(Growing):
-    """Cannot be fitted on a small sample."""
+    """Estimator that cannot be fitted on a small sample."""
 
     def fit(self, X, y):
         if len(X) < 60:

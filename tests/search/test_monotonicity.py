@@ -63,7 +63,7 @@ def test_a_step_that_is_chosen_has_the_signs_of_what_is_chosen():
 
 
 class Backwards(BaseEstimator):
-    """Whose alpha nobody knows."""
+    """Estimator whose alpha has no known monotonicity."""
 
     def __init__(self, alpha=1.0):
         self.alpha = alpha
@@ -85,7 +85,7 @@ def test_a_class_has_the_signs_of_its_base():
 
 
 def test_the_table_names_what_exists():
-    """Each class of scikit-learn has the parameters that the table gives it."""
+    """Each class of scikit-learn has the parameters in the table."""
     theirs = dict(all_estimators())
     ours = {"LGBMModel": lightgbm.LGBMModel, "XGBModel": None}
     for name, signs in KNOWN_MONOTONICITY.items():

@@ -1,4 +1,4 @@
-"""MultiStageSearchCV: most trials on a part of the training rows."""
+"""MultiStageSearchCV: stages on subsets of the training rows."""
 
 import inspect
 import pickle

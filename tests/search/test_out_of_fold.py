@@ -1,4 +1,4 @@
-"""What is kept of the winner's fits."""
+"""Out-of-fold predictions and fold estimators of the best candidate."""
 
 import numpy as np
 import pytest
@@ -111,7 +111,7 @@ def test_a_precomputed_kernel():
 
 
 class Counting(Restless):
-    """Counts its fits, and refuses more than allowed."""
+    """Estimator that counts its fits, and raises an exception above a limit."""
 
     n_fits = 0
 

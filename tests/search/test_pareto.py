@@ -1,4 +1,4 @@
-"""ParetoSearchCV: fronts, costs, choices, and that it is a search like the others."""
+"""ParetoSearchCV: fronts, costs, choices, and its interface."""
 
 import builtins
 import inspect

@@ -15,7 +15,7 @@ PLANE = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
 
 
 def trials(*rows):
-    """Trials of (subset, parameters, score)."""
+    """Return trials of (subset, parameters, score)."""
     return [
         Trial(n, params, [], score, subset=subset)
         for n, (subset, params, score) in enumerate(rows)

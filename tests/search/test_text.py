@@ -36,7 +36,7 @@ from skbayes.utils.optional import tell_once
 
 
 def _reviews(n, seed=0):
-    """Make texts of which some words and pairs of words tell the label."""
+    """Return texts in which some words and pairs of words determine the label."""
     rng = np.random.default_rng(seed)
     filler = [f"w{i}" for i in range(40)] + ["The", "of", "2014", "77", "a"]
     texts, labels = [], []
@@ -56,7 +56,7 @@ NEW = _reviews(50, 1)
 
 
 def _assert_scores_of_the_plain_pipeline(search, texts, y, splits):
-    """Every trial scores what its pipeline scores on raw texts, and as many fail."""
+    """Check that all trials have the scores of their pipelines on raw texts."""
     for i, params in enumerate(search.cv_results_["params"]):
         plain = clone(search._pipeline()).set_params(**params)
         with warnings.catch_warnings():
@@ -768,7 +768,7 @@ def test_routing():
 
 @pytest.fixture
 def bare(monkeypatch):
-    """As if skbayes were installed without its extras."""
+    """Simulate an installation of skbayes without its extras."""
     cached = (_liblinear._is_installed, tell_once)
     for module in ("snowballstemmer", "stop_words", "liblinear", "liblinear.liblinear"):
         monkeypatch.setitem(sys.modules, module, None)
@@ -845,7 +845,7 @@ def test_a_journal_of_another_space_is_refused(tmp_path, request):
 
 @pytest.fixture
 def counting(monkeypatch):
-    """Record when the counts of the texts come and go."""
+    """Record when counts of the texts are created and deleted."""
     events = []
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The score less a multiple of the cost, and the size of the training set."""
+"""TradeoffSearchCV: score minus a multiple of the cost, and training set size."""
 
 import inspect
 import pickle

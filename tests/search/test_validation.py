@@ -40,7 +40,7 @@ def _search(estimator=None, **settings):
 
 
 def _fitted(estimator=None, search_spaces=None, kind=BayesSearchCV, **settings):
-    """Fit to what has little to learn."""
+    """Fit a search on a small data set."""
     spaces = (
         {"strategy": ["prior", "uniform"]} if search_spaces is None else search_spaces
     )
@@ -232,7 +232,7 @@ def test_a_parameter_without_any_right_value(notation, complaint):
 
 
 class Foreign(ClassifierMixin, BaseEstimator):
-    """An estimator without constraints."""
+    """Estimator without parameter constraints."""
 
     def __init__(self, rate=0.1, depth=3):
         self.rate = rate

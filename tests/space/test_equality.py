@@ -23,7 +23,7 @@ from skbayes.space.equality import ItemKey
 
 
 def columns(scaled):
-    """ColumnTransformers whose repr leaves out what differs."""
+    """Return ColumnTransformers whose repr omits their differences."""
     numeric = Pipeline([("impute", SimpleImputer()), ("scale", scaled)])
     lists = [(f"name{i}", StandardScaler(), [f"a_long_column_{i}"]) for i in range(9)]
     return ColumnTransformer([*lists, ("last", numeric, ["b"])])

@@ -31,7 +31,7 @@ def test_numbers_too_close_to_be_told_apart_are_ranked(values):
 
 
 class Counted:
-    """Count how often values are compared for equality."""
+    """Object that counts how often it is compared."""
 
     comparisons = 0
 

@@ -22,19 +22,19 @@ from skbayes.space.notation import parse_dict, parse_dimension, parse_spaces
 
 
 class ForeignReal(SimpleNamespace):
-    """Like scikit-optimize's Real."""
+    """Substitute for Real of scikit-optimize."""
 
 
 class ForeignInteger(SimpleNamespace):
-    """Like scikit-optimize's Integer."""
+    """Substitute for Integer of scikit-optimize."""
 
 
 class FloatDistribution(SimpleNamespace):
-    """Like Optuna's."""
+    """Substitute for FloatDistribution of Optuna."""
 
 
 class IntDistribution(SimpleNamespace):
-    """Like Optuna's."""
+    """Substitute for IntDistribution of Optuna."""
 
 
 class DrawsOnly:
@@ -284,7 +284,7 @@ def test_other_long_lists_are_listed(notation, n_values):
 
 
 class RaisingDistribution:
-    """A distribution of which one method raises."""
+    """Distribution with one method that raises an exception."""
 
     def __init__(self, method, error, on=0.0):
         self.method, self.error, self.on = method, error, on

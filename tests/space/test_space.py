@@ -44,7 +44,7 @@ def merged(dicts):
 
 @st.composite
 def trees(draw, depth=2, prefix="p"):
-    """Draw a dict in which each level's names are its own."""
+    """Draw a nested dict with different names on each level."""
     count = draw(st.integers(1, 3))
     space = merged(draw(leaf(f"{prefix}{place}")) for place in range(count))
     if depth and draw(st.booleans()):

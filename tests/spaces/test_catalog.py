@@ -1,4 +1,4 @@
-"""Properties of all classes that are known."""
+"""Properties of all classes in the catalog."""
 
 import importlib
 import warnings

@@ -1,4 +1,4 @@
-"""Printing spaces as code, and laying changes over them."""
+"""Spaces printed as code, and changes of default spaces."""
 
 import copy
 import pickle
@@ -41,7 +41,7 @@ ESTIMATORS = [
 
 
 def _plain(notation):
-    """Return what two notations have in common if they mean the same."""
+    """Return the part of a notation that is compared."""
     if isinstance(notation, dict):
         return {name: _plain(one) for name, one in notation.items()}
     if isinstance(notation, Choice):

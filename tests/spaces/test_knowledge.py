@@ -32,7 +32,7 @@ KNOWN = {
 
 
 def toy(**knowledge):
-    """What is known of SVC, made up."""
+    """Return made-up knowledge about SVC."""
     return {"SVC": {**KNOWN["Toy"], **knowledge}}
 
 

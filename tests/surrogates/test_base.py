@@ -1,4 +1,4 @@
-"""The uncertainty of a mean of scores, against predictions one by one."""
+"""Uncertainty of a mean of scores, compared with single predictions."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def model(request):
 
 
 def covariance(model):
-    """Covariances between all of `AT`, from averages of two."""
+    """Return the covariances between all of `AT`, from averages of two."""
     m = len(AT)
     pairs = np.array(
         [
@@ -93,7 +93,7 @@ def test_of_one_configuration_it_is_its_prediction(name):
     "name, noise", [("gp", 0.05), ("additive", 0.05), ("graph", 0.0)]
 )
 def test_covariances_are_those_that_conditioning_uses(name, noise):
-    """Observing j takes c_ij^2 / (c_jj + noise) from the variance of i."""
+    """Observing j reduces the variance of i by c_ij^2 / (c_jj + noise)."""
     model = MODELS[name]().fit(GRID[TOLD], scores(GRID[TOLD]))
     C = covariance(model)[..., 0]
     unit = model._unit**2

@@ -1,4 +1,4 @@
-"""Contract of every surrogate in the registry, by itself and in a search."""
+"""Contract of every surrogate in the registry, alone and in a search."""
 
 import copy
 import math
@@ -40,7 +40,7 @@ MIXED = Space.from_notation(
 
 
 def made(name, space=None, seed=3):
-    """A surrogate by its name, and rows of a space that it can be used on."""
+    """Return a surrogate by name, and rows of a space that it supports."""
     if name == "trees":
         pytest.importorskip("lightgbm")
     finite = capability(name, "needs_finite_space")

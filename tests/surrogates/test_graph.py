@@ -14,7 +14,7 @@ def random_graph(seed=0, n=40, columns=3):
 
 
 def two_islands():
-    """Two groups of nodes that are no neighbors of one another."""
+    """Return a graph with two components."""
     nodes = np.concatenate([0.01 * np.arange(12), 0.9 + 0.01 * np.arange(9)])
     graph = NeighborGraph(nodes[:, None], [0])
     assert sorted(len(part) for part in graph.components) == [9, 12]
@@ -22,7 +22,7 @@ def two_islands():
 
 
 def solved(graph, labeled, labels):
-    """The harmonic function by its definition, where each component has a label."""
+    """Return the harmonic function by its definition, if each component has a label."""
     free = np.setdiff1d(np.arange(len(graph)), labeled)
     delta = graph.laplacian
     f = np.empty(len(graph))

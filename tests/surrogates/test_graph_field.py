@@ -20,7 +20,7 @@ def fitted(count=12):
 
 
 def dense(field, labeled, y):
-    """Mean and variance by the formula, at the best of all hyper-parameters."""
+    """Return mean and variance by the formula, at the best hyper-parameters."""
     target = (y - y.mean()) / y.std()
     best = None
     degree = field.graph.W.sum() / len(NODES)

@@ -1,4 +1,4 @@
-"""A surrogate that learns from cheaper evaluations, too."""
+"""Surrogate that also uses cheaper evaluations."""
 
 import copy
 

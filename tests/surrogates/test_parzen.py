@@ -119,7 +119,7 @@ def trials(n, seed=0):
     ("n", "expected"), [(1, 1), (2, 2), (13, 2), (14, 3), (20, 3), (21, 4)]
 )
 def test_the_best_trials_are_good(n, expected):
-    """The larger of 2 and ceil(0.15 n)."""
+    """Their number is the larger of 2 and ceil(0.15 n)."""
     space = Space.from_notation({"x": (0.0, 1.0)})
     X = np.random.default_rng(0).random((n, 1))
     estimator = ParzenEstimator(space=space).fit(X, X[:, 0])
@@ -264,7 +264,7 @@ def test_eight_trials_come_before_the_model():
 
 
 def test_it_beats_random_search_on_average():
-    """On a tree of conditional parameters, where its strength lies."""
+    """The space is a tree of conditional parameters, for which TPE is well suited."""
     from skbayes.space import Choice
 
     space = {

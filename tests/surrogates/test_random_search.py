@@ -22,7 +22,7 @@ def test_scores_do_not_matter(surrogate):
 
 
 def test_quasi_random_points_are_those_of_the_sequence():
-    """Each of 16 x 4 boxes of equal size gets one of 64 points."""
+    """Each of 16 x 4 boxes of equal size contains one of 64 points."""
     params = Optimizer(SQUARE, surrogate="sobol", random_state=0).ask(64)
     boxes = {(int(16 * p["x"]), int(4 * p["y"])) for p in params}
     assert len(boxes) == 64
@@ -47,7 +47,7 @@ def test_the_sequence_skips_what_is_known_or_not_allowed():
 
 
 def test_a_sequence_that_meets_nothing_new_gives_way_to_chance():
-    """One cell of many thousands: no quasi-random point need lie in it."""
+    """No quasi-random point has to be in one cell of many thousands."""
     optimizer = Optimizer(
         {"a": (1, 300), "b": (1, 300)},
         surrogate="sobol",

@@ -12,7 +12,7 @@ lightgbm = pytest.importorskip("lightgbm")
 
 
 def data(n=40, seed=0):
-    """Two ordered columns, the second often inactive, and one of three options."""
+    """Return two ordered columns, the second often inactive, and three options."""
     rng = np.random.default_rng(seed)
     X = np.column_stack([rng.random((n, 2)), rng.integers(3, size=n) / 2])
     X[::3, 1] = np.nan
@@ -23,7 +23,7 @@ OPTIONS = [0, 0, 3]
 
 
 def test_predictions_are_those_of_the_leaves():
-    """Mean and variance of the score in the leaf of a tree drawn at random."""
+    """The reference is mean and variance in the leaf of a random tree."""
     X, y = data()
     candidates, _ = data(15, seed=1)
     model = TreeEnsemble(10, n_options=OPTIONS).fit(X, y)

@@ -1,4 +1,4 @@
-"""Linear classifiers by LIBLINEAR, beside scikit-learn's copies of the library."""
+"""Linear classifiers by LIBLINEAR, compared with those of scikit-learn."""
 
 import contextlib
 import itertools
@@ -46,7 +46,7 @@ LIBRARIES = ["liblinear-official", "scikit-learn"]
 
 @contextlib.contextmanager
 def _hidden_package():
-    """As if liblinear-official were not installed, and this had not been told yet."""
+    """Simulate that liblinear-official is not installed, and reset the warning."""
     with pytest.MonkeyPatch.context() as patch:
         for module in ("liblinear", "liblinear.liblinear"):
             patch.setitem(sys.modules, module, None)
@@ -62,7 +62,7 @@ def _forget():
 
 @pytest.fixture(params=LIBRARIES)
 def library(request):
-    """Each LIBLINEAR in turn; most tests hold for both."""
+    """Run a test with each LIBLINEAR; most tests are valid for both."""
     hidden = request.param == "scikit-learn"
     with _hidden_package() if hidden else contextlib.nullcontext():
         yield request.param
@@ -89,7 +89,7 @@ def three_classes():
 
 
 def _sklearns(number, several_classes, **settings):
-    """scikit-learn's classifier with the same problem to solve."""
+    """Return the classifier of scikit-learn with the same problem."""
     penalty, loss, dual = PROBLEMS[number]
     if loss != "logistic":
         return LinearSVC(penalty=penalty, loss=loss, dual=dual, **settings)
@@ -694,7 +694,7 @@ def test_a_search_tells_before_the_first_fit_which_liblinear_is_used(monkeypatch
 
 
 def ratios_by_hand(X, positive):
-    """r of Wang & Manning (2012), equation 2, feature by feature."""
+    """Return r of Wang & Manning (2012), equation 2, feature by feature."""
     present = X.toarray() != 0 if sparse.issparse(X) else X != 0
     p = [1 + sum(row[j] for row in present[positive]) for j in range(X.shape[1])]
     q = [1 + sum(row[j] for row in present[~positive]) for j in range(X.shape[1])]

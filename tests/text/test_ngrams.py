@@ -54,7 +54,7 @@ def test_estimator_checks(check):
 
 
 def _assert_same(ours, theirs, texts, new):
-    """The matrices agree, column by name, or both refuse."""
+    """Check that the matrices are equal by name, or that both raise an exception."""
     try:
         expected = theirs.fit_transform(texts)
     except ValueError as error:
@@ -177,7 +177,7 @@ def test_gaps():
 @settings(max_examples=50, deadline=None)
 @given(texts=texts_of, n=st.integers(1, 3), max_gap=st.integers(0, 2))
 def test_gaps_against_the_definition(texts, n, max_gap):
-    """Every choice of n places in order, with no more than max_gap skipped."""
+    """The reference is every choice of n words with at most max_gap skipped."""
     from collections import Counter
     from itertools import combinations
 

@@ -111,7 +111,7 @@ def test_changes_hold_wherever_a_parameter_stands():
 
 
 def _ranges(space):
-    """The orders of words on each branch of the tree."""
+    """Return the n-gram ranges on each branch of the tree."""
     found = []
     for one in space:
         value = one["vectorizer__ngram_range"]

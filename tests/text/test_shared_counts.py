@@ -40,7 +40,7 @@ def test_a_sequence_of_the_texts(counted):
     "rows", [slice(0, 25), np.arange(0, 40, 3), np.array([9, 2, 2])], ids=str
 )
 def test_cut_out_is_what_counting_gives(counted, analyzer, rows):
-    """To the last bit, in the same columns: nothing of the other texts is there."""
+    """The counts are bit for bit equal, in the same columns, without other texts."""
     vectorizer = NGramVectorizer(
         analyzer=analyzer,
         ngram_range=(2, 4),

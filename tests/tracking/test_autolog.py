@@ -15,7 +15,7 @@ X, y = load_iris(return_X_y=True)
 
 @pytest.fixture
 def mlflow(monkeypatch):
-    """MLflow, imported, and `autolog` called."""
+    """Return the imported module MLflow after a call of `autolog`."""
     return _import(monkeypatch, Mlflow(), Autologging())
 
 
@@ -27,7 +27,7 @@ def _import(monkeypatch, mlflow, autologging):
 
 
 class Watched(DummyClassifier):
-    """Remembers whether its fits would have been logged."""
+    """Estimator that records whether its fits would be logged."""
 
     def fit(self, X, y):
         autologging = sys.modules["mlflow.utils.autologging_utils"]

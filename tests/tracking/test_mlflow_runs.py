@@ -123,7 +123,7 @@ def test_pruned_trials_say_so(mlflow):
         ("nowhere.journal", None, FileNotFoundError, "there is no file"),
         ("nowhere.journal", 0, ValueError, "refresh must be a positive number, got 0"),
         ("nowhere.journal", True, TypeError, "refresh must be a number of"),
-        (History(), 30, TypeError, "refresh needs the path of a journal"),
+        (History(), 30, TypeError, "refresh needs the path of the journal"),
         (3, None, TypeError, "source must be a fitted search"),
         (GridSearchCV(DummyClassifier(), {}), None, ValueError, "not fitted"),
     ],

@@ -1,6 +1,6 @@
-"""A user's program: type checkers and Python itself accept it as it is.
+"""Example program that type checkers and Python itself must accept.
 
-`mypy` and `pyright` check it; tests/test_typing.py runs it, too.
+`mypy` and `pyright` check it, and tests/test_typing.py runs it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ pipeline = Pipeline([("scale", StandardScaler()), ("model", SVC())])
 
 
 def notations() -> list[float]:
-    """All ways to write a space."""
+    """Use all notations of a space."""
     spaces = [
         {"C": [0.1, 1, 10], "kernel": ["linear", "rbf"]},
         {"C": np.logspace(-2, 2, 5)},
@@ -68,7 +68,7 @@ def notations() -> list[float]:
 
 
 def results() -> str:
-    """What comes out of a search."""
+    """Use the results of a search."""
     search = BayesSearchCV(
         pipeline,
         {"model__C": (0.1, 10.0, "log-uniform")},
@@ -108,7 +108,7 @@ def results() -> str:
 
 
 def other_searches() -> list[dict[str, object]]:
-    """The others, and starting from a grid search."""
+    """Use the other searches, and a warm start from a grid search."""
     space = {"C": (0.1, 10.0, "log-uniform"), "gamma": (1e-3, 1e-1, "log-uniform")}
     grid = GridSearchCV(SVC(), {"C": [1, 10], "gamma": [0.1]}, cv=2).fit(X, y)
     warm = BayesSearchCV(SVC(), space, n_iter=2, cv=2, warm_start_from=grid).fit(X, y)
@@ -138,7 +138,7 @@ def other_searches() -> list[dict[str, object]]:
 
 
 def pictures() -> int:
-    """Pictures follow scikit-learn's convention."""
+    """Use the displays, which follow scikit-learn's convention."""
     search = BayesSearchCV(SVC(), {"C": (0.1, 10.0)}, n_iter=3, cv=2).fit(X, y)
     display = ConvergenceDisplay.from_search(search)
     assert_type(display, ConvergenceDisplay)
@@ -150,7 +150,7 @@ def pictures() -> int:
 
 
 def ask_and_tell() -> float:
-    """The optimizer on its own."""
+    """Use the optimizer directly."""
     optimizer = Optimizer({"x": (-1.0, 1.0), "k": [1, 2, 3]}, random_state=0)
     for _ in range(4):
         for params in optimizer.ask(2):

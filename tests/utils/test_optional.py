@@ -1,4 +1,4 @@
-"""Packages that extras install: what is said where one is missing."""
+"""Optional packages, and messages if they are missing."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""Pickles that say which version of skbayes made them."""
+"""Version of skbayes in pickles."""
 
 import copy
 import pickle

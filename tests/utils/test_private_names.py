@@ -1,4 +1,4 @@
-"""Private names that a release of scikit-learn or joblib may not have."""
+"""Private names that may be missing in a release of scikit-learn or joblib."""
 
 import json
 import subprocess

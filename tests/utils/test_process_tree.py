@@ -1,4 +1,4 @@
-"""Processes and all that they start."""
+"""Processes and their descendants."""
 
 import os
 import subprocess

@@ -66,7 +66,7 @@ def data(kind, n_classes=3):
 
 
 class Watch:
-    """Keeps what it is shown, and ends a fit after some rounds."""
+    """Callback that records its arguments, and ends a fit after some rounds."""
 
     def __init__(self, cap, X, y, end=None):
         self.sets, self.labels = [X, X[:20]], [y, y[:20]]

@@ -1,4 +1,4 @@
-"""Learners with rounds: their predictions after each round, and when they stop."""
+"""Learners with rounds: predictions after each round, and early stopping."""
 
 import warnings
 
@@ -73,7 +73,7 @@ def data(model, n_classes=3):
 
 
 class Watch:
-    """Keeps what it is shown, and ends a fit after some rounds."""
+    """Callback that records its arguments, and ends a fit after some rounds."""
 
     def __init__(self, cap, X, y, end=None):
         self.sets, self.labels = [X, X[:20]], [y, y[:20]]
@@ -90,7 +90,7 @@ class Watch:
 
 
 def fitted_to(model, cap, X, y, **kwargs):
-    """Fit a clone as a search does, and return what was seen."""
+    """Fit a clone as a search does, and return the recorded arguments."""
     learner = learner_of(model)
     model = clone(model).set_params(
         **{**learner.settings(model), learner.parameter(model): cap}

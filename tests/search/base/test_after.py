@@ -1,4 +1,4 @@
-"""What a search gives besides what GridSearchCV has, and what it logs."""
+"""Attributes in addition to those of GridSearchCV, and log messages."""
 
 import logging
 
@@ -56,7 +56,7 @@ def test_the_logger_tells_of_each_trial(caplog, capsys):
     with caplog.at_level(logging.DEBUG, logger="skbayes"):
         make().fit(X, y)
     messages = [record.getMessage() for record in caplog.records]
-    told = [message for message in messages if " told: complete" in message]
+    told = [message for message in messages if " finished: complete" in message]
     started = [message for message in messages if " started: " in message]
     numbers = [f"trial {number} " for number in range(6)]
     for lines in (told, started):

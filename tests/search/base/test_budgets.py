@@ -1,4 +1,4 @@
-"""What ends a search: `n_iter`, `timeout`, an exhausted space, Ctrl-C."""
+"""Ends of a search: `n_iter`, `timeout`, an exhausted space, Ctrl-C."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ SPACE = {"quality": (0.0, 1.0)}
 
 
 class Interrupted(Sometimes):
-    """Ctrl-C comes in the fit with the number `at`."""
+    """Estimator that is interrupted in the fit with the number `at`."""
 
     n_fits = 0
 
@@ -162,7 +162,7 @@ print(search.stop_reason_, search.optimizer_.n_told, len(search.predict(X)))
 
 
 def start_search(folder, n_jobs, n_points):
-    """Run the program until it has told two trials."""
+    """Run the program until it has reported two trials."""
     tests = Path(__file__).parents[2] / "helpers"
     process = subprocess.Popen(
         [sys.executable, "-u", "-c", PROGRAM, folder, str(n_jobs), str(n_points)],
@@ -185,7 +185,7 @@ def start_search(folder, n_jobs, n_points):
 
 
 def finish(process):
-    """Return what the program printed, however it ends."""
+    """Return the output of the program after its end."""
     try:
         return process.communicate(timeout=600)
     finally:
@@ -194,7 +194,7 @@ def finish(process):
 
 
 def wait_until(condition):
-    """Wait for something that will happen; give up after ten minutes."""
+    """Wait for a condition for at most ten minutes."""
     give_up = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < give_up

@@ -30,7 +30,7 @@ def logistic():
 
 
 def paths(recorder):
-    """What was reported: hook, path of tasks, the name of who reported."""
+    """Return the reported hook, path of tasks, and name of the reporter."""
     return [(hook, tuple(path), name) for hook, path, name, _ in recorder.events]
 
 

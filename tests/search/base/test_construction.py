@@ -1,4 +1,4 @@
-"""Rules C1 … C6 and T1 … T3: constructing, validating, displaying, tagging."""
+"""Rules C1 … C6 and T1 … T3: construction, validation, display, tags."""
 
 import inspect
 import warnings
@@ -40,7 +40,7 @@ class NeverFitted(SVC):
 
 
 class Anything(ClassifierMixin, BaseEstimator):
-    """Takes any object as a parameter."""
+    """Estimator that accepts any object as a parameter."""
 
     def __init__(self, C=1, step=None):
         self.C = C

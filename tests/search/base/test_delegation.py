@@ -1,4 +1,4 @@
-"""Rules D1 … D6: what the fitted search hands on to its best estimator."""
+"""Rules D1 … D6: methods that are delegated to the best estimator."""
 
 import os
 import subprocess

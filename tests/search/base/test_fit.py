@@ -1,4 +1,4 @@
-"""Rules F1 … F10, S1 and S2: what `fit` takes, and how it is cut into folds."""
+"""Rules F1 … F10, S1 and S2: arguments of `fit`, and splits."""
 
 import inspect
 
@@ -89,7 +89,7 @@ def test_f1_text():
 
 
 class FromImages(ClassifierMixin, BaseEstimator):
-    """Takes arrays of three dimensions, as they are."""
+    """Estimator that accepts arrays of three dimensions."""
 
     def __init__(self, axis=0):
         self.axis = axis
@@ -139,7 +139,7 @@ def test_f2_unequal_lengths_raise_before_any_fit():
 
 
 class Minimal:
-    """An estimator that shares no code with scikit-learn's."""
+    """Estimator that has no base class of scikit-learn."""
 
     def __init__(self, shift=0):
         self.shift = shift
@@ -265,7 +265,7 @@ def test_f7_seeds_differ_and_an_instance_moves_on():
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
-    """Keeps what its `fit` was given."""
+    """Estimator that records the arguments of its `fit`."""
 
     seen: list = []
 
@@ -377,7 +377,7 @@ def test_f10_weight_two_equals_a_repeated_row():
 
 
 class Constant(ClassifierMixin, BaseEstimator):
-    """Its score says which rows it was tested on, and nothing else."""
+    """Estimator whose score identifies its test rows."""
 
     def __init__(self, knob=0.0):
         self.knob = knob

@@ -1,4 +1,4 @@
-"""A search that keeps a journal: killed, continued, changed, watched."""
+"""Searches with a journal: killed, continued, changed, and observed."""
 
 import contextlib
 import os
@@ -73,7 +73,7 @@ def test_facts_about_the_search_are_kept(path):
 
 
 class Counted(SVC):
-    """Counts its fits."""
+    """Estimator that counts its fits."""
 
     n_fits = 0
 
@@ -236,7 +236,7 @@ for line in sys.stdin:
 
 
 def kill_at_random(path, n_points, n_jobs, n_kills, seconds):
-    """Start the search again and again and kill it; return how often it was killed."""
+    """Start and kill a search repeatedly; return the number of kills."""
     tests = Path(__file__).parents[2] / "helpers"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)])}
     rng = random.Random(0)

@@ -1,4 +1,4 @@
-"""Limits of time that the optimizer of a search learns."""
+"""Time limits in the optimizer of a search."""
 
 import pytest
 from sklearn.datasets import load_iris

@@ -1,4 +1,4 @@
-"""Fits that are ended: `trial_timeout`, `trial_memory`, `timeout` and Ctrl-C."""
+"""Limits of fits: `trial_timeout`, `trial_memory`, `timeout` and Ctrl-C."""
 
 import os
 import re
@@ -35,7 +35,7 @@ def search_over(ways, **more):
 
 
 def running(folder):
-    """Return the processes that fits have noted and that still run."""
+    """Return the recorded processes of fits that are still running."""
     found = []
     for path in Path(folder).iterdir():
         try:

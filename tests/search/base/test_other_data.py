@@ -1,4 +1,4 @@
-"""Searches that begin with what is known of other data."""
+"""Searches with a warm start from other data."""
 
 import warnings
 

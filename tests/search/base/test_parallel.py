@@ -1,4 +1,4 @@
-"""Rules P1 … P4 and S3: workers, pickles, and what is printed."""
+"""Rules P1 … P4 and S3: workers, pickles, and output."""
 
 import io
 import pickle

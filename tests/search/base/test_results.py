@@ -1,4 +1,4 @@
-"""Rules R1 … R9: `cv_results_`, and what is chosen from it."""
+"""Rules R1 … R9: `cv_results_`, and the choice of a candidate."""
 
 import warnings
 

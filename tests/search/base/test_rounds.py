@@ -1,4 +1,4 @@
-"""Searches that find the number of rounds in one fit of each fold."""
+"""Searches that find the number of rounds within one fit per fold."""
 
 import pickle
 import warnings

@@ -28,7 +28,7 @@ def routing():
 
 
 class Consumer(ClassifierMixin, BaseEstimator):
-    """Records the metadata that its `fit` and `score` get."""
+    """Estimator that records the metadata of its `fit` and `score`."""
 
     log: list = []
 

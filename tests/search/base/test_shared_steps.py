@@ -1,4 +1,4 @@
-"""First steps of pipelines that the trials of a search share."""
+"""First steps of pipelines that are shared by the trials of a search."""
 
 import os
 import pickle
@@ -80,7 +80,7 @@ def search(estimator, space=None, kind=BayesSearchCV, **kwargs):
 
 
 def assert_same_scores(one, other):
-    """Compare all columns but the times, to the last bit."""
+    """Compare all columns except the times, bit for bit."""
     assert one.cv_results_["params"] == other.cv_results_["params"]
     for name, column in one.cv_results_.items():
         if "score" in name and "time" not in name:
@@ -98,7 +98,7 @@ def fit_both(estimator, X, y, space=None, fit_params=None, **kwargs):
 
 
 def shared_times(search):
-    """Return the time that each trial has saved."""
+    """Return the time that was saved by each trial."""
     return np.array([trial.shared_time for trial in search.trials_])
 
 
@@ -291,7 +291,7 @@ def test_weights_reach_the_steps(iris):
 
 
 def _looks_inside(estimator, X, y):
-    """Scores with rows and steps of its own, and writes into what it gets."""
+    """Scorer that reads rows and steps, and modifies its arguments."""
     first = estimator[:1].transform(X[5:])
     whole = estimator[:-1].transform(X)
     whole += 1.0
@@ -304,7 +304,7 @@ def test_a_scorer_may_look_inside(iris):
 
 
 def _writes_into_rows(estimator, X, y):
-    """Scores twice; writes into the rows, and into the output of a step, between."""
+    """Scorer that scores twice, and modifies the rows and the output of a step."""
     first = estimator.predict_proba(X)[:, 0].sum()
     inner = estimator[0].transform(X)
     inner += 1.0
@@ -453,7 +453,7 @@ def test_a_resumed_search_goes_on(iris, tmp_path):
 
 @pytest.fixture
 def loaded(monkeypatch):
-    """Return the list of what is loaded from now on: "states", "output" and "test"."""
+    """Return a list of the subsequent loads: "states", "output" and "test"."""
     load, kinds = PrefixStore.load, []
 
     def noted(self, key, mapped=True):
@@ -517,7 +517,7 @@ def test_a_fold_is_repeated_if_a_step_is_lost_meanwhile(
 
 
 def _broken_loads(monkeypatch, spoil):
-    """Have each file spoiled before it is read."""
+    """Damage each file before it is read."""
     load = PrefixStore.load
 
     def spoiled(self, key, mapped=True):

@@ -52,7 +52,7 @@ def made(name):
 
 
 def rows(name):
-    """Return 40 rows of a kind that a transformer takes, and two classes."""
+    """Return 40 rows of a kind that a transformer accepts, and two classes."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 40)
     X = np.round(rng.random((40, 4)) + 0.3 * y[:, None], 2)

@@ -1,4 +1,4 @@
-"""Trials that are not finished: `racing` and `trial_timeout`."""
+"""Incomplete trials: `racing` and `trial_timeout`."""
 
 import threading
 import warnings

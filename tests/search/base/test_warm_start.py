@@ -1,4 +1,4 @@
-"""A search that begins with what another one knows."""
+"""Searches with a warm start from another search."""
 
 import math
 from datetime import timedelta
@@ -52,7 +52,7 @@ def test_coarse_grid_then_fine_search(grid, kind):
 
 
 def study(grid):
-    """The grid as a study of Optuna that minimizes the error."""
+    """Return the grid as an Optuna study that minimizes the error."""
     trials = [
         SimpleNamespace(
             state=SimpleNamespace(name="COMPLETE"), params=params, value=1.0 - score

@@ -19,7 +19,7 @@ def make_data(n=30, seed=0):
 
 
 def written_out(kernel, p, A, B):
-    """The kernel as its equation has it, pair by pair."""
+    """Return the kernel by its equation, pair by pair."""
     correlation = KERNELS[kernel]
     squares = np.square(A[:, None] - B) / np.square(LENGTH_SCALES)
     k_d = [correlation(squares[..., d])[0] for d in range(4)]
@@ -131,7 +131,7 @@ def test_pickling_keeps_predictions():
 
 
 def test_the_length_scales_are_believed_to_be_what_is_said():
-    """With next to nothing to learn from, the prior's median is the mode."""
+    """With almost no data, the mode is the median of the prior."""
     X, y, _ = make_data(1)
     for length_scale in (0.1, 0.7):
         model = AdditiveGaussianProcess(

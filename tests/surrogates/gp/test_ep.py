@@ -8,7 +8,7 @@ from skbayes.surrogates.gp.ep import propagate
 
 
 def posterior(mean, covariance, sites):
-    """Mean and covariance given the sites, by definition."""
+    """Return mean and covariance given the sites, by definition."""
     prior = np.linalg.inv(covariance)
     S = np.linalg.inv(prior + np.diag(sites.tau))
     return S @ (prior @ mean + sites.shift), S
@@ -17,7 +17,7 @@ def posterior(mean, covariance, sites):
 @given(st.floats(-40, 40), st.floats(0.01, 100), st.sampled_from([-1.0, 1.0]))
 @settings(max_examples=60, deadline=None)
 def test_one_sign_gives_the_moments_of_the_truncated_normal(mean, variance, sign):
-    """One quantity leaves nothing to approximate."""
+    """With one sign, expectation propagation is exact."""
     sd = np.sqrt(variance)
     mean = mean * sd
     sites = propagate(

@@ -92,7 +92,7 @@ def test_known_variances_explain_what_would_be_learned_as_noise():
 
 @pytest.mark.parametrize(("scale", "variance"), [(1.0, 1e8), (1e-140, 1e200)])
 def test_a_score_that_is_nothing_but_noise_is_ignored(scale, variance):
-    """Also where its variance is infinite in units of the scores' spread."""
+    """The variance may be infinite in units of the spread of the scores."""
     X, y, rng = make_data(15)
     candidates = rng.random((5, 4))
     mean, sd = GaussianProcess(n_samples=0).fit(X, scale * y).predict(candidates)
@@ -292,7 +292,7 @@ def test_a_column_that_does_not_matter_gets_a_long_length_scale():
 
 
 def test_unordered_options_are_exchangeable():
-    """Renaming the options renames the predictions and changes nothing else."""
+    """Renaming the options renames the predictions and has no other effect."""
     rng = np.random.default_rng(0)
     option, x = rng.integers(0, 3, 25), rng.random(25)
     y = np.array([0.0, 1.0, 0.3])[option] + 0.2 * x
@@ -313,7 +313,7 @@ def test_unordered_options_are_exchangeable():
 
 
 def test_inactive_columns_do_not_leak():
-    """What is inactive has one place, whatever the other rows do in that column."""
+    """Inactive values have one position, regardless of other rows in that column."""
     X, y, _ = make_data()
     X[::2, 1] = np.nan
     model = GaussianProcess(hyperparameters=FIXED).fit(X, y)

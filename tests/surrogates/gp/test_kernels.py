@@ -32,7 +32,7 @@ def test_derivatives_are_finite_at_zero(name):
 
 
 def mixed_rows(n, rng):
-    """Two ordered columns, one of 3 options, one ordered that may be inactive."""
+    """Return two ordered columns, one of 3 options, and one that may be inactive."""
     X = np.column_stack(
         [rng.random(n), rng.random(n), rng.integers(0, 3, n) / 2, rng.random(n)]
     )
@@ -94,7 +94,7 @@ def test_distances_broadcast_over_samples_of_length_scales():
 
 
 def test_of_very_many_options_only_known_ones_have_coordinates():
-    """Distances to what is known are those with a coordinate for each option."""
+    """Distances to known options are those with one coordinate per option."""
     K, rng = 5000, np.random.default_rng(0)
     known, X = (
         np.column_stack([rng.random(n), rng.integers(0, 9, n) / (K - 1)])

@@ -58,7 +58,7 @@ def test_without_signs_it_is_the_plain_process(kernel, noise, signs):
 
 
 def by_rejection(model, X, y, candidates, n_draws=600_000):
-    """Means and deviations of draws from the plain process that have the signs."""
+    """Return means and deviations of draws of the plain process with these signs."""
     D, n = X.shape[1], len(X)
     given = model.hyperparameters
     points = np.repeat(model.sign_points, D, axis=0)

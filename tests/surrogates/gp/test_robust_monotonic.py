@@ -120,7 +120,7 @@ def test_fits_do_not_depend_on_earlier_ones():
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_wrong_sign_costs_a_search_no_more_than_fifteen_trials(seed):
-    """It says that the score falls where it rises, from 0.4 to its maximum at 0.8."""
+    """The sign is negative, but the score increases from 0.4 to 0.8."""
     space = {"x": (0.0, 1.0), "z": (0.0, 1.0)}
     model = make((-1, -1), 0.4, 1.0, random_state=seed)
     optimizer = Optimizer(

@@ -1,0 +1,60 @@
+"""
+Resuming an interrupted search
+==============================
+
+With ``journal=``, a search writes each finished trial to a file. If the program is
+interrupted, run it again: it continues after the last finished trial, and the result is
+the same as without the interruption.
+"""
+
+import tempfile
+from pathlib import Path
+
+from sklearn.datasets import load_digits
+from sklearn.svm import SVC
+
+import skbayes
+from skbayes import BayesSearchCV
+from skbayes.inspection import ConvergenceDisplay
+
+X, y = load_digits(return_X_y=True)
+space = {"C": (1e-2, 1e3, "log-uniform"), "gamma": (1e-5, 1e-1, "log-uniform")}
+journal = Path(tempfile.mkdtemp()) / "search.journal"
+
+
+def make_search(n_iter, journal=None):
+    """Return the search that is interrupted and resumed."""
+    return BayesSearchCV(
+        SVC(), space, n_iter=n_iter, cv=3, journal=journal, random_state=0
+    )
+
+
+# %%
+# Interrupt the search
+# --------------------
+#
+# The first run ends after 6 of 12 trials. A run that is killed leaves the same file.
+# The journal can be read at any time, also while the search is running.
+make_search(6, journal).fit(X, y)
+history = skbayes.load_history(journal)
+history[["number", "score", "duration", "state"]]
+
+# %%
+# Resume the search
+# -----------------
+#
+# The second run reads the finished trials and fits only the others. The last line
+# compares its configurations with those of an uninterrupted search.
+resumed = make_search(12, journal).fit(X, y)
+uninterrupted = make_search(12).fit(X, y)
+same = resumed.cv_results_["params"] == uninterrupted.cv_results_["params"]
+print(f"best accuracy: {resumed.best_score_:.4f}")
+print(f"same configurations as without the interruption: {same}")
+
+# %%
+# Draw the progress
+# -----------------
+#
+# The displays also read journals. The dotted line marks the interruption.
+display = ConvergenceDisplay.from_history(journal)
+display.ax_.axvline(5.5, color="0.5", ls=":")

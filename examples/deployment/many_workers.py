@@ -1,0 +1,56 @@
+"""
+A search on a Dask cluster
+==========================
+
+A search sends its fits to the workers of joblib's backend: processes or threads on this
+machine, or a cluster of Dask or Ray. This example runs on a Dask cluster with two
+workers on this machine. It needs the package ``distributed``.
+"""
+
+import joblib
+from distributed import Client, LocalCluster
+from sklearn.datasets import load_digits
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV
+from skbayes.inspection import TimelineDisplay
+
+X, y = load_digits(return_X_y=True)
+
+# %%
+# Define the search
+# -----------------
+#
+# ``n_points=3`` keeps three trials in flight: trial 8 is chosen from the scores of
+# trials 0 to 5. The configurations are therefore the same on every backend.
+search = BayesSearchCV(
+    SVC(),
+    {"C": (1e-2, 1e3, "log-uniform"), "gamma": (1e-5, 1e-1, "log-uniform")},
+    n_iter=9,
+    cv=3,
+    n_points=3,
+    random_state=0,
+)
+search.fit(X, y)
+tried = search.cv_results_["params"]
+
+# %%
+# Run it on the cluster
+# ---------------------
+#
+# For another cluster, pass the address of its scheduler to ``Client``. skbayes must be
+# installed on its workers.
+cluster = LocalCluster(
+    n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+)
+with cluster, Client(cluster), joblib.parallel_config(backend="dask"):
+    search.fit(X, y)
+print(f"best accuracy: {search.best_score_:.4f}")
+print(f"same configurations: {search.cv_results_['params'] == tried}")
+
+# %%
+# Draw the trials over time
+# -------------------------
+#
+# Each bar is a trial. Trials in different lanes ran at the same time.
+TimelineDisplay.from_search(search)
