@@ -41,7 +41,10 @@ exclude_patterns = ["_build", "_templates", "auto_examples/**.ipynb"]
 autosummary_generate = True
 numpydoc_show_class_members = False
 maximum_signature_line_length = 88  # longer ones have a line for each parameter
+default_role = "literal"  # `name` in docstrings, as in scikit-learn
+smartquotes_action = "De"  # "auto" is a Python string, so quotes stay straight
 autodoc_typehints = "none"  # numpydoc's Parameters section states the types
+autodoc_preserve_defaults = True  # 1e9 and np.nan as they are written
 # Docstrings that BayesSearchCV inherits refer to scikit-learn's glossary, and gallery
 # pages are not pickled with the function that orders them.
 suppress_warnings = ["ref.term", "config.cache"]
@@ -120,6 +123,13 @@ numpydoc_xref_aliases = {
     "DataFrame": "pandas.DataFrame",
     "Pipeline": "sklearn.pipeline.Pipeline",
     "GridSearchCV": "sklearn.model_selection.GridSearchCV",
+    # Words without links: the inventories have no glossary terms.
+    "array-like": "array-like",
+    "array_like": "array-like",
+    "callable": "callable",
+    "generator": "generator",
+    "iterable": "iterable",
+    "sequence": "sequence",
 }
 
 # -- pages ----------------------------------------------------------------------------

@@ -123,7 +123,14 @@ def remove_quickstart_figure(gallery_conf, filename):
     figure.unlink(missing_ok=True)
 
 
+def _skip_fields(app, what, name, obj, skip, options):
+    """Leave out fields of named tuples, which the section Parameters describes."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
+
+
 def setup(app):
+    app.setup_extension("sphinx.ext.autodoc")
+    app.connect("autodoc-skip-member", _skip_fields)
     app.add_directive("measured", Measured)
     app.add_directive("known-classes", KnownClasses)
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))

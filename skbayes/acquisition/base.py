@@ -65,7 +65,7 @@ class Observations:
         there are no constraints.
     pending_kept : ndarray of shape (p,), bool, or None, default=None
         Mask of the pending configurations that are expected to satisfy the constraints.
-        None: all.
+        By default, all.
     """
 
     X: FloatArray
@@ -134,8 +134,8 @@ class Proposer(ABC):
     needs_scores : bool
         Whether it requires at least one score.
     n_initial_points : int or None
-        Number of known configurations before it makes proposals. None: it depends on
-        the space.
+        Number of known configurations before it makes proposals. By default, it depends
+        on the space.
     has_gradients : bool
         Whether :meth:`scores_and_gradient` can be called.
     surrogate : object

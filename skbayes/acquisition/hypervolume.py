@@ -23,7 +23,9 @@ import numpy as np
 
 from skbayes.acquisition.fronts import (
     hypervolume,
+    hypervolume_improvement,
     is_nondominated,
+    nondominated_boxes,
     nondominated_ranks,
     reference_point,
 )
@@ -39,93 +41,6 @@ __all__ = [
     "nondominated_ranks",
     "reference_point",
 ]
-
-
-def nondominated_boxes(
-    front: FloatArray, reference: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Decompose the nondominated region above a reference into disjoint boxes.
-
-    With two objectives, the boxes are strips, one more than there are points on the
-    front. With more objectives, a plane sweeps down along the last objective. Boxes of
-    the other objectives open and close where the section of the front changes.
-
-    Parameters
-    ----------
-    front : ndarray of shape (n, d)
-        Scores, greater is better. Dominated points have no effect.
-    reference : ndarray of shape (d,)
-        Reference point. Points that do not exceed it have no effect.
-
-    Returns
-    -------
-    lower, upper : ndarray of shape (K, d)
-        Corners of the boxes; `upper` may be infinite.
-    """
-    reference = np.asarray(reference, dtype=np.float64)
-    front = np.reshape(np.asarray(front, dtype=np.float64), (-1, len(reference)))
-    boxes = np.array(_boxes(front[np.all(front > reference, axis=1)], reference))
-    return boxes[:, 0], boxes[:, 1]
-
-
-_Corner = tuple[float, ...]
-_Box = tuple[_Corner, _Corner]
-
-
-def _boxes(points: FloatArray, reference: FloatArray) -> list[_Box]:
-    """Return boxes as pairs of lower and upper corners; all points are above."""
-    if len(reference) == 1:
-        return [((float(np.max(points, initial=reference[0])),), (np.inf,))]
-    if len(reference) == 2:
-        return _strips(points, reference)
-    levels = np.unique(points[:, -1])[::-1]
-    floor, inner = float(reference[-1]), reference[:-1]
-    finished: list[_Box] = []
-    # Sections of the boxes that are open at the current level, and their tops.
-    tops = dict.fromkeys(_boxes(points[:0, :-1], inner), np.inf)
-    for level in map(float, levels):
-        section = dict.fromkeys(_boxes(points[points[:, -1] >= level, :-1], inner))
-        for low, high in [box for box in tops if box not in section]:
-            finished.append(((*low, level), (*high, tops.pop((low, high)))))
-        for box in section:
-            tops.setdefault(box, level)
-    closed = [((*low, floor), (*high, top)) for (low, high), top in tops.items()]
-    return finished + closed
-
-
-def _strips(points: FloatArray, reference: FloatArray) -> list[_Box]:
-    """Return strips along the first objective, unbounded in the second one."""
-    points = points[np.lexsort((points[:, 1], points[:, 0]))[::-1]]
-    # Points that are higher than all points to their right.
-    reached = np.maximum.accumulate(np.append(-np.inf, points[:, 1]))[:-1]
-    steps = points[points[:, 1] > reached][::-1]
-    edges = [float(reference[0]), *steps[:, 0].tolist(), np.inf]
-    heights = [*steps[:, 1].tolist(), float(reference[1])]
-    return [
-        ((left, height), (right, np.inf))
-        for left, right, height in zip(edges, edges[1:], heights, strict=False)
-    ]
-
-
-def hypervolume_improvement(
-    Y: FloatArray, lower: FloatArray, upper: FloatArray
-) -> FloatArray:
-    """Compute the gain in hypervolume by each point alone.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (m, d)
-        Scores, greater is better.
-    lower, upper : ndarray of shape (K, d)
-        Boxes of :func:`nondominated_boxes`.
-
-    Returns
-    -------
-    improvement : ndarray of shape (m,)
-        Volume that the point dominates and the front does not.
-    """
-    overlap = np.minimum(np.asarray(Y)[:, None, :], upper) - lower
-    return np.sum(np.prod(np.maximum(overlap, 0.0), axis=2), axis=1)
 
 
 class ExpectedHypervolumeImprovement:

@@ -191,8 +191,8 @@ class ExpectedImprovementPerSecond(ExpectedImprovement):
     >>> for _ in range(8):
     ...     params = optimizer.ask()
     ...     optimizer.tell(params, params["x"], cost=10 ** (2 * params["x"]))
-    >>> optimizer.best_params["x"] > 0.5
-    True
+    >>> optimizer.best_params
+    {'x': 1.0}
     """
 
     per_cost = True

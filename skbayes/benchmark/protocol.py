@@ -80,9 +80,23 @@ class Run:
         return (self.table, self.digest, self.method, self.n_objectives, self.seed)
 
     def answers(self, table: LookupTable, cap: int | None, n_errors: int) -> bool:
-        """Whether this run contains one of at most `cap` rows with `n_errors` errors.
+        """Return whether this run contains a shorter run.
 
         Proposals do not depend on the cap, so a longer run contains all shorter ones.
+
+        Parameters
+        ----------
+        table : LookupTable
+            Table of the run.
+        cap : int or None
+            Maximum number of rows of the shorter run.
+        n_errors : int
+            Number of prediction errors of the shorter run.
+
+        Returns
+        -------
+        answers : bool
+            Whether the run is long enough, and has enough prediction errors.
         """
         longest = min(cap or len(table), len(table))
         n_judged = min(n_errors, longest) - min(N_START, longest) + 1
@@ -91,7 +105,18 @@ class Run:
         return self.finished or len(self.rows) >= longest
 
     def capped(self, cap: int | None) -> Run:
-        """Shorten the run to `cap` rows; a shortened run counts as not finished."""
+        """Return this run shortened to at most `cap` rows.
+
+        Parameters
+        ----------
+        cap : int or None
+            Maximum number of rows. None means no maximum.
+
+        Returns
+        -------
+        run : Run
+            This run, or a shortened copy, which counts as not finished.
+        """
         if cap is None or len(self.rows) <= cap:
             return self
         return replace(self, rows=self.rows[:cap], finished=False)
@@ -309,8 +334,8 @@ def benchmark(
     >>> table = load_nmt("zh-en").first(1)
     >>> runs = benchmark(["random"], [table], seeds=20)
     >>> summary = summarize(runs, table)
-    >>> 40 < summary["ftb"].mean < 80
-    True
+    >>> print(f"{summary['ftb'].mean:.1f}")
+    66.2
     """
     _check_cap(cap)
     named = methods if isinstance(methods, Mapping) else {m: m for m in methods}

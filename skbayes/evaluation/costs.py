@@ -44,7 +44,8 @@ class TrialCosts:
     Examples
     --------
     >>> from skbayes.evaluation.costs import TrialCosts
-    >>> from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+    >>> from skbayes.evaluation import FoldResult, Trial
+    >>> from skbayes.evaluation.trial import TrialState
     >>> folds = [
     ...     FoldResult(costs={"fit_time": t}, warm_up=t == 9.0) for t in (9.0, 2.0)
     ... ]

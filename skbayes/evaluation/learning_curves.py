@@ -84,7 +84,7 @@ MAX_LOG = 100.0
 def round_grid(cap: int) -> IntArray:
     """Return the numbers of rounds at which curves have scores.
 
-    These are all numbers up to 20, and then steps of 10 %. The last point of a grid is
+    These are all numbers up to 20, and then steps of 10%. The last point of a grid is
     its cap. Grids of two caps are equal below the smaller cap.
 
     Examples
@@ -219,8 +219,8 @@ class FoldCurveRace:
     >>> table = [[score, score + 0.01, score - 0.01] for score in scores]
     >>> race = FoldCurveRace(curves, scores, Race(table))
     >>> slow, bad = 0.9 - np.exp(-0.1 * rounds), 0.6 - np.exp(-0.8 * rounds)
-    >>> race.chance(bad[:16]) < 0.01 < race.chance(slow[:16])
-    True
+    >>> print(f"{race.chance(bad[:16]):.3f}, {race.chance(slow[:16]):.3f}")
+    0.000, 0.031
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class FoldCurveRace:
         """Return the median of the predicted mean over all folds, and its variance.
 
         The distribution of the gain is skewed and has no finite variance. Instead, the
-        standard deviation is half of the part of the 95 % interval above the median.
+        standard deviation is half of the part of the 95% interval above the median.
         Two variances are added to its square: the variance due to the other folds, and
         the variance of a uniform distribution between the estimate and the best mean.
         The latter is added because the gains of pruned trials are often larger than

@@ -58,10 +58,15 @@ def model_size(estimator: Any) -> int:
 
     Examples
     --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> from skbayes.evaluation.objectives import model_size
-    >>> model_size(DummyClassifier().fit([[0], [1]], [0, 1])) > 100
-    True
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from skbayes.evaluation import model_size
+    >>> X, y = load_iris(return_X_y=True)
+    >>> for n_trees in (10, 100):
+    ...     forest = RandomForestClassifier(n_trees, random_state=0).fit(X, y)
+    ...     print(f"{model_size(forest) / 1e3:.1f} kB")
+    19.7 kB
+    186.2 kB
     """
     return _Sizer().size(estimator)
 
@@ -130,7 +135,7 @@ def n_features(estimator: Any) -> int:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import Lasso
-    >>> from skbayes.evaluation.objectives import n_features
+    >>> from skbayes.evaluation import n_features
     >>> n_features(Lasso(0.1).fit(*load_iris(return_X_y=True)))
     1
     """

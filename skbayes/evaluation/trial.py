@@ -125,7 +125,7 @@ class Trial:
     stop_requested : bool
         Whether a callback requested the end of the search during this trial.
     expected_improvement : float or None
-        Expected improvement on the best score when the trial was proposed. None if no
+        Expected improvement over the best score when the trial was proposed. None if no
         surrogate was used to propose it.
     noise : float or None
         Variance of `score` due to skipped folds; None for all other trials.
@@ -148,7 +148,7 @@ class Trial:
 
     Examples
     --------
-    >>> from skbayes.evaluation.trial import FoldResult, Trial
+    >>> from skbayes.evaluation import FoldResult, Trial
     >>> folds = [FoldResult(0.8, 0.1, 0.0), FoldResult(0.6, 0.1, 0.0)]
     >>> trial = Trial(0, {"C": 1}, folds, score=0.7)
     >>> trial.scores["score"]
@@ -262,7 +262,7 @@ class History(Sequence[Trial]):
 
     Examples
     --------
-    >>> from skbayes.evaluation.trial import History, Trial
+    >>> from skbayes.evaluation import History, Trial
     >>> history = History([Trial(0, {"C": 1}, [], score=0.7)])
     >>> history.append(Trial(1, {"C": 2}, [], score=0.9))
     >>> len(history), history.best.params
@@ -301,7 +301,13 @@ class History(Sequence[Trial]):
         return f"<History of {len(self)} trials, {n_failed} failed>"
 
     def append(self, trial: Trial) -> None:
-        """Add a finished trial."""
+        """Add a finished trial.
+
+        Parameters
+        ----------
+        trial : Trial
+            Finished trial.
+        """
         self._trials.append(trial)
 
     @property

@@ -70,18 +70,19 @@ class _Display:
             journal (the search can still be running), or the output of
             :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`.
         metric : str or None, default=None
-            Name of the metric to plot. None: the metric that guided the search.
+            Name of the metric to plot. By default, the metric that guided the search.
         search_spaces : dict, list of dict, Space or None, default=None
-            Search space. None: the space of the search or of the journal; if there is
-            none, a space is guessed from the values that were tried.
+            Search space. By default, the space of the search or of the journal; if
+            there is none, a space is guessed from the values that were tried.
         params : list of str or None, default=None
-            Hyper-parameters to plot, in this order. None: all with more than one
+            Hyper-parameters to plot, in this order. By default, all with more than one
             possible value.
         name : str or None, default=None
-            Name of the search. None: the name of its class or of its journal.
+            Name of the search. By default, the name of its class or of its journal.
         ax : matplotlib.axes.Axes, array-like of Axes, or None, default=None
-            Axes to draw on. None: axes of a new figure. A plot with several panels
-            takes one axes object for each panel, or a single one, which is divided.
+            Axes to draw on. By default, axes of a new figure. A plot with several
+            panels takes one axes object for each panel, or a single one, which is
+            divided.
         n_cols : int, default=3
             Maximum number of panels in a row.
         point_kw : dict or None, default=None

@@ -194,11 +194,11 @@ def importance(
         :class:`skbayes.benchmark.LookupTable`. Also a journal, given by its path or by
         the output of :func:`skbayes.load_history`; the search can still be running.
     space : dict, list of dicts or Space, default=None
-        Search space, in any notation of :meth:`skbayes.space.Space.from_notation`.
-        None: the space of the search; if it is unknown, the values that occur.
+        Search space, in any notation of :meth:`skbayes.space.Space.from_notation`. By
+        default, the space of the search; if it is unknown, the values that occur.
     metric : str or None, default=None
-        Name of the metric, for searches with several metrics. None: the metric that
-        guides the search or that it is refitted for.
+        Name of the metric, for searches with several metrics. By default, the metric
+        that guides the search or that it is refitted for.
     top : float or None, default=None
         Restrict the analysis to the best configurations, such as 0.01 for the best 1%.
         Predictions of the forest below their quantile 1 - `top`, over the evaluated

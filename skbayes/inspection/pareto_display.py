@@ -40,7 +40,7 @@ class ParetoDisplay(_Display):
     numbers : ndarray of shape (n_trials,)
         Numbers of the trials.
     chosen : int or None, default=None
-        Row of the trial to mark. None: the knee of the front.
+        Row of the trial to mark. By default, the knee of the front.
     name : str or None, default=None
         Name of the search.
 
@@ -123,8 +123,8 @@ class ParetoDisplay(_Display):
         %(search)s
         objectives : dict of str to {"max", "min"} or None, default=None
             Objectives: two or more of the measured metrics and costs, including
-            "fit_time" and "train_fraction". None: the objectives of the search or of
-            its journal; a history does not contain them.
+            "fit_time" and "train_fraction". By default, the objectives of the search or
+            of its journal; a history does not contain them.
         %(name)s
         %(ax)s
         %(plot_options)s

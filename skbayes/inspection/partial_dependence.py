@@ -54,7 +54,7 @@ class PartialDependenceDisplay(_Display):
         1 if a higher score is better, -1 if a lower score is better.
     floor : float or None, default=None
         Score that replaces all worse scores when the surrogate is fitted; the plot
-        contains a note. None: no scores are replaced.
+        contains a note. By default, no scores are replaced.
     name : str or None, default=None
         Name of the search.
 
@@ -169,8 +169,8 @@ class PartialDependenceDisplay(_Display):
             the fitted surrogate of the search. If it does not predict this score (such
             as "tpe") or the source is a journal, a "gp" is fitted.
         resolution : int or None, default=None
-            Number of values at which a hyper-parameter is evaluated, if it has more.
-            None: 50, and 20 in pairs.
+            Number of values at which a hyper-parameter is evaluated, if it has more. By
+            default, 50, and 20 in pairs.
         n_averaged : int, default=128
             Number of configurations of the other hyper-parameters to average over, if
             there are more.

@@ -66,7 +66,7 @@ def write_report(
         Path of the HTML file. An existing file is replaced atomically; its permissions
         are kept.
     title : str or None, default=None
-        Title of the page. None: the names of the search and of its estimator.
+        Title of the page. By default, the names of the search and of its estimator.
 
     Returns
     -------
@@ -103,8 +103,8 @@ def write_report(
     >>> search = BayesSearchCV(SVC(), {"C": (0.1, 10.0)}, n_iter=3, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = search.fit(X, y).report(os.path.join(folder, "report.html"))
-    ...     path.read_text(encoding="utf-8").count("<img ") > 0
-    True
+    ...     path.name
+    'report.html'
     """
     check_is_fitted(search, "cv_results_")
     if title is None:
@@ -131,10 +131,10 @@ def report_history(
         Path of the HTML file. An existing file is replaced atomically; its permissions
         are kept.
     search_spaces : dict, list of dicts, Space or None, default=None
-        Search space. None: the space stored in the journal. Some plots are more
+        Search space. By default, the space stored in the journal. Some plots are more
         accurate, or only possible, if the space is known.
     title : str or None, default=None
-        Title of the page. None: the name of the journal.
+        Title of the page. By default, the name of the journal.
     refresh : float or None, default=None
         Interval in seconds at which the page is rewritten while the search of a journal
         is running. The browser reloads the page at the same interval. The function
@@ -182,9 +182,9 @@ def render_history(
     history : History, DataFrame, str or path-like
         Journal of a search, or its trials.
     title : str or None, default=None
-        Title of the page. None: the name of the journal.
+        Title of the page. By default, the name of the journal.
     refresh : float or None, default=None
-        Interval in seconds at which the browser reloads the page. None: never.
+        Interval in seconds at which the browser reloads the page. By default, never.
 
     Returns
     -------

@@ -48,10 +48,10 @@ class TradeoffDisplay(_Display):
     tradeoff : float or None, default=None
         Tradeoff :math:`\alpha` of the search; None if it has none.
     score_range : tuple of (float, float) or None, default=None
-        Scores that are mapped to 0 and 1. None: 0 and 1; if scores are outside of this
-        range, the worst and the best score.
+        Scores that are mapped to 0 and 1. By default, 0 and 1; if scores are outside of
+        this range, the worst and the best score.
     chosen : int or None, default=None
-        Row of the chosen trial. None: the best trial for `tradeoff`, or for 0 if
+        Row of the chosen trial. By default, the best trial for `tradeoff`, or for 0 if
         `tradeoff` is None.
     label : str, default="score"
         Label of the scores.
@@ -176,14 +176,15 @@ class TradeoffDisplay(_Display):
         %(search)s
         %(metric)s
         cost : str or None, default=None
-            Name of a measured cost, such as "fit_time". None: the cost of the search,
-            or else "fit_time".
+            Name of a measured cost, such as "fit_time". By default, the cost of the
+            search, or else "fit_time".
         tradeoff : float or None, default=None
-            Tradeoff for the line of equal utility. None: the tradeoff of the search, if
-            it has one.
+            Tradeoff for the line of equal utility. By default, the tradeoff of the
+            search, if it has one.
         score_range : tuple of (float, float) or None, default=None
-            Scores that are mapped to 0 and 1. None: the range of the search, or else 0
-            and 1; if scores are outside of this range, the worst and the best score.
+            Scores that are mapped to 0 and 1. By default, the range of the search, or
+            else 0 and 1; if scores are outside of this range, the worst and the best
+            score.
         %(name)s
         %(ax)s
         %(plot_options)s

@@ -67,9 +67,11 @@ class OptunaSampler(optuna.samplers.BaseSampler):
     >>> from skbayes.integration import OptunaSampler
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
     >>> study = optuna.create_study(sampler=OptunaSampler(seed=0))
-    >>> study.optimize(lambda trial: trial.suggest_float("x", -5, 5) ** 2, n_trials=12)
-    >>> study.best_value < 0.5
-    True
+    >>> def squared_distance(trial):
+    ...     return (trial.suggest_float("x", -5, 5) - 2) ** 2
+    >>> study.optimize(squared_distance, n_trials=12)
+    >>> study.best_params
+    {'x': 1.98244}
     """
 
     def __init__(

@@ -75,19 +75,20 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
     Examples
     --------
     >>> import os, tempfile
-    >>> from skbayes import load_history
-    >>> from skbayes.journal.journal import Journal
-    >>> from skbayes.space import Space
-    >>> space = Space.from_notation({"C": (0.1, 10.0)})
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skbayes import BayesSearchCV, load_history
+    >>> X, y = load_iris(return_X_y=True)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "search.journal")
-    ...     with Journal.open(path, space=space, identity={}, seed=0, n_points=1,
-    ...                       splits=[], reproducible_splits=True) as journal:
-    ...         journal.record_proposal(0, {"C": 1.5}, None)
-    ...         history = load_history(path)
-    >>> history[["number", "state", "param_C"]]
-       number       state  param_C
-    0       0  unfinished      1.5
+    ...     search = BayesSearchCV(
+    ...         SVC(), {"C": [1.0, 10.0]}, journal=path, random_state=0
+    ...     ).fit(X, y)
+    ...     history = load_history(path)
+    >>> history[["number", "state", "param_C", "score"]].round(3)
+       number     state  param_C  score
+    0       0  complete      1.0  0.967
+    1       1  complete     10.0  0.980
     """
     try:
         import pandas as pd

@@ -46,12 +46,19 @@ class NoImprovement:
 
     Examples
     --------
-    >>> from skbayes.loop.stopping import NoImprovement
-    >>> from skbayes.evaluation.trial import History, Trial
-    >>> trials = [Trial(i, {}, [], s) for i, s in enumerate([0.6, 0.8, 0.7, 0.8])]
-    >>> stopper = NoImprovement(2)
-    >>> stopper(History(trials[:3])), stopper(History(trials))
-    (False, True)
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from skbayes import BayesSearchCV
+    >>> from skbayes.loop import NoImprovement
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = BayesSearchCV(
+    ...     KNeighborsClassifier(),
+    ...     {"n_neighbors": (1, 30)},
+    ...     stopper=NoImprovement(5),
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> len(search.trials_), search.stop_reason_
+    (8, 'no_improvement')
     """
 
     reason: ClassVar[str] = "no_improvement"
@@ -113,9 +120,19 @@ class ExpectedImprovementBelow:
 
     Examples
     --------
-    >>> from skbayes.loop.stopping import ExpectedImprovementBelow
-    >>> ExpectedImprovementBelow(1e-3, n_trials=3)
-    ExpectedImprovementBelow(threshold=0.001, n_trials=3)
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from skbayes import BayesSearchCV
+    >>> from skbayes.loop import ExpectedImprovementBelow
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = BayesSearchCV(
+    ...     KNeighborsClassifier(),
+    ...     {"n_neighbors": (1, 30)},
+    ...     stopper=ExpectedImprovementBelow(1e-3),
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> len(search.trials_), search.stop_reason_
+    (6, 'expected_improvement')
     """
 
     reason: ClassVar[str] = "expected_improvement"
@@ -170,10 +187,19 @@ class TargetScore:
 
     Examples
     --------
-    >>> from skbayes.loop.stopping import TargetScore
-    >>> from skbayes.evaluation.trial import History, Trial
-    >>> TargetScore(0.9)(History([Trial(0, {"C": 1}, [], score=0.93)]))
-    True
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from skbayes import BayesSearchCV
+    >>> from skbayes.loop import TargetScore
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = BayesSearchCV(
+    ...     KNeighborsClassifier(),
+    ...     {"n_neighbors": (1, 30)},
+    ...     stopper=TargetScore(0.975),
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> len(search.trials_), search.stop_reason_
+    (3, 'target_score')
     """
 
     reason: ClassVar[str] = "target_score"

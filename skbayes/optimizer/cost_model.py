@@ -62,8 +62,8 @@ class CostModel:
     >>> model = CostModel([0])
     >>> for x in (0.0, 0.2, 0.5, 0.8, 1.0):
     ...     model.add(np.array([x]), 10.0 ** (3 * x))
-    >>> bool(20 < model.expected(np.array([0.5])) < 45)
-    True
+    >>> print(f"{model.expected(np.array([0.5])):.1f}")
+    31.6
     """
 
     def __init__(self, n_options: list[int]) -> None:

@@ -168,19 +168,33 @@ class CostLimits:
     _limits: TrialLimits
 
     def limit_costs(self, limit: float | None, budget: float | None) -> None:
-        """Set :attr:`cost_limit` and :attr:`cost_budget`."""
+        """Set :attr:`cost_limit` and :attr:`cost_budget`.
+
+        Parameters
+        ----------
+        limit : float or None
+            Cost at which a trial is ended. None means no limit.
+        budget : float or None
+            Total cost of all trials. None: unknown.
+
+        Raises
+        ------
+        ValueError
+            If a number is not finite or not greater than 0.
+        """
         self.cost_limit, self.cost_budget = limit, budget
 
     @property
     def cost_limit(self) -> float | None:
-        """Cost at which a trial is ended, in units of the observed costs; None: none.
+        """Cost at which a trial is ended, or None if there is no limit.
 
-        A Gaussian process of the observed costs predicts the probability that a trial
-        ends before this limit. Censored costs are lower bounds. The acquisition
-        function is multiplied by this probability. Configurations for which it is below
-        0.05 are not proposed, unless no other one is found in an infinite space.
-        Surrogates that need no scores, such as "random", ignore the limit. A ValueError
-        is raised unless the limit is finite and > 0.
+        The unit is that of the observed costs. A Gaussian process of these costs
+        predicts the probability that a trial ends before the limit. Censored costs are
+        lower bounds. The acquisition function is multiplied by this probability.
+        Configurations with a probability below 0.05 are not proposed, unless no other
+        configuration is found in an infinite space. Surrogates that need no scores,
+        such as "random", ignore the limit. Setting a limit that is not finite or not
+        greater than 0 raises a ValueError.
         """
         return self._limits.limit
 
@@ -190,12 +204,12 @@ class CostLimits:
 
     @property
     def cost_budget(self) -> float | None:
-        """Total cost of all trials, for "ei-per-second"; None: unknown.
+        """Total cost of all trials for "ei-per-second", or None if it is unknown.
 
         The unit is that of the observed costs. The expected improvement is divided by
-        the expected cost to the power of the share of the budget that is left (cost
-        cooling, Lee et al. 2020). Without a budget, it is divided by the expected cost.
-        A ValueError is raised unless the budget is finite and > 0.
+        the expected cost, raised to a power. This power is the share of the budget that
+        is left (cost cooling, Lee et al. 2020). Without a budget, the power is 1.
+        Setting a budget that is not finite or not greater than 0 raises a ValueError.
         """
         return self._limits.budget
 

@@ -109,8 +109,8 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         evaluate an acquisition function. Also keep it with several objectives, where it
         stands for the expected improvement of the hypervolume.
     n_initial_points : int or "auto", default="auto"
-        Number of configurations before the surrogate chooses the proposals.
-        Configurations passed to :meth:`tell` or :meth:`learn` count, and so do pending
+        Number of configurations before the surrogate chooses the proposals. This number
+        includes the configurations passed to :meth:`tell` or :meth:`learn`, pending
         ones and `initial_points`. The first initial configuration is the middle of all
         ranges, with the first option of each list that is not numeric. The others are a
         Latin hypercube, which spreads them over each range and over the options of each
@@ -123,29 +123,30 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     initial_points : list of dict, default=None
         Configurations to propose first.
     constraint : callable, default=None
-        ``constraint(params) -> bool``; configurations for which it is False are never
-        proposed.
+        Function ``constraint(params) -> bool``. Configurations for which it returns
+        False are never proposed.
     n_objectives : int or None, default=None
-        Number of scores of each configuration. None: the number in the first score that
-        is passed to :meth:`tell` or :meth:`learn`.
+        Number of scores of each configuration. None means the number of scores in the
+        first call of :meth:`tell` or :meth:`learn`.
     prior : OptimumPrior or None, default=None
         Prior density of the best configuration. After n scores, the acquisition
         function is multiplied by this density to the power 5 / n (πBO, Hvarfner et al.
         2022). The power decreases, down to 0, if scores are better where the density is
         lower. The first initial configuration is the center of the prior. The prior has
-        no effect with the surrogates "random" and "sobol". None: no prior.
+        no effect with the surrogates "random" and "sobol". None means no prior.
     random_state : int, RandomState, Generator or None, default=None
-        Source of randomness; an int makes proposals reproducible.
+        Source of randomness. Pass an int for reproducible proposals.
 
     Attributes
     ----------
     space : Space
         Search space.
     last_expected_improvement : float or None
-        Expected improvement of the last proposal on the best score, in units of the
+        Expected improvement of the last proposal over the best score, in units of the
         score, for any acquisition function. With several objectives, it is the expected
-        gain in hypervolume, as a share of the box between the reference and the best of
-        each objective. None if no model of the score chose the proposal.
+        gain in hypervolume, as a share of the box between the reference point and the
+        best value of each objective. None if the proposal was not chosen by a model of
+        the score.
 
     Raises
     ------
@@ -166,8 +167,8 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     >>> for _ in range(15):
     ...     params = optimizer.ask()
     ...     optimizer.tell(params, -abs(params["x"] - 1) ** params["power"])
-    >>> abs(optimizer.best_params["x"] - 1) < 0.5
-    True
+    >>> optimizer.best_params
+    {'power': 4, 'x': 0.982056}
     """
 
     def __init__(
@@ -228,15 +229,15 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         Parameters
         ----------
         n : int or None, default=None
-            Number of configurations. Each is chosen while those before it are pending.
-            None: one configuration, not in a list.
+            Number of configurations. Each is chosen while the previous ones are
+            pending. None returns a single configuration instead of a list.
 
         Returns
         -------
         params : dict or list of dict
-            A configuration that is neither observed nor pending. With `n`, a list of
-            `n` different configurations, or of fewer if the space has no more. Keys are
-            sorted by name.
+            A configuration that is neither observed nor pending, with its keys sorted
+            by name. With `n`, a list of `n` different configurations, or of fewer if
+            the space does not contain more.
 
         Raises
         ------
@@ -270,7 +271,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         ----------
         max_cost : float or None, default=None
             Maximum cost of the trial, > 0, in units of the observed costs. It limits
-            this proposal like :attr:`cost_limit`. None: no further limit.
+            this proposal like :attr:`cost_limit`. None means no further limit.
 
         Returns
         -------
@@ -302,7 +303,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         constraints: Sequence[float] | None = None,
         ended: bool = False,
     ) -> None:
-        """Observe the score of a configuration.
+        """Record the score of a configuration.
 
         Parameters
         ----------
@@ -320,23 +321,23 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         noise : float or list of float, default=None
             Known variance of `score`, in squared units of the score. It is added to the
             noise that all scores share, which is learned. Use it for scores that are
-            less certain than others. None: 0.
+            less certain than others. None means 0.
         censored : bool, default=False
-            Whether the trial was cut short, so that its full cost exceeds `cost`. Its
-            score may be NaN, or an intermediate score with its `noise`. The trial is
-            not eligible for :attr:`best_params` and :attr:`pareto_front`.
+            Whether the trial was stopped early, so that its full cost exceeds `cost`.
+            Its score may be NaN, or an intermediate score with its `noise`. The trial
+            is not eligible for :attr:`best_params` and :attr:`pareto_front`.
         constraints : list of float, default=None
             Values of constraints on outcomes of the trial, always in the same order:
             <= 0 if the constraint is satisfied, NaN if unknown. Use
             ``log(value / bound)`` for times and sizes, and ``bound - value`` for a
             score with a lower bound. A Gaussian process models each constraint. The
-            improvement on the best trial that satisfies all constraints is multiplied
-            by the probability that a configuration satisfies them. None: all are
-            unknown.
+            improvement over the best trial that satisfies all constraints is multiplied
+            by the probability that a configuration satisfies them. None means that all
+            values are unknown.
         ended : bool, default=False
-            Whether the trial was ended at a limit on something other than its cost,
-            such as memory. Configurations with a probability above 0.95 of being ended
-            as well are not proposed.
+            Whether the trial was ended at a limit on a quantity other than its cost,
+            such as memory. Configurations that would also be ended with a probability
+            above 0.95 are not proposed.
 
         Raises
         ------
@@ -409,7 +410,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     def enqueue(self, params: Mapping[str, Any]) -> None:
         """Add a configuration to the queue of configurations to propose first.
 
-        The queue starts with `initial_points`.
+        The queue initially contains `initial_points`.
 
         Parameters
         ----------
@@ -481,7 +482,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             Cost of the trial, > 0, as in :meth:`tell`. :meth:`expected_cost` uses it,
             up to a common factor, until a few costs of this search are known.
         constraints : list of float, default=None
-            Values of constraints, as in :meth:`tell`. None: they are unknown.
+            Values of constraints, as in :meth:`tell`. None means that they are unknown.
 
         Raises
         ------

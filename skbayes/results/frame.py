@@ -111,7 +111,7 @@ def results_frame(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
     >>> from sklearn.svm import SVC
-    >>> from skbayes.results.frame import results_frame
+    >>> from skbayes.results import results_frame
     >>> X, y = load_iris(return_X_y=True)
     >>> grid = GridSearchCV(SVC(), {"C": [0.01, 1]}, cv=3).fit(X, y)
     >>> frame = results_frame(grid.cv_results_, sort_by="score")

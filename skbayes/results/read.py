@@ -46,12 +46,12 @@ def read_record(
         :func:`skbayes.load_history`. A :class:`SearchRecord` is returned as is, with
         `name` if it is given.
     metric : str or None, default=None
-        Name of the metric. None: the metric that guided the search.
+        Name of the metric. By default, the metric that guided the search.
     search_spaces : dict, list of dict, Space or None, default=None
-        Search space, in any notation. None: the space of the search or of its journal;
-        a history has none.
+        Search space, in any notation. By default, the space of the search or of its
+        journal; a history has none.
     name : str or None, default=None
-        Name of the search. None: the name of its class or of its journal.
+        Name of the search. By default, the name of its class or of its journal.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def read_record(
     Examples
     --------
     >>> from skbayes.inspection import read_record
-    >>> from skbayes.evaluation.trial import FoldResult, History, Trial
+    >>> from skbayes.evaluation import FoldResult, History, Trial
     >>> folds = [FoldResult(0.7, 0.1, 0.0)]
     >>> record = read_record(History([Trial(0, {"C": 1}, folds, score=0.7)]))
     >>> len(record), record.score, record.label

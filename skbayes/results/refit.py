@@ -32,9 +32,10 @@ class OneStandardError:
     ----------
     by : str, callable or None, default=None
         Measure of complexity: the name of a numeric hyper-parameter, or a callable
-        ``by(params)`` that returns a number. None: the mean fit time. The candidate
-        with the smallest value is the simplest. Candidates without the hyper-parameter,
-        or with the value None, are the least simple. Ties go to the best score.
+        ``by(params)`` that returns a number. By default, the mean fit time. The
+        candidate with the smallest value is the simplest. Candidates without the
+        hyper-parameter, or with the value None, are the least simple. Ties go to the
+        best score.
     largest : bool, default=False
         Whether the largest value is the simplest. Use True for the `alpha` of a ridge
         regression, for which larger values mean more regularization.
@@ -74,7 +75,7 @@ class OneStandardError:
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from skbayes.results.refit import OneStandardError
+    >>> from skbayes.results import OneStandardError
     >>> X, y = load_diabetes(return_X_y=True)
     >>> rule = OneStandardError("alpha", largest=True)
     >>> grid = GridSearchCV(Ridge(), {"alpha": [0.01, 0.1, 1, 10]}, refit=rule)
@@ -157,7 +158,7 @@ class FastestWithin:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from skbayes.results.refit import FastestWithin
+    >>> from skbayes.results import FastestWithin
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(random_state=0)
     >>> grid = GridSearchCV(

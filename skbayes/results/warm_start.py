@@ -96,7 +96,7 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
     >>> from sklearn.svm import SVC
-    >>> from skbayes.results.warm_start import known_results
+    >>> from skbayes.results import known_results
     >>> from skbayes.space import Space
     >>> X, y = load_iris(return_X_y=True)
     >>> coarse = GridSearchCV(SVC(), {"C": [1, 10, 100]}, cv=3).fit(X, y)

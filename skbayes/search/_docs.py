@@ -43,15 +43,15 @@ class SharedEntries:
         needs. With "default", the search starts with the current parameters of the
         estimator, if they are in the search space and `warm_start_from` has no results
         on the same data. For known classes of estimators, it also tries a few
-        configurations that were good on other data, and more often proposes values that
-        were good on other data. None: no initial configurations.
+        configurations that scored well on other data sets. It then proposes values that
+        scored well on other data sets more often. None means no initial configurations.
     timeout : float or None, default=None
         Time limit of the search in seconds, without the refit. The duration of each
         trial is predicted by a model. A trial that is expected to exceed the limit is
         not started. The search then looks for a trial that is expected to finish in
         time, and ends if there is none. The first trial always runs. Trials that are
-        still running at the time limit are completed and count. With `trial_timeout` or
-        `trial_memory`, they are stopped.
+        still running at the time limit are completed. With `trial_timeout` or
+        `trial_memory`, they are stopped instead.
     constraint : callable or None, default=None
         Function ``constraint(params) -> bool``. Configurations for which it returns
         False are never tried. If it raises an exception, the search ends with a
@@ -71,12 +71,15 @@ class SharedEntries:
         - "n_features": number of features that the fitted estimator uses.
 
         An outcome with any other name needs a tuple ``(outcome, bound)``. Its first
-        element is one of the names above, a scorer (a callable of estimator, X and y,
-        which may request metadata), or a callable of the fitted estimator that returns
-        a number. A list of two bounds is a range. Each outcome is modeled by a Gaussian
-        process. The acquisition function is multiplied by the probability that the
-        bounds are satisfied. If no trial satisfies all bounds, the trial that violates
-        them least is chosen, with a warning. None: no bounds.
+        element is one of the names above, a callable ``scorer(estimator, X, y)``, which
+        may request metadata, or a callable ``measure(estimator)`` that returns a number
+        for a fitted estimator. Instead of a single bound, a list of two bounds is
+        accepted, such as ``[">= 10", "<= 20"]``.
+
+        Each outcome is modeled by a Gaussian process. The acquisition function is
+        multiplied by the probability that the bounds are satisfied. If no trial
+        satisfies all bounds, the trial that violates them least is chosen, with a
+        warning. None means no bounds.
     target_metric : str or None, default=None
         Metric that guides the search if there are several metrics and `refit` does not
         name one of them. None selects the first metric. If there is a single metric,
@@ -87,20 +90,21 @@ class SharedEntries:
     n_jobs : int or None, default=None
         Number of fits that run at the same time. None means 1 unless in a
         :obj:`joblib.parallel_config` context, which also selects the backend
-        (processes, threads, or a Dask cluster). -1 means all processors. If `n_points`
-        is given, the trials are the same for every `n_jobs`.
+        (processes, threads, or a Dask cluster). -1 means using all processors. If
+        `n_points` is given, the trials are the same for every `n_jobs`.
     refit : bool, str or callable, default=True
-        Whether to refit the best configuration on all data. With several metrics, it is
+        Whether to refit the best configuration on all data. With several metrics, pass
         the name of the metric that determines the best configuration, or False. A
         callable receives ``cv_results_`` and returns the index of the row to choose.
     cv : int, splitter, iterable or None, default=None
         Cross-validation splits, as for GridSearchCV. They are drawn once and shared by
         all trials, even if the splitter shuffles without a seed.
     verbose : int, default=0
-        Verbosity level. From 1 on, one line is printed per trial: its score, the best
-        score so far, the elapsed time and the estimated remaining time. From 2 on, the
-        configuration is printed too, and GridSearchCV's line for each fit. Regardless
-        of `verbose`, each trial is logged by the logger ``skbayes``.
+        Verbosity level. With 1 or more, one line is printed per trial: its score, the
+        best score so far, the elapsed time and the estimated remaining time. With 2 or
+        more, the configuration and the messages of GridSearchCV for each fit are
+        printed too. Regardless of `verbose`, each trial is logged by the logger
+        ``skbayes``.
     pre_dispatch : int or str, default="2*n_jobs"
         Number of fits that are dispatched to the workers in advance, as in joblib.
     random_state : int, RandomState instance or None, default=None
@@ -108,16 +112,16 @@ class SharedEntries:
         call of `fit`.
     error_score : "raise" or number, default=np.nan
         Score of a fit that fails. With "raise", the exception is raised. The surrogate
-        treats a trial as failed if all of its fits fail. The search itself fails only
-        if every fit fails.
+        treats a trial as failed if all of its fits fail. The search raises an exception
+        only if every fit fails.
     return_train_score : bool, default=False
         Whether ``cv_results_`` includes scores on the training sets.
     n_points : int or "auto", default="auto"
         Number of trials that are in progress at the same time. Trial k is proposed from
         the results of the trials up to k - ``n_points_``, so the trials depend on this
         number and not on timing. "auto" is 1 with one worker. With more workers, it is
-        the number that keeps them busy, ``ceil(1.5 * n_workers / n_splits_) + 1``. The
-        number used is ``n_points_``.
+        ``ceil(1.5 * n_workers / n_splits_) + 1``, which keeps them busy. The number
+        that was used is stored as ``n_points_``.
     stopper : callable, list of callable or None, default=None
         Stopping criteria. Each callable is called with ``trials_`` after every trial.
         The search ends when one of them returns True; running trials are completed. See
@@ -133,7 +137,7 @@ class SharedEntries:
 
         Each worker runs its fits in a separate process, even if there is only one
         worker (see :ref:`limits`). With `trial_timeout`, the proposals depend on
-        measured times. None: no limit.
+        measured times. None means no limit.
     trial_memory : int, str or None, default=None
         Memory limit for a fit, in bytes or as a string such as "2 GB" or "500 MiB". The
         limit applies to the resident memory of the process that runs the fit and of its
@@ -141,10 +145,10 @@ class SharedEntries:
         all workers map into memory do not count. A fit that exceeds the limit is
         stopped, and the state of its trial is "out_of_memory". Otherwise, such a trial
         is treated like a trial that exceeds `trial_timeout`. Requires psutil, which the
-        extra `limits` installs. None: no limit.
+        extra `limits` installs. None means no limit.
     racing : bool or float, default=False
         Whether to prune trials. A trial is pruned if, after its first folds, its chance
-        to become the best is less than 1 %, or less than the number given. Its other
+        to become the best is less than 1%, or less than the number given. Its other
         folds are not fitted, and it cannot be chosen as the best. With `rounds`, a
         trial can also be pruned within its first fold, after some of the rounds. The
         fits of a trial run one after the other, so ``n_points="auto"`` uses a larger
@@ -152,7 +156,7 @@ class SharedEntries:
     rounds : int, "auto" or None, default=None
         Maximum number of rounds of the estimator, or of the last step of a pipeline:
         boosting iterations, trees of a forest, or epochs. Each fit is scored on its
-        test rows after each of the first 20 rounds, then in steps of 10 %. The number
+        test rows after each of the first 20 rounds, then in steps of 10%. The number
         of rounds of a trial is the one with the best mean score over the splits. A fit
         stops early if its score has not improved for many rounds. The number of rounds
         is not a dimension of the search space; an entry for it is removed from
@@ -160,7 +164,7 @@ class SharedEntries:
 
         "auto" uses the largest value of that entry. If there is none, it uses 1000 for
         gradient boosting, 300 for forests, 200 for AdaBoost, and `max_iter` of the
-        estimator for epochs. None: the number of rounds is treated like any other
+        estimator for epochs. With None, the number of rounds is treated like any other
         parameter. See :ref:`rounds`.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search on the same data, scored by the same metric:
@@ -171,10 +175,10 @@ class SharedEntries:
         - an Optuna study with one objective, whose values are negated if it minimizes;
         - a result of scikit-optimize, whose values are negated.
 
-        Failed trials of a study or of scikit-optimize are used too, and costs as far as
+        Failed trials of a study or of scikit-optimize are used too, and so are costs if
         they are known. The search spaces can differ; configurations outside the new
         space are ignored, with a warning. The best known configuration is tried first,
-        or after `initial_points`.
+        or after the `initial_points` if they are given.
 
         A list contains searches on other data. Up to three of their best configurations
         are tried first. The surrogate of each search is weighted by the agreement
@@ -185,16 +189,16 @@ class SharedEntries:
         the recorded trials. The journal of a different search (estimator, space, data,
         splits, scoring, options) is rejected. See :func:`skbayes.load_history`.
     progress_bar : bool, default=False
-        Whether to show a progress bar, in notebooks a widget. Requires tqdm.
+        Whether to show a progress bar, which is a widget in notebooks. Requires tqdm.
     return_fold_estimators : bool, default=False
         Whether to keep the estimators that were fitted on the splits with the best
         configuration, as ``fold_estimators_``. If `refit` is a callable, the estimators
         of all trials are kept until the search ends.
     return_oof : str or None, default=None
         Name of a method such as "predict" or "predict_proba". For each sample, it is
-        called on the best configuration fitted on the split that leaves this sample
-        out. The outputs are stored as ``oof_predictions_``. Requires a `cv` that tests
-        each sample exactly once.
+        called on the estimator with the best configuration that was fitted without this
+        sample. The outputs are stored as ``oof_predictions_``. Requires a `cv` that
+        tests each sample exactly once.
     cache : bool, default=True
         Whether trials share the first steps of a pipeline. A transformer with at most
         32 different settings in the search space, including those of the steps before
@@ -205,8 +209,8 @@ class SharedEntries:
         other distributed backends.
     cache_limit : float, default=1e9
         Maximum size of the temporary files in bytes, > 0. The least recently used files
-        are removed first. A warning is issued if results were computed again because
-        the files would have been larger.
+        are removed first. A warning is issued if results had to be computed again
+        because of this limit.
 
     Attributes
     ----------
@@ -217,7 +221,7 @@ class SharedEntries:
         Mean cross-validated score of the best configuration. Available unless `refit`
         is callable, or ``refit=False`` with several metrics.
     best_score_corrected_ : float
-        ``best_score_`` corrected for the optimism that results from choosing the best
+        ``best_score_``, corrected for the optimism that results from choosing the best
         of many trials. It is estimated by the method of Tibshirani & Tibshirani (2009);
         see :func:`skbayes.results.corrected_best_score`. Available whenever
         ``best_score_`` is.
@@ -243,7 +247,8 @@ class SharedEntries:
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if the best estimator has them.
     search_spaces_ : dict, list of dict, or Space
-        Search space. With "auto", it is a dict that prints as Python code.
+        Search space. With "auto", it is a dict whose representation is Python code that
+        you can edit.
     untuned_ : list of str
         With "auto", the parts of the estimator that keep their parameters because their
         class is not known. Otherwise empty.

@@ -599,7 +599,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         path : str or path-like
             HTML file. An existing file is replaced atomically.
         title : str or None, default=None
-            Title of the page. None: the names of the search and of its estimator.
+            Title of the page. None means the names of the search and of its estimator.
 
         Returns
         -------

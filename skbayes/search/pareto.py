@@ -63,9 +63,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
         Estimator to tune.
     {search_spaces}
     objectives : dict of str to str or tuple
-        Two or more objectives, each with its direction: "max" or "min". A name is that
-        of a scorer, such as "accuracy" (at least one; always "max"), or of a cost that
-        is measured for each fit:
+        Two or more objectives by name, each with its direction, "max" or "min". A name
+        is that of a scorer, such as "accuracy" (at least one, always with "max"), or
+        that of a cost that is measured for each fit:
 
         - "fit_time", "score_time": seconds of fitting, and of scoring by all scorers;
         - "cpu_time": seconds of processor time of fitting, in all threads of the
@@ -74,9 +74,10 @@ class ParetoSearchCV(BaseBayesSearchCV):
         - "n_features": number of features that the fitted estimator uses, see
           :func:`skbayes.evaluation.n_features`.
 
-        An objective with any other name needs a tuple ``(direction, what)`` instead of
-        the direction. ``what`` is a callable of the fitted estimator that returns a
-        number, a scorer (a callable of estimator, X and y), or one of the names above.
+        An objective with any other name needs a tuple ``(direction, measure)`` instead
+        of the direction. The second element is one of the names above, a callable
+        ``scorer(estimator, X, y)``, or a callable ``measure(estimator)`` that returns a
+        number for a fitted estimator.
     n_iter : int, default=50
         Maximum number of configurations to try. If the search space has at most
         `n_iter` configurations, each is tried once.
@@ -108,7 +109,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         Cross-validation splits, as for GridSearchCV. They are drawn once and shared by
         all trials.
     verbose : int, default=0
-        Verbosity level. From 1 on, one line is printed per trial. Its score is the
+        Verbosity level. With 1 or more, one line is printed per trial. Its score is the
         first objective, negated if it is minimized.
     {pre_dispatch}
     random_state : int, RandomState instance or None, default=None
@@ -126,16 +127,17 @@ class ParetoSearchCV(BaseBayesSearchCV):
         hypervolume, as a fraction of the box of ``hypervolume_``.
     trial_timeout : float or None, default=None
         Time limit for the fits of a trial in seconds. A fit that exceeds it is stopped.
-        None: no limit.
+        None means no limit.
     trial_memory : int, str or None, default=None
-        Memory limit for a fit, in bytes or as a string such as "2 GB". None: no limit.
+        Memory limit for a fit, in bytes or as a string such as "2 GB". None means no
+        limit.
     warm_start_from : search, data frame, path or None, default=None
         Results of an earlier search for the same objectives: the fitted search, its
         ``cv_results_``, or the path of its journal. The known front is tried first.
     journal : path or None, default=None
         File in which every trial is recorded, as for :class:`~skbayes.BayesSearchCV`.
     progress_bar : bool, default=False
-        Whether to show a progress bar. Requires tqdm.
+        Whether to show a progress bar, which is a widget in notebooks. Requires tqdm.
     {cache}
     {cache_limit}
 
@@ -222,24 +224,31 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.linear_model import Lasso
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.tree import DecisionTreeClassifier
     >>> from skbayes import ParetoSearchCV
-    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X, y = load_breast_cancer(return_X_y=True)
     >>> search = ParetoSearchCV(
-    ...     Lasso(),
-    ...     {"alpha": (1e-3, 1e2, "log-uniform")},
-    ...     objectives={"r2": "max", "n_features": "min"},
-    ...     n_iter=12,
-    ...     random_state=0,
-    ... )
-    >>> front = search.fit(X, y).pareto_front_
-    >>> bool(front["r2"].is_monotonic_decreasing)
-    True
-    >>> bool(front["n_features"].is_monotonic_decreasing)
-    True
-    >>> bool(search.select("r2", X, y).best_score_ == front["r2"][0])
-    True
+    ...     DecisionTreeClassifier(random_state=0),
+    ...     {"max_depth": (1, 10), "min_samples_leaf": (1, 20)},
+    ...     objectives={"accuracy": "max", "n_features": "min"},
+    ...     n_iter=20,
+    ...     random_state=1,
+    ... ).fit(X, y)
+    >>> columns = ["accuracy", "n_features", "param_max_depth"]
+    >>> search.pareto_front_[columns].head(4).round(3)
+       accuracy  n_features  param_max_depth
+    0     0.935         4.4                3
+    1     0.931         3.8                3
+    2     0.930         2.8                2
+    3     0.900         1.0                1
+
+    The knee of the front is refitted. :meth:`select` refits another point instead:
+
+    >>> search.best_params_
+    {'max_depth': 2, 'min_samples_leaf': 10}
+    >>> search.select("accuracy", X, y).best_params_
+    {'max_depth': 3, 'min_samples_leaf': 9}
     """
 
     # Searches on other data have no models of additional objectives.

@@ -62,7 +62,7 @@ N_FOLDS, N_REPEATS = 5, 2
 # LIBLINEAR's default for the dual problem. Predictions equal those of the solution.
 TOL = 0.1
 
-# With 0.01, LIBLINEAR's default for the primal problem, 10 % to 25 % of the predictions
+# With 0.01, LIBLINEAR's default for the primal problem, 10% to 25% of the predictions
 # differ from those of the solution if C is large.
 TOL_OF_PRIMAL = 1e-4
 
@@ -168,7 +168,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         :class:`~skbayes.text.NGramVectorizer`. A pipeline that accepts raw documents is
         used unchanged.
 
-        None: a linear one-vs-rest classifier without an intercept,
+        None means a linear one-vs-rest classifier without an intercept,
         :class:`~skbayes.text.LiblinearClassifier`. It solves the dual problem with
         ``tol=0.1``, or the primal problem with ``tol=1e-4`` for ``space="paper"`` and
         if the space contains the penalty.
@@ -217,8 +217,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Training size of each stage, as a fraction of each split's training set (float)
         or as a number of documents (int), as for :class:`~skbayes.MultiStageSearchCV`.
         With "auto", there is one stage with all documents for fewer than 10,000
-        documents. From 10,000 documents on, a first stage uses a sample of 3,000
-        documents or 5 %, the larger of the two, and at most four configurations are
+        documents. For 10,000 documents or more, a first stage uses a sample of 3,000
+        documents or 5%, the larger of the two, and at most four configurations are
         fitted on all documents. If `trials_per_stage` is given, its length, 1 or 2,
         determines the number of stages.
     n_iter : int, default=30
@@ -263,12 +263,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         classifier as follows:
 
         - with `dev`, only `dev` is used;
-        - from 10,000 documents on, a single split with 20 % of the documents for
+        - for 10,000 documents or more, a single split with 20% of the documents for
           testing;
         - otherwise, 5-fold stratified cross-validation, repeated twice. Most trials are
           evaluated on the first folds only (see `racing`).
     verbose : int, default=0
-        Verbosity level. From 1 on, one line is printed per trial.
+        Verbosity level. With 1 or more, one line is printed per trial.
     pre_dispatch : int or str, default="2*n_jobs"
         Number of fits that are dispatched to the workers in advance.
     random_state : int, RandomState instance or None, default=None
@@ -281,9 +281,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Stopping criteria, which end the search when they return True.
     trial_timeout : float or None, default=None
         Time limit for the fits of a trial in seconds. A fit that exceeds it is stopped.
-        None: no limit.
+        None means no limit.
     trial_memory : int, str or None, default=None
-        Memory limit for a fit, in bytes or as a string such as "2 GB". None: no limit.
+        Memory limit for a fit, in bytes or as a string such as "2 GB". None means no
+        limit.
     racing : bool or float, default=True
         Whether to prune trials that have practically no chance to become the best after
         their first folds. A float is the chance below which a trial is pruned.
@@ -362,10 +363,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     >>> from skbayes import TextRepresentationSearchCV
     >>> good = ["a good film with good music", "really good acting, fine plot"]
     >>> bad = ["a bad film with bad music", "really bad acting, dull plot"]
+    >>> texts = 3 * (good + bad)
+    >>> labels = 3 * ["good", "good", "bad", "bad"]
     >>> search = TextRepresentationSearchCV(n_iter=10, cv=2, random_state=0)
-    >>> search = search.fit(3 * (good + bad), 3 * [1, 1, 0, 0])
-    >>> search.predict(["good film"])
-    array([1])
+    >>> search.fit(texts, labels).predict(["good film"])
+    array(['good'], dtype='<U4')
+    >>> search.best_params_["vectorizer__ngram_range"]
+    (1, 2)
     >>> [name for name, _ in search.best_estimator_.steps]
     ['vectorizer', 'classifier']
     """

@@ -45,17 +45,17 @@ SIZE = "train_size"
 class TradeoffSearchCV(BaseBayesSearchCV):
     r"""Bayesian search for the best score minus a multiple of the cost.
 
-    The size of the training set is tuned together with the hyper-parameters: with a
-    fifth of the rows, many models are nearly as good, and are fitted in a fifth of the
-    time. Each trial is scored and its cost is measured, which is the fit time unless
-    `cost` names another one. The search maximizes the score minus `tradeoff` times the
+    The size of the training set is tuned together with the hyper-parameters. With a
+    fifth of the rows, many models are nearly as good and are fitted in a fifth of the
+    time. Each trial has a score and a cost, which is the fit time by default. The
+    search maximizes the score minus `tradeoff` times the
     relative cost. The chosen configuration is then fitted on the chosen fraction of the
     data. ``tradeoff_curve_`` lists the best configuration for every other value of
     `tradeoff`, and :meth:`select` fits it.
 
     Most parameters and attributes are those of :class:`~skbayes.BayesSearchCV`.
-    `tradeoff` is the additional score that justifies the cost of the most expensive
-    model compared with one without cost. `cost` selects the type of cost.
+    Set `tradeoff` to the additional score that justifies the cost of a typical fit on
+    all data. `cost` selects the type of cost.
 
     Parameters
     ----------
@@ -81,10 +81,11 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         - "model_size": size of the pickled estimator in bytes;
         - "n_features": number of features that the fitted estimator uses, see
           :func:`skbayes.evaluation.n_features`;
-        - a callable of the fitted estimator that returns a number, 0 or more.
+        - a callable ``cost(estimator)`` that returns a number, 0 or more, for a fitted
+          estimator.
     score_range : tuple of (float, float), default=None
         Scores that correspond to 0 and 1, such as ``(-1.0, 0.0)`` for a negated loss
-        that is never above 1. None: all scores must be between 0 and 1.
+        that is never above 1. With None, all scores must be between 0 and 1.
     n_iter : int, default=20
         Maximum number of configurations to try.
     {timeout}
@@ -166,7 +167,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         - `relative_cost`: relative cost, from 0 to 1;
         - `tradeoff_score`: score, scaled to the range from 0 to 1, minus `tradeoff`
           times the relative cost;
-        - `rank_tradeoff_score`: its rank.
+        - `rank_tradeoff_score`: rank of the tradeoff score, 1 for the best.
     tradeoff_curve_ : DataFrame or dict of str to ndarray
         Trials that are the best for some tradeoff, in the order of the tradeoff from 0
         upwards. `tradeoff_from` and `tradeoff_to` are the limits between which the
@@ -253,24 +254,36 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from sklearn.svm import SVC
+    >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from skbayes import TradeoffSearchCV
     >>> X, y = load_digits(return_X_y=True)
     >>> search = TradeoffSearchCV(
-    ...     SVC(),
-    ...     {"C": (1e-1, 1e3, "log-uniform"), "gamma": (1e-4, 1e-2, "log-uniform")},
+    ...     KNeighborsClassifier(),
+    ...     {"n_neighbors": (1, 20), "weights": ["uniform", "distance"]},
     ...     tradeoff=0.1,
     ...     cost="model_size",
     ...     n_iter=10,
     ...     cv=3,
-    ...     random_state=0,
+    ...     random_state=2,
     ... ).fit(X, y)
-    >>> search.best_train_fraction_ in (0.2, 0.4, 0.6, 0.8, 1.0)
-    True
-    >>> bool(search.select(0.0, X, y).best_score_ == max(
-    ...     search.cv_results_["mean_test_score"]
-    ... ))
-    True
+    >>> search.best_params_
+    {'n_neighbors': 4, 'weights': 'distance'}
+    >>> print(f"{search.best_score_:.3f}, {search.best_train_fraction_:.0%} of rows")
+    0.963, 60% of rows
+
+    The best trials for other tradeoffs are also available. With a tradeoff of 0, the
+    cost is ignored:
+
+    >>> columns = ["tradeoff_from", "score", "train_fraction", "param_n_neighbors"]
+    >>> search.tradeoff_curve_[columns].round(3)
+       tradeoff_from  score  train_fraction  param_n_neighbors
+    0          0.000  0.964             0.8                  4
+    1          0.006  0.963             0.6                  4
+    2          0.106  0.942             0.4                  7
+    3          0.240  0.894             0.2                 11
+    >>> search = search.select(0.0, X, y)
+    >>> print(f"{search.best_score_:.3f}, {search.best_train_fraction_:.0%} of rows")
+    0.964, 80% of rows
     """
 
     # Searches on other data have no models of the cost.

@@ -125,18 +125,67 @@ class Dimension(ABC):
 
     @abstractmethod
     def encode(self, values: Sequence[Any]) -> FloatArray:
-        """Return the positions of values; ValueError for a value outside."""
+        """Return the positions of values.
+
+        Parameters
+        ----------
+        values : sequence
+            Values of the dimension.
+
+        Returns
+        -------
+        positions : ndarray of shape (n,)
+            Positions in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            If one of them is not a value of the dimension.
+        """
 
     @abstractmethod
     def decode(self, positions: FloatArray) -> list[Any]:
-        """Return the plain Python values at positions."""
+        """Return the values at positions.
+
+        Parameters
+        ----------
+        positions : array-like of shape (n,)
+            Positions in [0, 1].
+
+        Returns
+        -------
+        values : list
+            Nearest values, as plain Python objects.
+        """
 
     @abstractmethod
     def snap(self, positions: FloatArray) -> FloatArray:
-        """Return the nearest positions that belong to a value."""
+        """Return the nearest positions that belong to a value.
+
+        Parameters
+        ----------
+        positions : ndarray of shape (n,)
+            Positions in [0, 1].
+
+        Returns
+        -------
+        snapped : ndarray of shape (n,)
+            Positions that :meth:`encode` can return.
+        """
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Return the positions of values drawn from the prior by a uniform stream."""
+        """Draw values from the prior.
+
+        Parameters
+        ----------
+        uniform : ndarray of shape (n,)
+            Random or quasi-random numbers in [0, 1).
+
+        Returns
+        -------
+        positions : ndarray of shape (n,)
+            Positions of the drawn values, one for each number.
+        """
         return self.snap(uniform)
 
     @property
@@ -145,17 +194,28 @@ class Dimension(ABC):
         raise TypeError(f"{self!r} has infinitely many values.")
 
     def positions(self, places: NDArray[np.int_]) -> FloatArray:
-        """Return the positions at the given indices of a finite dimension's `grid`."""
+        """Return the positions at some indices of :attr:`grid`.
+
+        Parameters
+        ----------
+        places : ndarray of shape (n,), int
+            Indices of values of a finite dimension.
+
+        Returns
+        -------
+        positions : ndarray of shape (n,)
+            Positions of these values.
+        """
         return self.grid[places]
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Identity of the dimension: equal dimensions have equal keys."""
+        """Hashable identity of the dimension; equal dimensions have equal keys."""
         return (type(self).__name__, repr(self))
 
     @property
     def is_log(self) -> bool:
-        """Whether numbers are on a logarithmic scale rather than on a linear one.
+        """Whether the values are numbers on a logarithmic scale.
 
         This is the case if the value in the middle is nearer to the geometric mean of
         the ends than to the arithmetic mean.
@@ -169,7 +229,18 @@ class Dimension(ABC):
         return abs(middle - math.sqrt(low * high)) < abs(middle - 0.5 * (low + high))
 
     def contains(self, value: Any) -> bool:
-        """Whether `value` is one of the dimension's values."""
+        """Return whether the dimension contains a value.
+
+        Parameters
+        ----------
+        value : object
+            Any object.
+
+        Returns
+        -------
+        contains : bool
+            Whether :meth:`encode` accepts the value.
+        """
         try:
             self.encode([value])
         except ValueError:

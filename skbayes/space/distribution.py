@@ -63,9 +63,8 @@ class Distribution(Dimension):
     Raises
     ------
     ValueError
-        If the distribution has no values, values too large for a float, or more than
-        2**20 discrete values. If it is discrete and has values that are not whole
-        numbers.
+        If the distribution has no values, values too large for a float, more than 2**20
+        discrete values, or discrete values that are not whole numbers.
 
     Notes
     -----
@@ -218,7 +217,18 @@ class Distribution(Dimension):
         return snapped
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Return the positions of values drawn from the distribution."""
+        """Draw values from the distribution.
+
+        Parameters
+        ----------
+        uniform : ndarray of shape (n,)
+            Random or quasi-random numbers in [0, 1).
+
+        Returns
+        -------
+        positions : ndarray of shape (n,)
+            Positions of the drawn values, one for each number.
+        """
         if not self._discrete:
             return self.snap(uniform)
         places = np.searchsorted(self._ends, uniform, side="right")

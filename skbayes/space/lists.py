@@ -62,7 +62,23 @@ class _Listed(Dimension):
         return {**self.__dict__, "_places": {}, "_places_by_id": {}}
 
     def index(self, value: Any) -> int:
-        """Return the index of a value in the list; ValueError if it is not listed."""
+        """Return the index of a value in the list.
+
+        Parameters
+        ----------
+        value : object
+            Value of the list.
+
+        Returns
+        -------
+        index : int
+            Index of the value.
+
+        Raises
+        ------
+        ValueError
+            If the list does not contain the value.
+        """
         places = self._known_places()
         value = native(value)
         # Identity first: comparing estimators is slow, and an option that has been
@@ -88,7 +104,18 @@ class _Listed(Dimension):
         return ItemKey(value)
 
     def place(self, positions: FloatArray) -> NDArray[np.int_]:
-        """Return the indices of the values that are nearest to positions."""
+        """Return the indices of the values that are nearest to positions.
+
+        Parameters
+        ----------
+        positions : ndarray of shape (n,)
+            Positions in [0, 1].
+
+        Returns
+        -------
+        places : ndarray of shape (n,), int
+            Indices of the values in the list.
+        """
         return nearest(self._positions, positions)
 
     def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
@@ -102,7 +129,18 @@ class _Listed(Dimension):
         return self._positions[self.place(positions)]
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Return the positions of values drawn with equal probabilities."""
+        """Draw values with equal probabilities.
+
+        Parameters
+        ----------
+        uniform : ndarray of shape (n,)
+            Random or quasi-random numbers in [0, 1).
+
+        Returns
+        -------
+        positions : ndarray of shape (n,)
+            Positions of the drawn values, one for each number.
+        """
         count = len(self.values)
         places = np.minimum((np.asarray(uniform) * count).astype(int), count - 1)
         return self._positions[places]
@@ -112,7 +150,18 @@ class _Listed(Dimension):
         return self._positions
 
     def is_disjoint(self, other: _Listed) -> bool:
-        """Whether the two lists have no value in common."""
+        """Return whether two lists have no value in common.
+
+        Parameters
+        ----------
+        other : Ordinal or Categorical
+            The other list.
+
+        Returns
+        -------
+        disjoint : bool
+            Whether no value is in both lists.
+        """
         by_value = all(isinstance(value, _COMPARED_BY_VALUE) for value in self.values)
         if by_value and type(self) is type(other):
             return self._known_places().keys().isdisjoint(other._known_places())
@@ -188,7 +237,7 @@ class Ordinal(_Listed):
         - "linear", "log": distances of the numbers, or of their logarithms. The values
           must be numbers.
         - "rank": equal distances.
-        - "auto": It is "log" for positive numbers that span a factor of 100 or more, or
+        - "auto": "log" for positive numbers that span a factor of 100 or more, or
           whose ratios are more even than their differences (256, 512, 1024). It is
           "linear" for other numbers. It is "rank" for other values, and for numbers
           that are too close together to be distinguished by their distances.

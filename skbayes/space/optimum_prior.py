@@ -74,8 +74,7 @@ class OptimumPrior:
 
     Examples
     --------
-    >>> from skbayes.space import Space
-    >>> from skbayes.space.optimum_prior import OptimumPrior
+    >>> from skbayes.space import OptimumPrior, Space
     >>> space = Space.from_notation({"x": (0.0, 1.0), "kind": ["a", "b"]})
     >>> prior = OptimumPrior(space, {"x": ([0, 1], [0.0, -2.0]), "kind": [1.0, 0.0]})
     >>> X = space.encode([{"x": 0.0, "kind": "a"}, {"x": 1.0, "kind": "a"}])

@@ -61,8 +61,8 @@ class Space:
         Alternative search spaces, at least one. Each configuration belongs to one of
         them.
     constraint : callable, default=None
-        ``constraint(params) -> bool``; configurations for which it is False are never
-        proposed.
+        Function ``constraint(params) -> bool``. Configurations for which it returns
+        False are never proposed.
 
     Attributes
     ----------
@@ -79,8 +79,8 @@ class Space:
         Whether two dicts of a list may contain the same configuration. It is then
         encoded with the first of them.
     constraint : callable or None
-        ``constraint(params) -> bool``; configurations for which it is False are never
-        proposed.
+        Function ``constraint(params) -> bool``. Configurations for which it returns
+        False are never proposed.
 
     Examples
     --------
@@ -123,24 +123,25 @@ class Space:
         Parameters
         ----------
         search_spaces : dict, list of dicts, or Space
-            Dict from parameter names to their possible values: a list of values, a
-            scipy distribution, a tuple ``(low, high)`` or ``(low, high, prior)``, a
-            dimension object, or a :class:`Choice`. With a list of dicts, each
-            configuration belongs to one of them. A `Space` is returned unchanged, or
-            copied with the constraint.
+            A dict maps the name of each parameter to its possible values: a list of
+            values, a scipy distribution, a tuple ``(low, high)`` or
+            ``(low, high, prior)``, a dimension object, or a :class:`Choice`. With a
+            list of dicts, each configuration belongs to one of them. A `Space` is
+            returned unchanged, or copied with the constraint.
         constraint : callable, default=None
-            ``constraint(params) -> bool``; configurations for which it is False
-            are never proposed.
+            Function ``constraint(params) -> bool``. Configurations for which it returns
+            False are never proposed.
 
         Returns
         -------
         space : Space
-            The space.
+            Search space.
 
         Raises
         ------
         TypeError
-            If a notation is none of these. The message names the parameter.
+            If the values of a parameter have none of these forms. The message names the
+            parameter.
         ValueError
             If bounds, values or options are invalid, or if a `Space` already has a
             constraint. The message names the parameter.
@@ -157,16 +158,43 @@ class Space:
         return cls(parse_spaces(search_spaces), constraint)
 
     def with_constraint(self, constraint: Callable[[Params], bool] | None) -> Space:
-        """Return a copy with a constraint, with an empty cache of its results."""
+        """Return a copy with another constraint.
+
+        Parameters
+        ----------
+        constraint : callable or None
+            Function ``constraint(params) -> bool``. Configurations for which it returns
+            False are never proposed. None means no constraint.
+
+        Returns
+        -------
+        space : Space
+            Copy with an empty cache of the results of the constraint.
+        """
         space = copy.copy(self)
         space.constraint, space._answers = constraint, {}
         return space
 
     def extended(self, name: str, dimension: Dimension) -> Space:
-        """Return a space with one more parameter.
+        """Return a space with an additional parameter.
 
-        Its column is the last one, and the constraint is called with it. A ValueError
-        is raised if there is already a parameter of this name.
+        Parameters
+        ----------
+        name : str
+            Name of the parameter.
+        dimension : Dimension
+            Values of the parameter.
+
+        Returns
+        -------
+        space : Space
+            Copy of the space. The last column is that of the parameter, and the
+            constraint is called with it.
+
+        Raises
+        ------
+        ValueError
+            If the space already has a parameter with this name.
         """
         if name in self.parameter_names:
             raise ValueError(f"Parameter {name!r} is declared twice.")
@@ -258,7 +286,7 @@ class Space:
 
     @property
     def n_values(self) -> dict[str, float]:
-        """Number of values of each parameter; infinite for a continuous range."""
+        """Number of values of each parameter, ``math.inf`` for a continuous range."""
         counts: dict[str, float] = dict.fromkeys(self.parameter_names, 0.0)
         for column in self.columns:
             if column.name is not None:
@@ -266,20 +294,50 @@ class Space:
         return counts
 
     def active(self, X: FloatArray) -> np.ndarray:
-        """Return a mask of the active columns of rows, shape (n, n_columns), bool."""
+        """Return which columns of encoded configurations are active.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_columns)
+            Encoded configurations.
+
+        Returns
+        -------
+        mask : ndarray of shape (n, n_columns), bool
+            True for active columns.
+        """
         mask = np.zeros(X.shape, dtype=bool)
         tree.activate(self._root, X, np.ones(len(X), dtype=bool), mask)
         return mask
 
     def snap(self, X: FloatArray) -> FloatArray:
-        """Return the configurations nearest to positions `X`, shape (n, n_columns).
+        """Return the encoded configurations that are nearest to positions.
 
-        A NaN in an active column becomes 0.5.
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_columns)
+            Positions in [0, 1]. A NaN in an active column is replaced by 0.5.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_columns)
+            Encoded configurations, NaN where inactive.
         """
         return self._rows(X, "snap")
 
     def from_uniform(self, U: FloatArray) -> FloatArray:
-        """Return configurations drawn from the prior by a uniform stream `U`."""
+        """Draw configurations from the prior.
+
+        Parameters
+        ----------
+        U : ndarray of shape (n, n_columns)
+            Random or quasi-random numbers in [0, 1).
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_columns)
+            Encoded configurations, one for each row, NaN where inactive.
+        """
         return self._rows(U, "from_uniform")
 
     def _rows(self, X: FloatArray, method: str) -> FloatArray:
@@ -365,9 +423,18 @@ class Space:
         return first
 
     def selection(self, values: Mapping[str, Any]) -> Params | None:
-        """Return the configuration of some values, without those of inactive names.
+        """Return the configuration that consists of the active ones of some values.
 
-        None if the active values are not a configuration of the space.
+        Parameters
+        ----------
+        values : dict
+            Values by name of the parameter. Names of inactive parameters are ignored.
+
+        Returns
+        -------
+        params : dict or None
+            Configuration in its canonical form. None if the active values are not a
+            configuration of the space.
         """
         blank = np.full(self.n_columns, np.nan)
         for _, used in tree.match(self._root, values, blank, frozenset(), []):
@@ -392,18 +459,48 @@ class Space:
         return True
 
     def allows(self, params: Mapping[str, Any]) -> bool:
-        """Whether the constraint, if there is one, allows a configuration.
+        """Return whether the constraint allows a configuration.
 
-        The constraint is called once per configuration, and its results are cached. A
-        ValueError is raised if the constraint raises an exception, or if `params` is
-        not a configuration of the space.
+        The constraint is called once per configuration, and its results are cached.
+
+        Parameters
+        ----------
+        params : dict
+            Configuration of the space.
+
+        Returns
+        -------
+        allowed : bool
+            Result of the constraint; True without a constraint.
+
+        Raises
+        ------
+        ValueError
+            If the constraint raises an exception, or if `params` is not a configuration
+            of the space.
         """
         if self.constraint is None:
             return True
         return self._answer(key_of(self.encode([params])[0]), params)
 
     def allowed(self, X: FloatArray) -> np.ndarray:
-        """Return a mask (n,) of the rows (n, n_columns) that the constraint allows."""
+        """Return which encoded configurations the constraint allows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_columns)
+            Encoded configurations.
+
+        Returns
+        -------
+        mask : ndarray of shape (n,), bool
+            True for configurations that the constraint allows.
+
+        Raises
+        ------
+        ValueError
+            If the constraint raises an exception.
+        """
         mask = np.ones(len(X), dtype=bool)
         if self.constraint is not None:
             keys = keys_of(X)
@@ -431,14 +528,42 @@ class Space:
     def canonicalize(self, params: Mapping[str, Any]) -> Params:
         """Return a configuration in the form in which it is proposed.
 
-        Names are sorted, and values have the types that the dimensions propose: 3 for
-        3.0 if ints are expected. Floats of a continuous dimension keep their exact
-        value. A ValueError is raised if it is not a configuration of the space.
+        Names are sorted, and values have the types that the dimensions propose. For
+        example, 3.0 becomes 3 if the dimension is a range of integers.
+
+        Parameters
+        ----------
+        params : dict
+            Configuration of the space.
+
+        Returns
+        -------
+        canonical : dict
+            The same configuration. Floats of a continuous dimension keep their exact
+            values.
+
+        Raises
+        ------
+        ValueError
+            If `params` is not a configuration of the space.
         """
         return self.canonicalize_row(params, self.encode([params])[0])
 
     def canonicalize_row(self, params: Mapping[str, Any], row: FloatArray) -> Params:
-        """Return the canonical form of a configuration with encoding `row`."""
+        """Return the canonical form of a configuration whose encoding is available.
+
+        Parameters
+        ----------
+        params : dict
+            Configuration of the space.
+        row : ndarray of shape (n_columns,)
+            Encoding of the configuration.
+
+        Returns
+        -------
+        canonical : dict
+            The same configuration, as from :meth:`canonicalize`.
+        """
         (own,) = self.decode(row[None])
         for column, position in zip(self.columns, row, strict=True):
             if column.name in own and not math.isnan(position):
@@ -449,9 +574,18 @@ class Space:
     # -- finite spaces ------------------------------------------------------------
 
     def enumerate(self, indices: np.ndarray) -> FloatArray:
-        """Return the configurations with indices from 0 to ``n_configurations - 1``.
+        """Return the configurations of a finite space with the given indices.
 
-        If alternatives overlap, two indices may belong to the same configuration.
+        Parameters
+        ----------
+        indices : ndarray of shape (n,), int
+            Indices from 0 to ``n_configurations - 1``.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_columns)
+            Encoded configurations. If alternatives overlap, two indices may belong to
+            the same configuration.
         """
         X = np.full((len(indices), self.n_columns), np.nan)
         tree.fill(self._root, np.asarray(indices), np.arange(len(indices)), X)
@@ -471,14 +605,17 @@ class Space:
     def covering_sample(self) -> list[Params]:
         """Return a few configurations that together use every option.
 
-        The constraint is not applied, because the configurations are used to check
-        parameter names and not to fit estimators.
+        Returns
+        -------
+        params : list of dict
+            Configurations. The constraint is not applied, because they are used to
+            check parameter names and not to fit estimators.
         """
         return self.decode(tree.cover(self._root, np.full(self.n_columns, np.nan)))
 
     @property
     def tree(self) -> list[tuple[int, list]]:
-        """Columns, each with the trees of the conditional columns of its options."""
+        """Tree of the columns: each with the conditional columns of its options."""
         return tree.outline(self._root)
 
     def __repr__(self) -> str:

@@ -44,7 +44,8 @@ class Surrogate(ABC):
     needs_scores : bool, default=True
         Whether it requires at least one score to propose configurations.
     n_initial_points : int or None, default=None
-        Number of observations before it makes proposals. None: it depends on the space.
+        Number of observations before it makes proposals. By default, it depends on the
+        space.
 
     Examples
     --------

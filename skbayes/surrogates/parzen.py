@@ -225,7 +225,8 @@ class ParzenEstimator(Sampler):
     prior_weight : float, default=1.0
         Weight of the prior, in number of trials.
     space : Space, default=None
-        Search space of the configurations. None: the space of the optimizer.
+        Search space of the configurations. None means the space of the
+        optimizer.
 
     Raises
     ------
@@ -270,7 +271,13 @@ class ParzenEstimator(Sampler):
             raise ValueError(f"prior_weight must be > 0, got {weight!r}.")
 
     def prepare(self, candidates: Candidates) -> None:
-        """Use the space of `candidates`, if none was given."""
+        """Use the space of the candidates, unless `space` was given.
+
+        Parameters
+        ----------
+        candidates : Candidates
+            Configurations that can be proposed.
+        """
         self.space = self.space or candidates.space
 
     def fit(
@@ -304,7 +311,18 @@ class ParzenEstimator(Sampler):
         return self
 
     def condition(self, X: FloatArray) -> ParzenEstimator:
-        """Return an estimator that counts pending configurations (m, D) as bad."""
+        """Return an estimator that counts pending configurations as bad.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded pending configurations.
+
+        Returns
+        -------
+        surrogate : ParzenEstimator
+            Conditioned copy.
+        """
         y = np.append(self._y, np.full(len(X), np.nan))
         return copy.copy(self).fit(np.vstack([self._X, X]), y)
 
@@ -373,6 +391,18 @@ class ParzenEstimator(Sampler):
         """Draw new candidates from p_good, and rank them by p_good / p_bad.
 
         In an enumerated space, all new configurations are ranked.
+
+        Parameters
+        ----------
+        candidates : Candidates
+            Configurations that can be proposed.
+        random_state : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        X : ndarray of shape (m, D)
+            New and allowed configurations, best first.
         """
         if candidates.is_enumerated:
             return candidates.allowed_first(self._ranked(candidates.unseen()))

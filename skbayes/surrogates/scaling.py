@@ -25,7 +25,7 @@ def winsorize_low(y: FloatArray) -> FloatArray:
     Scores (n,) below ``median - 2 * scale`` are raised to that level. The scale is the
     distance from the median to the upper quartile. Because many scores may be (nearly)
     equal there, it is at least a fifth of the mean distance from the median among the
-    90 % of the scores that are nearest to the median.
+    90% of the scores that are nearest to the median.
     """
     median, upper = np.quantile(y, [0.5, 0.75])
     distances = np.sort(np.abs(y - median))[: len(y) - math.ceil(0.1 * len(y))]

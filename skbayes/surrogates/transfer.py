@@ -134,7 +134,7 @@ class TransferSurrogate(Surrogate):
     >>> import numpy as np
     >>> from skbayes.space import Space
     >>> from skbayes.space.candidates import Candidates
-    >>> from skbayes.surrogates.transfer import Source, TransferSurrogate
+    >>> from skbayes.surrogates import Source, TransferSurrogate
     >>> X = np.linspace(0, 1, 9)[:, None]
     >>> sources = [Source(X, -np.square(X[:, 0] - 0.7))]
     >>> model = TransferSurrogate("gp", sources)
@@ -154,7 +154,13 @@ class TransferSurrogate(Surrogate):
         self.takes_noise = bool(capability(surrogate, "takes_noise"))
 
     def prepare(self, candidates: Candidates) -> None:
-        """Create the surrogate and the models of the sources for a space."""
+        """Create the surrogate and the models of the sources for a space.
+
+        Parameters
+        ----------
+        candidates : Candidates
+            Configurations that can be proposed.
+        """
         n_options = candidates.space.n_options
         self.models = [SourceModel(source, n_options) for source in self.sources]
         self._target = make_surrogate(self.surrogate, candidates, self.random_state)
@@ -162,7 +168,22 @@ class TransferSurrogate(Surrogate):
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> TransferSurrogate:
-        """Fit the surrogate to the current search, and compute the weights."""
+        """Fit the surrogate to the current search, and compute the weights.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, D)
+            Encoded configurations of the current search, NaN where inactive. n >= 1.
+        y : ndarray of shape (n,)
+            Scores of the configurations, finite.
+        noise : ndarray of shape (n,), default=None
+            Known variances of the scores. None means that all are 0.
+
+        Returns
+        -------
+        self : TransferSurrogate
+            The fitted surrogate.
+        """
         more = {} if noise is None else {"noise": noise}
         _, self._offset, self._unit = standardize(y, winsorize=True)
         self._target = self._target.fit(X, y, **more)
@@ -190,13 +211,39 @@ class TransferSurrogate(Surrogate):
         return predicted
 
     def condition(self, X: FloatArray) -> TransferSurrogate:
-        """Return a surrogate conditioned on pending configurations `X`."""
+        """Return a surrogate conditioned on pending configurations `X`.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded pending configurations.
+
+        Returns
+        -------
+        surrogate : TransferSurrogate
+            Conditioned copy.
+        """
         model = copy.copy(self)
         model._target = self._target.condition(X)
         return model
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Predict the mean of the score, and the surrogate's standard deviation."""
+        """Predict the mean of the score, and the surrogate's standard deviation.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+        gradient : bool, default=False
+            Whether to return derivatives too.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (S, m)
+            Prediction for each sample of the hyper-parameters.
+        d_mean, d_sd : ndarray of shape (S, m, D)
+            Derivatives by the positions, 0 in unordered columns. Only with `gradient`.
+        """
         own = self.weights_[-1]
         mean, sd, *slopes = self._target.predict(
             X, **({"gradient": True} if gradient else {})

@@ -64,7 +64,7 @@ class TreeEnsemble(Surrogate):
     """Ensemble of randomized regression trees.
 
     It suits many trials, many columns, and scores that change abruptly. Each tree is
-    grown on a random 80 % of the scores with random thresholds. The mean of the trees
+    grown on a random 80% of the scores with random thresholds. The mean of the trees
     is the prediction. The uncertainty is the variation between the trees and between
     the scores within a leaf. LightGBM is required (``pip install skbayes[lightgbm]``).
 
@@ -73,8 +73,8 @@ class TreeEnsemble(Surrogate):
     n_trees : int, default=100
         Number of trees.
     n_options : list of int, default=None
-        Number of options of each column, 0 for an ordered column. None: all columns are
-        ordered.
+        Number of options of each column, 0 for an ordered column. None means that all
+        columns are ordered.
     random_state : int, default=0
         Seed of the trees.
 
@@ -122,7 +122,7 @@ class TreeEnsemble(Surrogate):
             Scores of the configurations, finite.
         noise : ndarray of shape (n,), default=None
             Known variances of the scores. A score whose variance equals the variance of
-            all scores has half the weight. None: all are 0.
+            all scores has half the weight. None means that all are 0.
 
         Returns
         -------
@@ -193,6 +193,16 @@ class TreeEnsemble(Surrogate):
         """Return an ensemble conditioned on pending configurations `X`.
 
         Their predicted scores are treated as observed.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded pending configurations.
+
+        Returns
+        -------
+        surrogate : TreeEnsemble
+            Conditioned copy.
         """
         believed = self.predict(X)[0][0]
         return copy.copy(self).fit(
@@ -202,7 +212,18 @@ class TreeEnsemble(Surrogate):
         )
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predict the mean and standard deviation of the score."""
+        """Predict the mean and standard deviation of the score.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (1, m)
+            Prediction.
+        """
         leaf = self._leaves(np.asarray(X, dtype=np.float64))
         tree = np.arange(len(leaf))[:, None]
         means, within = self._leaf_mean[tree, leaf], self._leaf_variance[tree, leaf]
@@ -218,6 +239,18 @@ class TreeEnsemble(Surrogate):
 
         The uncertainty is the variation of the weighted mean between the trees. The
         variation within leaves is assumed to average out.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, D)
+            Encoded configurations.
+        weights : ndarray of shape (m,)
+            Weights of the configurations, >= 0, with sum 1.
+
+        Returns
+        -------
+        mean, sd : ndarray of shape (1,)
+            Prediction.
         """
         leaf = self._leaves(np.asarray(X, dtype=np.float64))
         of_trees = self._leaf_mean[np.arange(len(leaf))[:, None], leaf] @ weights

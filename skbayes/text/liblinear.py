@@ -210,8 +210,8 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
     >>> classifier = LiblinearClassifier(loss="logistic", C=10.0).fit(X, y)
     >>> classifier.coef_.shape, classifier.solver_
     ((3, 4), 'L2R_LR')
-    >>> classifier.score(X, y) > 0.9
-    True
+    >>> print(f"{classifier.score(X, y):.3f}")
+    0.967
     """
 
     _parameter_constraints: dict = {

@@ -65,7 +65,7 @@ class NGramVectorizer(
         the inverse document frequency ("tf-idf"), or 1 ("binary").
     lowercase : bool, default=True
         Whether to convert the documents to lowercase first.
-    token_pattern : str, default=r"(?u)\b\w\w+\b"
+    token_pattern : str, default=r"(?u)\\b\\w\\w+\\b"
         Regular expression that matches a word. If it has a group, the word is the
         content of the group. The default is scikit-learn's. The pattern "unicode"
         extends it to all scripts. Combining marks, such as the vowel signs of Hindi,

@@ -41,11 +41,12 @@ def export_to_optuna(
         journal (the search can still be running), or the output of
         :func:`skbayes.load_history`.
     study_name : str or None, default=None
-        Name of a new or existing study. None: a new study with a name from Optuna.
+        Name of a new or existing study. By default, a new study with a name from
+        Optuna.
     storage : str, optuna.storages.BaseStorage or None, default=None
-        Storage of the study, such as ``"sqlite:///studies.db"``. None: in memory.
+        Storage of the study, such as ``"sqlite:///studies.db"``. By default, in memory.
     search_spaces : dict, list of dicts, Space or None, default=None
-        Search space. None: the space of the search or of the journal.
+        Search space. By default, the space of the search or of the journal.
 
     Returns
     -------

@@ -76,8 +76,10 @@ def propagate(
     >>> import numpy as np
     >>> from skbayes.surrogates.gp.ep import propagate
     >>> sites = propagate(np.zeros(1), np.eye(1), np.ones(1), np.full(1, 1e-6))
-    >>> bool(np.isclose(np.exp(sites.log_evidence), 0.5)), sites.converged
-    (True, True)
+    >>> print(f"{np.exp(sites.log_evidence):.2f}")
+    0.50
+    >>> sites.converged
+    True
     """
     k = len(mean)
     if k == 0:

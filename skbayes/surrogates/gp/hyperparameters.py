@@ -56,7 +56,7 @@ class LogPosterior:
     correlation : callable
         Kernel: function from r2 to correlations and their derivatives.
     extra : ndarray of shape (n,), default=None
-        Known variances of the outputs, in addition to the noise. None: all are 0.
+        Known variances of the outputs, in addition to the noise. By default, all are 0.
     length_scale_factor : float or ndarray of shape (D,), default=0.5
         Prior median of the length scales divided by sqrt(D), for all columns or for
         each.

@@ -86,7 +86,7 @@ class Embedding:
     n_options : sequence of int
         Number of options of each column, 0 for an ordered column.
     known : ndarray of shape (n, D), default=None
-        Known encoded configurations. None: there are none.
+        Known encoded configurations. By default, there are none.
 
     Attributes
     ----------

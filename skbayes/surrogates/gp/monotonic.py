@@ -57,7 +57,7 @@ class MonotonicGP(GaussianProcess):
         As for :class:`GaussianProcess`. The hyper-parameters are learned from scores
         and signs.
     sign_points : ndarray of shape (N, D), default=None
-        Encoded configurations at which signs are known. None: there are none.
+        Encoded configurations at which signs are known. None means none.
     signs : ndarray of shape (N, D), default=None
         Sign of the derivative for each point and column: +1 if the score increases with
         the column, -1 if it decreases, 0 if the sign is unknown. It must be 0 for
@@ -88,12 +88,12 @@ class MonotonicGP(GaussianProcess):
     --------
     >>> import numpy as np
     >>> from skbayes.surrogates import MonotonicGP
-    >>> X, y = np.array([[0.0], [0.5], [1.0]]), np.array([0.0, 1.0, 0.9])
+    >>> X, y = np.array([[0.0], [0.5], [1.0]]), np.array([0.8, 1.0, 0.9])
     >>> at = np.linspace(0.0, 1.0, 9)[:, None]
     >>> model = MonotonicGP(sign_points=at, signs=np.ones((9, 1)), n_samples=0)
-    >>> mean, _ = model.fit(X, y).predict(np.linspace(0.0, 1.0, 50)[:, None])
-    >>> bool(np.all(np.diff(mean[0]) > 0)), model.converged_
-    (True, True)
+    >>> mean, _ = model.fit(X, y).predict(np.linspace(0.0, 1.0, 5)[:, None])
+    >>> mean.round(2)
+    array([[0.86, 0.88, 0.9 , 0.92, 0.94]])
     """
 
     kernel: str = "rbf"
@@ -127,7 +127,7 @@ class MonotonicGP(GaussianProcess):
         y : ndarray of shape (n,)
             Scores of the configurations, finite.
         noise : ndarray of shape (n,), default=None
-            Known variances of the scores, in squared units of `y`. None: all are 0.
+            Known variances of the scores, in squared units of `y`. None means 0.
 
         Returns
         -------
