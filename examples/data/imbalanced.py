@@ -45,7 +45,7 @@ search = BayesSearchCV(
     cv=4,
     random_state=0,
 ).fit(X_train, y_train)
-search.best_params_
+print(search.best_params_)
 
 # %%
 # Check the result on a test set
