@@ -69,7 +69,7 @@ sphinx_gallery_conf = {
         f"../examples/{name}" for name in ("basics", "data", "methods", "deployment")
     ],
     "within_subsection_order": "extensions.ExampleOrder",
-    "reset_modules": ("matplotlib", "extensions.remove_quickstart_figure"),
+    "reset_modules": ("matplotlib", "extensions.remove_files_of_examples"),
     "abort_on_example_error": True,
     "capture_repr": ("_repr_html_", "__repr__"),
     # Artists of matplotlib, lists of them, and displays.

@@ -1,4 +1,6 @@
-"""Figures of visualization.rst: python docs/draw_pictures.py [names].
+"""Figures of visualization.rst, rounds.rst and quick_start.rst.
+
+    python docs/draw_pictures.py [names]
 
 The script takes about a minute. The times, and therefore the timeline, depend on the
 machine.

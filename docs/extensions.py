@@ -117,10 +117,11 @@ class ExampleOrder:
         return EXAMPLES.index(filename.removesuffix(".py"))
 
 
-def remove_quickstart_figure(gallery_conf, filename):
-    """Remove the file that the quick start writes to its folder."""
-    figure = Path(__file__).parents[1] / "examples" / "quickstart.png"
-    figure.unlink(missing_ok=True)
+def remove_files_of_examples(gallery_conf, filename):
+    """Remove the files that the examples write to their folders."""
+    for name in ("quickstart.png", "basics/search.journal"):
+        file = Path(__file__).parents[1] / "examples" / name
+        file.unlink(missing_ok=True)
 
 
 def _skip_fields(app, what, name, obj, skip, options):

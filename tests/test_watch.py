@@ -147,10 +147,13 @@ def test_the_page_follows_a_running_search(tmp_path):
         status, first = pages.get()
         assert status == 200
         assert 'http-equiv="refresh" content="1"' in first
+        assert "1 running. The search is running." in first
         journal.record_proposal(1, {"C": 2.5}, None)
         time.sleep(0.02)
-        assert pages.get()[1] != first
-    assert 'http-equiv="refresh"' not in pages.get()[1]
+        assert "2 running" in pages.get()[1]
+    ended = pages.get()[1]
+    assert 'http-equiv="refresh"' not in ended
+    assert "The search is running." not in ended
 
 
 def test_the_report_is_not_rendered_again_in_vain(journal, monkeypatch):

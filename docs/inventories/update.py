@@ -55,7 +55,8 @@ def write(path: Path, project: str, entries: Entries) -> None:
 
 def of_scikit_learn() -> Entries:
     """Return the public classes and functions of the installed scikit-learn."""
-    found: Entries = {}
+    page = "metadata_routing.html#metadata-routing"
+    found: Entries = {("std:label", "metadata_routing"): page}
     classes = [cls for _, cls in [*all_estimators(), *all_displays()]]
     for role, things in (
         ("py:class", classes),

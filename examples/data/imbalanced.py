@@ -3,8 +3,8 @@ Imbalanced classes with a minimum recall
 ========================================
 
 If one class is rare, accuracy says little. In this example, about 5 % of the samples
-belong to the rare class. At least 75 % of them must be found, with as few false alarms as
-possible. The recall is a constraint, and the precision is the score.
+belong to the rare class. At least 75 % of them must be found, with as few false alarms
+as possible. The recall is a constraint, and the precision is the score.
 """
 
 import matplotlib.pyplot as plt
@@ -17,9 +17,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skbayes import BayesSearchCV
 
-X, y = make_classification(
-    4000, 8, n_informative=5, weights=[0.95], class_sep=0.8, random_state=0
-)
+options = {"n_informative": 5, "weights": [0.95], "class_sep": 0.8}
+X, y = make_classification(4000, 8, **options, random_state=0)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 
 # %%
@@ -27,14 +26,11 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_sta
 # ------------------------
 #
 # The decision threshold is a hyper-parameter of ``FixedThresholdClassifier``. A lower
-# threshold increases the recall and lowers the precision. ``constraints`` sets bounds on
-# metrics and costs. The search refits the best trial that satisfies the bounds
+# threshold increases the recall and lowers the precision. ``constraints`` sets bounds
+# on metrics and costs. The search refits the best trial that satisfies the bounds
 # (:doc:`/constraints`).
-model = make_pipeline(
-    PolynomialFeatures(),
-    StandardScaler(),
-    FixedThresholdClassifier(LogisticRegression(max_iter=2000)),
-)
+classifier = FixedThresholdClassifier(LogisticRegression(max_iter=2000))
+model = make_pipeline(PolynomialFeatures(), StandardScaler(), classifier)
 space = {
     "polynomialfeatures__degree": (1, 3),
     "fixedthresholdclassifier__estimator__C": (1e-2, 1e2, "log-uniform"),
@@ -49,7 +45,7 @@ search = BayesSearchCV(
     cv=4,
     random_state=0,
 ).fit(X_train, y_train)
-search.best_params_
+print(search.best_params_)
 
 # %%
 # Check the result on a test set
@@ -66,11 +62,10 @@ print(classification_report(y_test, search.predict(X_test), digits=3))
 # chosen trial.
 results, best = search.cv_results_, search.best_index_
 recall, precision = results["mean_constraint_recall"], results["mean_test_score"]
-ok = results["feasible"]
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-axes.scatter(recall[ok], precision[ok], label="satisfies the bound")
-axes.scatter(recall[~ok], precision[~ok], color="0.7", label="violates the bound")
-axes.scatter(recall[best], precision[best], s=180, fc="none", ec="C3", label="chosen")
+axes.scatter(recall, precision)
+axes.scatter(recall[best], precision[best], s=180, fc="none", ec="C3")
 axes.axvline(0.75, color="0.5", ls=":")
-axes.set(xlabel="recall", ylabel="precision")
-axes.legend()
+axes.set(
+    xlabel="recall", ylabel="precision", title="Precision and recall of the trials"
+)

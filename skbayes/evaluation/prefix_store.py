@@ -225,7 +225,6 @@ def _warn_of_limit(place: str, limit: float) -> None:
         "full. The scores are not affected. To speed up the search, increase "
         "cache_limit, or choose a folder with more space by temp_folder of "
         "joblib.parallel_config.",
-        stacklevel=3,
     )
 
 

@@ -73,6 +73,6 @@ class FeasibilityMessages:
             return
         message = f"constraints: {' '.join(sentences)}"
         if self._tell is None:
-            warn_or_log(message, stacklevel=5)
+            warn_or_log(message)
         else:
             self._tell(message)

@@ -417,7 +417,6 @@ class Scheduler:
         warn_or_log(
             f"The search was interrupted; it ends with {len(self.history)} finished "
             "trials.",
-            stacklevel=3,
         )
 
     def _withdraw(self, number: int) -> None:

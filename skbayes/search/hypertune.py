@@ -472,7 +472,6 @@ class HyperTuneSearchCV(BayesSearchCV):
             warn_or_log(
                 "The search ended before the first trial on all data; the best trial "
                 "is on a small sample.",
-                stacklevel=4,
             )
             return results
         for key in [key for key in results if key.startswith("rank_test_")]:

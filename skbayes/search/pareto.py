@@ -458,6 +458,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
             If the search was not fitted.
         """
         check_is_fitted(self, "pareto_params_")
+        if isinstance(choice, float) and choice.is_integer():
+            choice = int(choice)  # the row of a data frame may hold floats only
         run = self._run_of_refit(X, y, params)
         self._choose(choice, "choice")
         self._refit(run, None)
@@ -500,7 +502,8 @@ def _check_choice(choice: Any, names: list[str], parameter: str) -> None:
         weights = np.array(list(choice.values()), dtype=float)
         if np.all(weights >= 0.0) and 0.0 < np.sum(weights) < np.inf:
             return
+    number = ", the number of a trial on the front" if parameter == "choice" else ""
     raise ValueError(
         f"{parameter} must be one of the objectives {names}, 'knee', a dict of weights "
-        f">= 0 by objective, or a callable, got {choice!r}."
+        f">= 0 by objective{number}, or a callable, got {choice!r}."
     )

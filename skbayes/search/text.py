@@ -206,9 +206,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         averages their probabilities.
     language : str or None, default="english"
         Language of the stemmer in the extended space, and of the stop words in the
-        space of the paper. The extended space includes stop words only if there is no
-        stemmer. Stemming, and stop words of languages other than English, require
-        ``pip install "skbayes[text]"``. Options whose package is not installed are
+        space of the paper. The extended space includes stop words only if no stemmer is
+        available for the language. Stemming, and stop words of languages other than
+        English, require the extra ``text``. Options whose package is not installed are
         removed from the space, and a message is logged once. If no option of the
         language remains, an ImportError is raised.
     stop_words : list of str or None, default=None

@@ -248,8 +248,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     References
     ----------
     L. Wang, M. Feng, B. Zhou, B. Xiang and S. Mahadevan, "Efficient hyper-parameter
-    optimization for NLP applications", EMNLP 2015, and their later work on the tradeoff
-    of accuracy and efficiency.
+    optimization for NLP applications", EMNLP 2015.
+    L. Wang, F. Dernoncourt and T. Bui, "Bayesian optimization for selecting efficient
+    machine learning models", 2020, arXiv:2008.00386.
 
     Examples
     --------

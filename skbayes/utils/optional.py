@@ -6,12 +6,17 @@ import functools
 import importlib
 import logging
 import multiprocessing
+import sys
+import types
 import warnings
 from typing import Any
 
 __all__ = ["import_optional", "tell_once", "warn_or_log"]
 
 logger = logging.getLogger("skbayes")
+
+# Packages between a search and the program that calls its `fit`.
+_OURS = {"contextlib", "joblib", "skbayes", "sklearn"}
 
 # Package names that differ from their module names.
 _PACKAGES = {"liblinear": "liblinear-official", "stop_words": "stop-words"}
@@ -55,9 +60,24 @@ def tell_once(message: str) -> None:
         logger.warning(message)
 
 
-def warn_or_log(message: str, stacklevel: int) -> None:
-    """Issue a warning, or log it if warnings are errors, so that results are kept."""
+def warn_or_log(message: str) -> None:
+    """Issue a warning, or log it if warnings are errors, so that results are kept.
+
+    The warning names the line of the user's program, such as the call of `fit`.
+    """
     try:
-        warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
+        warnings.warn(message, UserWarning, stacklevel=_level_of_user())
     except UserWarning:
         logger.warning(message)
+
+
+def _level_of_user() -> int:
+    """Return the `stacklevel` of the first frame of another package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and _package_of(frame) in _OURS:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _package_of(frame: types.FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]

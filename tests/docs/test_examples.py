@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skbayes import load_history
+
 plt = pytest.importorskip("matplotlib.pyplot")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -132,12 +134,18 @@ def test_conditional_pipeline(run):
         assert ("model__gamma" in params) == (params.get("model__kernel") == "rbf")
 
 
-def test_resuming(run):
+def test_resuming(run, tmp_path):
     printed, names = run("basics/resuming")
+    assert (tmp_path / "search.journal").is_file()
     assert "same configurations as without the interruption: True" in printed
     assert _number_after(printed, "best accuracy: ") > 0.9
     assert len(names["history"]) == 6
     assert len(names["resumed"].trials_) == 12
+    # Another run reads all trials from the journal.
+    finished = load_history(tmp_path / "search.journal")["finished"]
+    _, names = run("basics/resuming")
+    assert len(names["history"]) == 12
+    assert names["history"]["finished"].equals(finished)
 
 
 def test_mixed_columns(run):
@@ -158,6 +166,7 @@ def test_groups(run):
         printed, "AUC with random splits: "
     )
     assert names["grouped"].target_metric_ == "roc_auc"
+    assert names["display"].ax_.get_title()
     assert "mean_test_neg_log_loss" in names["grouped"].cv_results_
 
 

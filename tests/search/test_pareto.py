@@ -342,8 +342,15 @@ def test_select_refuses_what_is_not_on_the_front():
     search = make(n_iter=2, initial_points=points).fit(X, y)
     with pytest.raises(ValueError, match="choice=1 is not on the front"):
         search.select(1, X, y)
-    with pytest.raises(ValueError, match="choice must be one of the objectives"):
-        search.select("speed", X, y)
+    for wrong in ("speed", 0.5):
+        with pytest.raises(ValueError, match="objectives.*the number of a trial"):
+            search.select(wrong, X, y)
+
+
+def test_select_takes_a_number_from_a_row_of_floats(search):
+    found = pickle.loads(pickle.dumps(search))
+    trial = max(found.pareto_front_["trial"])
+    assert found.select(np.float64(trial), X, y).best_index_ == trial
 
 
 def test_without_refit_there_is_a_front_and_no_best():

@@ -7,7 +7,10 @@ import sys
 import warnings
 
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
 
+from skbayes import BayesSearchCV
 from skbayes.utils.optional import import_optional, tell_once, warn_or_log
 
 
@@ -66,10 +69,28 @@ def test_workers_tell_nothing(caplog, monkeypatch):
 
 def test_where_warnings_are_errors_they_are_logged(caplog):
     with pytest.warns(UserWarning, match="said") as caught:
-        warn_or_log("said", stacklevel=1)
+        warn_or_log("said")
     assert caught[0].filename == __file__
     assert not caplog.records
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_or_log("said", stacklevel=1)
+        warn_or_log("said")
     assert "said" in caplog.text
+
+
+def test_a_warning_of_a_search_names_the_call_of_fit():
+    X, y = load_iris(return_X_y=True)
+    search = BayesSearchCV(
+        SVC(),
+        {"C": (0.1, 10.0)},
+        scoring="accuracy",
+        constraints={"accuracy": ">= 2"},
+        n_iter=10,
+        cv=2,
+        random_state=0,
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(X, y)
+    (found,) = [one for one in caught if "no trial satisfies" in str(one.message)]
+    assert found.filename == __file__
