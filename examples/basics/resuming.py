@@ -58,3 +58,4 @@ print(f"same configurations as without the interruption: {same}")
 # The displays also read journals. The dotted line marks the interruption.
 display = ConvergenceDisplay.from_history(journal)
 display.ax_.axvline(5.5, color="0.5", ls=":")
+display.figure_.suptitle("Accuracy of the interrupted and resumed search")

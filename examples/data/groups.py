@@ -65,3 +65,4 @@ print(f"AUC with random splits: {random.best_score_:.3f}, {random.best_params_}"
 # ------------------
 display = ConvergenceDisplay.from_search(random, name="KFold (leaks)")
 ConvergenceDisplay.from_search(grouped, name="GroupKFold", ax=display.ax_)
+display.figure_.suptitle("Cross-validated AUC with random splits and with groups")

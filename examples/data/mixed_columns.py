@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
 from skbayes import BayesSearchCV
-from skbayes.inspection import PartialDependenceDisplay
+from skbayes.inspection import RoundsDisplay
 
 # %%
 # Generate the data
@@ -23,7 +23,7 @@ from skbayes.inspection import PartialDependenceDisplay
 # The target is the number of bicycles that are rented in an hour. It depends on the
 # hour, the temperature, the weather, and the station.
 rng = np.random.default_rng(0)
-n = 1500
+n = 1000
 frame = pd.DataFrame(
     {
         "hour": rng.integers(0, 24, n),
@@ -44,27 +44,29 @@ frame.head()
 # ------------------------------
 #
 # The encoder is a step of the pipeline, and a dimension of the search space. LightGBM
-# accepts missing values. The table shows the best trials.
+# accepts missing values. With ``rounds="auto"``, the search chooses the number of trees
+# of each trial (:doc:`/rounds`). The table shows the best trials.
 encode = ColumnTransformer(
     [("encode", OrdinalEncoder(), ["weather", "station"])], remainder="passthrough"
-)
-model = LGBMRegressor(n_estimators=60, n_jobs=1, verbose=-1)
+).set_output(transform="pandas")
+model = LGBMRegressor(n_jobs=1, verbose=-1)
 encoders = [OrdinalEncoder(), OneHotEncoder(sparse_output=False), TargetEncoder()]
 space = {
     "columns__encode": encoders,
     "model__num_leaves": (2, 128, "log-uniform"),
     "model__learning_rate": (0.01, 1.0, "log-uniform"),
 }
-encode.set_output(transform="pandas")
 pipeline = Pipeline([("columns", encode), ("model", model)])
-search = BayesSearchCV(pipeline, space, n_iter=20, cv=3, random_state=0)
+search = BayesSearchCV(pipeline, space, n_iter=15, cv=3, rounds="auto", random_state=0)
 search.fit(frame, y)
-search.results_frame().nlargest(5, "mean_test_score").filter(regex="param_|mean_test")
+best = search.results_frame().nlargest(5, "mean_test_score")
+best.filter(regex="param_|mean_test|rounds")
 
 # %%
-# Draw the expected score
-# -----------------------
+# Draw the learning curves
+# ------------------------
 #
-# The surrogate predicts the score for each value of a hyper-parameter, averaged over
-# the other hyper-parameters. The band is two standard deviations wide on either side.
-PartialDependenceDisplay.from_search(search, list(space))
+# Each gray line is a trial, and its dot marks the chosen number of trees. The blue line
+# is the best trial, with the range of its folds. Triangles mark trials with low scores,
+# which are below the axis.
+RoundsDisplay.from_search(search).figure_.suptitle("Learning curves of LightGBM")
