@@ -63,7 +63,8 @@ print(f"range of C: {search.search_spaces_[0]['classifier__C']}")
 
 # %%
 # If the best ``C`` is at a bound of its range, a wider range may be better. Pass it as
-# ``search_spaces={"C": ...}`` (:doc:`/text`). Here, values from 1 to 100 have nearly equal scores.
+# ``search_spaces={"C": ...}`` (:doc:`/text`). Here, values from 1 to 100 have nearly
+# equal scores.
 #
 # Save and load the model
 # -----------------------
