@@ -79,8 +79,7 @@ print(joblib.load(path).predict(["The number of trees in the forest."]))
 # Draw the progress
 # -----------------
 #
-# The scores are means over the folds of the cross-validation. Small gray points are
-# pruned trials ("not comparable"): the search stopped them after a part of the folds,
-# because they were unlikely to become the best.
+# Open points ("not comparable") are pruned trials: the search stopped them after a part
+# of the folds, because they were unlikely to become the best.
 display = ConvergenceDisplay.from_search(search)
 display.figure_.suptitle("Accuracy of the trials and best accuracy so far")
