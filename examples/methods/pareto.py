@@ -22,7 +22,7 @@ X, y = load_digits(return_X_y=True)
 #
 # Objectives are metrics of scikit-learn, costs such as the size of the pickled model in
 # bytes, or your own functions. The constraint excludes forests that are small but
-# useless. Without it, the front would extend to the accuracy of a single stump.
+# useless. Without it, the front could extend down to a single tree of depth 1.
 search = ParetoSearchCV(
     RandomForestClassifier(random_state=0),
     {
