@@ -66,7 +66,7 @@ figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for search, best, style in ((grid, grid_best, "C7--"), (bayes, bayes_best, "C0-")):
     fits = search.n_splits_ * np.arange(1, len(best) + 1)
     axes.step(fits, best, style, where="post", lw=2, label=type(search).__name__)
-axes.set(xlabel="number of fits", ylabel="best log loss so far (lower is better)")
+axes.set(xlabel="number of fits", ylabel="log loss", title="Best log loss so far")
 axes.set_ylim(0.95 * bayes_best[-1], 1.5 * bayes_best[-1])
 axes.legend(frameon=False)
 figure.savefig("quickstart.png", dpi=150)

@@ -7,6 +7,7 @@ own hyper-parameters. :class:`~skbayes.space.Choice` describes such conditional 
 spaces, so that one search compares all models within one budget.
 """
 
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
@@ -16,13 +17,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
-from skbayes.inspection import SliceDisplay
 from skbayes.space import Choice
 
 X, y = load_breast_cancer(return_X_y=True)
-pipeline = Pipeline(
-    [("scale", StandardScaler()), ("reduce", "passthrough"), ("model", SVC())]
-)
+pipeline = Pipeline([("scale", StandardScaler()), ("reduce", PCA()), ("model", SVC())])
 
 # %%
 # Define the search space
@@ -32,45 +30,56 @@ pipeline = Pipeline(
 # Choices can be nested: ``model__gamma`` exists only if the model is a support vector
 # machine with an RBF kernel.
 c_range = (1e-3, 1e3, "log-uniform")
-kernels = Choice(
-    {"linear": {}, "rbf": {"model__gamma": (1e-4, 1.0, "log-uniform")}},
-)
+gamma_range = (1e-4, 1.0, "log-uniform")
+kernels = Choice({"linear": {}, "rbf": {"model__gamma": gamma_range}})
+forest = RandomForestClassifier(n_estimators=30, random_state=0)
 models = Choice(
     {
         LogisticRegression(max_iter=5000): {"model__C": c_range},
         SVC(): {"model__C": c_range, "model__kernel": kernels},
-        RandomForestClassifier(30, random_state=0): {"model__max_depth": (2, 16)},
+        forest: {"model__max_depth": (4, 32)},
     }
 )
 reductions = Choice({"passthrough": {}, PCA(): {"reduce__n_components": (2, 30)}})
+space = {"model": models, "reduce": reductions}
 
 # %%
 # Run the search
 # --------------
 #
-# The constraint excludes forests on principal components before they are fitted. The
-# table shows the five best trials.
+# Forests select features themselves, and principal components usually reduce their
+# accuracy. The constraint excludes such configurations before they are fitted.
 
 
 def allowed(params):
     """Return whether a configuration may be tried."""
-    is_forest = isinstance(params["model"], RandomForestClassifier)
-    return not is_forest or params["reduce"] == "passthrough"
+    return params["model"] is not forest or params["reduce"] == "passthrough"
 
 
-search = BayesSearchCV(
-    pipeline,
-    {"model": models, "reduce": reductions},
-    n_iter=24,
-    constraint=allowed,
-    random_state=0,
-).fit(X, y)
-columns = ["mean_test_score", "param_model", "param_model__C", "param_reduce"]
-search.results_frame().nlargest(5, "mean_test_score")[columns]
+search = BayesSearchCV(pipeline, space, n_iter=24, constraint=allowed, random_state=0)
+search.fit(X, y)
+print(f"accuracy {search.best_score_:.3f} with {search.best_params_}")
+
+# %%
+# Compare the models
+# ------------------
+#
+# The table shows the best trial of each model. An empty cell belongs to a
+# hyper-parameter that does not exist in the configuration.
+results = search.results_frame()
+results["model"] = [type(model).__name__ for model in results["param_model"]]
+best = results.groupby("model")["mean_test_score"].idxmax()
+results.loc[best].set_index("model").filter(regex="mean_test_score|param_(model_|red)")
 
 # %%
 # Draw the scores of each model
 # -----------------------------
 #
-# Later trials are darker. Only two of the models have the hyper-parameter ``C``.
-SliceDisplay.from_search(search, params=["model", "model__C", "reduce"])
+# The search tries each model, and those with high scores most often. The axis omits
+# accuracies below 0.9.
+figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
+for model, trials in results.groupby("model"):
+    axes.plot(trials.index, trials["mean_test_score"], "o", label=model)
+axes.set(xlabel="trial", ylabel="accuracy", title="Accuracy of the trials by model")
+axes.set_ylim(bottom=0.9)
+axes.legend()

@@ -60,3 +60,4 @@ print(f"same configurations as without the interruption: {is_equal}")
 # The displays also read journals. The dotted line marks the end of the first run.
 display = ConvergenceDisplay.from_history(journal)
 display.ax_.axvline(5.5, color="0.5", ls=":")
+display.figure_.suptitle("Accuracy of the interrupted and resumed search")

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
 from skbayes import BayesSearchCV
-from skbayes.inspection import PartialDependenceDisplay
+from skbayes.inspection import RoundsDisplay
 
 # %%
 # Generate the data
@@ -22,49 +22,54 @@ from skbayes.inspection import PartialDependenceDisplay
 #
 # The target is the number of bicycles that are rented in an hour. It depends on the
 # hour, the temperature, the weather, and the station.
-rng = np.random.default_rng(0)
-n = 1500
+rng, size = np.random.default_rng(0), 1000
 frame = pd.DataFrame(
     {
-        "hour": rng.integers(0, 24, n),
-        "temperature": rng.normal(15, 8, n),
-        "weather": rng.choice(["clear", "cloudy", "rain"], n),
-        "station": rng.choice([f"S{i}" for i in range(40)], n),
+        "hour": rng.integers(0, 24, size),
+        "temperature": rng.normal(15, 8, size),
+        "weather": rng.choice(["clear", "cloudy", "rain"], size),
+        "station": rng.choice([f"S{i}" for i in range(40)], size),
     }
 )
 demand = frame["station"].map({f"S{i}": rng.gamma(5, 8) for i in range(40)})
 demand *= frame["weather"].map({"clear": 1.0, "cloudy": 0.8, "rain": 0.3})
 demand *= np.exp(-(((frame["hour"] - 17) / 5) ** 2))
-y = demand + frame["temperature"] + rng.normal(0, 3, n)
-frame.loc[rng.random(n) < 0.1, "temperature"] = np.nan
+y = demand + frame["temperature"] + rng.normal(0, 3, size)
+frame.loc[rng.random(size) < 0.1, "temperature"] = np.nan
 frame.head()
 
 # %%
 # Tune the encoder and the model
 # ------------------------------
 #
-# The encoder is a step of the pipeline, and a dimension of the search space. LightGBM
-# accepts missing values. The table shows the best trials.
+# ``columns__encode`` lists the alternatives for the encoder, which is a part of the
+# column transformer. Test folds may contain categories that the training folds do not
+# have, so each encoder accepts unknown categories. With ``rounds="auto"``, the search
+# chooses the number of trees of each trial (:doc:`/rounds`). The table shows the best
+# trials. If rows belong to groups, such as customers, add a splitter as in
+# :doc:`/auto_examples/data/groups`.
 encode = ColumnTransformer(
-    [("encode", OrdinalEncoder(), ["weather", "station"])], remainder="passthrough"
-)
-model = LGBMRegressor(n_estimators=60, n_jobs=1, verbose=-1)
-encoders = [OrdinalEncoder(), OneHotEncoder(sparse_output=False), TargetEncoder()]
+    [("encode", TargetEncoder(), ["weather", "station"])], remainder="passthrough"
+).set_output(transform="pandas")
+model = LGBMRegressor(n_jobs=1, verbose=-1)
+ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
 space = {
-    "columns__encode": encoders,
+    "columns__encode": [ordinal, one_hot, TargetEncoder()],
     "model__num_leaves": (2, 128, "log-uniform"),
     "model__learning_rate": (0.01, 1.0, "log-uniform"),
 }
-encode.set_output(transform="pandas")
 pipeline = Pipeline([("columns", encode), ("model", model)])
-search = BayesSearchCV(pipeline, space, n_iter=20, cv=3, random_state=0)
+search = BayesSearchCV(pipeline, space, n_iter=15, cv=3, rounds="auto", random_state=0)
 search.fit(frame, y)
-search.results_frame().nlargest(5, "mean_test_score").filter(regex="param_|mean_test")
+best = search.results_frame().nlargest(5, "mean_test_score")
+best.filter(regex="param_|mean_test|rounds")
 
 # %%
-# Draw the expected score
-# -----------------------
+# Draw the learning curves
+# ------------------------
 #
-# The surrogate predicts the score for each value of a hyper-parameter, averaged over
-# the other hyper-parameters. The band is two standard deviations wide on either side.
-PartialDependenceDisplay.from_search(search, list(space))
+# Each gray line is a trial, and its dot marks the chosen number of trees. The blue line
+# is the best trial, with the range of its folds. Triangles mark trials with low scores,
+# which are below the axis.
+RoundsDisplay.from_search(search).figure_.suptitle("Learning curves of LightGBM")

@@ -81,4 +81,4 @@ print(f"log loss {-search.best_score_:.3f} with {search.best_params_}")
 # ------------------------
 #
 # The star marks the chosen number of epochs of the best trial.
-RoundsDisplay.from_search(search)
+RoundsDisplay.from_search(search).figure_.suptitle("Learning curves of the network")

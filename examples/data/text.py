@@ -9,7 +9,9 @@ words. The documents are sentences of scikit-learn's own documentation.
 
 import inspect
 import re
+import tempfile
 
+import joblib
 import numpy as np
 from sklearn import cluster, ensemble, linear_model, preprocessing
 from sklearn.feature_extraction.text import CountVectorizer
@@ -29,8 +31,8 @@ from skbayes.inspection import ConvergenceDisplay
 classes = {}
 for package in (cluster, ensemble, linear_model, preprocessing):
     for name in package.__all__:
-        text = " ".join(inspect.getdoc(getattr(package, name)).split())
-        for sentence in re.findall(r"[A-Z][^.:=>-]{40,200}\.(?= )", text):
+        doc = " ".join(inspect.getdoc(getattr(package, name)).split())
+        for sentence in re.findall(r"[A-Z][^.:=>-]{40,200}\.(?= )", doc):
             classes[sentence] = package.__name__
 rng = np.random.default_rng(0)
 documents = rng.choice(sorted(classes), 800, replace=False)
@@ -51,16 +53,33 @@ print(f"test accuracy with counts of words: {plain_accuracy:.3f}")
 #
 # The search space includes n-grams of words and characters, their weights, and the
 # classifier. N-grams are counted once for all trials.
-search = TextRepresentationSearchCV(n_iter=25, cv=3, random_state=0)
+search = TextRepresentationSearchCV(n_iter=30, cv=3, random_state=0)
 search.fit(train, y_train)
 accuracy = search.score(test, y_test)
 print(f"test accuracy with the tuned representation: {accuracy:.3f}")
 for name, value in search.best_params_.items():
     print(f"  {name} = {value}")
+print(f"range of C: {search.search_spaces_[0]['classifier__C']}")
+
+# %%
+# If the best ``C`` is at a bound of its range, a wider range may be better. Pass it as
+# ``search_spaces={"C": ...}`` (:doc:`/text`). Here, values from 1 to 100 have nearly
+# equal scores.
+#
+# Save and load the model
+# -----------------------
+#
+# The file contains the refitted pipeline without the search. To load it, install the
+# same version of skbayes.
+path = tempfile.mkdtemp() + "/model.joblib"
+joblib.dump(search.best_estimator_, path)
+print(joblib.load(path).predict(["The number of trees in the forest."]))
 
 # %%
 # Draw the progress
 # -----------------
 #
-# The scores are means over the folds of the cross-validation.
-ConvergenceDisplay.from_search(search)
+# Open points ("not comparable") are pruned trials: the search stopped them after a part
+# of the folds, because they were unlikely to become the best.
+display = ConvergenceDisplay.from_search(search)
+display.figure_.suptitle("Accuracy of the trials and best accuracy so far")

@@ -77,3 +77,4 @@ for estimator, space in tuned:
     name = type(estimator).__name__
     print(f"{name}: {search.best_score_:.3f} with {search.best_params_}")
     axes = ConvergenceDisplay.from_search(search, name=name, ax=axes).ax_
+axes.figure.suptitle("Best accuracy of each estimator so far")

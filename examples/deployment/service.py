@@ -25,8 +25,9 @@ from skbayes import BayesSearchCV
 # -----------------------
 #
 # The data are the first two features of 569 tumors. The file contains only the refitted
-# classifier, so that the service does not need skbayes. Load only files that you trust,
-# because a pickle can run any code.
+# classifier, so that the service does not need skbayes. An exception is the default
+# pipeline of :class:`~skbayes.TextRepresentationSearchCV`, whose steps are classes of
+# skbayes. Load only files that you trust, because a pickle can run any code.
 X, y = load_breast_cancer(return_X_y=True)
 space = {"n_neighbors": (1, 200, "log-uniform"), "p": (1.0, 3.0)}
 search = BayesSearchCV(KNeighborsClassifier(), space, n_iter=10, random_state=0)
@@ -81,4 +82,4 @@ server.server_close()
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 filled = axes.contourf(radius, texture, np.reshape(probabilities, radius.shape))
 figure.colorbar(filled, label="probability of benign")
-axes.set(xlabel="mean radius", ylabel="mean texture")
+axes.set(xlabel="mean radius", ylabel="mean texture", title="Responses of the service")

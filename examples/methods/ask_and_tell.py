@@ -71,4 +71,5 @@ for method in space["method"]:
     )
 axes.axvline(6, color="0.5", ls=":")
 axes.set(yscale="log", xlabel="correct digits", ylabel="evaluations")
+axes.set_title("Correct digits and evaluations of the solvers")
 axes.legend()

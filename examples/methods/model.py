@@ -60,4 +60,5 @@ for (upper, lower), (n, (mean, sd, log_improvement)) in zip(
     lower.axvline(x[log_improvement.argmax()], color="0.1", ls=":")
     lower.set(xlim=(0, 1), xlabel="x", yticks=[])
 axes[0, 0].set_ylabel("score")
+figure.suptitle("Surrogate and expected improvement")
 axes[1, 0].set_ylabel("EI")

@@ -21,7 +21,8 @@ X, y = load_digits(return_X_y=True)
 # --------------
 #
 # Objectives are metrics of scikit-learn, costs such as the size of the pickled model in
-# bytes, or your own functions.
+# bytes, or your own functions. The constraint excludes forests that are small but
+# useless. Without it, the front could extend down to a single tree of depth 1.
 search = ParetoSearchCV(
     RandomForestClassifier(random_state=0),
     {
@@ -30,20 +31,26 @@ search = ParetoSearchCV(
         "max_features": (1, 30),
     },
     objectives={"accuracy": "max", "model_size": "min"},
+    constraints={"accuracy": ">= 0.8"},
     n_iter=20,
     cv=3,
     random_state=0,
 ).fit(X, y)
-search.pareto_front_.drop(columns="trial").round(4)
+front = search.pareto_front_
+front.round(4)
 
 # %%
 # Choose a point of the front
 # ---------------------------
 #
-# By default, the search refits the knee of the front. ``select`` refits another point.
+# By default, the search refits the knee of the front. ``select`` chooses another point
+# and refits it on the data that you pass. It accepts the name of an objective, a weight
+# for each objective, or the number of a trial, such as that in row 4 of the front.
 for choice in ("knee", "accuracy", {"accuracy": 1, "model_size": 3}):
     search.select(choice, X, y)
     print(f"{choice}: accuracy {search.best_score_:.3f}, {search.best_params_}")
+search.select(int(front.loc[4, "trial"]), X, y)
+print(f"row 4: accuracy {search.best_score_:.3f}, {search.best_params_}")
 
 # %%
 # Draw the front
@@ -54,4 +61,6 @@ for choice in ("knee", "accuracy", {"accuracy": 1, "model_size": 3}):
 search.select("knee", X, y)
 figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
 ParetoDisplay.from_search(search, ax=axes)
-ParetoDisplay.from_search(search, kind="evolution")
+figure.suptitle("Pareto front of accuracy and model size")
+display = ParetoDisplay.from_search(search, kind="evolution")
+display.figure_.suptitle("Pareto front and hypervolume during the search")

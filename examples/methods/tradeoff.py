@@ -56,4 +56,5 @@ for tradeoff in (0.0, 0.1):
 #
 # The left plot shows all trials, and the right plot shows the score and the cost of the
 # best trial for each tradeoff.
-TradeoffDisplay.from_search(search)
+display = TradeoffDisplay.from_search(search)
+display.figure_.suptitle("Accuracy and model size of the trials and of the choices")

@@ -150,7 +150,8 @@ class BayesSearchCV(BaseBayesSearchCV):
     trials that have finished. Running fits are ended, except in threads and on a
     cluster, where they are completed. The best configuration is refitted as usual. A
     second Ctrl-C raises KeyboardInterrupt, as does a first one before the first trial
-    has finished or during the refit. If the refit ends with an error or an interrupt, ``cv_results_``, ``best_params_`` and the other attributes are kept. Only
+    has finished or during the refit. If the refit ends with an error or an interrupt,
+    ``cv_results_``, ``best_params_`` and the other attributes are kept. Only
     ``best_estimator_`` is then not fitted.
 
     If a worker process dies, for example because it runs out of memory, the trials that
