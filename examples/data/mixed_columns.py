@@ -45,7 +45,8 @@ frame.head()
 #
 # The encoder is a step of the pipeline, and a dimension of the search space. LightGBM
 # accepts missing values. With ``rounds="auto"``, the search chooses the number of trees
-# of each trial (:doc:`/rounds`). The table shows the best trials.
+# of each trial (:doc:`/rounds`). ``TargetEncoder`` splits the rows at random, so the
+# results differ slightly between runs. The table shows the best trials.
 encode = ColumnTransformer(
     [("encode", OrdinalEncoder(), ["weather", "station"])], remainder="passthrough"
 ).set_output(transform="pandas")
