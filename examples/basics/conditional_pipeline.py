@@ -64,8 +64,8 @@ print(f"accuracy {search.best_score_:.3f} with {search.best_params_}")
 # Compare the models
 # ------------------
 #
-# The table shows the best trial of each model. An empty cell belongs to a
-# hyper-parameter that does not exist in the configuration.
+# The table shows the best trial of each model. Missing values (NaN and NA)
+# mark hyper-parameters that do not exist in the configuration.
 results = search.results_frame()
 results["model"] = [type(model).__name__ for model in results["param_model"]]
 best = results.groupby("model")["mean_test_score"].idxmax()

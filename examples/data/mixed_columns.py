@@ -45,8 +45,8 @@ frame.head()
 # ``columns__encode`` lists the alternatives for the encoder, which is a part of the
 # column transformer. Test folds may contain categories that the training folds do not
 # have, so each encoder accepts unknown categories. With ``rounds="auto"``, the search
-# chooses the number of trees of each trial (:doc:`/rounds`). The table shows the best
-# trials. If rows belong to groups, such as customers, add a splitter as in
+# chooses the number of trees of each trial (:doc:`/rounds`). ``TargetEncoder`` splits
+# the rows at random, so the results differ slightly between runs. If rows belong to groups, such as customers, add a splitter as in
 # :doc:`/auto_examples/data/groups`.
 encode = ColumnTransformer(
     [("encode", TargetEncoder(), ["weather", "station"])], remainder="passthrough"

@@ -55,7 +55,8 @@ print(f"best accuracy: {search.best_score_:.4f} with {search.best_params_}")
 # Draw the trials over time
 # -------------------------
 #
-# Each bar is a trial. Trials in different lanes ran at the same time.
+# Each bar is a trial. There are three lanes, because the two workers share the fits of
+# three trials.
 display = TimelineDisplay.from_search(search)
 display.figure_.suptitle("Trials on the two workers of the cluster")
 
