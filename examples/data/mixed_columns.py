@@ -46,8 +46,8 @@ frame.head()
 # column transformer. Test folds may contain categories that the training folds do not
 # have, so each encoder accepts unknown categories. With ``rounds="auto"``, the search
 # chooses the number of trees of each trial (:doc:`/rounds`). ``TargetEncoder`` splits
-# the rows at random, so the results differ slightly between runs. If rows belong to groups, such as customers, add a splitter as in
-# :doc:`/auto_examples/data/groups`.
+# the rows at random, so the results differ slightly between runs. If rows belong to
+# groups, such as customers, add a splitter as in :doc:`/auto_examples/data/groups`.
 encode = ColumnTransformer(
     [("encode", TargetEncoder(), ["weather", "station"])], remainder="passthrough"
 ).set_output(transform="pandas")
