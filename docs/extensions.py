@@ -129,10 +129,25 @@ def _skip_fields(app, what, name, obj, skip, options):
     return True if type(obj).__name__ == "_tuplegetter" else None
 
 
+# -- notebooks ------------------------------------------------------------------------
+
+# Console message of the script in scikit-learn's diagrams, about a button that
+# scikit-learn 1.9 itself adds without a neighbor.
+DIAGRAM_MESSAGE = (
+    "console.warn('Expected copy-paste icon is missing from the DOM structure');"
+)
+
+
+def _silence_diagrams(app, pagename, templatename, context, doctree):
+    """Remove a message of scikit-learn's diagrams from a page."""
+    context["body"] = context.get("body", "").replace(DIAGRAM_MESSAGE, "")
+
+
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-skip-member", _skip_fields)
     app.add_directive("measured", Measured)
     app.add_directive("known-classes", KnownClasses)
+    app.connect("html-page-context", _silence_diagrams)
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
