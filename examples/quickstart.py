@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from skbayes import BayesSearchCV
 
 X, y = load_breast_cancer(return_X_y=True)
-model = GradientBoostingClassifier(random_state=0)
+model = GradientBoostingClassifier(n_estimators=200, random_state=0)
 
 # %%
 # Define both searches
