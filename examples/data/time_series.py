@@ -27,6 +27,7 @@ from skbayes import BayesSearchCV
 #
 # The sales have a weekly pattern and a level that changes slowly. Forecasts are made
 # one week ahead: the features are the day and the sales of at least seven days before.
+# The rows are sorted by time.
 rng = np.random.default_rng(0)
 day = np.arange(600)
 level = 100 + lfilter([1], [1, -0.98], rng.normal(0, 2, 600))

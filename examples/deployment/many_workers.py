@@ -55,10 +55,10 @@ print(f"best accuracy: {search.best_score_:.4f} with {search.best_params_}")
 # Draw the trials over time
 # -------------------------
 #
-# Each bar is a trial. There are three lanes, because the two workers share the fits of
-# three trials.
+# Each bar is a trial. The three lanes are the trials in flight (``n_points=3``), whose
+# fits share the two workers.
 display = TimelineDisplay.from_search(search)
-display.figure_.suptitle("Trials on the two workers of the cluster")
+display.figure_.suptitle("Three trials in flight on two workers")
 
 # %%
 # Compare with a search without the cluster
