@@ -13,6 +13,7 @@ from skbayes.spaces import default  # noqa: F401  fills the catalog
 from skbayes.spaces.catalog import CATALOG, KnownClass
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.own_values import pairs_of, with_own_values
+from skbayes.spaces.parts import own_params
 
 HEADER = ["Classes", "Hyper-parameters"]
 
@@ -56,7 +57,7 @@ def _own(entry: KnownClass) -> dict[str, Any]:
     if kind is None:
         return _Unset()
     try:
-        return _Unset(kind().get_params(deep=False))
+        return _Unset(own_params(kind(), entry))
     except TypeError:  # some arguments have no default
         arguments = inspect.signature(kind).parameters.values()
         own = {

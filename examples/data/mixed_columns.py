@@ -3,7 +3,8 @@ Mixed columns of a data frame with LightGBM
 ===========================================
 
 Many data frames have numerical columns with missing values and columns of categories.
-This example tunes the encoder of the categories together with LightGBM.
+This example tunes the encoder of the categories together with LightGBM. LightGBM also
+accepts columns of the pandas type ``category`` without an encoder.
 """
 
 import numpy as np

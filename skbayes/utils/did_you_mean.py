@@ -22,7 +22,7 @@ ELSEWHERE = {
     "n_trials": "n_iter",
     "n_calls": "n_iter",
     "max_evals": "n_iter",
-    "max_iter": "n_iter",
+    "max_iter": "rounds",
     "scoring": "objectives",
     "seed": "random_state",
     "sampler": "surrogate",
@@ -31,6 +31,7 @@ ELSEWHERE = {
     "n_startup_trials": "n_initial_points",
     "n_workers": "n_jobs",
     "callbacks": "stopper",
+    "catch": "error_score",
 }
 
 # Names of surrogates in other libraries, in lowercase.
