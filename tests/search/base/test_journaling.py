@@ -157,7 +157,7 @@ def test_edited_code_is_refused_unless_it_is_declared_the_same(path):
     make(path, 3, scoring=scored_by(1.0)).fit(X, y)
     before = path.read_bytes()
     with pytest.raises(
-        ValueError, match=r"another search\.[\s\S]*- scoring:"
+        ValueError, match=r"another search[\s\S]*- scoring:"
     ) as caught:
         make(path, 4, scoring=edited).fit(X, y)
     assert path.read_bytes() == before
