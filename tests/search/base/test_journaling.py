@@ -156,9 +156,7 @@ def test_edited_code_is_refused_unless_it_is_declared_the_same(path):
     edited = scored_by(-1.0)
     make(path, 3, scoring=scored_by(1.0)).fit(X, y)
     before = path.read_bytes()
-    with pytest.raises(
-        ValueError, match=r"another search[\s\S]*- scoring:"
-    ) as caught:
+    with pytest.raises(ValueError, match=r"another search[\s\S]*- scoring:") as caught:
         make(path, 4, scoring=edited).fit(X, y)
     assert path.read_bytes() == before
     code = re.search(r"\[code ([^]]*)\] in the journal", str(caught.value))[1]
