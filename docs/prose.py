@@ -270,7 +270,8 @@ def _own_problems(paragraph: Paragraph) -> Iterator[Problem]:
             yield Problem(paragraph.line, "skbayes.opening", f"{shown} ...")
 
 
-def _register() -> CheckRegistry:
+def _register() -> None:
+    """Add the rules of proselint and our terms to its registry, once."""
     registry = CheckRegistry()
     if not registry.checks:
         registry.register_many(__register__)
@@ -284,7 +285,6 @@ def _register() -> CheckRegistry:
                 for place, (term, better) in enumerate(TERMS.items())
             )
         )
-    return registry
 
 
 def _proselint_problems(paragraphs: list[Paragraph]) -> Iterator[Problem]:

@@ -145,10 +145,6 @@ def _is_local(host: str) -> bool:
         return False
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-
 def make_server(
     path: str, *, host: str = "127.0.0.1", port: int = PORT, refresh: float = REFRESH
 ) -> ThreadingHTTPServer:
@@ -178,7 +174,7 @@ def make_server(
     """
     pages = Pages(path, refresh)
     handler = functools.partial(_Handler, pages, _is_local(host))
-    return _Server((host, port), handler)
+    return ThreadingHTTPServer((host, port), handler)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
