@@ -11,7 +11,7 @@ from skbayes.inspection.importance_display import ImportanceDisplay
 from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.partial_dependence import PartialDependenceDisplay
-from skbayes.inspection.report import report_history, write_report
+from skbayes.inspection.report import Report, report_history, write_report
 from skbayes.inspection.rounds_display import RoundsDisplay
 from skbayes.inspection.slices import SliceDisplay
 from skbayes.inspection.stages import StagesDisplay
@@ -28,6 +28,7 @@ __all__ = [
     "ParallelCoordinatesDisplay",
     "ParetoDisplay",
     "PartialDependenceDisplay",
+    "Report",
     "RoundsDisplay",
     "RunningTrial",
     "SearchRecord",

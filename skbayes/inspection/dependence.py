@@ -14,7 +14,7 @@ from skbayes.inspection.background_sample import (
     positions_of,
 )
 from skbayes.inspection.importance import column_labels
-from skbayes.inspection.scales import is_log, is_ordered
+from skbayes.inspection.scales import is_log, is_ordered, option_places
 from skbayes.inspection.score_model import ScoreModel
 from skbayes.space import Dimension
 from skbayes.space.dimensions import FloatArray
@@ -51,7 +51,7 @@ class Dependence:
         """Return the positions of the values of one hyper-parameter on its axis."""
         values = self.values[axis]
         if self.scales[axis] == "options":
-            return np.arange(float(len(values)))
+            return option_places(list(values))
         return np.array(values, dtype=float)
 
 
@@ -164,7 +164,8 @@ def _dependence(
     for axis, (dimension, scale) in enumerate(zip(dimensions, scales, strict=True)):
         own = X[there, axis]
         if scale == "options":
-            tried[:, axis] = dimension.place(own)  # type: ignore[attr-defined]
+            places = option_places(list(dimension.decode(positions[axis])))
+            tried[:, axis] = places[dimension.place(own)]  # type: ignore[attr-defined]
         else:
             tried[:, axis] = dimension.decode(own)
     best = np.flatnonzero(model.rows[there] == model.record.best)

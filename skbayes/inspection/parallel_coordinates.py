@@ -179,7 +179,7 @@ class ParallelCoordinatesDisplay(_Display):
         score = np.where(np.isnan(self.score), -np.inf, self.sign * self.score)
         ranks = np.argsort(np.argsort(score, kind="stable"), kind="stable")
         share = (ranks + 0.5) / max(len(ranks), 1)
-        return (share - 0.5) * min(SPREAD / len(scale.options), MAX_SPREAD)
+        return (share - 0.5) * min(SPREAD * scale.gap / (scale.high + 1.0), MAX_SPREAD)
 
     def _ends(self) -> tuple[float, float]:
         """Return the ends of the axis of scores."""
@@ -251,7 +251,7 @@ class ParallelCoordinatesDisplay(_Display):
 
     def _name_axes(self, ax: Any) -> None:
         names = [name_label(scale.name) for scale in self.scales]
-        inches = ax.get_position().width * ax.figure.get_size_inches()[0]
+        inches = ax.get_window_extent().width / ax.figure.dpi
         room = LETTERS * inches / (len(names) + 1)
         turned = max(map(len, names), default=0) > room
         look = {"rotation": 25, "ha": "right"} if turned else {}
@@ -266,7 +266,7 @@ class ParallelCoordinatesDisplay(_Display):
 def _positions(scale: ParameterScale, v: FloatArray) -> FloatArray:
     """Return heights on an axis; options have margins above and below."""
     if scale.kind == "options":
-        return (v + 0.5) / len(scale.options)
+        return (v + 0.5) / (scale.high + 1.0)
     return scale.positions(v)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.dependence import Dependence, dependences
+from skbayes.inspection.scales import option_ticks
 from skbayes.inspection.score_model import NothingToLearn, ScoreModel, score_model
 from skbayes.inspection.texts import (
-    label_of,
     name_label,
     score_label,
     score_name,
@@ -305,7 +305,7 @@ def _draw_single(ax: Any, one: Dependence, n_sd: float, trials: bool) -> tuple:
             x, one.mean, yerr=reach, fmt="none", ecolor=ink, capsize=4, elinewidth=1.2
         )
         (line,) = ax.plot(x, one.mean, "o", color=color)
-        ax.set_xlim(-0.5, len(x) - 0.5)
+        ax.set_xlim(-0.5, x[-1] + 0.5)
     else:
         low, high = one.mean - reach, one.mean + reach
         band = ax.fill_between(x, low, high, color=color, alpha=0.25, lw=0)
@@ -328,10 +328,11 @@ def _spread(at: FloatArray, scale: str) -> FloatArray:
     """Separate the marks of trials with the same option."""
     if scale != "options":
         return at
-    spread = np.array(at)
-    for option in np.unique(at):
+    spread, options = np.array(at), np.unique(at)
+    reach = 0.3 * np.min(np.diff(options), initial=1.0)
+    for option in options:
         own = np.flatnonzero(at == option)
-        spread[own] += np.linspace(-0.3, 0.3, len(own) + 2)[1:-1]
+        spread[own] += np.linspace(-reach, reach, len(own) + 2)[1:-1]
     return spread
 
 
@@ -341,10 +342,10 @@ def _describe(axis: Any, one: Dependence, which: int) -> None:
     if one.scales[which] == "log":
         axis._set_axes_scale("log")
     elif one.scales[which] == "options":
-        values = [label_of(value) for value in one.values[which]]
+        ticks, labels = option_ticks(list(one.values[which]))
         room = ROOM if len(one.names) == 1 else ROOM // 2
-        turned = turn_if_crowded(values, room) if axis.axis_name == "x" else {}
-        axis.set_ticks(np.arange(len(values)), values, **turned)
+        turned = turn_if_crowded(labels, room) if axis.axis_name == "x" else {}
+        axis.set_ticks(ticks, labels, **turned)
 
 
 # -- two hyper-parameters -------------------------------------------------------------

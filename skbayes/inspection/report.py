@@ -12,10 +12,11 @@ import pprint
 import secrets
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -34,7 +35,7 @@ from skbayes.results.record import SearchRecord, make_record
 from skbayes.utils.optional import import_optional
 from skbayes.utils.texts import printable
 
-__all__ = ["render_history", "report_history", "write_report"]
+__all__ = ["Report", "render_history", "report_history", "write_report"]
 
 # Attributes of a fitted search that a journal does not contain.
 _ATTRIBUTES = (
@@ -45,6 +46,9 @@ _ATTRIBUTES = (
     "stop_reason_",
     "total_time_",
 )
+
+# Style of the frame of a report in a notebook.
+FRAME = "width:100%;height:40rem;border:1px solid rgba(128,128,128,0.5)"
 
 # Maximum number of characters of a value in a table, and in its tooltip.
 LENGTH, TIP_LENGTH = 48, 600
@@ -106,10 +110,88 @@ def write_report(
     ...     path.name
     'report.html'
     """
+    return _write(search, path, _title(search, title))
+
+
+class Report:
+    """HTML report of a search, which a notebook displays below the cell.
+
+    Parameters
+    ----------
+    title : str
+        Title of the page.
+    page : str
+        HTML document.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skbayes import BayesSearchCV
+    >>> from skbayes.inspection import Report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = BayesSearchCV(SVC(), {"C": (0.1, 10.0)}, n_iter=3, random_state=0)
+    >>> Report.from_search(search.fit(X, y)).title
+    'BayesSearchCV: SVC'
+    """
+
+    def __init__(self, title: str, page: str) -> None:
+        self.title = title
+        self.page = page
+
+    @classmethod
+    def from_search(cls, search: Any, *, title: str | None = None) -> Self:
+        """Render the report of a fitted search.
+
+        Parameters
+        ----------
+        search : estimator
+            Fitted search of skbayes or scikit-learn.
+        title : str or None, default=None
+            Title of the page. By default, the names of the search and of its estimator.
+
+        Returns
+        -------
+        report : Report
+            Object that a notebook displays.
+
+        Raises
+        ------
+        ImportError
+            If Jinja2 is not installed.
+        TypeError
+            If `title` is not a string.
+        sklearn.exceptions.NotFittedError
+            If the search was not fitted.
+
+        See Also
+        --------
+        write_report : The same report as a file.
+        """
+        title = _title(search, title)
+        return cls(title, _render(_template(), search, title, None, None))
+
+    def __repr__(self) -> str:
+        return f"<{self.title}: a notebook displays this report; report(path) saves it>"
+
+    def _repr_html_(self) -> str:
+        # The frame isolates the styles and the script of the page from the notebook.
+        return (
+            f'<iframe title="{escape(self.title)}" sandbox="allow-scripts" '
+            f'style="{FRAME}" srcdoc="{escape(self.page)}"></iframe>'
+        )
+
+
+def _title(search: Any, title: Any) -> str:
+    """Return the title of the report of a fitted search."""
     check_is_fitted(search, "cv_results_")
-    if title is None:
-        title = f"{type(search).__name__}: {_name_of(search.estimator)}"
-    return _write(search, path, title)
+    _check_title(title)
+    return title or f"{type(search).__name__}: {_name_of(search.estimator)}"
+
+
+def _check_title(title: Any) -> None:
+    if title is not None and not isinstance(title, str):
+        raise TypeError(f"title must be a string or None, got {title!r}.")
 
 
 def report_history(
@@ -214,8 +296,7 @@ def _write(
 ) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path, got {path!r}.")
-    if title is not None and not isinstance(title, str):
-        raise TypeError(f"title must be a string or None, got {title!r}.")
+    _check_title(title)
     target = Path(path)
     mode = _mode_of(target)
     template = _template()

@@ -1,4 +1,4 @@
-"""Plots of a report: selection for a search, and rendering to SVG."""
+"""Plots of a report and of the summary figure: selection, and rendering to SVG."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.inspection.base import import_pyplot
 from skbayes.inspection.convergence import ConvergenceDisplay
 from skbayes.inspection.dependence import dependences
 from skbayes.inspection.importance_display import ImportanceDisplay
@@ -22,9 +23,10 @@ from skbayes.inspection.slices import SliceDisplay
 from skbayes.inspection.stages import StagesDisplay
 from skbayes.inspection.timeline import TimelineDisplay
 from skbayes.inspection.tradeoff_display import TradeoffDisplay
+from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 
-__all__ = ["Picture", "pictures"]
+__all__ = ["Picture", "draw_summary", "pictures"]
 
 # Minimum number of trials with a score for plots of hyper-parameters.
 FEWEST_TO_LEARN = 4
@@ -55,6 +57,8 @@ class _Plan:
     width: float = WIDTH
     height: float = HEIGHT
     wide: bool = False
+    # Whether the summary figure contains the plot.
+    main: bool = True
 
 
 def pictures(source: Any, record: SearchRecord) -> Iterator[Picture]:
@@ -90,6 +94,25 @@ def _picture(plan: _Plan) -> Picture:
     return Picture(plan.title, alt, file.getvalue(), plan.wide)
 
 
+def draw_summary(search: Any) -> np.ndarray:
+    """Draw the main plots of a search in one figure; return their axes."""
+    plt = import_pyplot()
+    main = [plan for plan in _plans(search, read_record(search)) if plan.main]
+    narrow = [plan for plan in main if not plan.wide]
+    # Rows of two plots or one wide plot.
+    rows = [narrow[k : k + 2] for k in range(0, len(narrow), 2)]
+    rows += [[plan] for plan in main if plan.wide]
+    heights = [max(plan.height for plan in row) for row in rows]
+    figure = plt.figure(figsize=(2 * WIDTH, sum(heights)), layout="constrained")
+    parts = figure.subfigures(len(rows), 1, squeeze=False, height_ratios=heights)
+    for part, row in zip(parts[:, 0], rows, strict=True):
+        panels = part.subfigures(1, len(row), squeeze=False)[0]
+        for panel, plan in zip(panels, row, strict=True):
+            panel.suptitle(plan.title)
+            plan.draw(panel.subplots())
+    return np.array(figure.axes, dtype=object)
+
+
 def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
     n_scored = int(np.sum(record.complete))
     if len(record.directions) > 1:
@@ -115,7 +138,8 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
     if n_scored >= FEWEST_TO_LEARN:
         yield _of_parameters(source, record)
     if (record.n_points or 1) > 1 or record.running:
-        yield _Plan("Trials over time", lambda ax: _timeline(ax, record))
+        title = "Trials over time"
+        yield _Plan(title, lambda ax: _timeline(ax, record), main=False)
 
 
 def _of_parameters(source: Any, record: SearchRecord) -> _Plan:
@@ -128,7 +152,7 @@ def _of_parameters(source: Any, record: SearchRecord) -> _Plan:
         found = []
     if not found:
         title = "Score by hyper-parameter"
-        return _Plan(title, lambda ax: _slices(ax, record), height=5.0)
+        return _Plan(title, lambda ax: _slices(ax, record), height=5.0, main=False)
     display = PartialDependenceDisplay._of_model(model, found)
     n = len(found)
     return _Plan(
@@ -137,6 +161,7 @@ def _of_parameters(source: Any, record: SearchRecord) -> _Plan:
         2.9 * min(n, 3),
         PANEL_HEIGHT * -(-n // 3),
         wide=n > 2,
+        main=False,
     )
 
 

@@ -26,6 +26,8 @@ __all__ = [
     "are_log",
     "is_log",
     "is_ordered",
+    "option_places",
+    "option_ticks",
     "parameter_scales",
 ]
 
@@ -41,6 +43,10 @@ MARGIN = 0.04
 
 # Maximum number of values of an ordered list that all have a tick.
 MAX_LISTED = 6
+
+# Maximum number of options at equal distances. If there are more, numbers that follow
+# each other share the length of `NUMBER_SPAN` options.
+MAX_OPTIONS, NUMBER_SPAN = 12, 8
 
 
 @dataclass(frozen=True)
@@ -73,8 +79,8 @@ class ParameterScale:
     def _value(self, value: Any) -> float:
         if self.kind != "options":
             return float(value) if is_number(value) else math.nan
-        places = (k for k, option in enumerate(self.options) if same(option, value))
-        return next(places, math.nan)
+        places = zip(option_places(self.options), self.options, strict=True)
+        return next((at for at, option in places if same(option, value)), math.nan)
 
     def positions(self, v: FloatArray) -> FloatArray:
         """Return the positions of values along the axis."""
@@ -86,6 +92,11 @@ class ParameterScale:
         return (v - ends[0]) / (ends[1] - ends[0])
 
     @property
+    def gap(self) -> float:
+        """Smallest distance between two options."""
+        return float(np.min(np.diff(option_places(self.options)), initial=1.0))
+
+    @property
     def labels(self) -> list[str]:
         """Labels of the options; empty for numbers."""
         return [label_of(option) for option in self.options]
@@ -93,7 +104,7 @@ class ParameterScale:
     def ticks(self) -> tuple[FloatArray, list[str]]:
         """Return the values of a few ticks, and their labels."""
         if self.kind == "options":
-            return np.arange(len(self.options), dtype=float), self.labels
+            return option_ticks(self.options)
         v: Any
         if self.marks:
             v = np.array(self.marks)
@@ -115,9 +126,10 @@ class ParameterScale:
     def lay_out(self, ax: Any) -> None:
         """Set up the horizontal axis of a panel for the hyper-parameter."""
         if self.kind == "options":
-            ax.set_xlim(-0.5, len(self.options) - 0.5)
-            turned = turn_if_crowded(self.labels, MAX_TEXT)
-            ax.set_xticks(range(len(self.options)), self.labels, **turned)
+            ax.set_xlim(-0.5, self.high + 0.5)
+            v, labels = self.ticks()
+            turned = turn_if_crowded(labels, MAX_TEXT)
+            ax.set_xticks(v, labels, **turned)
             return
         ends = np.array([self.low, self.high])
         if self.kind == "log":
@@ -132,6 +144,37 @@ class ParameterScale:
         v, labels = self.ticks()
         ax.set_xticks(v, labels)
         ax.minorticks_off()
+
+
+def option_places(options: Sequence[Any]) -> FloatArray:
+    """Return the positions of options on an axis; many numbers are close to each other."""
+    number = np.array([is_number(option) for option in options], dtype=bool)
+    steps = np.ones(max(len(options) - 1, 0))
+    if len(options) > MAX_OPTIONS:
+        between = number[1:] & number[:-1]
+        steps[between] = min(NUMBER_SPAN / max(between.sum(), 1), 1.0)
+    return np.concatenate([[0.0], np.cumsum(steps)])
+
+
+def option_ticks(options: Sequence[Any]) -> tuple[FloatArray, list[str]]:
+    """Return the positions and the labels of the ticks of options."""
+    labels = [label_of(option) for option in options]
+    shown = list(range(len(options)))
+    if len(options) > MAX_OPTIONS:
+        numbers = [k for k in shown if is_number(options[k])]
+        words = [k for k in shown if k not in numbers]
+        numbers = _thinned(numbers, NUMBER_SPAN // 2)
+        texts = number_texts(np.array([options[k] for k in numbers]))
+        for k, text in zip(numbers, texts, strict=True):
+            labels[k] = text
+        shown = sorted([*_thinned(words, MAX_OPTIONS), *numbers])
+    return option_places(options)[shown], [labels[k] for k in shown]
+
+
+def _thinned(places: Sequence[int], most: int) -> list[int]:
+    """Return at most `most` of the places, spread evenly."""
+    picks = np.linspace(0, len(places) - 1, min(most, len(places))).round()
+    return [places[int(k)] for k in picks]
 
 
 def _round_numbers(low: float, high: float) -> Any:
@@ -212,9 +255,11 @@ def _options(
     name: str, dimensions: Sequence[Dimension], seen: Sequence[Any]
 ) -> ParameterScale:
     known = [v for d in dimensions for v in getattr(d, "values", ())]
-    listed = [*known, *(seen if known else _sorted(seen))]
+    listed = [*known, *_sorted(seen)]
     options = [key.value for key in dict.fromkeys(map(OptionKey, listed))]
-    return ParameterScale(name, "options", 0.0, len(options) - 1.0, options)
+    if len(options) > MAX_OPTIONS:
+        options.sort(key=lambda v: (is_number(v), v if is_number(v) else 0))
+    return ParameterScale(name, "options", 0.0, option_places(options)[-1], options)
 
 
 def _sorted(values: Sequence[Any]) -> list[Any]:

@@ -160,7 +160,7 @@ class SliceDisplay(_Display):
     ) -> None:
         ax.set_facecolor("none")
         shades = style.tones(ax)
-        x = v + self._spread() if scale.kind == "options" else v
+        x = v + scale.gap * self._spread() if scale.kind == "options" else v
         scored = np.isfinite(self.score) & np.isfinite(x)
         whole = self.state == "complete"
         keywords = {

@@ -586,45 +586,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         check_is_fitted(self, "cv_results_")
         return results_frame(self.cv_results_, library, **kwargs)
 
-    def report(self, path: str | PathLike[str], *, title: str | None = None) -> Any:
-        """Write an HTML report of the search.
-
-        The report is a single file without external resources. It contains the best
-        configuration, the time spent, the main plots of :mod:`skbayes.inspection`, a
-        table of all trials with the errors of failed ones, and the versions of the
-        libraries. Without matplotlib, the plots are left out.
-
-        Parameters
-        ----------
-        path : str or path-like
-            HTML file. An existing file is replaced atomically.
-        title : str or None, default=None
-            Title of the page. None means the names of the search and of its estimator.
-
-        Returns
-        -------
-        path : pathlib.Path
-            Path of the report.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
-        TypeError
-            If an argument is of the wrong type.
-        sklearn.exceptions.NotFittedError
-            If the search was not fitted.
-
-        See Also
-        --------
-        skbayes.inspection.report_history : Report of a search that is still running.
-        """
-        check_is_fitted(self, "cv_results_")
-        # Imported late, because the report imports the searches.
-        from skbayes.inspection.report import write_report
-
-        return write_report(self, path, title=title)
-
     def _run_of_refit(self, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
         """Return a run that fits another configuration on the given data."""
         X, y = indexable(X, y)

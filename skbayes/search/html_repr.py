@@ -1,4 +1,4 @@
-"""HTML representation of a search: scikit-learn's diagram, and the result."""
+"""Presentation of a search: HTML representation, report and summary plot."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from html import escape
+from os import PathLike
 from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
 
 from skbayes.evaluation.trial import TrialState
 from skbayes.loop.progress import in_minutes
@@ -46,9 +49,10 @@ REASONS = {
 
 
 class ResultDisplay:
-    """Mixin that adds the result below scikit-learn's diagram of a fitted search.
+    """Mixin that presents a fitted search: HTML representation, report and plot.
 
-    The text representation, and the diagram before `fit`, are those of scikit-learn.
+    The HTML representation is scikit-learn's diagram with the result below. The text
+    representation, and the diagram before `fit`, are those of scikit-learn.
     """
 
     @property
@@ -65,6 +69,76 @@ class ResultDisplay:
         except AttributeError:
             pass
         return bundle
+
+    def report(
+        self, path: str | PathLike[str] | None = None, *, title: str | None = None
+    ) -> Any:
+        """Return an HTML report of the search for a notebook, or write it to a file.
+
+        The report is a single page without external resources. It contains the best
+        configuration, the time spent, the main plots of :mod:`skbayes.inspection`, a
+        table of all trials with the errors of failed ones, and the versions of the
+        libraries. Without matplotlib, the plots are left out.
+
+        Parameters
+        ----------
+        path : str, path-like or None, default=None
+            HTML file. An existing file is replaced atomically. None: no file is
+            written.
+        title : str or None, default=None
+            Title of the page. None means the names of the search and of its estimator.
+
+        Returns
+        -------
+        report : pathlib.Path or skbayes.inspection.Report
+            Path of the file; without `path`, an object that a notebook displays.
+
+        Raises
+        ------
+        ImportError
+            If Jinja2 is not installed.
+        OSError
+            If the file cannot be written.
+        TypeError
+            If an argument is of the wrong type.
+        sklearn.exceptions.NotFittedError
+            If the search was not fitted.
+
+        See Also
+        --------
+        skbayes.inspection.report_history : Report of a search that is still running.
+        """
+        # Imported late, because reports import matplotlib and Jinja2.
+        from skbayes.inspection.report import Report, write_report
+
+        if path is None:
+            return Report.from_search(self, title=title)
+        return write_report(self, path, title=title)
+
+    def plot(self) -> Any:
+        """Draw the main plots of the search in one figure.
+
+        The figure contains the convergence or the Pareto front, the importance of the
+        hyper-parameters, and all trials in parallel coordinates. Searches with stages,
+        rounds or tradeoffs have a plot of these, too. The classes of
+        :mod:`skbayes.inspection` draw each plot separately.
+
+        Returns
+        -------
+        axes : ndarray of matplotlib.axes.Axes
+            Axes of the plots. ``matplotlib.pyplot.gcf()`` returns the figure.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        sklearn.exceptions.NotFittedError
+            If the search was not fitted.
+        """
+        check_is_fitted(self, "cv_results_")
+        from skbayes.inspection.report_pictures import draw_summary
+
+        return draw_summary(self)
 
 
 def _diagram(search: Any, make: Callable[[], str]) -> str:

@@ -288,6 +288,56 @@ def test_without_jinja_no_file_is_touched(search, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
+# -- in a notebook --------------------------------------------------------------------
+
+
+def test_without_a_path_a_notebook_shows_the_report(
+    search, tmp_path, monkeypatch, undrawn
+):
+    monkeypatch.chdir(tmp_path)
+    report = search.report(title=f"{SCRIPT} & more")
+    assert os.listdir(tmp_path) == []
+    frame = Reader(report._repr_html_())
+    ((tag, attrs),) = frame.tags
+    # The frame isolates the page, whose script runs there.
+    assert (tag, attrs["sandbox"]) == ("iframe", "allow-scripts")
+    page = Reader(attrs["srcdoc"])
+    assert page.texts["h1"] == [f"{SCRIPT} & more"] == [report.title]
+    assert page.texts["td"].count("complete") == 6
+    assert report.title in repr(report) and "<html" not in repr(report)
+    assert pickle.loads(pickle.dumps(report)).page == report.page
+
+
+def test_invalid_arguments_without_a_path(search):
+    with pytest.raises(TypeError, match="title must be"):
+        search.report(title=3)
+    with pytest.raises(NotFittedError):
+        BayesSearchCV(TREE, SPACES).report()
+
+
+# -- the summary figure ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["dark_background", "default"])
+def test_the_summary_figure_contains_the_main_plots(search, name):
+    import matplotlib.pyplot as plt
+
+    with matplotlib.style.context(name):
+        axes = search.plot()
+        figure = plt.gcf()
+        parts = [part for row in figure.subfigs for part in row.subfigs]
+        titles = [part._suptitle.get_text() for part in parts]
+        assert titles == [
+            "Convergence",
+            "Importance of the hyper-parameters",
+            "All trials",
+        ]
+        assert set(axes) == set(figure.axes)
+        plt.close(figure)
+    with pytest.raises(NotFittedError):
+        BayesSearchCV(TREE, SPACES).plot()
+
+
 # -- the file -------------------------------------------------------------------------
 
 

@@ -9,6 +9,8 @@ from text_parameters import IMAGE, SCRIPT, Odd
 
 from skbayes import BayesSearchCV
 
+STYLE = "getComputedStyle(document.querySelector"
+
 pytestmark = pytest.mark.skipif(BINARY is None, reason="no Chromium on the PATH")
 
 
@@ -126,6 +128,9 @@ def test_it_can_be_read_in_light_and_dark(browser, path, dark):
         assert _contrast(ink, paper) >= 4.5  # what WCAG asks of texts
     body = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (_luminance(body) < 0.1) is dark
+    behind = page.evaluate(f"{STYLE}('figure')).backgroundColor")
+    inverted = page.evaluate(f"{STYLE}('figure img')).filter") != "none"
+    assert (_luminance(behind) < 0.1) is dark is inverted
 
 
 def _luminance(color):

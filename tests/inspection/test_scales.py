@@ -162,3 +162,32 @@ def test_panels_show_all_values(values):
     assert np.all((low < v) & (v < high))
     assert (ax.get_xscale() == "log") == (scale.kind == "log")
     assert len(ax.get_xticks()) == len(scale.ticks()[0])
+
+
+@pytest.mark.parametrize("n_words, n_numbers", [(2, 20), (1, 40), (6, 30), (0, 40)])
+def test_labels_of_words_and_many_numbers_are_apart(n_words, n_numbers):
+    words = ["scale", "auto", "none", "balanced", "sqrt", "log2"][:n_words]
+    numbers = [round(1e-4 * 1.31**k, 7) for k in range(n_numbers)]
+    tried = [*numbers[::-1], *words]
+    scale = only(tried, Categorical([*words, *numbers]))
+    v, labels = scale.ticks()
+    assert set(words) <= set(labels) and f"{numbers[-1]:.4g}" in labels
+    assert len(labels) <= n_words + 6
+    # Numbers follow the words and increase.
+    assert scale.options == [*words, *numbers]
+    places = scale.values([{"a": one} for one in scale.options])
+    assert places[-1] == scale.high and np.all(np.diff(places) >= 0.99 * scale.gap)
+    figure, ax = plt.subplots(figsize=(3.2, 2.6))
+    scale.lay_out(ax)
+    ax.tick_params(labelsize="small")
+    # Rotated labels end below their ticks; the tick positions keep a line apart.
+    x = ax.transData.transform(np.column_stack([v, v]))[:, 0]
+    line = 0.7 * ax.get_xticklabels()[0].get_fontsize() * figure.dpi / 72.0
+    assert np.all(np.diff(np.sort(x)) >= line)
+    plt.close(figure)
+
+
+def test_few_options_keep_their_order_and_equal_room():
+    scale = only(["b", 3, "a", 1], Categorical(["b", 3, "a", 1]))
+    assert scale.options == ["b", 3, "a", 1]
+    np.testing.assert_array_equal(scale.ticks()[0], [0, 1, 2, 3])
