@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,7 +90,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         self._independent = optuna.samplers.RandomSampler(seed=self._seed)
         # Detects wrong arguments before the first trial. Every surrogate supports a
         # finite space.
-        self._optimizer({"x": optuna.distributions.IntDistribution(0, 1)}, 1)
+        self._optimizer({"x": optuna.distributions.IntDistribution(0, 1)})
 
     def reseed_rng(self) -> None:
         """Draw independent values differently in each thread of a study."""
@@ -148,11 +148,10 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         varying = {name: one for name, one in search_space.items() if not one.single()}
         if not varying:
             return {}
-        optimizer = self._optimizer(varying, len(study.directions))
-        signs = [-1.0 if one.name == "MINIMIZE" else 1.0 for one in study.directions]
+        optimizer = self._optimizer(varying, study.directions)
         for other in study.get_trials(deepcopy=False):
             if other.number != trial.number:
-                _tell(optimizer, other, varying, signs)
+                _tell(optimizer, other, varying)
         try:
             proposed = optimizer.propose().params
         except SpaceExhausted:
@@ -189,13 +188,17 @@ class OptunaSampler(optuna.samplers.BaseSampler):
             study, trial, param_name, param_distribution
         )
 
-    def _optimizer(self, space: Mapping[str, Any], n_objectives: int) -> Optimizer:
+    def _optimizer(
+        self,
+        space: Mapping[str, Any],
+        directions: Sequence[Any] = (optuna.study.StudyDirection.MAXIMIZE,),
+    ) -> Optimizer:
         return Optimizer(
             {name: _dimension(one) for name, one in space.items()},
             surrogate=self.surrogate,
             acquisition=self.acquisition,
             n_initial_points=self.n_initial_points,
-            n_objectives=n_objectives,
+            direction=[one.name.lower() for one in directions],
             random_state=self._seed,
         )
 
@@ -212,7 +215,6 @@ def _tell(
     optimizer: Optimizer,
     trial: optuna.trial.FrozenTrial,
     space: Mapping[str, Any],
-    signs: list[float],
 ) -> None:
     """Pass a trial to an optimizer, if it belongs to the space."""
     if not trial.params.keys() >= space.keys():
@@ -223,9 +225,7 @@ def _tell(
         if trial.state == _STATES.RUNNING:
             optimizer.pend(params)
         elif trial.state != _STATES.WAITING:
-            values = trial.values or [math.nan] * len(signs)
-            scores = [s * value for s, value in zip(signs, values, strict=True)]
-            optimizer.tell(params, scores)
+            optimizer.tell(params, math.nan if trial.values is None else trial.values)
 
 
 # -- distributions ---------------------------------------------------------------------

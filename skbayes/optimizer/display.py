@@ -45,5 +45,6 @@ def _facts(optimizer: Any) -> list[tuple[str, str]]:
         return facts
     if len(eligible[0][0]) > 1:
         return [*facts, ("Pareto front", str(len(optimizer.pareto_front)))]
-    (score,), params, _ = optimizer._best()
+    scores, params, _ = optimizer._best()
+    (score,) = optimizer._signed(scores)
     return [*facts, ("best score", f"{score:.6g}"), ("best params", repr(params))]

@@ -10,6 +10,7 @@ one proposal to the next, but only results that it would compute again identical
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -34,9 +35,9 @@ from skbayes.optimizer.transfer import first_rows
 from skbayes.optimizer.validation import (
     check_acquisition,
     check_cost,
+    check_direction,
     check_initial_points,
     check_n_initial_points,
-    check_n_objectives,
     check_noises,
     check_prior,
     check_random_state,
@@ -50,6 +51,7 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.registry import capability
 from skbayes.surrogates.transfer import Source, TransferSurrogate
 from skbayes.utils.blas import one_blas_thread
+from skbayes.utils.did_you_mean import ArgumentHints
 from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["Optimizer", "SpaceExhausted"]
@@ -57,18 +59,19 @@ __all__ = ["Optimizer", "SpaceExhausted"]
 Params = dict[str, Any]
 
 
-class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
+class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
     """Bayesian optimizer with an ask-and-tell interface.
 
     :meth:`ask` proposes a configuration, and :meth:`tell` passes its score back. Scores
-    are maximized. The optimizer needs no estimator and no data, so it can maximize any
-    Python function.
+    are maximized, or minimized with ``direction="minimize"``. The optimizer needs no
+    estimator and no data, so it can optimize any Python function.
 
     For several objectives, pass a list of scores. The optimizer fits one independent
     surrogate for each objective. It proposes the configurations with the greatest
     expected improvement of the hypervolume that the Pareto front dominates. Objectives
-    that are never positive, such as negated times, are modeled by the logarithm of the
-    cost.
+    that are to be minimized and never negative, such as times, are modeled by their
+    logarithm. So are objectives that are to be maximized and never positive, such as
+    negated times.
 
     Parameters
     ----------
@@ -125,9 +128,14 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     constraint : callable, default=None
         Function ``constraint(params) -> bool``. Configurations for which it returns
         False are never proposed.
+    direction : {"maximize", "minimize"} or list of them, default="maximize"
+        Whether greater or smaller scores are better. A list has one direction for each
+        objective. All methods take and return scores as the function computes them.
+        Only the surrogate is fitted to negated scores if they are minimized.
     n_objectives : int or None, default=None
-        Number of scores of each configuration. None means the number of scores in the
-        first call of :meth:`tell` or :meth:`learn`.
+        Number of scores of each configuration. None means the length of `direction` if
+        it is a list, or else the number of scores in the first call of :meth:`tell` or
+        :meth:`learn`.
     prior : OptimumPrior or None, default=None
         Prior density of the best configuration. After n scores, the acquisition
         function is multiplied by this density to the power 5 / n (πBO, Hvarfner et al.
@@ -169,6 +177,15 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
     ...     optimizer.tell(params, -abs(params["x"] - 1) ** params["power"])
     >>> optimizer.best_params
     {'power': 4, 'x': 0.982056}
+
+    Minimization of a loss:
+
+    >>> optimizer = Optimizer({"x": (-5.0, 5.0)}, direction="minimize", random_state=0)
+    >>> for _ in range(12):
+    ...     params = optimizer.ask()
+    ...     optimizer.tell(params, (params["x"] - 1) ** 2)
+    >>> optimizer.best_params
+    {'x': 1.0}
     """
 
     def __init__(
@@ -180,6 +197,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         n_initial_points: int | str = "auto",
         initial_points: Sequence[Mapping[str, Any]] | None = None,
         constraint: Callable[[Params], bool] | None = None,
+        direction: str | Sequence[str] = "maximize",
         n_objectives: int | None = None,
         prior: OptimumPrior | None = None,
         random_state: Any = None,
@@ -192,7 +210,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         self._ended = EndedTrials(self.space.n_options)
         self._limits = TrialLimits(self._costs, self._ended)
         self._told, self._learned = ObservationList(), ObservationList()
-        # Trials that can be compared: neither failed nor censored.
+        # Trials that can be compared: neither failed nor censored. Scores to maximize.
         self._eligible: list[tuple[list[float], Params, list[float]]] = []
         self._n_objectives: int | None = None
         self._pending: dict[bytes, FloatArray] = {}
@@ -201,8 +219,9 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         self._proposer: Any = make_proposer(
             self.surrogate, self.acquisition, self._candidates, self._seed
         )
-        if n_objectives is not None:
-            self._set_n_objectives(check_n_objectives(n_objectives))
+        self._signs, n = check_direction(direction, n_objectives)
+        if n is not None:
+            self._set_n_objectives(n)
         auto = default_n_initial_points(self.space, self._proposer)
         self._n_initial = check_n_initial_points(n_initial_points, auto)
         self._n_initial_is_auto = n_initial_points == "auto"
@@ -311,10 +330,10 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             Configuration of the space. It need not come from :meth:`ask`, and it may be
             observed several times.
         score : float or list of float
-            Score of the configuration; greater is better. NaN or an infinity means that
-            the trial failed. The surrogate then uses the worst known score. With
-            several objectives, a list of the scores, always in the same order. Each of
-            them may be NaN.
+            Score of the configuration; greater is better, unless `direction` is
+            "minimize". NaN or an infinity means that the trial failed. The surrogate
+            then uses the worst known score. With several objectives, a list of the
+            scores, always in the same order. Each of them may be NaN.
         cost : float, default=None
             Cost of the trial, > 0, in seconds or any other unit; see
             :meth:`expected_cost`.
@@ -367,7 +386,10 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             self._ended.add(row, bool(ended))
 
     def _check_scores(self, score: Any, noise: Any) -> tuple[list[float], list[float]]:
-        """Return scores and variances; the first call sets the number of objectives."""
+        """Return scores to maximize, and variances.
+
+        The first call sets the number of objectives.
+        """
         scores = check_scores(score, self._n_objectives)
         variances = check_noises(noise, self.surrogate, len(scores))
         # A single NaN marks a failure for any number of objectives.
@@ -375,7 +397,16 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
             len(scores) > 1 or not math.isnan(scores[0])
         ):
             self._set_n_objectives(len(scores))
-        return scores, variances
+        return self._signed(scores), variances
+
+    def _signed(self, scores: Sequence[Any]) -> list[Any]:
+        """Negate the scores of objectives to be minimized.
+
+        Observed scores are negated when they are passed to the optimizer, so that all
+        other code maximizes. They are negated again when they are returned.
+        """
+        signs = itertools.cycle(self._signs)
+        return [sign * one for sign, one in zip(signs, scores, strict=False)]
 
     def _set_n_objectives(self, n: int) -> None:
         if n > 1:
@@ -514,7 +545,8 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         Parameters
         ----------
         sources : sequence of Source
-            Earlier searches, encoded by :attr:`space`.
+            Earlier searches, encoded by :attr:`space`. Their scores have the same
+            direction as those of this optimizer.
 
         Raises
         ------
@@ -526,6 +558,9 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
                 "sources: earlier searches on other data can be used with one "
                 f"objective only, but the optimizer has {self._n_objectives}."
             )
+        sources = [
+            dataclasses.replace(one, y=self._signed([one.y])[0]) for one in sources
+        ]
         surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
         surrogate.prepare(self._candidates)
         rows = first_rows(self.space, sources, surrogate.models)
@@ -590,7 +625,8 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         with one_blas_thread():
             means, sds = self.fitted_surrogate().predict(X)
         mean = means.mean(axis=0)
-        return mean, np.sqrt(np.mean(sds**2 + (means - mean) ** 2, axis=0))
+        sd = np.sqrt(np.mean(sds**2 + (means - mean) ** 2, axis=0))
+        return self._signed([mean])[0], sd
 
     def fitted_surrogate(self) -> Any:
         """Return the surrogate, fitted to all observations.
@@ -599,7 +635,8 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         -------
         surrogate : object
             Surrogate conditioned on the pending configurations. Its configurations are
-            encoded by :attr:`space`. It is not available with several objectives.
+            encoded by :attr:`space`. It predicts negated scores if they are minimized.
+            It is not available with several objectives.
 
         Raises
         ------
@@ -671,7 +708,7 @@ class Optimizer(CostLimits, OptimizerDisplay, PickledVersion):
         allowed = [trial for trial, violation in pairs if violation == least]
         front = is_nondominated(np.array([scores for scores, *_ in allowed]))
         return [
-            (dict(params), list(scores))
+            (dict(params), self._signed(scores))
             for (scores, params, _), on_it in zip(allowed, front, strict=True)
             if on_it
         ]

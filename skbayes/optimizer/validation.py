@@ -20,6 +20,7 @@ __all__ = [
     "check_acquisition",
     "check_cost",
     "check_cost_limit",
+    "check_direction",
     "check_initial_points",
     "check_n_initial_points",
     "check_n_objectives",
@@ -165,8 +166,39 @@ def check_prior(prior: Any, space: Space) -> OptimumPrior | None:
         raise ValueError(f"prior: {error}") from error
 
 
-def check_n_objectives(n_objectives: Any) -> int:
-    """Return the number of objectives."""
+def check_direction(
+    direction: Any, n_objectives: Any
+) -> tuple[tuple[float, ...], int | None]:
+    """Return 1 or -1 to maximize or minimize objectives, and their number.
+
+    A single sign is that of all objectives. The number is None if neither argument
+    specifies it.
+    """
+    n = check_n_objectives(n_objectives)
+    listed = [direction] if isinstance(direction, str) else direction
+    if (
+        not isinstance(listed, list | tuple)
+        or not listed
+        or any(one not in ("maximize", "minimize") for one in listed)
+    ):
+        raise ValueError(
+            "direction must be 'maximize' or 'minimize', or a list with one of them "
+            f"for each objective, got {direction!r}."
+        )
+    if not isinstance(direction, str):
+        if n not in (None, len(listed)):
+            raise ValueError(
+                f"direction must have one element for each of {n} objectives "
+                f"(n_objectives), got {direction!r}."
+            )
+        n = len(listed)
+    return tuple(1.0 if one == "maximize" else -1.0 for one in listed), n
+
+
+def check_n_objectives(n_objectives: Any) -> int | None:
+    """Return the number of objectives, or None."""
+    if n_objectives is None:
+        return None
     if _is_integer(n_objectives, 1):
         return int(n_objectives)
     raise ValueError(

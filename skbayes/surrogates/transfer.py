@@ -65,7 +65,8 @@ class Source:
         Configurations, encoded by the space of the new search; NaN where a parameter is
         inactive or unknown.
     y : ndarray of shape (n,)
-        Scores of the configurations, finite; greater is better.
+        Scores of the configurations, finite; greater is better, unless they are passed
+        to an optimizer that minimizes.
     """
 
     X: FloatArray

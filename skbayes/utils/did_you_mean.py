@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError
 
-__all__ = ["NameHints", "did_you_mean", "suggest", "surrogate_elsewhere"]
+__all__ = [
+    "ArgumentHints",
+    "NameHints",
+    "did_you_mean",
+    "suggest",
+    "surrogate_elsewhere",
+]
 
 # Parameter names of other libraries, and possible equivalents in skbayes.
 ELSEWHERE = {
@@ -32,6 +38,25 @@ ELSEWHERE = {
     "n_workers": "n_jobs",
     "callbacks": "stopper",
     "catch": "error_score",
+}
+
+# Parameters for the direction of the optimization in other libraries.
+DIRECTIONS = (
+    *("direction", "directions", "mode", "sense", "greater_is_better"),
+    *("maximize", "maximise", "minimize", "minimise"),
+)
+
+# Hints for these names, by a parameter that the class has.
+DIRECTION_HINTS = {
+    "direction": "To minimize the scores, pass direction='minimize'.",
+    "objectives": (
+        "Each objective has its direction, such as objectives={'roc_auc': 'max', "
+        "'fit_time': 'min'}."
+    ),
+    "scoring": (
+        "A search maximizes `scoring`. To minimize a loss, maximize its negative, such "
+        "as scoring='neg_log_loss'."
+    ),
 }
 
 # Names of surrogates in other libraries, in lowercase.
@@ -105,11 +130,11 @@ def _initials(name: str) -> str:
     return "".join(word[:1] for word in name.lower().split("_"))
 
 
-class NameHints:
-    """Mix-in that adds suggestions to errors for unknown arguments and attributes.
+class ArgumentHints:
+    """Mix-in that adds suggestions to errors for unknown arguments.
 
-    It only extends errors that Python raises in any case. Cloning, pickling, signatures
-    and `hasattr` therefore work as for any estimator.
+    It only extends errors that Python raises in any case. Cloning, pickling and
+    signatures therefore work as for any class.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -118,6 +143,13 @@ class NameHints:
         constructor = vars(cls).get("__init__")
         if inspect.isfunction(constructor):
             setattr(cls, "__init__", _with_hints(constructor))  # noqa: B010
+
+
+class NameHints(ArgumentHints):
+    """Mix-in that adds suggestions to errors for unknown arguments and attributes.
+
+    `hasattr` works as for any estimator.
+    """
 
     if not TYPE_CHECKING:  # otherwise, type checkers would accept any attribute
 
@@ -141,10 +173,11 @@ def _with_hints(constructor: Callable[..., None]) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > len(by_place):
             extra = args[len(by_place)]
+            is_count = type(extra) is int and "n_iter" in parameters
             raise TypeError(
                 f"{type(self).__name__} takes only {' and '.join(by_place)} as "
                 f"positional arguments, got also {extra!r}; pass it by name"
-                f"{f', such as n_iter={extra}' if type(extra) is int else ''}."
+                f"{f', such as n_iter={extra}' if is_count else ''}."
             )
         for name in kwargs:
             if name not in parameters:
@@ -160,6 +193,9 @@ def _with_hints(constructor: Callable[..., None]) -> Callable[..., None]:
 def _meant(name: str, known: list[str]) -> str:
     if (ours := ELSEWHERE.get(name)) in known:
         return f" It is called {ours!r} here."
+    if name in DIRECTIONS:
+        hints = [hint for ours, hint in DIRECTION_HINTS.items() if ours in known]
+        return f" {hints[0]}" if hints else ""
     return did_you_mean(name, known)
 
 

@@ -76,6 +76,25 @@ def test_keywords_of_other_searches(search):
         search(SVC(), SPACE, n_itr=3)
 
 
+@pytest.mark.parametrize(
+    "name", ["direction", "directions", "mode", "minimize", "maximize"]
+)
+def test_the_direction_is_that_of_the_scoring(name):
+    for search in set(SEARCHES) - {skbayes.ParetoSearchCV}:
+        with pytest.raises(TypeError, match="maximizes `scoring`.*'neg_log_loss'"):
+            search(SVC(), **{name: "minimize"})
+    with pytest.raises(TypeError, match="direction, such as objectives="):
+        skbayes.ParetoSearchCV(SVC(), **{name: "minimize"})
+    if name != "direction":
+        with pytest.raises(TypeError, match="pass direction='minimize'"):
+            skbayes.Optimizer(SPACE, **{name: "minimize"})
+
+
+def test_arguments_of_the_optimizer_by_place():
+    with pytest.raises(TypeError, match=r"only search_spaces as .* by name\.$"):
+        skbayes.Optimizer(SPACE, 3)
+
+
 def test_a_keyword_that_is_like_no_other():
     with pytest.raises(TypeError, match=r"no parameter 'zzz'\.$"):
         BayesSearchCV(SVC(), SPACE, zzz=3)
