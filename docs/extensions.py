@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmark_tables import BENCHMARKS, Table, command_of, tables_of
 from docutils import nodes
 from docutils.parsers.rst import directives
-from known_classes import HEADER, known_classes
+from known_classes import HEADER, PRIORS_HEADER, known_classes, learned_priors
 from latex2mathml.converter import convert
 from sphinx.util.docutils import SphinxDirective
 
@@ -70,6 +70,16 @@ class KnownClasses(SphinxDirective):
             for first, second in [HEADER, *rows]:
                 lines += [f"   * - {first}", f"     - {second}"]
             lines.append("")
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+class LearnedPriors(SphinxDirective):
+    """Directive ``.. learned-priors::`` for the classes with a learned prior."""
+
+    def run(self):
+        lines = [".. list-table::", "   :header-rows: 1", ""]
+        for first, *others in [PRIORS_HEADER, *learned_priors()]:
+            lines += [f"   * - {first}", *(f"     - {cell}" for cell in others)]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
@@ -148,6 +158,7 @@ def setup(app):
     app.connect("autodoc-skip-member", _skip_fields)
     app.add_directive("measured", Measured)
     app.add_directive("known-classes", KnownClasses)
+    app.add_directive("learned-priors", LearnedPriors)
     app.connect("html-page-context", _silence_diagrams)
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

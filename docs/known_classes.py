@@ -1,4 +1,4 @@
-"""Table of the classes that have a default search space."""
+"""Tables of the classes that have a default search space or a learned prior."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from skbayes.space import Choice
 from skbayes.spaces import default  # noqa: F401  fills the catalog
 from skbayes.spaces.catalog import CATALOG, KnownClass
 from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.knowledge import library
 from skbayes.spaces.own_values import pairs_of, with_own_values
 from skbayes.spaces.parts import own_params
 
 HEADER = ["Classes", "Hyper-parameters"]
+
+PRIORS_HEADER = ["Class", "Data sets", "Hyper-parameters with a density"]
 
 # Properties of the data for which the table shows the search spaces.
 FACTS = DataFacts(n_rows=1000, n_features=20, n_classes=2, imbalanced=True)
@@ -35,6 +38,18 @@ def known_classes() -> dict[str, list[list[str]]]:
         package: [[", ".join(names), parameters] for parameters, names in rows.items()]
         for package, rows in tables.items()
     }
+
+
+def learned_priors() -> list[list[str]]:
+    """Return the rows of the table of learned priors."""
+    return [
+        [
+            f"``{name}``",
+            str(entry["tables"]),
+            ", ".join(f"``{one}``" for one in entry["densities"]),
+        ]
+        for name, entry in library().items()
+    ]
 
 
 class _Unset(dict):

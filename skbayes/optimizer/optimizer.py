@@ -69,9 +69,8 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
     For several objectives, pass a list of scores. The optimizer fits one independent
     surrogate for each objective. It proposes the configurations with the greatest
     expected improvement of the hypervolume that the Pareto front dominates. Objectives
-    that are to be minimized and never negative, such as times, are modeled by their
-    logarithm. So are objectives that are to be maximized and never positive, such as
-    negated times.
+    that are minimized and never negative, such as times, are modeled by their
+    logarithm. The same applies to negated times that are maximized.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class SharedEntries:
         Configurations to try first, each with a value for every hyper-parameter that it
         needs. With "default", the search starts with the current parameters of the
         estimator, if they are in the search space and `warm_start_from` has no results
-        on the same data. For known classes of estimators, it also tries a few
+        on the same data. For some classes of estimators, it also tries a few
         configurations that scored well on other data sets. It then proposes values that
         scored well on other data sets more often. None means no initial configurations.
     timeout : float or None, default=None
@@ -109,7 +109,8 @@ class SharedEntries:
         Number of fits that are dispatched to the workers in advance, as in joblib.
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of configurations. Pass an int for the same trials in every
-        call of `fit`.
+        call of `fit`. With another number of workers, the trials are the same only if
+        `n_points` is given.
     error_score : "raise" or number, default=np.nan
         Score of a fit that fails. With "raise", the exception is raised. The surrogate
         treats a trial as failed if all of its fits fail. The search raises an exception

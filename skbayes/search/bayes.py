@@ -40,9 +40,9 @@ class BayesSearchCV(BaseBayesSearchCV):
     Only `estimator` is required. After
     ``BayesSearchCV(estimator, search_spaces).fit(X, y)``, ``best_params_`` and
     ``best_score_`` describe the best of 50 configurations, and the search predicts with
-    the refitted estimator. `n_iter` and `timeout` set the budget, and `random_state`
-    makes the search reproducible. `scoring`, `cv` and `n_jobs` have the same meaning as
-    for GridSearchCV.
+    the refitted estimator. `n_iter` and `timeout` set the budget. `random_state` makes
+    the search reproducible, also with another number of workers if `n_points` is given.
+    `scoring`, `cv` and `n_jobs` have the same meaning as for GridSearchCV.
 
     Parameters
     ----------

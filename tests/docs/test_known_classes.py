@@ -1,0 +1,56 @@
+"""Page about learned priors, compared with the priors of the package."""
+
+import functools
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from sklearn.utils import all_estimators
+
+from skbayes.spaces import default  # noqa: F401  fills the catalog
+from skbayes.spaces.catalog import CATALOG
+from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.knowledge import knowledge_of, library
+from skbayes.spaces.parts import parts_of
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "learned_priors.rst").read_text("utf-8")
+KINDS = functools.cache(lambda: dict(all_estimators()))
+_, _, REST = PAGE.partition("have no prior.")
+WITHOUT = re.findall(r"``(\w+)``", REST.partition("(")[0])
+
+
+@pytest.fixture(scope="module")
+def learned_priors():
+    sys.path.insert(0, str(DOCS))
+    try:
+        yield importlib.import_module("known_classes").learned_priors
+    finally:
+        sys.path.remove(str(DOCS))
+
+
+def has_prior(kind):
+    facts = DataFacts(n_rows=100, n_features=5)
+    return any(knowledge_of(part) for part in parts_of(kind(), facts))
+
+
+def test_the_table_has_every_class_with_a_prior(learned_priors):
+    names = [name.strip("`") for name, *_ in learned_priors()]
+    assert set(names) == set(library())
+    kinds = {n: kind for n, kind in KINDS().items() if ("sklearn", n) in CATALOG}
+    with_own = {n for n, kind in kinds.items() if n in names and has_prior(kind)}
+    assert with_own == {n for n in names if not n.startswith(("LGBM", "XGB"))}
+
+
+def test_classes_without_a_prior_have_none():
+    known = {name for _, name in CATALOG}
+    assert len(WITHOUT) > 15 and set(WITHOUT) <= known - set(library())
+    assert not any(has_prior(KINDS()[name]) for name in WITHOUT if name in KINDS())
+
+
+def test_no_page_calls_them_common():
+    for page in ("learned_priors", "default_spaces", "user_guide", "faq"):
+        text = (DOCS / f"{page}.rst").read_text("utf-8")
+        assert not re.search(r"common estimators", text), page
